@@ -58,13 +58,13 @@ cluster: $(VENV)/dev.stamp ## a primary, a synchronous standby and two services 
 	@exec $(BIN)/python -m bench.local_cluster $(if $(PORT),--port $(PORT))
 
 survey: $(VENV)/dev.stamp ## drive every operation once (DATABASE_URL=… there; STANDBY=1 LAG=2s through a standby)
-	$(BIN)/python -m bench.survey $(if $(DATABASE_URL),'$(DATABASE_URL)') $(if $(STANDBY),--standby) $(if $(LAG),--lag $(LAG))
+	$(BIN)/python -m bench.api_coverage $(if $(DATABASE_URL),'$(DATABASE_URL)') $(if $(STANDBY),--standby) $(if $(LAG),--lag $(LAG))
 
 crash: $(VENV)/dev.stamp ## kill -9 at random under load, and look for what is lost (DATABASE_URL=… there; STANDBY=1 with one; QUICK=1 for a glance)
 	$(BIN)/python -m bench crash events_crash auctions_crash --strict $(if $(QUICK),--quick) $(if $(STANDBY),--standby) $(if $(DATABASE_URL),--database '$(DATABASE_URL)')
 
 mutants: $(VENV)/dev.stamp ## plant faults in a copy and see that the tests notice
-	$(BIN)/python -m bench.mutants
+	$(BIN)/python -m bench.mutation_tests
 
 release: $(VENV)/dev.stamp ## build wheel, sdist, bill of materials and checksums, and prove the wheel (VERSION=0.2.0)
 	$(BIN)/python deploy/release.py '$(VERSION)'

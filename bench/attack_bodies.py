@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.siege import Probe, Scene, Seen
+from bench.attack_harness import Probe, Scene, Seen
 from bench.virtual_assets import Battery, daily_powers
-from gridloom.app import ROOMS
+from gridloom.app import ROUTE_MODULES
 from gridloom.edge import operations_of
-from gridloom.edge.answers import ARROW, CSV, JSON, NDJSON, PARQUET
+from gridloom.edge.responses import ARROW, CSV, JSON, NDJSON, PARQUET
 
 TIME = "2026-01-05T10:00:00Z"
 ASSET_ID = "0197a5c0-0000-7000-8000-000000000001"
@@ -174,7 +174,7 @@ def accepted_formats(scene: Scene) -> list[Seen]:
     }
     statuses: Counter[int] = Counter()
     asked = 0
-    for operation in operations_of(*ROOMS):
+    for operation in operations_of(*ROUTE_MODULES):
         names = [parameter.name for parameter in operation.path_parameters]
         if ARROW not in operation.produces or not set(names) <= set(ids):
             continue

@@ -19,8 +19,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from bench.attack_bodies import accepted_formats, damaged_bodies, heavy_bodies
+from bench.attack_harness import ASSET, Probe, Scene, Seen, log_of, print_table, write_table
 from bench.harness import PASSWORD, USERNAME, Options, running
-from bench.siege import ASSET, Probe, Scene, Seen, log_of, print_table, write_table
 
 # --- connections -----------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from bench.auctions import Scene
 from bench.harness import Harness
 from bench.runners import Runners
 
-AUCTIONS, PROCESSES, MOST_S = 500, 8, 240.0
+AUCTIONS, PROCESSES, MAX_S = 500, 8, 240.0
 QUICK_AUCTIONS, QUICK_PROCESSES = 20, 3
 HURDLE_EUR = 50
 PAUSE_S, PATIENCE_S = 0.05, 1.0
@@ -53,8 +53,8 @@ async def storm(database_url: str, auctions: list[UUID], processes: int, seed: i
             began = time.monotonic()
             found.kills += await asyncio.to_thread(runners.kill_one, chance)  # they may be done before the next
             while left := await _unsettled(connection, auctions):
-                if time.monotonic() - began > MOST_S:
-                    found.wrong.append(f"not done after {MOST_S} s")
+                if time.monotonic() - began > MAX_S:
+                    found.wrong.append(f"not done after {MAX_S} s")
                     break
                 await asyncio.sleep(chance.uniform(0, 2 * PAUSE_S))
                 found.kills += await asyncio.to_thread(runners.kill_one, chance)

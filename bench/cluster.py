@@ -13,7 +13,7 @@ import psutil
 from bench.harness import PASSWORD, USERNAME, Client, Harness, check, cpu_seconds
 from bench.load import Request
 from bench.local_cluster import Cluster, cluster
-from bench.own_writes import make_battery, write_entry
+from bench.read_your_writes import make_battery, write_entry
 
 
 def run(harness: Harness) -> None:

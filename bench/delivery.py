@@ -26,7 +26,7 @@ from gridloom.delivery.plans.store import _array_cache, lock_zone
 from gridloom.delivery.runs.cutoff import wait_for_writers
 from gridloom.delivery.runs.run import plan_zone, read_one_zone_status
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
-from gridloom.wiring import wire
+from gridloom.wiring import provide_dependencies
 
 VIRTUAL, BATTERIES, PERIODS = 1_000, 100, 96
 WHOLE_S, CHANGED_S = 0.4, 0.04
@@ -193,7 +193,7 @@ class Scene:
 
 async def _measure_runs(harness: Harness, virtual: int, count: int) -> None:
     """Runs as a job does them, in one transaction that is undone; CPU of this process and of PostgreSQL's."""
-    wire()
+    provide_dependencies()
     scene = await asyncio.to_thread(Scene, harness, virtual, count)
     now = scene.start - timedelta(hours=1)
     pool = await create_pool(harness.database_url, size=1, idle_in_transaction_timeout_s=300)

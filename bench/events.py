@@ -10,8 +10,8 @@ from typing import Any
 
 import psutil
 
-from bench.following import Follower
 from bench.harness import Client, Harness, Organisation
+from bench.sse_clients import Follower
 
 PARAMETERS = {
     "ratedChargePower": 10_000,

@@ -19,8 +19,8 @@ import asyncpg
 import psutil
 
 from bench.events import change, new_asset
-from bench.following import Follower, Refused
 from bench.harness import Client, Harness
+from bench.sse_clients import Follower, RequestRejected
 
 CHANGES, ROUNDS, WRITERS, STREAMS = 10_000, 20, 8, 4
 QUICK_CHANGES, QUICK_ROUNDS = 200, 2
@@ -90,7 +90,7 @@ async def crash(harness: Harness) -> dict[str, Any]:
             harness.address, client.token or "", lambda place, _data, _came: told.places.append(place), place=0
         )
         while not stopping.is_set():
-            with suppress(OSError, Refused):
+            with suppress(OSError, RequestRejected):
                 await follower.follow()
             told.reconnects += 1
             await asyncio.sleep(0.1)

@@ -28,8 +28,8 @@ from uuid import uuid4
 import asyncpg
 import psutil
 
+from bench.attack_harness import ASSET, Seen, log_of, print_table, write_table
 from bench.harness import Client, Harness, Options, running
-from bench.siege import ASSET, Seen, log_of, print_table, write_table
 
 CALLERS = 8
 
@@ -79,8 +79,8 @@ class Traffic:
                     status, has_retry_after = self._call(method, path, sent)
                     self.statuses[str(status)] += 1
                     self.without_retry_after += status == 503 and not has_retry_after
-                except (OSError, http.client.HTTPException) as fault:
-                    self.statuses[type(fault).__name__] += 1
+                except (OSError, http.client.HTTPException) as error:
+                    self.statuses[type(error).__name__] += 1
             time.sleep(0.01)
 
     def _look(self) -> None:
@@ -92,14 +92,14 @@ class Traffic:
                 taken.append(time.monotonic() - began)
             time.sleep(0.1)
 
-    def judge(self, fault: str) -> list[Seen]:
+    def judge(self, error: str) -> list[Seen]:
         bad = sum(count for status, count in self.statuses.items() if not status.isdigit() or status == "500")
         seen = f"{dict(self.statuses)}, {self.without_retry_after} without Retry-After"
         ready, live = max(self.ready_s, default=0.0), max(self.live_s, default=0.0)
         figures = {"statuses": dict(self.statuses), "readyMaxS": round(ready, 2), "liveMaxS": round(live, 2)}
         return [
-            Seen(fault, "no 500, no broken answer", seen, not bad and not self.without_retry_after, figures),
-            Seen(f"{fault}: health", "ready < 2.5 s", f"ready {ready:.2f} s, live {live:.2f} s", ready < 2.5, {}),
+            Seen(error, "no 500, no broken answer", seen, not bad and not self.without_retry_after, figures),
+            Seen(f"{error}: health", "ready < 2.5 s", f"ready {ready:.2f} s, live {live:.2f} s", ready < 2.5, {}),
         ]
 
 

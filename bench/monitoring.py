@@ -16,12 +16,12 @@ import asyncpg
 import numpy as np
 import psutil
 
-from bench import engines, telemetry, telemetry_reads
+from bench import telemetry, telemetry_reads, tsdb_comparison
 from bench.harness import Client, Harness
 from gridloom.database.pool import create_pool
 from gridloom.monitoring import segments
-from gridloom.monitoring.folding import day_folding
-from gridloom.monitoring.market_days import date_of
+from gridloom.monitoring.compaction import day_compaction
+from gridloom.monitoring.market_days import market_date
 from gridloom.monitoring.model import Points
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -56,7 +56,7 @@ def run(harness: Harness) -> None:
     asyncio.run(telemetry_reads.fill_history(harness, short, 30))
     telemetry_reads.measure_reads(harness, organisation.admin, years, short, days)
     telemetry_reads.measure_long_read(harness, organisation.admin, years, min(days, 365))
-    for engine in engines.ENGINES:
+    for engine in tsdb_comparison.ENGINES:
         _other_engine(harness, engine, bodies)
 
 
@@ -193,20 +193,20 @@ def _send(
     return seconds, latencies
 
 
-def _other_engine(harness: Harness, engine: engines.Engine, bodies: int) -> None:
+def _other_engine(harness: Harness, engine: tsdb_comparison.Engine, bodies: int) -> None:
     """The same bodies' points, sent by the same senders; skipped where the engine is not installed."""
-    with engines.running(engine) as started:
+    with tsdb_comparison.running(engine) as started:
         if started is None:
             print(f"monitoring: {engine.name} is not installed; skipped", flush=True)
             return
         address, home = started
         if engine.prepare is not None:
-            engines.ask(address, "POST", engine.prepare)
+            tsdb_comparison.ask(address, "POST", engine.prepare)
         rows = range(0, bodies // ASSETS * ROWS_A_BODY, ROWS_A_BODY)
         requests = [
             (
                 engine.write,
-                engines.lines(
+                tsdb_comparison.lines(
                     telemetry.battery(asset, ROWS_A_BODY, first), telemetry.times_s(ROWS_A_BODY, first), f"a{asset}"
                 ),
             )
@@ -220,8 +220,10 @@ def _other_engine(harness: Harness, engine: engines.Engine, bodies: int) -> None
             f"{engine.name} with the same points",
             {
                 "points_s": round(len(requests) * POINTS_A_BODY / seconds),
-                "bytes_a_point_soon_after": round(engines.size_of(home) / (len(requests) * POINTS_A_BODY), 2),
-                "one_series_at_15_minutes_ms": engines.read_ms(address, engine.read("a3", telemetry.START_S, end)),
+                "bytes_a_point_soon_after": round(tsdb_comparison.size_of(home) / (len(requests) * POINTS_A_BODY), 2),
+                "one_series_at_15_minutes_ms": tsdb_comparison.read_ms(
+                    address, engine.read("a3", telemetry.START_S, end)
+                ),
                 "days": round((end - telemetry.START_S) / 86_400, 1),
             },
         )
@@ -287,8 +289,8 @@ def _packed(columns: dict[str, Any], times: Any) -> tuple[Any, int, int, bytes]:
         np.tile(times, len(names)),
         np.concatenate(list(columns.values())),
     )
-    arranged = segments.arrange(points, np.arange(len(names)))
-    return date_of(int(times[0] // 86_400_000_000)), 1, len(arranged), segments.encode(arranged)
+    arranged = segments.sort_and_deduplicate(points, np.arange(len(names)))
+    return market_date(int(times[0] // 86_400_000_000)), 1, len(arranged), segments.encode(arranged)
 
 
 def _instant(time_us: int) -> Any:
@@ -303,13 +305,13 @@ async def _fold(harness: Harness, points: int) -> None:
     folded = 0
     try:
         while True:
-            waiting = await day_folding.pending(pool, settle=timedelta(), most=1000)
+            waiting = await day_compaction.pending_days(pool, settle=timedelta(), most=1000)
             waiting = [day for day in waiting if day.is_closed]
             if not waiting:
                 break
             for day in waiting:
                 async with pool.acquire() as connection, connection.transaction():
-                    done = await day_folding.step(connection, day)
+                    done = await day_compaction.run_step(connection, day)
                     folded += done.points if done else 0
         seconds = time.perf_counter() - began
         size = await pool.fetchval("select pg_total_relation_size('telemetry_chunk')")

@@ -21,15 +21,15 @@ from tests.optimiser.real_prices import FILE, real_table
 from tests.optimiser.test_solving import independent_value, programme
 
 from bench.harness import Client, Harness
-from gridloom.optimiser.backtests.planner import Battery
-from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, play
-from gridloom.optimiser.forecasts.day_table import DayTable
+from gridloom.optimiser.backtests.planner import BatterySpec
+from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, replay_days
+from gridloom.optimiser.day_table import DayTable
 from gridloom.optimiser.forecasts.formulas import forecast_day
 from gridloom.optimiser.solving.linear import Deadline
-from gridloom.optimiser.solving.programme import Programme
+from gridloom.optimiser.solving.programme import BatteryProgramme
 from gridloom.optimiser.solving.repair import repair_nearest
 from gridloom.optimiser.solving.solve import solve
-from gridloom.optimiser.valuations.formulas import Basis, DayValues, Offer, value_past_days, value_window
+from gridloom.optimiser.valuations.formulas import AuctionedBattery, Basis, DayValues, value_past_days, value_window
 
 ETA = 0.943
 SHAPES = [(1, 1), (1, 2), (2, 1), (2, 2), (4, 1), (4, 2)]
@@ -81,15 +81,15 @@ def _independent(harness: Harness, count: int) -> None:
 
 
 def _window(table: DayTable, first: date, days: int) -> list[float]:
-    place = table.place_of(first)
+    place = table.index_of(first)
     return list(np.concatenate([table.true_day(place + number) for number in range(days)]).tolist())
 
 
-def _asked(table: DayTable, first: date, days: int, hours: int = 2) -> Programme:
+def _asked(table: DayTable, first: date, days: int, hours: int = 2) -> BatteryProgramme:
     return programme(_window(table, first, days), energy=1000.0 * hours, cycles=2.0)
 
 
-def _scipy(asked: Programme) -> None:
+def _scipy(asked: BatteryProgramme) -> None:
     """The linear programme of a day through scipy's interface to HiGHS, with a sparse matrix."""
     count, step = len(asked), asked.step_h
     rows = np.arange(count)
@@ -182,15 +182,15 @@ def _shares(harness: Harness, table: DayTable, *, quick: bool) -> None:
             first = end - timedelta(days=20)
         shown, cpu_s = {}, []
         for hours, cycles in SHAPES:
-            battery = Battery(1000.0, 1000.0, 1000.0 * hours, ETA, ETA, cycles)
+            battery = BatterySpec(1000.0, 1000.0, 1000.0 * hours, ETA, ETA, cycles)
             began = time.process_time()
             earned = {
-                policy: sum(day.earned_eur for day in play(table, first, end, battery, EXPECTATIONS[policy]))
+                policy: sum(day.earned_eur for day in replay_days(table, first, end, battery, EXPECTATIONS[policy]))
                 for policy in (Policy.FORECAST, Policy.FORESIGHT)
             }
             cpu_s.append(time.process_time() - began)
             others = {
-                policy: sum(day.earned_eur for day in play(table, first, end, battery, EXPECTATIONS[policy]))
+                policy: sum(day.earned_eur for day in replay_days(table, first, end, battery, EXPECTATIONS[policy]))
                 for policy in (Policy.YESTERDAY, Policy.MEAN_7_DAYS)
             }
             shown[f"{hours} h, {cycles} a day"] = [
@@ -226,17 +226,17 @@ def _lookahead(harness: Harness, table: DayTable) -> None:
 
 def _coverage(harness: Harness, table: DayTable) -> None:
     """Every third window since 2022, each valued with the days before it alone."""
-    battery = Battery(1000.0, 1000.0, 2000.0, ETA, ETA, 1.0)
+    battery = BatterySpec(1000.0, 1000.0, 2000.0, ETA, ETA, 1.0)
     first = table.first + timedelta(days=9)
     values = np.array(
-        [day.earned_eur for day in play(table, first, table.end, battery, EXPECTATIONS[Policy.FORESIGHT])]
+        [day.earned_eur for day in replay_days(table, first, table.end, battery, EXPECTATIONS[Policy.FORESIGHT])]
     )
     for days in (1, 7, 28):
         below = above = count = 0
         for origin in range(730, len(values) - days - 1, 3):
             known = DayValues(first + timedelta(days=origin), values[max(0, origin - 500) : origin], 0.0)
             start = known.until + timedelta(days=1)
-            value = value_window(known, Offer(battery, start, start + timedelta(days=days - 1), 0, 96))
+            value = value_window(known, AuctionedBattery(battery, start, start + timedelta(days=days - 1), 0, 96))
             came = float(values[origin + 1 : origin + 1 + days].sum())
             below, above, count = below + (came < value.p10_eur), above + (came > value.p90_eur), count + 1
         coverage = 1 - (below + above) / count
@@ -254,8 +254,8 @@ def _coverage(harness: Harness, table: DayTable) -> None:
 
 
 def _valuations(harness: Harness, table: DayTable) -> None:
-    battery = Battery(1000.0, 1000.0, 2000.0, ETA, ETA, 1.5)
-    asked = Offer(battery, table.end + timedelta(days=1), table.end + timedelta(days=7), 0, 96)
+    battery = BatterySpec(1000.0, 1000.0, 2000.0, ETA, ETA, 1.5)
+    asked = AuctionedBattery(battery, table.end + timedelta(days=1), table.end + timedelta(days=7), 0, 96)
     for basis in Basis:
         cold = _cpu_ms(partial(value_past_days, table, asked, basis), 3)
         past = value_past_days(table, asked, basis)

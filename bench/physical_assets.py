@@ -21,7 +21,7 @@ import orjson
 from bench.ceiling import Bare
 from bench.harness import NUMBER, Harness, Organisation, Request
 from gridloom.ancillary.products import PRODUCTS
-from gridloom.ancillary.store import WAITING
+from gridloom.ancillary.store import PENDING
 from gridloom.kernel.ids import uuid7
 
 CEILING = Bare()
@@ -41,7 +41,7 @@ async def waiting(pool: Any, last: str, body: bytes) -> Any:
     asset_key, _, keys = last.partition(":")
     asked = [key.partition("_")[::2] for key in keys.split(",")]
     rows = await pool.fetch(
-        WAITING, int(asset_key), [date.fromisoformat(day) for day, _ in asked], [product for _, product in asked]
+        PENDING, int(asset_key), [date.fromisoformat(day) for day, _ in asked], [product for _, product in asked]
     )
     found = {(str(row["delivery_day"]), row["product"]): row for row in rows}
     return [
@@ -251,7 +251,7 @@ async def _time_lookup(harness: Harness, asset_key: int, keys: list[str]) -> flo
     days, products = [date.fromisoformat(day) for day, _ in asked], [product for _, product in asked]
     connection = await asyncpg.connect(harness.database_url)
     try:
-        statement = await connection.prepare(WAITING)
+        statement = await connection.prepare(PENDING)
         took = []
         for _ in range(51):
             began = time.perf_counter()

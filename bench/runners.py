@@ -22,7 +22,7 @@ import psutil
 
 from gridloom.database.pool import create_pool
 from gridloom.jobs import JobRunner
-from gridloom.wiring import wire
+from gridloom.wiring import provide_dependencies
 
 
 class Runners:
@@ -64,7 +64,7 @@ class Runners:
 
 async def _run_jobs(database_url: str) -> None:
     pool = await create_pool(database_url, size=2, application_name="gridloom-bench-runner")
-    runner = JobRunner(pool, at_once=1, look_every_s=0.2)
+    runner = JobRunner(pool, max_concurrent=1, poll_interval_s=0.2)
     await runner.start()
     await asyncio.Event().wait()
 
@@ -80,7 +80,7 @@ def _fork(database_url: str) -> int:
 
 
 def main(database_url: str, count: int) -> NoReturn:
-    wire()
+    provide_dependencies()
     living = {_fork(database_url) for _ in range(count)}
     while not select.select([sys.stdin], [], [], 0.005)[0]:
         gone, _ = os.waitpid(-1, os.WNOHANG)

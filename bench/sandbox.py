@@ -15,7 +15,7 @@ DISTURBANCE = 2.0
 FAST, SLOW = 96.0, 1.0
 GUESTS, REQUESTS_S = 4, 100.0
 """Connections, and how many small reads a second they ask for together: a few people with a console open."""
-LONGEST_HISTORY_S = 300.0
+MAX_HISTORY_S = 300.0
 
 
 def run(harness: Harness) -> None:
@@ -27,7 +27,7 @@ def run(harness: Harness) -> None:
 def _await_present(harness: Harness) -> None:
     began = time.monotonic()
     while not harness.operator.get("/sandbox/simulator")["historyComplete"]:
-        if time.monotonic() - began > LONGEST_HISTORY_S:
+        if time.monotonic() - began > MAX_HISTORY_S:
             raise RuntimeError("the world does not come to its present")
         time.sleep(0.5)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.harness import RESULTS
-from bench.own_writes import LAGS
+from bench.read_your_writes import LAGS
 
 PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gridloom.kernel.ids import uuid7
-from gridloom.market_calendar import BLOCKS_PER_DAY, PERIOD_S, date_of, day_start, number_of, period_counts
-from gridloom.settlements.measures import BLOCK_SOURCES, KEPT_SOURCES, MEASURES, positions_of
-from gridloom.settlements.sheets import FloatArray, encode_sheet, spread_blocks
+from gridloom.market_calendar import BLOCKS_PER_DAY, PERIOD_S, day_start, market_date, market_day_number, period_counts
+from gridloom.settlements.measures import AGGREGATED_SOURCES, BLOCK_SOURCES, MEASURES, positions_of
+from gridloom.settlements.period_aggregates import FloatArray, encode_aggregates, spread_blocks
 
 YEAR = (datetime(2025, 12, 31, 23, tzinfo=UTC), datetime(2026, 12, 31, 23, tzinfo=UTC))
 RATED_MW = 10.0
@@ -30,7 +30,7 @@ class Scene:
 
 
 def day_numbers(days: int) -> Any:
-    first = number_of(datetime(2026, 1, 1, tzinfo=UTC).date())
+    first = market_day_number(datetime(2026, 1, 1, tzinfo=UTC).date())
     return np.arange(first, first + days)
 
 
@@ -126,17 +126,19 @@ async def _keep(connection: Any, key: int, numbers: Any, counts: Any, table: tup
     for n, end in enumerate(ends):
         part = by_period[:, end - counts[n] : end]
         row: list[Any] = []
-        for source in KEPT_SOURCES:
+        for source in AGGREGATED_SOURCES:
             found = positions_of(source)
             if source in BLOCK_SOURCES:
                 places = slice(found.start - 5, found.stop - 5)
-                row.append(encode_sheet(source, by_block[places, n * BLOCKS_PER_DAY : (n + 1) * BLOCKS_PER_DAY]))
+                row.append(encode_aggregates(source, by_block[places, n * BLOCKS_PER_DAY : (n + 1) * BLOCKS_PER_DAY]))
             else:
-                row.append(encode_sheet(source, part[found]))
-        day = date_of(int(numbers[n]))
+                row.append(encode_aggregates(source, part[found]))
+        day = market_date(int(numbers[n]))
         sheets.append((key, day, *row))
         sums.append((key, day, *part.sum(axis=1).tolist()))
     await connection.copy_records_to_table(
-        "settled_periods", records=sheets, columns=["asset_key", "day", *(source.value for source in KEPT_SOURCES)]
+        "settled_periods",
+        records=sheets,
+        columns=["asset_key", "day", *(source.value for source in AGGREGATED_SOURCES)],
     )
     await connection.copy_records_to_table("settled_day", records=sums, columns=["asset_key", "day", *MEASURE_NAMES])

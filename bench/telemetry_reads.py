@@ -14,9 +14,9 @@ from bench import telemetry
 from bench.harness import Client, Harness, Request, cpu_seconds
 from gridloom.database.pool import create_pool
 from gridloom.monitoring import store
-from gridloom.monitoring.folding import day_folding
-from gridloom.monitoring.market_days import date_of
-from gridloom.monitoring.model import Series
+from gridloom.monitoring.compaction import day_compaction
+from gridloom.monitoring.market_days import market_date
+from gridloom.monitoring.model import SignalSeries
 
 ARROW = "application/vnd.apache.arrow.stream"
 
@@ -33,9 +33,10 @@ async def fill_history(harness: Harness, asset_id: str, days: int) -> None:
             columns = telemetry.battery(3, 1440, day * 1440)
             times = telemetry.times_s(1440, day * 1440) * 1_000_000
             chunks = [
-                day_folding.chunk_of(place, Series(times, values)) for place, values in enumerate(columns.values())
+                day_compaction.chunk_of(place, SignalSeries(times, values))
+                for place, values in enumerate(columns.values())
             ]
-            await store.put_chunks(pool, key, date_of(20089 + day), chunks)
+            await store.put_chunks(pool, key, market_date(20089 + day), chunks)
         await pool.execute("analyze telemetry_chunk")
     finally:
         await pool.close()

@@ -17,13 +17,13 @@ import orjson
 from bench.ceiling import Bare
 from bench.harness import Client, Harness, Request
 from gridloom.kernel.market_time import period_number
-from gridloom.market_calendar import first_period
+from gridloom.market_calendar import first_period_of_utc_day
 from gridloom.virtual_assets.model import Efficiency
 from gridloom.virtual_assets.schedule.projection.trajectory import (
     DaySummaries,
+    days_possibly_out_of_bounds,
     energy_trajectory_kwh,
     first_excess,
-    suspicious_days,
     tolerance_kwh,
 )
 
@@ -140,7 +140,7 @@ def judge_a_year(harness: Harness) -> None:
     idle = DaySummaries.zeros(365)
 
     def by_days() -> None:
-        assert not suspicious_days(idle, summaries, 1000.0, np.full(365, CAPACITY_KWH), slack_kwh).any()
+        assert not days_possibly_out_of_bounds(idle, summaries, 1000.0, np.full(365, CAPACITY_KWH), slack_kwh).any()
 
     took_ms = {"all periods": _best_ms(whole), "by days": _best_ms(by_days)}
     harness.report(
@@ -301,6 +301,6 @@ async def _energies_kwh(harness: Harness, battery: Battery) -> Any:
         await connection.close()
     power_kw = np.zeros(battery.periods)
     for row in rows:
-        place = first_period(row["day"]) - period_number(battery.start)
+        place = first_period_of_utc_day(row["day"]) - period_number(battery.start)
         power_kw[place : place + 96] += row["power_kw"]
     return energy_trajectory_kwh(CAPACITY_KWH / 2, power_kw, EFFICIENCY)

@@ -34,7 +34,7 @@ from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
 from gridloom.database.server.embedded import EmbeddedPostgres
 from gridloom.database.server.standby import StandbyPostgres
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.settings import Settings
 
 # A test that fails says why; the log of every refused request would bury it.
@@ -211,7 +211,7 @@ def find_standby(database_url: str | None) -> tuple[str, ...]:
 async def _await_copy(url: str, standby_url: str) -> None:
     """Until the standby has all that there is by now, and have it answer from then on whatever it may: however busy the
     machine is, no read is left to the primary because the standby took too long."""
-    for name, seconds in (("WAIT_S", 30.0), ("LOOK_TIMEOUT_S", 30.0), ("MOST_LAG_S", 60.0)):
+    for name, seconds in (("WAIT_S", 30.0), ("POLL_TIMEOUT_S", 30.0), ("MAX_REPLAY_LAG_S", 60.0)):
         setattr(replicas, name, seconds)
     primary = await asyncpg.connect(url)
     position = await primary.fetchval("select pg_current_wal_flush_lsn()::text")
@@ -242,7 +242,7 @@ async def read_from_standby(settings: Settings) -> Settings:
 
 
 @contextmanager
-def counting_reads(edge: Edge) -> Iterator[None]:
+def counting_reads(edge: Application) -> Iterator[None]:
     """Of a service that has started: what its standby answered, and that nothing of it would have been a change."""
     replicas_of_edge = edge.replicas
     followed = replicas_of_edge.all if replicas_of_edge is not None else ()
@@ -255,14 +255,14 @@ def counting_reads(edge: Edge) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def running(settings: Settings) -> AsyncIterator[Edge]:
+async def running(settings: Settings) -> AsyncIterator[Application]:
     """The whole service in this process, from start-up to shutdown."""
     async with running_edge(create_edge(await read_from_standby(settings))) as edge:
         yield edge
 
 
 @asynccontextmanager
-async def running_edge(edge: Edge) -> AsyncIterator[Edge]:
+async def running_edge(edge: Application) -> AsyncIterator[Application]:
     """Start and stop as a server would have it."""
     inbox: asyncio.Queue[dict[str, object]] = asyncio.Queue()
     outbox: asyncio.Queue[dict[str, object]] = asyncio.Queue()
@@ -291,18 +291,18 @@ def settings(database_url: str) -> Settings:
 
 
 @pytest.fixture(scope="session")
-async def app(settings: Settings) -> AsyncIterator[Edge]:
+async def app(settings: Settings) -> AsyncIterator[Application]:
     async with running(settings) as edge:
         yield edge
 
 
 @pytest.fixture
-async def fresh_app(settings: Settings) -> AsyncIterator[Callable[..., Awaitable[Edge]]]:
+async def fresh_app(settings: Settings) -> AsyncIterator[Callable[..., Awaitable[Application]]]:
     """Makes services on a database of their own, for tests that move the sandbox's clock; `since` is where it starts,
     so that nothing of the time before has to happen."""
     async with AsyncExitStack() as stack:
 
-        async def start(since: datetime | None = None) -> Edge:
+        async def start(since: datetime | None = None) -> Application:
             url = await stack.enter_async_context(migrated_database())
             if since is not None:
                 await _execute(url, f"update sandbox_clock set ahead = '{since.isoformat()}' - clock_timestamp()")
@@ -312,14 +312,14 @@ async def fresh_app(settings: Settings) -> AsyncIterator[Callable[..., Awaitable
 
 
 @pytest.fixture
-async def anonymous(app: Edge) -> AsyncIterator[httpx2.AsyncClient]:
+async def anonymous(app: Application) -> AsyncIterator[httpx2.AsyncClient]:
     """A client without a token."""
     async with client_of(app) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
-async def people(app: Edge) -> AsyncIterator[People]:
+async def people(app: Application) -> AsyncIterator[People]:
     """Makes organisations and people; `async with People(edge)` does so on a service of `fresh_app`."""
     async with People(app) as made:
         yield made

@@ -13,19 +13,19 @@ from uuid import UUID
 
 import httpx2
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.identity.bootstrap import bootstrap_operator
-from gridloom.identity.keyring import Keyring
-from gridloom.identity.model import Account, Member, found_organisation
+from gridloom.identity.login.passwords import hash_blocking
+from gridloom.identity.login.sessions import TokenPair, begin_session
+from gridloom.identity.model import Account, Member, new_organisation
 from gridloom.identity.permissions import OrganisationKind, Role
-from gridloom.identity.signing_in.passwords import hash_now
-from gridloom.identity.signing_in.sessions import TokenPair, begin_session
+from gridloom.identity.signing_key_cache import SigningKeyCache
 from gridloom.identity.store.members import find_account, insert_member
 from gridloom.identity.store.organisations import insert_organisation
 from gridloom.kernel.ids import OrganisationID, UserID, uuid7
 
 PASSWORD = "harbour-spindle-ochre-71"
-PASSWORD_HASH = hash_now(PASSWORD)
+PASSWORD_HASH = hash_blocking(PASSWORD)
 OPERATOR_USERNAME = "operator"
 RENEWED_AFTER_S = 300
 
@@ -72,7 +72,7 @@ class OrganisationUnderTest:
         return self.people[Role.VIEWER].client
 
 
-def client_of(edge: Edge, token: str | None = None, address: str | None = None) -> httpx2.AsyncClient:
+def client_of(edge: Application, token: str | None = None, address: str | None = None) -> httpx2.AsyncClient:
     """A client without a network in between; each comes from an address of its own unless one is given."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     peer = (address or f"10.{randrange(256)}.{randrange(256)}.{randrange(1, 255)}", 50_000)
@@ -83,7 +83,7 @@ def client_of(edge: Edge, token: str | None = None, address: str | None = None) 
 class People:
     """Makes organisations and people on one service; leaving it closes their clients."""
 
-    def __init__(self, edge: Edge) -> None:
+    def __init__(self, edge: Application) -> None:
         self.edge = edge
         self._stack = AsyncExitStack()
 
@@ -101,7 +101,7 @@ class People:
         return Person(account.member, tokens, client)
 
     async def _begin_session(self, account: Account) -> TokenPair:
-        key = await self.edge.resources[Keyring].for_signing()
+        key = await self.edge.resources[SigningKeyCache].for_signing()
         async with self.edge.pool.acquire() as connection, connection.transaction():
             tokens = await begin_session(connection, key, account)
         assert tokens is not None
@@ -141,7 +141,7 @@ class People:
     async def new_organisation(
         self, name: str = "Organisation under test", kind: OrganisationKind | str = OrganisationKind.PARTICIPANT
     ) -> OrganisationUnderTest:
-        organisation = found_organisation(name, OrganisationKind(kind))
+        organisation = new_organisation(name, OrganisationKind(kind))
         await insert_organisation(self.edge.pool, organisation)
         people = {role: await self.add_member(organisation.id, role) for role in Role}
         return OrganisationUnderTest(organisation.id, name, people)

@@ -21,23 +21,23 @@ from tests.assets import register_asset
 from tests.people import OrganisationUnderTest, People, client_of
 from tests.samples import Sampler
 
-from gridloom.app import ROOMS
+from gridloom.app import ROUTE_MODULES
 from gridloom.delivery.model import DistributionMethod
 from gridloom.delivery.runs.store import Run, add_run
 from gridloom.edge import EVENT_STREAM, PUBLIC, Operation, operations_of
-from gridloom.edge.dispatch import Edge
-from gridloom.identity.keyring import Keyring
+from gridloom.edge.application import Application
 from gridloom.identity.permissions import OrganisationKind, Role, permissions_of
+from gridloom.identity.signing_key_cache import SigningKeyCache
 from gridloom.identity.store.grants import insert_asset
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import market_day_of
 from gridloom.kernel.permission import Permission
 from gridloom.optimiser.backtests.model import Backtest
-from gridloom.optimiser.backtests.planner import Battery
+from gridloom.optimiser.backtests.planner import BatterySpec
 from gridloom.optimiser.backtests.rolling import Policy
 from gridloom.optimiser.backtests.store import insert_backtest
 
-OPERATIONS = operations_of(*ROOMS)
+OPERATIONS = operations_of(*ROUTE_MODULES)
 PROTECTED = [operation for operation in OPERATIONS if operation.access != PUBLIC]
 
 PUBLIC_PATHS = (
@@ -51,7 +51,7 @@ PUBLIC_PATHS = (
 class World:
     """An organisation with resources of its own, and a stranger with every permission a participant can hold."""
 
-    edge: Edge
+    edge: Application
     owner: OrganisationUnderTest
     stranger: OrganisationUnderTest
     operator: httpx2.AsyncClient
@@ -149,7 +149,7 @@ async def _member(world: World) -> UUID:
 
 
 async def _backtest(world: World) -> UUID:
-    battery = Battery(1000.0, 1000.0, 2000.0, 0.9, 0.9)
+    battery = BatterySpec(1000.0, 1000.0, 2000.0, 0.9, 0.9)
     made = Backtest(
         id=uuid7(),
         organisation_id=world.owner.id,
@@ -231,7 +231,7 @@ def parameters_of(operation: Operation) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-async def world(app: Edge, people: People, operator: httpx2.AsyncClient) -> World:
+async def world(app: Application, people: People, operator: httpx2.AsyncClient) -> World:
     owner, stranger = await people.new_organisation("Owner"), await people.new_organisation("Stranger")
     made = World(app, owner, stranger, operator, {"organisationID": owner.id}, {})
     needed = {name for operation in PROTECTED for name in parameters_of(operation)}
@@ -255,7 +255,7 @@ async def forgeries(world: World, people: People) -> dict[str, str]:
         jwt.get_unverified_header(person.tokens.access),
         jwt.decode(person.tokens.access, options={"verify_signature": False}),
     )
-    ours = await world.edge.resources[Keyring].for_signing()
+    ours = await world.edge.resources[SigningKeyCache].for_signing()
     public = ours.public.public_bytes(Encoding.Raw, PublicFormat.Raw)
     past = {**claims, "iat": int(time.time()) - 1000, "exp": int(time.time()) - 1}
     escalated = base64.urlsafe_b64encode(json.dumps({**claims, "sub": str(uuid4())}).encode()).decode().rstrip("=")

@@ -12,17 +12,17 @@ import pyarrow.parquet
 import pytest
 from tests.samples import Sampler
 
-from gridloom.app import ROOMS
+from gridloom.app import ROUTE_MODULES
 from gridloom.edge import operations_of
-from gridloom.edge.answers import ARROW, CSV, JSON, PARQUET
+from gridloom.edge.responses import ARROW, CSV, JSON, PARQUET
 from gridloom.identity.permissions import Role
 from gridloom.kernel.ids import uuid7
 from gridloom.optimiser.backtests.model import Backtest
-from gridloom.optimiser.backtests.planner import Battery
+from gridloom.optimiser.backtests.planner import BatterySpec
 from gridloom.optimiser.backtests.rolling import Policy
 from gridloom.optimiser.backtests.store import insert_backtest
 
-OPERATIONS = operations_of(*ROOMS)
+OPERATIONS = operations_of(*ROUTE_MODULES)
 TABULAR = [operation for operation in OPERATIONS if ARROW in operation.produces]
 START, END = "2030-01-01T00:00:00Z", "2030-02-01T00:00:00Z"
 RATED = {
@@ -67,7 +67,7 @@ async def scene(app, operator, new_organisation):
         end=date(2026, 1, 2),
         series="DAY_AHEAD_DE_LU",
         policy=Policy.FORECAST,
-        battery=Battery(1000.0, 1000.0, 2000.0, 0.9, 0.9),
+        battery=BatterySpec(1000.0, 1000.0, 2000.0, 0.9, 0.9),
         earned_eur=0.0,
         foresight_eur=0.0,
         days_done=0,

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 import gridloom
-from gridloom.kernel.need import Need
+from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
-from gridloom.wiring import JOB_ROOMS, wire
+from gridloom.wiring import JOB_MODULES, provide_dependencies
 
 WORDS = frozenset(permission.value for permission in Permission)
 SOURCE = Path(next(iter(gridloom.__path__)))
 MODULES = sorted(SOURCE.rglob("*.py"))
 CLIENT_MODULES = sorted((SOURCE.parent / "gridloom_client").rglob("*.py"))
-LOCKED_TYPES = {"LockedAsset", "LockedBatteries", "LockedKey"}
+LOCKED_TYPES = {"LockedAsset", "LockedBatteries", "LockedAssetKey"}
 
 
 def speaks_to_postgresql(path: Path) -> bool:
@@ -30,12 +30,12 @@ def speaks_to_postgresql(path: Path) -> bool:
 SPEAK_SQL_TOO = {
     "backups/continuous.py",  # waits for a server that is being restored, and resets its settings
     "edge/idempotency.py",  # the edge has no room of its own for tables
-    "edge/guarding/rate_limit.py",
+    "edge/admit/rate_limiter.py",
     "worker/health.py",  # asks whether the database answers at all
-    "identity/verifying/revocations.py",
-    "operate.py",
+    "identity/token_verification/revocations.py",
+    "operator_commands.py",
     "serving/serve.py",  # asks, before anything starts, whether the database takes writes
-    "settlements/statements.py",
+    "settlements/sql.py",
 }
 SQL_CALLS = {"fetch", "fetchrow", "fetchval", "execute", "executemany", "copy_records_to_table", "copy_to_table"}
 
@@ -74,7 +74,7 @@ def spells_out_a_permission(path: Path) -> bool:
 class TestPermissions:
     def test_are_spelt_out_where_they_are_defined_and_in_an_example(self):
         spelling = {path.relative_to(SOURCE).as_posix() for path in MODULES if spells_out_a_permission(path)}
-        assert spelling == {"kernel/permission.py", "vocabulary.py"}
+        assert spelling == {"kernel/permission.py", "field_descriptions.py"}
 
 
 class TestATestsService:
@@ -117,20 +117,20 @@ def declares_jobs(path: Path) -> bool:
 
 class TestTheWiring:
     def test_knows_every_module_that_declares_a_job(self):
-        listed = {Path(str(module.__file__)) for module in JOB_ROOMS}
+        listed = {Path(str(module.__file__)) for module in JOB_MODULES}
         assert {path for path in MODULES if declares_jobs(path)} == listed
 
     def test_gives_every_room_what_it_needs(self):
-        wire()
-        assert Need.declared
-        assert all(need.is_met for need in Need.declared)
+        provide_dependencies()
+        assert Dependency.registry
+        assert all(need.is_provided for need in Dependency.registry)
 
     def test_is_missed_aloud(self):
-        need: Need[int] = Need("an answer")
-        Need.declared.remove(need)  # type: ignore[arg-type]
+        need: Dependency[int] = Dependency("an answer")
+        Dependency.registry.remove(need)  # type: ignore[arg-type]
         with pytest.raises(AssertionError, match="an answer: nobody has wired it"):
             need.get()
-        need.give(42)
+        need.provide(42)
         assert need.get() == 42
 
     def test_leaves_no_module_to_be_imported_for_what_that_does(self):
@@ -150,14 +150,14 @@ def sql_texts(path: Path) -> Iterator[str]:
 
 
 class TestAStatement:
-    MOST_NUMBERED_PARAMETERS = 13
+    MAX_NUMBERED_PARAMETERS = 13
 
     def test_with_many_parameters_names_them(self):
         wide = [
             path.relative_to(SOURCE).as_posix()
             for path in MODULES
             for text in sql_texts(path)
-            if any(int(number) > self.MOST_NUMBERED_PARAMETERS for number in re.findall(r"\$(\d{1,3})\b", text))
+            if any(int(number) > self.MAX_NUMBERED_PARAMETERS for number in re.findall(r"\$(\d{1,3})\b", text))
         ]
         assert wide == []
 

@@ -26,7 +26,7 @@ from tests.people import PASSWORD
 from gridloom.app import create_edge
 from gridloom.database.pool import create_pool
 from gridloom.identity.bootstrap import bootstrap_operator
-from gridloom.operate import interface_json
+from gridloom.operator_commands import openapi_json
 from gridloom.settings import Settings
 
 ROOT = Path(__file__).parents[1]
@@ -53,7 +53,7 @@ STREAMS = ("/events", "/monitoring/{physicalAssetID}/stream")
 class TestTheCommittedInterface:
     def test_is_what_the_service_declares(self):
         committed = (ROOT / "openapi.json").read_text()
-        assert json.loads(committed) == json.loads(interface_json(Settings())), "run `make openapi`"
+        assert json.loads(committed) == json.loads(openapi_json(Settings())), "run `make openapi`"
 
     def test_names_each_operation_once_in_camel_case(self):
         document = json.loads((ROOT / "openapi.json").read_text())

@@ -79,7 +79,7 @@ class TestDescriptions:
             for name, field in schema.get("properties", {}).items()
             if owner != "Problem" and not field.get("description")
         ]
-        assert missing == [], "say what they mean in gridloom/vocabulary.py"
+        assert missing == [], "say what they mean in gridloom/field_descriptions.py"
 
     def test_stand_beside_every_parameter(self):
         missing = {
@@ -88,7 +88,7 @@ class TestDescriptions:
             for parameter in map(resolved, each["parameters"])
             if not parameter.get("description")
         }
-        assert missing == set(), "say what they mean in gridloom/vocabulary.py"
+        assert missing == set(), "say what they mean in gridloom/field_descriptions.py"
 
     def test_stand_beside_every_tag(self):
         assert [tag["name"] for tag in DOCUMENT["tags"] if not tag.get("description")] == []
@@ -121,5 +121,5 @@ class TestAnExample:
     @pytest.mark.parametrize(("name", "content"), answers(), ids=[name for name, _ in answers()])
     def test_of_an_answer_is_of_its_shape(self, name: str, content: dict[str, Any]):
         if "schema" in content:
-            faults = [fault.message for fault in validator(content["schema"]).iter_errors(content["example"])]
+            faults = [error.message for error in validator(content["schema"]).iter_errors(content["example"])]
             assert faults == []

@@ -13,10 +13,10 @@ from gridloom.kernel.market_time import block_window, market_day_of, market_day_
 from gridloom.market_calendar import (
     block_period_counts,
     calendar_edges_s,
-    date_of,
-    day_numbers,
     day_start,
-    number_of,
+    market_date,
+    market_day_number,
+    market_day_numbers,
     period_counts,
 )
 
@@ -28,21 +28,21 @@ class TestTheCalendar:
     @given(INSTANTS, UNITS)
     def test_finds_the_day_of_an_instant_in_any_unit(self, instant: datetime, per_second: int) -> None:
         time = int(instant.replace(microsecond=0).timestamp()) * per_second
-        number = int(day_numbers(np.array([time]), per_second)[0])
+        number = int(market_day_numbers(np.array([time]), per_second)[0])
         day = market_day_of(instant)
-        assert (date_of(number), number) == (day, number_of(day))
+        assert (market_date(number), number) == (day, market_day_number(day))
         assert day_start(number, per_second) == market_day_window(day).start.timestamp() * per_second
 
     @given(INSTANTS.map(market_day_of))
     def test_counts_the_periods_of_a_day_and_its_blocks(self, day: date) -> None:
-        numbers = np.array([number_of(day)])
+        numbers = np.array([market_day_number(day)])
         assert period_counts(numbers).tolist() == [period_count(day)]
         blocks = [block_window(day, hour, hour + 4).duration // timedelta(minutes=15) for hour in range(0, 24, 4)]
         assert block_period_counts(numbers).tolist() == [blocks]
 
     @pytest.mark.parametrize(("day", "periods"), [(date(2026, 3, 29), 92), (date(2026, 10, 25), 100)])
     def test_knows_the_days_on_which_the_clock_changes(self, day: date, periods: int) -> None:
-        numbers = np.arange(number_of(day) - 1, number_of(day) + 2)
+        numbers = np.arange(market_day_number(day) - 1, market_day_number(day) + 2)
         assert period_counts(numbers).tolist() == [96, periods, 96]
         assert block_period_counts(numbers)[1].tolist() == [periods - 80, 16, 16, 16, 16, 16]
 

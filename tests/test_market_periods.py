@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
-from gridloom.market_calendar import days_of, first_period, market_day_periods, market_year_periods, period_numbers
+from gridloom.market_calendar import (
+    first_period_of_utc_day,
+    market_day_periods,
+    market_year_periods,
+    period_numbers,
+    utc_days_of,
+)
 
 MOMENTS = st.datetimes(datetime(1970, 1, 2), datetime(2199, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 
@@ -25,9 +31,9 @@ class TestPeriods:
 
     @given(st.integers(0, 10**6), st.integers(1, 1000))
     def test_lie_in_the_days_that_are_listed(self, first, count):
-        days = days_of(first, first + count)
-        assert first_period(days.start) <= first
-        assert first_period(days.stop) >= first + count
+        days = utc_days_of(first, first + count)
+        assert first_period_of_utc_day(days.start) <= first
+        assert first_period_of_utc_day(days.stop) >= first + count
         assert len(days) <= count // 96 + 2
 
 

@@ -3,16 +3,16 @@
 import ast
 
 import pytest
-from bench.mutants import FAULTS, ROOT, Fault
+from bench.mutation_tests import MUTANTS, ROOT, Mutant
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=[f"{fault.file} {fault.old[:30]}" for fault in FAULTS])
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[f"{mutant.file} {mutant.old[:30]}" for mutant in MUTANTS])
 class TestAFault:
-    def test_stands_once_and_leaves_a_file_that_can_be_read(self, fault: Fault):
-        text = (ROOT / "src" / "gridloom" / fault.file).read_text(encoding="utf-8")
-        assert text.count(fault.old) == 1
-        if fault.file.endswith(".py"):
-            ast.parse(text.replace(fault.old, fault.new))
+    def test_stands_once_and_leaves_a_file_that_can_be_read(self, mutant: Mutant):
+        text = (ROOT / "src" / "gridloom" / mutant.file).read_text(encoding="utf-8")
+        assert text.count(mutant.old) == 1
+        if mutant.file.endswith(".py"):
+            ast.parse(text.replace(mutant.old, mutant.new))
 
-    def test_names_tests_that_exist(self, fault: Fault):
-        assert (ROOT / "tests" / fault.tests).exists()
+    def test_names_tests_that_exist(self, mutant: Mutant):
+        assert (ROOT / "tests" / mutant.tests).exists()

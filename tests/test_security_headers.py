@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import migrated_database, running_edge
 
 from gridloom.app import create_app
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.settings import Settings
 
 
@@ -21,14 +21,16 @@ def client_of_app(application: object) -> httpx2.AsyncClient:
 
 class TestStrictTransportSecurity:
     @pytest.mark.parametrize(
-        ("environment", "base_url", "is_told"),
+        ("environment", "base_url", "is_visible_to"),
         [
             ("production", "https://grid.example", True),
             ("production", "http://grid.example", False),
             ("sandbox", "https://grid.example", False),
         ],
     )
-    async def test_is_told_by_a_production_behind_tls_on_every_answer(self, settings, environment, base_url, is_told):
+    async def test_is_told_by_a_production_behind_tls_on_every_answer(
+        self, settings, environment, base_url, is_visible_to
+    ):
         async with migrated_database() as url:
             more = {"environment": environment, "base_url": base_url, "database_url": url}
             application = create_app(replace(settings, **more))
@@ -36,7 +38,7 @@ class TestStrictTransportSecurity:
             async with running_edge(application), client_of_app(application) as client:
                 for path in ("/auth/me", "/health/live", "/console/", "/nowhere", "/docs"):
                     answer = await client.get(path)
-                    assert ("strict-transport-security" in answer.headers) is is_told, path
+                    assert ("strict-transport-security" in answer.headers) is is_visible_to, path
 
 
 class TestTheReference:
@@ -51,7 +53,7 @@ class TestTheReference:
 
 
 class TestTheSecurityContact:
-    async def test_is_told_as_rfc_9116_says(self, app: Edge, anonymous: httpx2.AsyncClient, settings: Settings):
+    async def test_is_told_as_rfc_9116_says(self, app: Application, anonymous: httpx2.AsyncClient, settings: Settings):
         answer = await anonymous.get("/.well-known/security.txt")
         assert answer.headers["content-type"] == "text/plain; charset=utf-8"
         fields = dict(line.split(": ", 1) for line in answer.text.splitlines())

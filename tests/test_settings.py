@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gridloom.kernel.shares import ShareLimits
-from gridloom.settings import VARIABLES, Settings, SettingsRefused, read_settings
+from gridloom.settings import VARIABLES, Settings, SettingsError, read_settings
 
 NOWHERE = Path("/nonexistent/.env")
 
@@ -68,11 +68,11 @@ class TestSettings:
         ],
     )
     def test_are_refused_by_name_when_they_make_no_sense(self, variable: str, value: str) -> None:
-        with pytest.raises(SettingsRefused, match=f"^{variable} must"):
+        with pytest.raises(SettingsError, match=f"^{variable} must"):
             read_settings({variable: value}, NOWHERE)
 
     def test_are_refused_all_at_once(self) -> None:
-        with pytest.raises(SettingsRefused) as refused:
+        with pytest.raises(SettingsError) as refused:
             read_settings({"GRIDLOOM_PORT": "x", "GRIDLOOM_WORKERS": "y"}, NOWHERE)
         assert str(refused.value).count("\n") == 1
 
@@ -91,7 +91,7 @@ class TestSettings:
 
     def test_are_refused_when_a_line_of_the_file_is_none(self, tmp_path: Path) -> None:
         (tmp_path / ".env").write_text("GRIDLOOM_PORT=1\nwhat is this")
-        with pytest.raises(SettingsRefused, match="Line 2"):
+        with pytest.raises(SettingsError, match="Line 2"):
             read_settings({}, tmp_path / ".env")
 
     def test_can_all_be_set(self) -> None:

@@ -7,15 +7,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gridloom.audit.model import Actor, NewEntry
+from gridloom.audit.model import Actor, NewAuditRecord
 from gridloom.audit.store import insert_entry
 from gridloom.database.pool import Connection, create_pool
 from gridloom.database.sealing import Sealing, SecretUnreadable
-from gridloom.identity.signing_in.usernames import known_as
+from gridloom.identity.login.usernames import canonical_username
 from gridloom.identity.store.members import find_account
 from gridloom.identity.store.second_factors import delete_second_factor, reseal_second_factors
 from gridloom.identity.store.signing_keys import count_older_replicas, reseal_signing_keys
-from gridloom.operate import OperationRefused, filled_database_of
+from gridloom.operator_commands import CommandError, require_initialised_dsn
 from gridloom.settings import Settings
 from gridloom.webhooks.store import reseal_webhooks
 
@@ -34,13 +34,13 @@ class Resealed:
 def rotate_secrets(settings: Settings) -> Resealed:
     """Seal every secret in the database with the present GRIDLOOM_SECRETS_KEY, in one transaction."""
     if settings.secrets_key is None:
-        raise OperationRefused("Set GRIDLOOM_SECRETS_KEY, the same as for all replicas, and run this again.")
+        raise CommandError("Set GRIDLOOM_SECRETS_KEY, the same as for all replicas, and run this again.")
     sealing = Sealing(settings.secrets_key, settings.former_secrets_keys)
 
     async def reseal(connection: Connection) -> Resealed:
         older = await count_older_replicas(connection)
         if older:
-            raise OperationRefused(
+            raise CommandError(
                 f"{older} workers of an earlier release are connected, which cannot read sealed keys. "
                 "Replace them first."
             )
@@ -50,8 +50,8 @@ def rotate_secrets(settings: Settings) -> Resealed:
                 webhooks=await reseal_webhooks(connection, sealing.webhooks),
                 second_factors=await reseal_second_factors(connection, sealing.second_factors),
             )
-        except SecretUnreadable as fault:
-            raise OperationRefused(f"{fault} Add the former one to GRIDLOOM_FORMER_SECRETS_KEYS.") from fault
+        except SecretUnreadable as error:
+            raise CommandError(f"{error} Add the former one to GRIDLOOM_FORMER_SECRETS_KEYS.") from error
         await _record_change(connection, "rotateSecrets", "secrets", {"signingKeys": outcome.signing_keys})
         return outcome
 
@@ -62,11 +62,11 @@ def reset_second_factor(settings: Settings, username: str) -> str:
     """Remove a member's second factor; the user name as it is stored."""
 
     async def reset(connection: Connection) -> str:
-        account = await find_account(connection, known_as(username))
+        account = await find_account(connection, canonical_username(username))
         if account is None:
-            raise OperationRefused(f"There is no user {username}.")
+            raise CommandError(f"There is no user {username}.")
         if not await delete_second_factor(connection, account.member.id):
-            raise OperationRefused(f"{account.member.username} has no second factor.")
+            raise CommandError(f"{account.member.username} has no second factor.")
         details: dict[str, object] = {"username": account.member.username}
         await _record_change(connection, "resetSecondFactorFromCommandLine", f"/users/{account.member.id}", details)
         return account.member.username
@@ -75,7 +75,7 @@ def reset_second_factor(settings: Settings, username: str) -> str:
 
 
 async def _record_change(connection: Connection, action: str, resource: str, details: dict[str, object]) -> None:
-    entry = NewEntry(
+    entry = NewAuditRecord(
         actor=Actor("SYSTEM", name="command line"),
         action=action,
         method="POST",
@@ -94,5 +94,5 @@ def _run_in_transaction(settings: Settings, work: Callable[[Connection], Awaitab
         async with await create_pool(dsn, size=1) as pool, pool.acquire() as connection, connection.transaction():
             return await work(connection)
 
-    with filled_database_of(settings) as dsn:
+    with require_initialised_dsn(settings) as dsn:
         return asyncio.run(run(dsn))

@@ -9,42 +9,42 @@ from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
-from gridloom import documentation
+from gridloom import openapi_pages
 from gridloom.ancillary import routes as ancillary
-from gridloom.ancillary.gates import Gates
+from gridloom.ancillary.gates import TenderGates
 from gridloom.auctions import bid_batching
 from gridloom.auctions import results as auction_results
 from gridloom.auctions import routes as auctions
 from gridloom.audit import routes as audit_routes
 from gridloom.audit.recording import record_audit
 from gridloom.capacity.model import ReserveMinutes
-from gridloom.console import residence as console
+from gridloom.console import lifespan as console
 from gridloom.console import routes as console_routes
-from gridloom.console.application import WithConsole
-from gridloom.database.listen import Listener
+from gridloom.console.application import ConsoleMiddleware
+from gridloom.database.listener import Listener
 from gridloom.database.pool import Pool, create_pool
 from gridloom.database.replicas import Replicas, follow_replica
 from gridloom.delivery import routes as delivery
 from gridloom.delivery.positions import routes as delivery_positions
-from gridloom.documentation import Interface
 from gridloom.edge import operations_of
-from gridloom.edge.dispatch import POSITION, Edge
-from gridloom.edge.guarding.client_address import TrustedProxies
-from gridloom.edge.guarding.connections import MOST_PER_ADDRESS, Connections, most_waiting
-from gridloom.edge.guarding.rate_limit import RateLimiter
+from gridloom.edge.admit.client_address import TrustedProxies
+from gridloom.edge.admit.connection_reaper import MAX_PER_ADDRESS, ConnectionReaper, most_waiting
+from gridloom.edge.admit.rate_limiter import RateLimiter
+from gridloom.edge.application import POSITION, Application
 from gridloom.edge.shares import Shares
 from gridloom.edge.transport_security import WithTransportSecurity
 from gridloom.events import routes as events
 from gridloom.exchange_notifications import routes as exchange_notifications
 from gridloom.exchange_notifications.message import DocumentReceiver
 from gridloom.identity import api_key_routes, auth_routes, organisation_routes, session_routes, usage_routes
-from gridloom.identity import residence as identity
-from gridloom.identity.reach import check_replay
+from gridloom.identity import lifespan as identity
+from gridloom.identity.authorization import reauthorize_replay
 from gridloom.identity.second_factor import routes as second_factor
 from gridloom.logbook import routes as logbook
-from gridloom.monitoring import residence as monitoring
+from gridloom.monitoring import lifespan as monitoring
 from gridloom.monitoring import routes as monitoring_routes
-from gridloom.optimiser import residence as optimiser
+from gridloom.openapi_pages import OpenApiDocument
+from gridloom.optimiser import lifespan as optimiser
 from gridloom.optimiser.backtests import routes as backtests
 from gridloom.optimiser.forecasts import routes as forecasts
 from gridloom.optimiser.schedules import routes as proposals
@@ -61,12 +61,12 @@ from gridloom.reference_prices import routes as reference_prices
 from gridloom.revenue import routes as revenue
 from gridloom.revenue.statement import routes as revenue_statements
 from gridloom.sandbox import routes as sandbox
+from gridloom.sandbox import simulated_clock as sandbox_walking
 from gridloom.sandbox import simulator_routes as sandbox_simulator
-from gridloom.sandbox import walking as sandbox_walking
 from gridloom.settings import Settings
 from gridloom.settlements import routes as settlements
-from gridloom.simulator.cast import ORGANISATIONS
-from gridloom.simulator.credentials import member_name, read_kept
+from gridloom.simulator.credentials import member_name, read_credentials
+from gridloom.simulator.scenario import ORGANISATIONS
 from gridloom.statements import routes as statements
 from gridloom.unavailability import routes as unavailability
 from gridloom.virtual_assets import routes as virtual_assets
@@ -76,21 +76,21 @@ from gridloom.virtual_assets.history import routes as virtual_asset_history
 from gridloom.virtual_assets.portfolios import routes as portfolios
 from gridloom.virtual_assets.schedule import routes as virtual_asset_schedule
 from gridloom.webhooks import routes as webhooks
-from gridloom.wiring import wire
+from gridloom.wiring import provide_dependencies
 from gridloom.worker import health
-from gridloom.worker.background import (
-    Resident,
+from gridloom.worker.health import DiskSpaceCheck, HealthCheck, HealthChecks, ReplicaCheck
+from gridloom.worker.lifespans import (
+    Lifespan,
     close_idle_connections,
     deliver_webhooks,
-    end_streams_when_told,
+    end_streams_on_signal,
     give_memory_back,
     run_jobs,
     sequence_events,
     stream_events,
 )
-from gridloom.worker.health import FollowingReplicas, HealthCheck, HealthChecks, RoomOnDisk
 
-ROOMS: tuple[ModuleType, ...] = (
+ROUTE_MODULES: tuple[ModuleType, ...] = (
     auth_routes,
     second_factor,
     session_routes,
@@ -134,35 +134,35 @@ ROOMS: tuple[ModuleType, ...] = (
     audit_routes,
     console_routes,
     health,
-    documentation,
+    openapi_pages,
 )
 """The modules whose operations the service answers, in the order in which the documentation shows them."""
 
-SANDBOX_ROOMS: tuple[ModuleType, ...] = (sandbox, sandbox_simulator)
+SANDBOX_ROUTE_MODULES: tuple[ModuleType, ...] = (sandbox, sandbox_simulator)
 """What a sandbox answers besides; production does not have these paths at all."""
 
-RESIDENTS: tuple[Resident, ...] = (
-    end_streams_when_told,
+LIFESPANS: tuple[Lifespan, ...] = (
+    end_streams_on_signal,
     close_idle_connections,
     give_memory_back,
-    identity.reside,
-    console.reside,
+    identity.lifespan,
+    console.lifespan,
     sequence_events,
     stream_events,
     deliver_webhooks,
-    monitoring.reside,
-    bid_batching.reside,
-    optimiser.reside,
+    monitoring.lifespan,
+    bid_batching.bid_batcher_lifespan,
+    optimiser.optimiser_lifespan,
     run_jobs,
 )
 """What rooms keep running in each process: entered in this order once the pool is open, left in the reverse."""
 
-SANDBOX_RESIDENTS: tuple[Resident, ...] = (sandbox_walking.reside,)
+SANDBOX_LIFESPANS: tuple[Lifespan, ...] = (sandbox_walking.lifespan,)
 """What a sandbox keeps running besides."""
 
 
-def _make_gates(settings: Settings) -> Gates:
-    return Gates(
+def _make_gates(settings: Settings) -> TenderGates:
+    return TenderGates(
         fcr_day_before=settings.gate_closure_fcr,
         afrr_capacity_day_before=settings.gate_closure_afrr_capacity,
         afrr_energy_lead=timedelta(minutes=settings.gate_closure_afrr_energy_minutes),
@@ -181,13 +181,13 @@ def _reserve_minutes(settings: Settings) -> ReserveMinutes:
 def _health_checks(settings: Settings, replicas: Replicas | None) -> HealthChecks:
     more: list[HealthCheck] = []
     if settings.is_embedded:
-        more.append(RoomOnDisk(settings.home).check_disk)
+        more.append(DiskSpaceCheck(settings.home).check_disk)
     if replicas is not None:
-        more.append(FollowingReplicas(replicas).check_replicas)
+        more.append(ReplicaCheck(replicas).check_replicas)
     return HealthChecks(*more)
 
 
-async def _follow_replicas(primary: Pool, settings: Settings) -> Replicas | None:
+async def _connect_replicas(primary: Pool, settings: Settings) -> Replicas | None:
     """Those that the settings name, none of which need be there at the start."""
     if not settings.read_database_urls:
         return None
@@ -198,16 +198,16 @@ async def _follow_replicas(primary: Pool, settings: Settings) -> Replicas | None
     return Replicas(primary, found)
 
 
-def _make_connections(settings: Settings) -> Connections:
+def _make_connections(settings: Settings) -> ConnectionReaper:
     """Behind a proxy all callers have its address, and how many connections each may hold is for it to say."""
-    return Connections(
-        settings.port, most_per_address=None if settings.is_behind_proxy else MOST_PER_ADDRESS, most=most_waiting()
+    return ConnectionReaper(
+        settings.port, most_per_address=None if settings.is_behind_proxy else MAX_PER_ADDRESS, most=most_waiting()
     )
 
 
 def _make_shares(settings: Settings) -> Shares:
     """The sandbox's own simulator is exempt; its members are known by the secret in the sandbox's home."""
-    kept = read_kept(settings.home) if settings.environment == "sandbox" and settings.simulator else None
+    kept = read_credentials(settings.home) if settings.environment == "sandbox" and settings.simulator else None
     slugs = ("operator", *(organisation.slug for organisation in ORGANISATIONS))
     return Shares(
         settings.shares,
@@ -216,42 +216,42 @@ def _make_shares(settings: Settings) -> Shares:
     )
 
 
-def create_edge(settings: Settings) -> Edge:
+def create_edge(settings: Settings) -> Application:
     """The service without anything around it."""
-    wire()
+    provide_dependencies()
 
     @asynccontextmanager
-    async def lifespan(edge: Edge) -> AsyncIterator[None]:
+    async def lifespan(edge: Application) -> AsyncIterator[None]:
         assert settings.database_url is not None
         edge.pool = await create_pool(settings.database_url, size=settings.pool_size)
-        edge.replicas = await _follow_replicas(edge.pool, settings)
+        edge.replicas = await _connect_replicas(edge.pool, settings)
         listener = Listener(settings.database_url)
         edge.resources.add(_make_gates(settings))
         edge.resources.add(_reserve_minutes(settings))
         for resource in (
             settings,
             edge.shares,
-            Interface(edge, settings),
+            OpenApiDocument(edge, settings),
             _health_checks(settings, edge.replicas),
             listener,
             DocumentReceiver(settings.document_receiver_eic),
         ):
             edge.resources.add(resource)
         edge.audit = record_audit
-        edge.check_replay = check_replay
+        edge.check_replay = reauthorize_replay
         async with AsyncExitStack() as stack:
             stack.push_async_callback(edge.pool.close)
             if edge.replicas is not None:
                 stack.push_async_callback(edge.replicas.stop)
                 await edge.replicas.start()
-            for resident in (*RESIDENTS, *(SANDBOX_RESIDENTS if settings.environment == "sandbox" else ())):
-                await stack.enter_async_context(resident(edge, settings))
+            for room_lifespan in (*LIFESPANS, *(SANDBOX_LIFESPANS if settings.environment == "sandbox" else ())):
+                await stack.enter_async_context(room_lifespan(edge, settings))
             stack.push_async_callback(listener.stop)
             await listener.start()
             yield
 
-    rooms = (*ROOMS, *SANDBOX_ROOMS) if settings.environment == "sandbox" else ROOMS
-    return Edge(
+    rooms = (*ROUTE_MODULES, *SANDBOX_ROUTE_MODULES) if settings.environment == "sandbox" else ROUTE_MODULES
+    return Application(
         operations_of(*rooms),
         lifespan=lifespan,
         limiter=RateLimiter({"public": settings.public_rate_limit_per_minute}),
@@ -270,7 +270,7 @@ def create_app(settings: Settings) -> Any:
 def _create_application(settings: Settings) -> Any:
     edge = create_edge(settings)
     if not settings.cors_origins:
-        return WithConsole(edge)
+        return ConsoleMiddleware(edge)
     from starlette.middleware.cors import CORSMiddleware  # only where it is asked for: it costs a start its time
 
     open_to_origins = CORSMiddleware(
@@ -297,4 +297,4 @@ def _create_application(settings: Settings) -> Any:
             POSITION,
         ],
     )
-    return WithConsole(edge, behind=open_to_origins)
+    return ConsoleMiddleware(edge, behind=open_to_origins)

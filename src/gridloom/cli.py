@@ -16,12 +16,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from gridloom.sentences import fail_with, failing_in_a_sentence
+from gridloom.command_errors import exit_on_known_errors, exit_with
 from gridloom.serving.command import run_service
 
 if TYPE_CHECKING:
     from gridloom.settings import Settings
-    from gridloom.settlements.rebuilding import Outcome
+    from gridloom.settlements.rebuilding import RebuildReport
 
 app = App(name="gridloom", help="The open platform that weaves physical batteries into virtual ones.")
 errors = Console(stderr=True)
@@ -69,7 +69,7 @@ def migrate() -> None:
 
         gridloom migrate
     """
-    from gridloom.operate import migrate_database
+    from gridloom.operator_commands import migrate_database
 
     for name in migrate_database(_read_settings()):
         print(f"applied {name}")
@@ -84,7 +84,7 @@ def distribute() -> None:
 
         gridloom distribute
     """
-    from gridloom.operate import distribute_database
+    from gridloom.operator_commands import distribute_database
 
     for name in distribute_database(_read_settings()):
         print(f"moved {name}")
@@ -105,10 +105,10 @@ def jobs(*, revive: Annotated[tuple[str, str] | None, Parameter(negative="")] = 
     revive
         Kind and key of one that is to be tried at once, as if it had never failed.
     """
-    from gridloom.operate import troubled_jobs
+    from gridloom.operator_commands import failing_jobs
 
     table = Table("kind", "key", "attempts", "failed at", "next attempt", "last error")
-    for one in troubled_jobs(_read_settings(), revive):
+    for one in failing_jobs(_read_settings(), revive):
         failed_at = f"{one['failed_at']:%Y-%m-%d %H:%M:%S}"
         again_at = "none: laid aside"
         if one["state"] == "WAITING":
@@ -125,9 +125,9 @@ def openapi() -> None:
 
         gridloom openapi > openapi.json
     """
-    from gridloom.operate import interface_json
+    from gridloom.operator_commands import openapi_json
 
-    sys.stdout.write(interface_json(_settings_for_documents()))
+    sys.stdout.write(openapi_json(_settings_for_documents()))
 
 
 @app.command(group="Running the platform")
@@ -153,7 +153,7 @@ def let_in(
     organisation
         The organisation to join; the operator's when left out.
     """
-    from gridloom.operate import invite_member
+    from gridloom.operator_commands import invite_member
 
     invitation, token, name = invite_member(_read_settings(), email, role, organisation)
     until = f"{invitation.expires_at:%Y-%m-%d %H:%M} UTC"
@@ -175,7 +175,7 @@ def rotate_signing_key(*, distrust: bool = False) -> None:
     distrust
         The present key has become known to somebody: believe no token signed with it from now on.
     """
-    from gridloom.operate import rotate_key
+    from gridloom.operator_commands import rotate_key
 
     print(f"The new key is {rotate_key(_read_settings(), distrust=distrust)}.")
 
@@ -240,12 +240,12 @@ def revenue(*, asset: Annotated[list[UUID] | None, Parameter(negative="")] = Non
     check
         Only compare, change nothing.
     """
-    from gridloom.operate import rebuild_revenue
+    from gridloom.operator_commands import rebuild_revenue
 
     with _progress_bar() as bar:
         task = bar.add_task("days", total=None)
 
-        def watch(outcome: Outcome) -> None:
+        def watch(outcome: RebuildReport) -> None:
             bar.update(task, total=outcome.total_days, completed=outcome.compared_days)
 
         outcome = rebuild_revenue(_read_settings(), asset or (), only_check=check, watch=watch)
@@ -262,7 +262,7 @@ def _progress_bar() -> Progress:
     return Progress(*columns, console=errors, disable=not sys.stderr.isatty(), transient=True)
 
 
-def _print_differences(outcome: Outcome) -> None:
+def _print_differences(outcome: RebuildReport) -> None:
     if not outcome.differences:
         return
     table = Table("asset", "day", "measure", "where", "kept", "from the facts")
@@ -312,7 +312,7 @@ def _back_up_continuously(settings: Settings, directory: Path) -> None:
     from gridloom.backups.continuous import back_up_continuously, receive_until_signalled
 
     if settings.database_url is not None:
-        fail_with(
+        exit_with(
             "--continuous copies the embedded server. For the PostgreSQL at GRIDLOOM_DATABASE_URL use its own: "
             "pg_basebackup with WAL archiving, pgBackRest, or your provider's point-in-time recovery "
             "(docs/operations.md#point-in-time-recovery-of-an-external-postgresql)."
@@ -355,7 +355,7 @@ def restore(file: Path, *, at: datetime | None = None) -> None:
 def main() -> None:
     """Mount the users' commands, run one command, and end with a sentence instead of a stack trace."""
     _mount_client_commands(sys.argv[1] if len(sys.argv) > 1 else None)
-    with failing_in_a_sentence():
+    with exit_on_known_errors():
         app()
 
 
@@ -364,13 +364,13 @@ def install_completion(shell: str | None) -> None:
     _mount_client_commands(None)
     shells: dict[str, Any] = {"bash": "bash", "zsh": "zsh", "fish": "fish"}
     if shell is not None and shell not in shells:
-        fail_with(f"There is no completion for {shell}; there is for bash, zsh and fish.")
+        exit_with(f"There is no completion for {shell}; there is for bash, zsh and fish.")
     try:
         path = app.install_completion(shell=shells[shell] if shell else None)
     except Exception as error:
         if type(error).__name__ != "ShellDetectionError":
             raise
-        fail_with("Which shell? Say gridloom --install-completion bash, zsh or fish.")
+        exit_with("Which shell? Say gridloom --install-completion bash, zsh or fish.")
     print(f"Completion is in {path}. It works in shells that you open from now on.")
 
 

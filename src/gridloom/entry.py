@@ -16,10 +16,10 @@ def main() -> None:
 
         write_help(sys.stdout)
     elif words == ["serve"]:
-        from gridloom.sentences import failing_in_a_sentence
+        from gridloom.command_errors import exit_on_known_errors
         from gridloom.serving.command import run_service
 
-        with failing_in_a_sentence():
+        with exit_on_known_errors():
             run_service()
     elif words[:1] == ["--install-completion"]:
         from gridloom.cli import install_completion

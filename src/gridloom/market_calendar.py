@@ -37,7 +37,7 @@ DAY_S: Final = 24 * HOUR_S
 BLOCK_S: Final = 4 * HOUR_S
 BLOCKS_PER_DAY: Final = 6
 PERIODS_PER_DAY: Final = 96
-DAYS_PER_SPAN: Final = 32
+DAYS_PER_SUMMARY_ROW: Final = 32
 
 FIRST_DAY: Final = date(2000, 1, 1)
 LAST_DAY: Final = date(2099, 12, 31)
@@ -50,21 +50,21 @@ _FIRST_YEAR, _END_YEAR = 1970, 2202
 # --- market days -----------------------------------------------------------------------------------------------------
 
 
-def number_of(day: date) -> int:
+def market_day_number(day: date) -> int:
     return (day - _EPOCH_DAY).days
 
 
-def date_of(number: int) -> date:
+def market_date(number: int) -> date:
     return _EPOCH_DAY + timedelta(days=int(number))
 
 
-def day_numbers(times: Ints, per_second: int = 1) -> Ints:
+def market_day_numbers(times: Ints, per_second: int = 1) -> Ints:
     """The market day in which each time falls; times count from 1970, in seconds or parts of one."""
     return (times + _find_offsets(times, per_second)) // (DAY_S * per_second)
 
 
 def day_number(time: int, per_second: int = 1) -> int:
-    return int(day_numbers(np.array([time], dtype=np.int64), per_second)[0])
+    return int(market_day_numbers(np.array([time], dtype=np.int64), per_second)[0])
 
 
 def day_starts(numbers: Ints, per_second: int = 1) -> Ints:
@@ -94,7 +94,7 @@ def block_period_counts(numbers: Ints) -> Ints:
 
 def calendar_edges_s() -> tuple[int, int]:
     """When the first of the days begins of which facts are kept, and when the last one ends."""
-    return day_start(number_of(FIRST_DAY)), day_start(number_of(LAST_DAY) + 1)
+    return day_start(market_day_number(FIRST_DAY)), day_start(market_day_number(LAST_DAY) + 1)
 
 
 def instant_of(seconds: float) -> datetime:
@@ -151,7 +151,7 @@ def period_numbers(instants: Sequence[datetime]) -> tuple[Ints, NDArray[np.bool_
     return numbers.astype(np.int64), numbers * PERIOD_S == seconds
 
 
-def utc_milliseconds(first: int, end: int) -> Ints:
+def period_start_ms(first: int, end: int) -> Ints:
     """The starts of the periods as milliseconds since 1970."""
     return np.arange(first, end, dtype=np.int64) * PERIOD_MS
 
@@ -171,12 +171,12 @@ def window_periods(window: Window) -> tuple[int, int]:
     return period_number_from(window.start), period_number_from(window.end)
 
 
-def length(first: int, end: int) -> timedelta:
+def duration_of(first: int, end: int) -> timedelta:
     return (end - first) * PERIOD
 
 
 @lru_cache(maxsize=16_384)
-def wire_time(period: int) -> str:
+def format_period(period: int) -> str:
     """As `written` has it: periods start with whole seconds, in UTC."""
     return f"{period_start(period).isoformat()[:-6]}Z"
 
@@ -184,14 +184,14 @@ def wire_time(period: int) -> str:
 # --- days of UTC, by which schedules are stored ----------------------------------------------------------------------
 
 
-def day_of(number: int) -> int:
+def utc_day_of(number: int) -> int:
     return number // PERIODS_PER_DAY
 
 
-def first_period(day: int) -> int:
+def first_period_of_utc_day(day: int) -> int:
     return day * PERIODS_PER_DAY
 
 
-def days_of(first: int, end: int) -> range:
+def utc_days_of(first: int, end: int) -> range:
     """The days that the periods `first` up to but not `end` touch."""
     return range(first // PERIODS_PER_DAY, -(-end // PERIODS_PER_DAY))

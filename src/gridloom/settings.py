@@ -18,7 +18,7 @@ from gridloom.kernel.networks import Network, parse_address, parse_network
 from gridloom.kernel.shares import ShareLimits
 
 
-class SettingsRefused(Exception):
+class SettingsError(Exception):
     """One sentence for each setting that makes no sense."""
 
 
@@ -99,7 +99,7 @@ def read_settings(environ: Mapping[str, str] | None = None, env_file: Path | Non
         except ValueError as error:
             faults.append(f"{variable} {error}.")
     if faults:
-        raise SettingsRefused("\n".join(faults))
+        raise SettingsError("\n".join(faults))
     limits = {name.removeprefix(_SHARE): known.pop(name) for name in list(known) if name.startswith(_SHARE)}
     settings = Settings(**known, shares=ShareLimits(**limits))
     address = address_of(settings)
@@ -151,8 +151,8 @@ def _time_of_day(text: str) -> time:
 def _party_eic(text: str) -> str:
     try:
         return check_eic(text, EicKind.PARTY)
-    except ValueError as fault:
-        raise ValueError(f"must be the EIC of a party. {str(fault).rstrip('.')}") from None
+    except ValueError as error:
+        raise ValueError(f"must be the EIC of a party. {str(error).rstrip('.')}") from None
 
 
 def _read_switch(text: str) -> bool:
@@ -188,8 +188,8 @@ def _read_contact(text: str) -> str:
 def _read_networks(text: str) -> tuple[Network, ...]:
     try:
         return tuple(parse_network(part) for part in re.split(r"[\s,]+", text) if part)
-    except ValueError as fault:
-        raise ValueError(f"must list networks such as 10.0.0.0/8 or single addresses: {fault}") from None
+    except ValueError as error:
+        raise ValueError(f"must list networks such as 10.0.0.0/8 or single addresses: {error}") from None
 
 
 def _read_origins(text: str) -> tuple[str, ...]:
@@ -308,7 +308,7 @@ def _read_env_file(path: Path) -> dict[str, str]:
             continue
         name, equals, value = stripped.partition("=")
         if not equals:
-            raise SettingsRefused(f"Line {number} of {path} is not NAME=value.")
+            raise SettingsError(f"Line {number} of {path} is not NAME=value.")
         value = value.strip()
         if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
             value = value[1:-1]

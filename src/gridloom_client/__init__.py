@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
     from gridloom_client.frames import MissingLibrary, Rows, Table, Tabular
     from gridloom_client.retries import NEVER, Retries
-    from gridloom_client.server_sent import ServerSentEvent
+    from gridloom_client.sse import ServerSentEvent
     from gridloom_client.tokens import Memory, Tokens, TokenStore
     from gridloom_client.wire import ARROW, CSV, JSON, KEEP, NDJSON, PARQUET, Reply, Request
 
@@ -68,7 +68,7 @@ _PLACES = {
     "Request": "gridloom_client.wire",
     "Retries": "gridloom_client.retries",
     "Rows": "gridloom_client.frames",
-    "ServerSentEvent": "gridloom_client.server_sent",
+    "ServerSentEvent": "gridloom_client.sse",
     "ServiceError": "gridloom_client.errors",
     "Table": "gridloom_client.frames",
     "Tabular": "gridloom_client.frames",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 from urllib.parse import parse_qs
 
-from gridloom_client.exchange import Exchange
 from gridloom_client.frames import Rows, Tabular, Zone
-from gridloom_client.transport import Awaiting, Blocking
+from gridloom_client.session import ClientSession
+from gridloom_client.transport import AsyncTransport, SyncTransport
 from gridloom_client.wire import Reply
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ class Answer(Generic[T]):
         return self.headers.get("idempotency-replayed") == "true"
 
 
-class BlockingCall(Generic[P, T]):
+class SyncMethod(Generic[P, T]):
     """An operation of a blocking client."""
 
-    def __init__(self, operation: Operation[P, T], exchange: Exchange, runner: Blocking) -> None:
+    def __init__(self, operation: Operation[P, T], exchange: ClientSession, runner: SyncTransport) -> None:
         self._operation, self._exchange, self._runner = operation, exchange, runner
         self.request = operation.request
 
@@ -70,10 +70,10 @@ class BlockingCall(Generic[P, T]):
         return self._runner.run(self._operation.table(self._exchange, self.request(*args, **kwargs)))
 
 
-class AwaitingCall(Generic[P, T]):
+class AsyncMethod(Generic[P, T]):
     """An operation of an awaiting client."""
 
-    def __init__(self, operation: Operation[P, T], exchange: Exchange, runner: Awaiting) -> None:
+    def __init__(self, operation: Operation[P, T], exchange: ClientSession, runner: AsyncTransport) -> None:
         self._operation, self._exchange, self._runner = operation, exchange, runner
         self.request = operation.request
 

@@ -7,32 +7,32 @@ from typing import Any, Final, Generic
 
 import httpx2
 
-from gridloom_client.exchange import Exchange, new_key
+from gridloom_client.effects import Steps
 from gridloom_client.operations import M
 from gridloom_client.profiles import Identity, find_identity, find_url
+from gridloom_client.resources.auctions import Auctions
+from gridloom_client.resources.auth import Auth
+from gridloom_client.resources.backtests import Backtests
+from gridloom_client.resources.delivery import Delivery
+from gridloom_client.resources.events import Events
+from gridloom_client.resources.fleets import Fleets
+from gridloom_client.resources.forecasts import Forecasts
+from gridloom_client.resources.monitoring import Monitoring
+from gridloom_client.resources.optimisations import Optimisations
+from gridloom_client.resources.organisations import Organisations
+from gridloom_client.resources.physical_assets import PhysicalAssets
+from gridloom_client.resources.platform import Platform
+from gridloom_client.resources.reference_prices import ReferencePrices
+from gridloom_client.resources.revenue import Revenue
+from gridloom_client.resources.sandbox import Sandbox
+from gridloom_client.resources.settlements import Settlements
+from gridloom_client.resources.statements import Statements
+from gridloom_client.resources.virtual_assets import VirtualAssets
+from gridloom_client.resources.webhooks import Webhooks
 from gridloom_client.retries import Retries
-from gridloom_client.steps import Steps
-from gridloom_client.surfaces.auctions import Auctions
-from gridloom_client.surfaces.auth import Auth
-from gridloom_client.surfaces.backtests import Backtests
-from gridloom_client.surfaces.delivery import Delivery
-from gridloom_client.surfaces.events import Events
-from gridloom_client.surfaces.fleets import Fleets
-from gridloom_client.surfaces.forecasts import Forecasts
-from gridloom_client.surfaces.monitoring import Monitoring
-from gridloom_client.surfaces.optimisations import Optimisations
-from gridloom_client.surfaces.organisations import Organisations
-from gridloom_client.surfaces.physical_assets import PhysicalAssets
-from gridloom_client.surfaces.platform import Platform
-from gridloom_client.surfaces.reference_prices import ReferencePrices
-from gridloom_client.surfaces.revenue import Revenue
-from gridloom_client.surfaces.sandbox import Sandbox
-from gridloom_client.surfaces.settlements import Settlements
-from gridloom_client.surfaces.statements import Statements
-from gridloom_client.surfaces.virtual_assets import VirtualAssets
-from gridloom_client.surfaces.webhooks import Webhooks
+from gridloom_client.session import ClientSession, new_key
 from gridloom_client.tokens import ApiKey, Memory, Password, Tokens, TokenStore
-from gridloom_client.transport import Awaiting, Blocking
+from gridloom_client.transport import AsyncTransport, SyncTransport
 from gridloom_client.wire import JSON, Reply, Request, encode_body
 
 USER_AGENT: Final = "gridloom-python"
@@ -62,10 +62,10 @@ def _find_caller(
     return find_identity(url, profile)
 
 
-class Surfaces(Generic[M]):
+class Resources(Generic[M]):
     """A surface per domain."""
 
-    def __init__(self, exchange: Exchange, runner: M) -> None:
+    def __init__(self, exchange: ClientSession, runner: M) -> None:
         self._exchange = exchange
         self._runner: M = runner
         self.auth: Auth[M] = Auth(exchange, runner)
@@ -89,7 +89,7 @@ class Surfaces(Generic[M]):
         self.platform: Platform[M] = Platform(exchange, runner)
 
 
-class Client(Surfaces[Blocking]):
+class Client(Resources[SyncTransport]):
     """Blocks until the answer is there. Threads may share it; close it, or use it in a `with` statement.
 
     Without arguments it is whoever the commands are: the environment says so (`GRIDLOOM_URL`, `GRIDLOOM_API_KEY`, …),
@@ -112,11 +112,11 @@ class Client(Surfaces[Blocking]):
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         who = _find_caller(url, username, password, api_key, tokens, profile)
-        exchange = Exchange(who.credentials, who.store or Memory(), retries or Retries(), show_progress=progress)
+        exchange = ClientSession(who.credentials, who.store or Memory(), retries or Retries(), show_progress=progress)
         http = httpx2.Client(
             base_url=who.url, timeout=timeout_s, headers={"User-Agent": USER_AGENT}, transport=transport
         )
-        super().__init__(exchange, Blocking(http))
+        super().__init__(exchange, SyncTransport(http))
 
     def call(self, method: str, target: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Reply:
         """Any request, with the caller's token, retries and errors, answered as it is."""
@@ -138,7 +138,7 @@ class Client(Surfaces[Blocking]):
         self.close()
 
 
-class AsyncClient(Surfaces[Awaiting]):
+class AsyncClient(Resources[AsyncTransport]):
     """Awaits its answers on asyncio. Tasks may share it; close it, or use it in an `async with` statement.
 
     Without arguments it is whoever the commands are, as `Client` is.
@@ -159,11 +159,11 @@ class AsyncClient(Surfaces[Awaiting]):
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         who = _find_caller(url, username, password, api_key, tokens, profile)
-        exchange = Exchange(who.credentials, who.store or Memory(), retries or Retries(), show_progress=progress)
+        exchange = ClientSession(who.credentials, who.store or Memory(), retries or Retries(), show_progress=progress)
         http = httpx2.AsyncClient(
             base_url=who.url, timeout=timeout_s, headers={"User-Agent": USER_AGENT}, transport=transport
         )
-        super().__init__(exchange, Awaiting(http))
+        super().__init__(exchange, AsyncTransport(http))
 
     async def call(self, method: str, target: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Reply:
         """Any request, with the caller's token, retries and errors, answered as it is."""
@@ -194,7 +194,7 @@ def _any_request(method: str, target: str, body: Any, headers: dict[str, str] | 
     return Request(method, "/" + target.lstrip("/"), given, content)
 
 
-def _signed_in(exchange: Exchange) -> Steps[Tokens]:
+def _signed_in(exchange: ClientSession) -> Steps[Tokens]:
     tokens = yield from exchange.signed_in()
     exchange.store.save(tokens)
     return tokens

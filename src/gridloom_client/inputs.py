@@ -31,18 +31,18 @@ from gridloom_client.wire import wire_name
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
-class Given(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename=wire_name):
+class InputStruct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename=wire_name):
     """A part of a body; what keeps its default is not sent."""
 
 
-class TotpRemoval(Given):
+class TotpRemoval(InputStruct):
     """A code of the device, or a recovery code; the password is checked too where it is given."""
 
     code: str
     password: str | None = None
 
 
-class Parameters(Given):
+class Parameters(InputStruct):
     """What a physical asset is rated at: kW, kWh and ratios."""
 
     rated_charge_power: float
@@ -58,7 +58,7 @@ class Parameters(Given):
     fcr_limit_ratio: float | None = None
 
 
-class Item(Given):
+class Item(InputStruct):
     """The virtual battery that an auction offers: kW, kWh and ratios."""
 
     start: datetime
@@ -75,35 +75,35 @@ class Item(Given):
     final_soc_tolerance: float | None = None
 
 
-class Backing(Given):
+class Backing(InputStruct):
     """A physical asset's part of a virtual battery; all parts sum to 1."""
 
     physical_asset_id: UUID | str
     share: float
 
 
-class Point(Given):
+class Point(InputStruct):
     """A quarter-hour of a schedule: kW, export positive."""
 
     time: datetime
     power: float
 
 
-class PowerVolume(Given):
+class PowerVolume(InputStruct):
     """Power that is missing, kW."""
 
     charge: float
     discharge: float
 
 
-class Volume(Given):
+class Volume(InputStruct):
     """What an unavailability takes away: kWh and kW."""
 
     energy_capacity: float
     power_capacity: PowerVolume
 
 
-class ProductBid(Given):
+class ProductBid(InputStruct):
     """A price step of a balancing product: EUR/MW and kW."""
 
     capacity_price: float
@@ -112,7 +112,7 @@ class ProductBid(Given):
     id: UUID | str | None = None
 
 
-class ProductBids(Given):
+class ProductBids(InputStruct):
     """All price steps of one product."""
 
     delivery_day: date | str
@@ -120,7 +120,7 @@ class ProductBids(Given):
     bids: Sequence[ProductBid]
 
 
-class BacktestBattery(Given):
+class BacktestBattery(InputStruct):
     """The battery that past days are played with: kW, kWh and ratios."""
 
     rated_power: float
@@ -136,7 +136,7 @@ class ParametersVersion(Parameters):
     valid_from: datetime | None = None
 
 
-class NewVirtualAsset(Given):
+class NewVirtualAsset(InputStruct):
     """A virtual battery that the operator allocates outside an auction: kW, kWh and ratios."""
 
     name: str
@@ -158,7 +158,7 @@ class NewVirtualAsset(Given):
     final_soc_tolerance: float | None = None
 
 
-class ProductResult(Given):
+class ProductResult(InputStruct):
     """What became of a bid: kW, and EUR in the product's unit."""
 
     bid_id: UUID | str
@@ -168,7 +168,7 @@ class ProductResult(Given):
     correction: bool | None = None
 
 
-class ProductResults(Given):
+class ProductResults(InputStruct):
     """The results of one product; `correction` may contradict an earlier one."""
 
     delivery_day: date | str
@@ -177,14 +177,14 @@ class ProductResults(Given):
     correction: bool | None = None
 
 
-class Price(Given):
+class Price(InputStruct):
     """EUR/MWh of a quarter-hour."""
 
     time: datetime
     price: float
 
 
-class Prices(Given):
+class Prices(InputStruct):
     """What to plan on: a published series, the forecast, or prices of one's own; one of the three."""
 
     series: EnergyPriceSeries | None = None
@@ -192,7 +192,7 @@ class Prices(Given):
     values: Sequence[Price] | None = None
 
 
-class CapacityPrice(Given):
+class CapacityPrice(InputStruct):
     """EUR/MW per hour of a balancing product's block."""
 
     market: BalancingMarket
@@ -200,7 +200,7 @@ class CapacityPrice(Given):
     price: float
 
 
-class ReferencePrice(Given):
+class ReferencePrice(InputStruct):
     """A published price: EUR/MWh, or EUR/MW per hour."""
 
     series: PriceSeries
@@ -209,7 +209,7 @@ class ReferencePrice(Given):
     price: Decimal | float
 
 
-class WholesaleTrade(Given):
+class WholesaleTrade(InputStruct):
     """MWh and EUR/MWh of a quarter-hour."""
 
     trade_id: str
@@ -222,7 +222,7 @@ class WholesaleTrade(Given):
     executed_at: datetime | None = None
 
 
-class FcrAward(Given):
+class FcrAward(InputStruct):
     """MW and EUR/MW per hour of a block."""
 
     asset_id: UUID | str
@@ -233,7 +233,7 @@ class FcrAward(Given):
     delivery_hours: Decimal | float | None = None
 
 
-class AfrrCapacityAward(Given):
+class AfrrCapacityAward(InputStruct):
     """MW and EUR/MW per hour of a block."""
 
     asset_id: UUID | str
@@ -244,7 +244,7 @@ class AfrrCapacityAward(Given):
     delivery_hours: Decimal | float | None = None
 
 
-class AfrrActivation(Given):
+class AfrrActivation(InputStruct):
     """MWh and EUR/MWh of a quarter-hour; a positive price is paid to the provider."""
 
     asset_id: UUID | str
@@ -254,7 +254,7 @@ class AfrrActivation(Given):
     price: Decimal | float
 
 
-class NetOff(Given):
+class NetOff(InputStruct):
     """MWh of a quarter-hour that were netted within a portfolio."""
 
     asset_id: UUID | str
@@ -262,7 +262,7 @@ class NetOff(Given):
     volume: Decimal | float
 
 
-class TollingContract(Given):
+class TollingContract(InputStruct):
     """EUR/MW/year."""
 
     contract_id: str
@@ -272,7 +272,7 @@ class TollingContract(Given):
     annual_price: Decimal | float
 
 
-class CapacityInterval(Given):
+class CapacityInterval(InputStruct):
     """A part of an event with another capacity: kW."""
 
     start: datetime
@@ -281,7 +281,7 @@ class CapacityInterval(Given):
     available_capacity: float | None = None
 
 
-class Notification(Given):
+class Notification(InputStruct):
     """A REMIT message about an unavailability: kW."""
 
     unavailability_type: UnavailabilityType
@@ -304,7 +304,7 @@ class Notification(Given):
     unavailability_ids: Sequence[UUID | str] | None = None
 
 
-class NotificationRevision(Given):
+class NotificationRevision(InputStruct):
     """What a new version of a message says differently."""
 
     event_status: NotificationStatus | None = None

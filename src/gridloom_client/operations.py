@@ -19,14 +19,14 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_
 
 import msgspec
 
-from gridloom_client.calls import Answer, AwaitedItems, AwaitingCall, BlockingCall, Items
+from gridloom_client.batching import cut_frame, join_answers, watch_progress
+from gridloom_client.calls import Answer, AsyncMethod, AwaitedItems, Items, SyncMethod
+from gridloom_client.effects import Steps
 from gridloom_client.errors import GridloomError
-from gridloom_client.exchange import Exchange, decode, new_key
 from gridloom_client.frames import Rows, Table, Tabular, arrow_bytes, is_frame, parquet_bytes, plain_body
-from gridloom_client.pieces import cut_frame, join_answers, watch_progress
-from gridloom_client.server_sent import ServerSentEvent
-from gridloom_client.steps import Steps
-from gridloom_client.transport import Awaiting, Blocking
+from gridloom_client.session import ClientSession, decode, new_key
+from gridloom_client.sse import ServerSentEvent
+from gridloom_client.transport import AsyncTransport, SyncTransport
 from gridloom_client.wire import (
     ARROW,
     EVENT_STREAM,
@@ -45,8 +45,8 @@ from gridloom_client.wire import (
 
 P = ParamSpec("P")
 T = TypeVar("T")
-M = TypeVar("M", Blocking, Awaiting)
-AnySurface = TypeVar("AnySurface", bound="Surface[Any]")
+M = TypeVar("M", SyncTransport, AsyncTransport)
+AnySurface = TypeVar("AnySurface", bound="Resource[Any]")
 
 OPERATIONS: dict[tuple[str, str], str] = {}
 """Every operation, method and path, with the method that calls it: `("GET", "/auctions")` → `auctions.list`."""
@@ -61,15 +61,15 @@ _RENAMED = {"page_size": "limit"}
 _FRAMES = {ARROW: arrow_bytes, PARQUET: parquet_bytes}
 
 
-class Surface(Generic[M]):
+class Resource(Generic[M]):
     """The methods of one domain, bound to a client."""
 
-    def __init__(self, exchange: Exchange, runner: M) -> None:
+    def __init__(self, exchange: ClientSession, runner: M) -> None:
         self._exchange = exchange
         self._runner: M = runner
 
 
-class Declared(Generic[P, T]):
+class Endpoint(Generic[P, T]):
     """One operation: how its arguments become a request, and what its answer is."""
 
     def __init__(
@@ -94,7 +94,7 @@ class Declared(Generic[P, T]):
         }
         assert set(self._in_path.values()) == placeholders, f"{path} does not fit its parameters"
 
-    def bind(self, surface: Surface[Any], call: Callable[..., Any]) -> Any:
+    def bind(self, surface: Resource[Any], call: Callable[..., Any]) -> Any:
         """A plain function that a person can ask for its parameters and its help, kept for the next time."""
 
         def bound(*args: Any, **kwargs: Any) -> Any:
@@ -203,27 +203,27 @@ def _name_answer(function: Callable[..., Any]) -> str:
     return "Answers nothing." if answer in (None, "None") else f"Answers {answer}."
 
 
-class Operation(Declared[P, T]):
+class Operation(Endpoint[P, T]):
     """An operation that answers once."""
 
     @overload
-    def __get__(self, surface: Surface[Blocking], owner: type) -> BlockingCall[P, T]: ...
+    def __get__(self, surface: Resource[SyncTransport], owner: type) -> SyncMethod[P, T]: ...
     @overload
-    def __get__(self, surface: Surface[Awaiting], owner: type) -> AwaitingCall[P, T]: ...
+    def __get__(self, surface: Resource[AsyncTransport], owner: type) -> AsyncMethod[P, T]: ...
     @overload
     def __get__(self, surface: None, owner: type) -> Operation[P, T]: ...
-    def __get__(self, surface: Surface[Any] | None, owner: type) -> Any:
+    def __get__(self, surface: Resource[Any] | None, owner: type) -> Any:
         if surface is None:
             return self
-        make: type[Any] = BlockingCall if isinstance(surface._runner, Blocking) else AwaitingCall
+        make: type[Any] = SyncMethod if isinstance(surface._runner, SyncTransport) else AsyncMethod
         return self.bind(surface, make(self, surface._exchange, surface._runner))
 
-    def answer(self, exchange: Exchange, request: Request) -> Steps[Answer[T]]:
+    def answer(self, exchange: ClientSession, request: Request) -> Steps[Answer[T]]:
         reply = yield from exchange.call(request, is_public=self.is_public)
         return Answer(self.read(reply), reply.status, reply.headers)
 
     def answer_pieces(
-        self, exchange: Exchange, pieces: Sequence[tuple[int, Callable[[], Request]]]
+        self, exchange: ClientSession, pieces: Sequence[tuple[int, Callable[[], Request]]]
     ) -> Steps[Answer[T]]:
         """The answer to all pieces of a call; where one is refused, what went before it has been taken."""
         if len(pieces) == 1:
@@ -240,11 +240,11 @@ class Operation(Declared[P, T]):
         whole = join_answers([answer.value for answer in answers], [first_row for first_row, _ in pieces])
         return Answer(whole, answers[-1].status, answers[-1].headers)
 
-    def content(self, exchange: Exchange, request: Request, accept: str) -> Steps[bytes]:
+    def content(self, exchange: ClientSession, request: Request, accept: str) -> Steps[bytes]:
         reply = yield from exchange.call(request.with_headers(Accept=accept), is_public=self.is_public)
         return reply.content
 
-    def table(self, exchange: Exchange, request: Request) -> Steps[Tabular]:
+    def table(self, exchange: ClientSession, request: Request) -> Steps[Tabular]:
         """As Arrow where the service has it, else from what it answers."""
         wanted = request.with_headers(Accept=f"{ARROW}, {JSON};q=0.5")
         reply = yield from exchange.call(wanted, is_public=self.is_public)
@@ -254,27 +254,27 @@ class Operation(Declared[P, T]):
         return value if isinstance(value, Tabular) else Rows([value])
 
 
-class Series(Declared[P, T]):
+class Series(Endpoint[P, T]):
     """An operation whose items are iterated: a collection in pages, or a stream."""
 
     @overload
-    def __get__(self, surface: Surface[Blocking], owner: type) -> Callable[P, Items[T]]: ...
+    def __get__(self, surface: Resource[SyncTransport], owner: type) -> Callable[P, Items[T]]: ...
     @overload
-    def __get__(self, surface: Surface[Awaiting], owner: type) -> Callable[P, AwaitedItems[T]]: ...
+    def __get__(self, surface: Resource[AsyncTransport], owner: type) -> Callable[P, AwaitedItems[T]]: ...
     @overload
     def __get__(self, surface: None, owner: type) -> Series[P, T]: ...
-    def __get__(self, surface: Surface[Any] | None, owner: type) -> Any:
+    def __get__(self, surface: Resource[Any] | None, owner: type) -> Any:
         if surface is None:
             return self
         runner, exchange = surface._runner, surface._exchange
-        wrap: type[Any] = Items if isinstance(runner, Blocking) else AwaitedItems
+        wrap: type[Any] = Items if isinstance(runner, SyncTransport) else AwaitedItems
 
         def iterate(*args: P.args, **kwargs: P.kwargs) -> Any:
             return wrap(runner.iterate(self.items(exchange, self.request(*args, **kwargs))))
 
         return self.bind(surface, iterate)
 
-    def items(self, exchange: Exchange, request: Request) -> Steps[None]:
+    def items(self, exchange: ClientSession, request: Request) -> Steps[None]:
         raise NotImplementedError
 
 
@@ -285,14 +285,14 @@ class Collection(Series[P, T]):
     def decoder(self) -> msgspec.json.Decoder[Any]:
         return msgspec.json.Decoder(list[self.answer_type])  # type: ignore[name-defined]
 
-    def items(self, exchange: Exchange, request: Request) -> Steps[None]:
+    def items(self, exchange: ClientSession, request: Request) -> Steps[None]:
         return exchange.pages(request, self.decoder)
 
 
 class Stream(Series[P, T]):
     """Items as they happen, until the caller stops; a lost connection is taken up where it was lost."""
 
-    def items(self, exchange: Exchange, request: Request) -> Steps[None]:
+    def items(self, exchange: ClientSession, request: Request) -> Steps[None]:
         return exchange.events(request.with_headers(Accept=EVENT_STREAM), self._read_event)
 
     def _read_event(self, event: ServerSentEvent) -> Any:

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import httpx2
 
+from gridloom_client.effects import Effect, Emit, Exclusive, Open, Pause, Read, Send, Steps
 from gridloom_client.errors import GridloomError, TransportError
-from gridloom_client.steps import Alone, Emit, Open, Pause, Read, Send, Steps, Wish
 from gridloom_client.wire import Reply, Request
 
 T = TypeVar("T")
@@ -61,13 +61,13 @@ class _Progress:
         self.granted: Any = None
         self.loss: GridloomError | None = None
 
-    def next_wish(self) -> Wish:
+    def next_wish(self) -> Effect:
         granted, loss = self.granted, self.loss
         self.granted = self.loss = None
         return self.steps.throw(loss) if loss is not None else self.steps.send(granted)
 
 
-class Blocking:
+class SyncTransport:
     """Runs scripts in the calling thread; any number of threads may share it."""
 
     def __init__(self, client: httpx2.Client, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -119,7 +119,7 @@ class Blocking:
                             progress.granted = next(chunks, None)
                         case Pause(seconds):
                             self._sleep(seconds)
-                        case Alone(inner):
+                        case Exclusive(inner):
                             with self._lock:
                                 self.run(inner)
                 except _FAULTS as fault:
@@ -132,7 +132,7 @@ class Blocking:
                 opened.close()
 
 
-class Awaiting:
+class AsyncTransport:
     """Runs scripts in an asyncio event loop."""
 
     def __init__(self, client: httpx2.AsyncClient, sleep: Callable[[float], Any] = asyncio.sleep) -> None:
@@ -187,7 +187,7 @@ class Awaiting:
                             progress.granted = await anext(chunks, None)
                         case Pause(seconds):
                             await self._sleep(seconds)
-                        case Alone(inner):
+                        case Exclusive(inner):
                             async with self._lock:
                                 await self.run(inner)
                 except _FAULTS as fault:

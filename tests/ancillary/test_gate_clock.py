@@ -8,7 +8,7 @@ from tests.assets import register_asset
 from tests.conftest import migrated_database, running
 from tests.people import People
 
-from gridloom.ancillary.gates import Gates
+from gridloom.ancillary.gates import TenderGates
 from gridloom.ancillary.products import product_key
 from gridloom.kernel.market_time import market_day_of
 
@@ -32,7 +32,7 @@ async def test_a_bid_just_in_time_stands_and_one_just_too_late_is_refused(fresh_
         asset = await register_asset(owner)
         now = await edge.pool.fetchval("select platform_now()")
         day = market_day_of(now) + timedelta(days=10)
-        closure = Gates().closure(product_key(day, product))
+        closure = TenderGates().closure(product_key(day, product))
         body = [{"deliveryDay": day.isoformat(), "product": product, "bids": [BIDS[product]]}]
         await set_clock(edge, closure - timedelta(seconds=30))
         early = await owner.trader.post(asset.path("/ancillary/bids"), json=body)
@@ -61,7 +61,7 @@ async def test_a_gate_that_is_set_to_close_earlier_closes_earlier(settings):
             owner = await people.new_organisation()
             asset = await register_asset(owner)
             day = market_day_of(await edge.pool.fetchval("select platform_now()")) + timedelta(days=10)
-            usual = Gates().closure(product_key(day, "NEGPOS_00_04"))
+            usual = TenderGates().closure(product_key(day, "NEGPOS_00_04"))
             body = [{"deliveryDay": day.isoformat(), "product": "NEGPOS_00_04", "bids": [BIDS["NEGPOS_00_04"]]}]
             for hours_before, status in ((2.5, 201), (1.5, 422)):
                 await set_clock(edge, usual - timedelta(hours=hours_before))

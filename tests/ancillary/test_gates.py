@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 import pytest
 
-from gridloom.ancillary.gates import Gates
+from gridloom.ancillary.gates import TenderGates
 from gridloom.ancillary.products import product_key
 from gridloom.ancillary.rules import ProductGateClosed, ProductGateNotOpen, check_gate
 
@@ -31,10 +31,10 @@ class TestGateClosure:
         ],
     )
     def test_is_the_day_before_for_blocks_and_25_minutes_before_a_quarter_hour(self, day, code, closure):
-        assert Gates().closure(product_key(day, code)) == at(closure)
+        assert TenderGates().closure(product_key(day, code)) == at(closure)
 
     def test_can_be_configured(self):
-        gates = Gates(fcr_day_before=time(7, 30), afrr_energy_lead=timedelta(minutes=30))
+        gates = TenderGates(fcr_day_before=time(7, 30), afrr_energy_lead=timedelta(minutes=30))
         assert gates.closure(product_key(date(2026, 6, 15), "NEGPOS_00_04")) == at("2026-06-14T05:30")
         assert gates.closure(product_key(date(2026, 6, 15), "POS_001")) == at("2026-06-14T21:30")
 
@@ -44,7 +44,7 @@ class TestAGate:
 
     @pytest.mark.parametrize("code", ["NEGPOS_00_04", "POS_00_04", "NEG_096"])
     def test_is_closed_at_the_closing_instant_and_open_just_before(self, code: str):
-        gates, key = Gates(), product_key(date(2026, 6, 15), code)
+        gates, key = TenderGates(), product_key(date(2026, 6, 15), code)
         closure = gates.closure(key)
         check_gate(key, gates, closure - timedelta(microseconds=1), "")
         for moment in (closure, closure + timedelta(microseconds=1)):
@@ -53,7 +53,7 @@ class TestAGate:
 
     @pytest.mark.parametrize("code", ["NEGPOS_00_04", "POS_00_04", "NEG_096"])
     def test_is_open_at_the_opening_instant_and_not_just_before(self, code: str):
-        gates, key = Gates(), product_key(date(2026, 6, 15), code)
+        gates, key = TenderGates(), product_key(date(2026, 6, 15), code)
         opening = gates.opening(key)
         check_gate(key, gates, opening, "")
         with pytest.raises(ProductGateNotOpen):
@@ -73,4 +73,4 @@ class TestGateOpening:
         ],
     )
     def test_is_days_before_at_ten(self, day, code, opening):
-        assert Gates().opening(product_key(day, code)) == at(opening)
+        assert TenderGates().opening(product_key(day, code)) == at(opening)

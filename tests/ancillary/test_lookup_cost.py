@@ -7,9 +7,9 @@ from tests.assets import register_asset
 from tests.costs import rows_read
 
 from gridloom.ancillary.products import PRODUCTS, product_key
-from gridloom.ancillary.store import WAITING, read_waiting
+from gridloom.ancillary.store import PENDING, read_pending_bids
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.glance_store import read_glance
+from gridloom.physical_assets.precheck_store import read_precheck
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ class TestLookupOfWaitingBids:
         for mode in ("force_generic_plan", "force_custom_plan"):
             async with app.pool.acquire() as connection, connection.transaction():
                 await connection.execute(f"set local plan_cache_mode = {mode}")
-                await connection.execute(f"prepare waiting (int, date[], text[]) as {WAITING}")
+                await connection.execute(f"prepare waiting (int, date[], text[]) as {PENDING}")
                 listed = ",".join(f"'{day}'" for day in days)
                 coded = ",".join(f"'{code}'" for code in codes)
                 plan = await connection.fetch(
@@ -81,7 +81,7 @@ class TestLookupOfWaitingBids:
         keys = some_keys()
         async with app.pool.acquire() as connection, connection.transaction():
             before = await rows_read(connection, "ancillary_bid")
-            found = await read_waiting(connection, crowded, keys)
+            found = await read_pending_bids(connection, crowded, keys)
             after = await rows_read(connection, "ancillary_bid")
         assert 0 < len(found) < 200
         assert len(found) <= after - before <= 2 * len(keys)
@@ -100,7 +100,7 @@ class TestLookAhead:
             await connection.execute("analyze capacity_holding")
             await connection.execute("set local plan_cache_mode = force_generic_plan")
             before = await rows_read(connection, "capacity_holding")
-            await read_glance(connection, key, window, window.start)
+            await read_precheck(connection, key, window, window.start)
             after = await rows_read(connection, "capacity_holding")
             await transaction.rollback()
         assert after - before == 0

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from gridloom.ancillary.products import (
     PRODUCTS,
+    AncillaryMarket,
     Direction,
-    Market,
     capacity_block_around,
     energy_products_within,
     parse_product_key,
@@ -27,9 +27,9 @@ DAYS = st.dates(date(2000, 1, 2), date(2099, 12, 31))
 class TestProducts:
     def test_are_six_of_fcr_twelve_of_afrr_capacity_and_a_hundred_quarter_hours_each_way(self):
         markets = [product.market for product in PRODUCTS.values()]
-        assert markets.count(Market.FCR) == 6
-        assert markets.count(Market.AFRR_CAPACITY) == 12
-        assert markets.count(Market.AFRR_ENERGY) == 200
+        assert markets.count(AncillaryMarket.FCR) == 6
+        assert markets.count(AncillaryMarket.AFRR_CAPACITY) == 12
+        assert markets.count(AncillaryMarket.AFRR_ENERGY) == 200
 
     def test_spell_blocks_and_quarter_hours_as_the_market_does(self):
         assert {"NEGPOS_00_04", "NEGPOS_20_24", "POS_00_04", "NEG_20_24", "POS_001", "NEG_100"} <= PRODUCTS.keys()
@@ -70,9 +70,9 @@ class TestProducts:
     @given(DAYS)
     def test_of_one_direction_cover_the_whole_day_without_gap_or_overlap(self, day):
         for market, direction in (
-            (Market.FCR, Direction.NEGPOS),
-            (Market.AFRR_CAPACITY, Direction.NEG),
-            (Market.AFRR_ENERGY, Direction.POS),
+            (AncillaryMarket.FCR, Direction.NEGPOS),
+            (AncillaryMarket.AFRR_CAPACITY, Direction.NEG),
+            (AncillaryMarket.AFRR_ENERGY, Direction.POS),
         ):
             windows = [
                 product.window(day)

@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import migrated_database, running
 from tests.people import OrganisationUnderTest, People
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.settings import Settings
 
 HOUR = timedelta(hours=1)
@@ -25,7 +25,7 @@ def wire(moment: datetime) -> str:
 
 @dataclass
 class Market:
-    edge: Edge
+    edge: Application
     people: People
     operator: httpx2.AsyncClient
     owner: OrganisationUnderTest
@@ -109,7 +109,7 @@ async def bid(trader: OrganisationUnderTest, auction: str, price: float | str) -
     return await trader.trader.post(f"/auctions/{auction}/bids", json={"price": price})
 
 
-async def make_market(edge: Edge, stack: AsyncExitStack, traders: int) -> Market:
+async def make_market(edge: Application, stack: AsyncExitStack, traders: int) -> Market:
     people = await stack.enter_async_context(People(edge))
     return Market(
         edge,
@@ -122,7 +122,7 @@ async def make_market(edge: Edge, stack: AsyncExitStack, traders: int) -> Market
 
 @pytest.fixture
 async def new_market(
-    fresh_app: Callable[[], Awaitable[Edge]],
+    fresh_app: Callable[[], Awaitable[Application]],
 ) -> AsyncIterator[Callable[..., Awaitable[Market]]]:
     async with AsyncExitStack() as stack:
 
@@ -133,7 +133,7 @@ async def new_market(
 
 
 @pytest.fixture
-async def still_market(app: Edge, people: People, operator: httpx2.AsyncClient) -> Market:
+async def still_market(app: Application, people: People, operator: httpx2.AsyncClient) -> Market:
     """A market on the shared service, for tests that do not move its clock."""
     traders = [await people.new_organisation(f"Trader {number}") for number in range(2)]
     return Market(app, people, operator, await people.new_organisation("Owner"), traders)

@@ -12,10 +12,10 @@ import asyncpg
 import pytest
 from tests.auctions.conftest import Market
 
-from gridloom.auctions.bid_batching import take_batch
-from gridloom.auctions.bid_store import Offer
+from gridloom.auctions.bid_batching import split_batch
+from gridloom.auctions.bid_store import PendingBid
 from gridloom.edge import to_json
-from gridloom.edge.idempotency import RetryKey
+from gridloom.edge.idempotency import IdempotencyKey
 
 
 async def send(market: Market, auction: str, key: str, price: float = 5, trader: int = 0) -> Any:
@@ -92,19 +92,19 @@ class TestAKeyedBid:
         assert placed["sequence"] == 1
 
 
-def offer(key: RetryKey | None) -> Offer:
+def offer(key: IdempotencyKey | None) -> PendingBid:
     event: Any = None
     entry: Any = None
-    return Offer(UUID(int=1), UUID(int=2), UUID(int=3), uuid4(), Decimal(1), event, entry, key, "")
+    return PendingBid(UUID(int=1), UUID(int=2), UUID(int=3), uuid4(), Decimal(1), event, entry, key, "")
 
 
 class TestABatch:
     @pytest.mark.parametrize("keys", ["", "aab", "abab", "..a.a", "abcde"])
     async def test_holds_each_key_once_and_keeps_the_order(self, keys: str):
         loop = asyncio.get_running_loop()
-        named = [None if key == "." else RetryKey(key, key.encode(), 1, b"") for key in keys]
+        named = [None if key == "." else IdempotencyKey(key, key.encode(), 1, b"") for key in keys]
         queue = [(offer(key), loop.create_future()) for key in named]
-        batch, waiting = take_batch(queue)
+        batch, waiting = split_batch(queue)
         taken = [place[0].key for place in batch if place[0].key is not None]
         assert len(taken) == len(set(taken))
         assert sorted(map(id, [*batch, *waiting])) == sorted(map(id, queue))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridloom.auctions.clearing import name_of
-from gridloom.auctions.model import Bid, BidFate, Item, Outcome
+from gridloom.auctions.model import AuctionBid, BidFate, ClearingOutcome, Item
 from gridloom.auctions.rules import fate_of, standing_bids, winning_bid
 from gridloom.kernel.window import Window
 
@@ -19,9 +19,9 @@ prices = st.integers(1, 5).map(lambda euros: Decimal(euros))
 histories = st.lists(st.tuples(st.integers(0, 3), prices, st.booleans()), max_size=30)
 
 
-def bids_of(history: list[tuple[int, Decimal, bool]]) -> list[Bid]:
+def bids_of(history: list[tuple[int, Decimal, bool]]) -> list[AuctionBid]:
     return [
-        Bid(
+        AuctionBid(
             id=UUID(int=position),
             organisation_id=UUID(int=organisation),
             position=position,
@@ -81,14 +81,14 @@ class TestTheFateOfABid:
         bids = bids_of(history)
         standing = standing_bids(bids)
         best = winning_bid(standing, hurdle)
-        outcome = Outcome.NO_VALID_BID
+        outcome = ClearingOutcome.NO_VALID_BID
         if best is not None:
-            outcome = Outcome.ALLOCATED if has_capacity else Outcome.CAPACITY_GONE
+            outcome = ClearingOutcome.ALLOCATED if has_capacity else ClearingOutcome.CAPACITY_GONE
         fates = [
             fate_of(bid, is_standing=bid in standing, hurdle_price_eur=hurdle, outcome=outcome, best=best)
             for bid in bids
         ]
-        assert fates.count(BidFate.WON) == (outcome is Outcome.ALLOCATED)
+        assert fates.count(BidFate.WON) == (outcome is ClearingOutcome.ALLOCATED)
 
     @pytest.mark.parametrize(
         ("history", "fates"),
@@ -106,7 +106,13 @@ class TestTheFateOfABid:
         standing = standing_bids(bids)
         best = winning_bid(standing, Decimal(2))
         told = [
-            fate_of(bid, is_standing=bid in standing, hurdle_price_eur=Decimal(2), outcome=Outcome.ALLOCATED, best=best)
+            fate_of(
+                bid,
+                is_standing=bid in standing,
+                hurdle_price_eur=Decimal(2),
+                outcome=ClearingOutcome.ALLOCATED,
+                best=best,
+            )
             for bid in bids
         ]
         assert told == fates

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gridloom.auctions import bid_store, store
-from gridloom.auctions.model import Bid, ShownStatus
+from gridloom.auctions.model import AuctionBid, VisibleStatus
 from gridloom.auctions.rules import own_state, standing_bids, status_for
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.kernel.ids import uuid7
 
 ORGANISATIONS = 3
@@ -40,7 +40,9 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(opens_h, closes_h, state, winner, draw(st.lists(bids, max_size=8)))
 
 
-async def insert_case(db: Database, case: Case, now: datetime, organisations: Sequence[UUID]) -> tuple[UUID, list[Bid]]:
+async def insert_case(
+    db: Database, case: Case, now: datetime, organisations: Sequence[UUID]
+) -> tuple[UUID, list[AuctionBid]]:
     auction_id = uuid7()
     winner = None if case.winner is None else organisations[case.winner]
     cleared_as = "NO_VALID_BID" if winner is None else "ALLOCATED"
@@ -59,7 +61,9 @@ async def insert_case(db: Database, case: Case, now: datetime, organisations: Se
     )  # fmt: skip
     await db.execute("insert into auction_participant select $1, unnest($2::uuid[])", auction_id, organisations)
     bids = [
-        Bid(uuid7(), organisations[who], position, position, Decimal(price), now.replace(microsecond=0), is_withdrawn)
+        AuctionBid(
+            uuid7(), organisations[who], position, position, Decimal(price), now.replace(microsecond=0), is_withdrawn
+        )
         for position, (who, price, is_withdrawn) in enumerate(case.bids, start=1)
     ]
     for bid in bids:
@@ -75,9 +79,9 @@ async def insert_case(db: Database, case: Case, now: datetime, organisations: Se
     return auction_id, bids
 
 
-async def list_by_status(db: Database, viewer: UUID, *, sees_all: bool) -> dict[UUID, ShownStatus]:
-    found: dict[UUID, ShownStatus] = {}
-    for status in ShownStatus:
+async def list_by_status(db: Database, viewer: UUID, *, sees_all: bool) -> dict[UUID, VisibleStatus]:
+    found: dict[UUID, VisibleStatus] = {}
+    for status in VisibleStatus:
         seen = await store.list_seen(db, viewer, sees_all=sees_all, statuses=[status], after=None, limit=100_000)
         assert not found.keys() & {one.auction.id for one in seen}
         found |= {one.auction.id: status for one in seen}
@@ -87,7 +91,7 @@ async def list_by_status(db: Database, viewer: UUID, *, sees_all: bool) -> dict[
 class TestWhatTheStoreFinds:
     @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.lists(cases(), min_size=1, max_size=5))
-    async def test_is_what_the_rules_say(self, app: Edge, drawn: list[Case]):
+    async def test_is_what_the_rules_say(self, app: Application, drawn: list[Case]):
         async with app.pool.acquire() as db:
             trial = db.transaction()
             await trial.start()
@@ -113,7 +117,7 @@ class TestWhatTheStoreFinds:
             assert stored == standing
             ranked = await bid_store.read_ranked_bids(db, auction_id, after=None, limit=100)
             assert {bid.id for bid, is_standing in ranked if is_standing} == {bid.id for bid in standing.values()}
-            seen = await store.read_seen(db, auction_id, viewer)
+            seen = await store.read_visible(db, auction_id, viewer)
             assert seen is not None
             assert seen.bid == standing.get(viewer)
             status = status_for(

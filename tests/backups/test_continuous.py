@@ -16,7 +16,7 @@ import pytest
 
 from gridloom.backups.continuous import back_up_continuously, restore_to
 from gridloom.database.server.embedded import EmbeddedPostgres
-from gridloom.operate import OperationRefused
+from gridloom.operator_commands import CommandError
 
 
 async def execute(dsn: str, statement: str):
@@ -61,9 +61,9 @@ class TestAMomentBetweenTwoWrites:
             assert ask(restored.start(), "select name from fact") == [("first",)]
         finally:
             restored.stop()
-        with pytest.raises(OperationRefused, match="exists"):
+        with pytest.raises(CommandError, match="exists"):
             restore_to(tmp_path / "new", tmp_path / "backup", between)
-        with pytest.raises(OperationRefused, match="no copy that was begun before"):
+        with pytest.raises(CommandError, match="no copy that was begun before"):
             restore_to(tmp_path / "other", tmp_path / "backup", between - timedelta(days=1))
 
 

@@ -13,7 +13,7 @@ from tests.conftest import migrated_database
 
 from gridloom.backups import dump
 from gridloom.backups.dump import back_up
-from gridloom.operate import OperationRefused
+from gridloom.operator_commands import CommandError
 
 
 @pytest.fixture(autouse=True)
@@ -61,5 +61,5 @@ class TestABackup:
         assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"yesterday's"]
 
     def test_is_refused_in_a_sentence_where_nothing_can_be_written(self, settings, tmp_path):
-        with pytest.raises(OperationRefused, match="cannot be written"):
+        with pytest.raises(CommandError, match="cannot be written"):
             back_up(settings, tmp_path / "no such directory" / "backup")

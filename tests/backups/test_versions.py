@@ -17,7 +17,7 @@ from gridloom.database.migrate import migrate
 from gridloom.database.server import embedded
 from gridloom.database.server.binaries import find_binaries, find_binaries_of
 from gridloom.database.server.embedded import EmbeddedPostgres
-from gridloom.operate import OperationRefused, libpq_environment
+from gridloom.operator_commands import CommandError, libpq_environment
 
 OLDEST = 15
 ORGANISATION = "insert into organisation (id, name, kind) values (gen_random_uuid(), $1, 'PARTICIPANT')"
@@ -110,7 +110,7 @@ class TestARestore:
         back_up(replace(settings, database_url=source), tmp_path / "dump")
         content = (tmp_path / "dump").read_bytes()
         (tmp_path / "dump").write_bytes(content[: len(content) * 2 // 3])
-        with pytest.raises(OperationRefused, match="nothing was changed"):
+        with pytest.raises(CommandError, match="nothing was changed"):
             restore(replace(settings, database_url=target), tmp_path / "dump")
         assert run(target) == {}
 
@@ -118,7 +118,7 @@ class TestARestore:
         source = start_server("source", find_binaries().major)
         fill(source)
         back_up(replace(settings, database_url=source), tmp_path / "dump")
-        with pytest.raises(OperationRefused, match="not empty"):
+        with pytest.raises(CommandError, match="not empty"):
             restore(replace(settings, database_url=source), tmp_path / "dump")
 
 
@@ -133,6 +133,6 @@ class TestVerification:
             run(dsn, ("update organisation set name = 'Another' where name = 'Rhine Storage'",))
 
         monkeypatch.setattr(dump, "run_restore", restore_and_change)
-        with pytest.raises(OperationRefused, match="organisation has other values"):
+        with pytest.raises(CommandError, match="organisation has other values"):
             back_up(replace(settings, database_url=source), tmp_path / "dump", verify=True)
         assert list(tmp_path.glob("*dump*")) == []

@@ -9,19 +9,19 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.capacity.book import Line, swing_kwh
-from gridloom.capacity.losses import has_plenty, kept_of_firm, uncovered
+from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY, CapacityOutage, Rating, RatingsAndOutages
+from gridloom.capacity.book import BookLine, energy_range_kwh
+from gridloom.capacity.loss_order import firm_coverage, precheck_covered, shortfall
 from gridloom.capacity.model import (
     TOLERANCE,
     Holding,
+    HoldingGroup,
     HoldingKind,
-    Losses,
+    OneWayEfficiency,
     OwnSchedule,
     ReserveMinutes,
-    Taking,
 )
-from gridloom.capacity.rules import OwnChange, Shortage, Standing, judge, judge_own
-from gridloom.capacity.series import CHARGE, DISCHARGE, ENERGY, Circumstances, Outage, Rating
+from gridloom.capacity.rules import BatteryCapacity, OwnChange, Shortage, find_own_schedule_shortage, find_shortage
 from gridloom.kernel.market_time import (
     block_window,
     market_day_of,
@@ -41,9 +41,9 @@ def periods_of(day: date) -> tuple[int, int]:
 
 
 def battery(
-    charge: float = 10_000, discharge: float = 10_000, energy: float = 20_000, *outages: Outage, **means: float
-) -> Circumstances:
-    return Circumstances([Rating(BEGINNING, charge, discharge, energy, 0.8, **means)], list(outages))
+    charge: float = 10_000, discharge: float = 10_000, energy: float = 20_000, *outages: CapacityOutage, **means: float
+) -> RatingsAndOutages:
+    return RatingsAndOutages([Rating(BEGINNING, charge, discharge, energy, 0.8, **means)], list(outages))
 
 
 def reserve(kind: HoldingKind, first: int, end: int, charge: float, discharge: float, is_firm: bool = False) -> Holding:
@@ -53,7 +53,7 @@ def reserve(kind: HoldingKind, first: int, end: int, charge: float, discharge: f
 
 def promise(first: int, end: int, power: float, energy: float) -> Holding:
     kind = HoldingKind.VIRTUAL_ASSET
-    return Holding(kind, uuid4(), first, end, power, power, energy, losses=Losses(1.0, 1.0))
+    return Holding(kind, uuid4(), first, end, power, power, energy, losses=OneWayEfficiency(1.0, 1.0))
 
 
 # --- random books --------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def holdings(draw: st.DrawFn, day: date) -> Holding:
     if kind in (HoldingKind.VIRTUAL_ASSET, HoldingKind.AUCTION):
         low = draw(st.integers(first - 40, end - 1))
         high = draw(st.integers(low + 1, end + 40))
-        losses = Losses(draw(st.sampled_from([0.9, 1.0])), draw(st.sampled_from([0.9, 1.0])))
+        losses = OneWayEfficiency(draw(st.sampled_from([0.9, 1.0])), draw(st.sampled_from([0.9, 1.0])))
         return Holding(kind, uuid4(), low, high, power, power, draw(st.floats(0, 9000)), losses=losses)
     if kind is HoldingKind.AFRR_ENERGY:
         low = draw(st.integers(first, end - 1))
@@ -88,48 +88,48 @@ def holdings(draw: st.DrawFn, day: date) -> Holding:
 
 
 @st.composite
-def standings(draw: st.DrawFn) -> tuple[date, Standing]:
+def standings(draw: st.DrawFn) -> tuple[date, BatteryCapacity]:
     day = draw(st.sampled_from(DAYS))
     first, end = periods_of(day)
     start = market_day_window(day).start
     outages = [
-        Outage(start + timedelta(minutes=low), start + timedelta(minutes=low + length), power, power / 2, power)
+        CapacityOutage(start + timedelta(minutes=low), start + timedelta(minutes=low + length), power, power / 2, power)
         for low, length, power in draw(
             st.lists(st.tuples(st.integers(-60, 1400), st.integers(1, 300), st.floats(0, 9000)), max_size=3)
         )
     ]
-    circumstances = battery(10_000, 12_000, 20_000, *outages, charge_efficiency=0.95, usable_share=0.8)
+    ratings_and_outages = battery(10_000, 12_000, 20_000, *outages, charge_efficiency=0.95, usable_share=0.8)
     if draw(st.booleans()):
         later = start + timedelta(minutes=draw(st.integers(0, 1300)))
-        circumstances.ratings.append(Rating(later, 8_000, 9_000, 15_000, 0.5, 0.9, 0.85, 0.9))
+        ratings_and_outages.ratings.append(Rating(later, 8_000, 9_000, 15_000, 0.5, 0.9, 0.85, 0.9))
     busy = draw(st.dictionaries(st.integers(first, end - 1), st.floats(-6000, 6000), max_size=12))
     own = OwnSchedule(np.array(sorted(busy), dtype=np.int64), np.array([busy[period] for period in sorted(busy)]))
-    return day, Standing(circumstances, draw(st.lists(holdings(day), max_size=8)), own)
+    return day, BatteryCapacity(ratings_and_outages, draw(st.lists(holdings(day), max_size=8)), own)
 
 
-def reckoned(standing: Standing, period: int) -> dict[Line, list[float]]:
+def reckoned(standing: BatteryCapacity, period: int) -> dict[BookLine, list[float]]:
     """The lines of one quarter-hour, from the rules and nothing else."""
     start, end = period_start(period), period_start(period + 1)
-    ratings = sorted(standing.circumstances.ratings, key=lambda rating: rating.valid_from)
+    ratings = sorted(standing.ratings_and_outages.ratings, key=lambda rating: rating.valid_from)
     in_force = [
         rating
         for place, rating in enumerate(ratings)
         if rating.valid_from < end and not any(later.valid_from <= start for later in ratings[place + 1 :])
     ]
     usable = min(rating.usable_share for rating in in_force)
-    lines = {line: [0.0, 0.0, 0.0] for line in Line}
+    lines = {line: [0.0, 0.0, 0.0] for line in BookLine}
     standing_now = [one for one in standing.holdings if one.first <= period < one.end]
     for one in standing_now:
         if one.losses is None:
             continue
-        line = Line.PROMISED if one.kind is HoldingKind.VIRTUAL_ASSET else Line.AUCTIONED
+        line = BookLine.PROMISED if one.kind is HoldingKind.VIRTUAL_ASSET else BookLine.AUCTIONED
         factor = max(1.0, one.losses.charge / min(rating.charge_efficiency for rating in in_force))
         store = max(1.0, one.losses.discharge / min(rating.discharge_efficiency for rating in in_force)) / usable
         for column, amount in enumerate((one.charge_kw * factor, one.discharge_kw, one.energy_kwh * store)):
             lines[line][column] += amount
     for kind, firm_line, waiting_line in (
-        (HoldingKind.FCR, Line.FCR, Line.FCR_BID),
-        (HoldingKind.AFRR_CAPACITY, Line.AFRR_CAPACITY, Line.AFRR_CAPACITY_BID),
+        (HoldingKind.FCR, BookLine.FCR, BookLine.FCR_BID),
+        (HoldingKind.AFRR_CAPACITY, BookLine.AFRR_CAPACITY, BookLine.AFRR_CAPACITY_BID),
     ):
         for one in standing_now:
             if one.kind is kind:
@@ -140,26 +140,26 @@ def reckoned(standing: Standing, period: int) -> dict[Line, list[float]]:
         way = [one for one in standing_now if one.kind is HoldingKind.AFRR_ENERGY]
         firm = sum((one.charge_kw, one.discharge_kw)[column] for one in way if one.is_firm)
         every = sum((one.charge_kw, one.discharge_kw)[column] for one in way)
-        drawn = lines[Line.AFRR_CAPACITY][column]
+        drawn = lines[BookLine.AFRR_CAPACITY][column]
         excess_firm, excess = max(0.0, firm - drawn), max(0.0, every - drawn)
-        for line, power in ((Line.AFRR_ENERGY, excess_firm), (Line.AFRR_ENERGY_BID, excess - excess_firm)):
+        for line, power in ((BookLine.AFRR_ENERGY, excess_firm), (BookLine.AFRR_ENERGY_BID, excess - excess_firm)):
             lines[line][column] += power
             lines[line][ENERGY] += power * MINUTES.afrr_energy / 60 / usable
     own = dict(zip(standing.own.periods.tolist(), standing.own.power_kw.tolist(), strict=True))
     power = own.get(period, 0.0)
-    lines[Line.OWN][DISCHARGE if power > 0 else CHARGE] = abs(power)
+    lines[BookLine.OWN][DISCHARGE if power > 0 else CHARGE] = abs(power)
     first, last = periods_of(market_day_of(start))
     running, low, high = 0.0, 0.0, 0.0
     for each in range(first, last):
         running += own.get(each, 0.0) / 4
         low, high = min(low, running), max(high, running)
-    lines[Line.OWN][ENERGY] = (high - low) / usable
+    lines[BookLine.OWN][ENERGY] = (high - low) / usable
     return lines
 
 
 class TestBook:
     @given(standings())
-    def test_has_in_every_quarter_hour_what_a_plain_reckoning_has(self, scene: tuple[date, Standing]) -> None:
+    def test_has_in_every_quarter_hour_what_a_plain_reckoning_has(self, scene: tuple[date, BatteryCapacity]) -> None:
         day, standing = scene
         first, end = periods_of(day)
         book = standing.book(first, end)
@@ -169,7 +169,7 @@ class TestBook:
                 assert np.allclose(lines[line, place], amounts, atol=1e-5), (line, place)
 
     @given(standings())
-    def test_divides_what_is_there_into_free_taken_and_missing(self, scene: tuple[date, Standing]) -> None:
+    def test_divides_what_is_there_into_free_taken_and_missing(self, scene: tuple[date, BatteryCapacity]) -> None:
         day, standing = scene
         book = standing.book(*periods_of(day))
         assert (book.free >= 0).all()
@@ -178,23 +178,23 @@ class TestBook:
 
     @given(standings())
     def test_loses_the_own_schedule_first_then_waiting_bids_then_the_rest_alike(
-        self, scene: tuple[date, Standing]
+        self, scene: tuple[date, BatteryCapacity]
     ) -> None:
         day, standing = scene
         book = standing.book(*periods_of(day))
-        lost = uncovered(book)
+        lost = shortfall(book)
         assert np.allclose(lost.own + lost.waiting + lost.firm, book.missing)
         assert (lost.waiting[lost.own < book.own - TOLERANCE] == 0).all()
         assert (lost.firm[lost.waiting < book.waiting - TOLERANCE] == 0).all()
-        assert np.allclose(book.firm * kept_of_firm(book), book.firm - lost.firm, atol=1e-4)
+        assert np.allclose(book.firm * firm_coverage(book), book.firm - lost.firm, atol=1e-4)
 
     def test_takes_from_waiting_bids_only_what_the_own_schedule_does_not_cover(self) -> None:
         first, _ = block = periods_of(DAYS[0])[0], periods_of(DAYS[0])[0] + 16
-        outage = Outage(period_start(first), period_start(first + 1), 3_000, 3_000, 0)
+        outage = CapacityOutage(period_start(first), period_start(first + 1), 3_000, 3_000, 0)
         waiting, firm = reserve(HoldingKind.FCR, *block, 5_000, 5_000), promise(*block, 3_000, 0)
         own = OwnSchedule(np.array([first], dtype=np.int64), np.array([4_000.0]))
-        book = Standing(battery(10_000, 10_000, 20_000, outage), [waiting, firm], own).book(first, first + 1)
-        lost = uncovered(book)
+        book = BatteryCapacity(battery(10_000, 10_000, 20_000, outage), [waiting, firm], own).book(first, first + 1)
+        lost = shortfall(book)
         assert [part[:, DISCHARGE].max() for part in (lost.own, lost.waiting, lost.firm)] == [4_000, 1_000, 0]
         assert [part[:, DISCHARGE].min() for part in (lost.own, lost.waiting, lost.firm)] == [4_000, 1_000, 0]
 
@@ -205,39 +205,39 @@ class TestPlenty:
         day, held = drawn
         first, end = periods_of(day)
         firm = [one for one in held if one.is_firm]
-        circumstances = battery(10_000, 12_000, 20_000, charge_efficiency=0.95, usable_share=0.8)
-        if has_plenty(circumstances, firm, first):
-            book = Standing(circumstances, firm, OwnSchedule.nothing()).book(first, end)
-            assert (kept_of_firm(book) == 1.0).all()
+        ratings_and_outages = battery(10_000, 12_000, 20_000, charge_efficiency=0.95, usable_share=0.8)
+        if precheck_covered(ratings_and_outages, firm, first):
+            book = BatteryCapacity(ratings_and_outages, firm, OwnSchedule.nothing()).book(first, end)
+            assert (firm_coverage(book) == 1.0).all()
 
     def test_is_there_for_a_battery_that_is_promised_as_a_whole(self) -> None:
         first, end = periods_of(DAYS[0])
-        assert has_plenty(battery(), [promise(first, end, 10_000, 20_000)], first)
-        assert not has_plenty(battery(), [promise(first, end, 10_001, 20_000)], first)
+        assert precheck_covered(battery(), [promise(first, end, 10_000, 20_000)], first)
+        assert not precheck_covered(battery(), [promise(first, end, 10_001, 20_000)], first)
 
     def test_is_not_judged_where_something_is_out_or_rated_anew(self) -> None:
         first, _ = periods_of(DAYS[0])
         start = period_start(first)
-        assert not has_plenty(
-            battery(10_000, 10_000, 20_000, Outage(start, start + timedelta(hours=1), 1, 1, 1)), [], first
+        assert not precheck_covered(
+            battery(10_000, 10_000, 20_000, CapacityOutage(start, start + timedelta(hours=1), 1, 1, 1)), [], first
         )
-        late = Circumstances([Rating(start + timedelta(hours=1), 10_000, 10_000, 20_000)], [])
-        assert not has_plenty(late, [], first)
+        late = RatingsAndOutages([Rating(start + timedelta(hours=1), 10_000, 10_000, 20_000)], [])
+        assert not precheck_covered(late, [], first)
         again = battery()
         again.ratings.append(Rating(start + timedelta(hours=1), 5000, 5000, 9000))
-        assert not has_plenty(again, [], first)
+        assert not precheck_covered(again, [], first)
 
 
 class TestSwing:
     def test_is_the_highest_less_the_lowest_of_the_running_sum(self) -> None:
         first, end = periods_of(DAYS[0])
         own = OwnSchedule(np.arange(first, first + 4), np.array([4000.0, 4000.0, -6000.0, -6000.0]))
-        assert swing_kwh(own, first, end) == 3000.0
+        assert energy_range_kwh(own, first, end) == 3000.0
 
     def test_counts_from_an_untouched_store(self) -> None:
         first, end = periods_of(DAYS[0])
         own = OwnSchedule(np.arange(first, first + 4), np.array([10_000.0] * 4))
-        assert swing_kwh(own, first, end) == 10_000.0
+        assert energy_range_kwh(own, first, end) == 10_000.0
 
 
 # --- what may be taken ---------------------------------------------------------------------------------------------
@@ -245,13 +245,17 @@ class TestSwing:
 
 class TestTaking:
     @given(standings(), st.data())
-    def test_is_right_whether_it_is_refused_or_not(self, scene: tuple[date, Standing], data: st.DataObject) -> None:
+    def test_is_right_whether_it_is_refused_or_not(
+        self, scene: tuple[date, BatteryCapacity], data: st.DataObject
+    ) -> None:
         day, standing = scene
-        taking = Taking((data.draw(holdings(day)),))
-        first, end = taking.first, taking.end
+        group = HoldingGroup((data.draw(holdings(day)),))
+        first, end = group.first, group.end
         before = standing.book(first, end)
-        after = Standing(standing.circumstances, [*standing.holdings, *taking.holdings], standing.own).book(first, end)
-        shortage = judge(standing, [taking])
+        after = BatteryCapacity(standing.ratings_and_outages, [*standing.holdings, *group.holdings], standing.own).book(
+            first, end
+        )
+        shortage = find_shortage(standing, [group])
         added = after.by_period(after.taken) - before.by_period(before.taken)
         free, available = before.by_period(before.free), before.by_period(before.available)
         if shortage is None:
@@ -259,24 +263,28 @@ class TestTaking:
             return
         place = shortage.first - first
         assert any(asked > there for asked, there in zip(shortage.asked, shortage.there, strict=True))
-        if shortage.is_taken:
+        if shortage.is_held_by_others:
             assert (added[place] > free[place]).any()
             assert shortage.held_by or (added[place] > available[place]).any()
         else:
             assert shortage.held_by == ()
 
     @given(standings(), st.data())
-    def test_leaves_what_stood_once_it_is_given_back(self, scene: tuple[date, Standing], data: st.DataObject) -> None:
+    def test_leaves_what_stood_once_it_is_given_back(
+        self, scene: tuple[date, BatteryCapacity], data: st.DataObject
+    ) -> None:
         day, standing = scene
         added = data.draw(holdings(day))
-        with_it = Standing(standing.circumstances, [*standing.holdings, added], standing.own)
+        with_it = BatteryCapacity(standing.ratings_and_outages, [*standing.holdings, added], standing.own)
         span = periods_of(day)
         before, after = standing.book(*span), with_it.without({added.holder_id}).book(*span)
         assert (before.by_period(before.lines) == after.by_period(after.lines)).all()
 
 
-def judged(circumstances: Circumstances, stood: list[Holding], *asked: Holding) -> Shortage | None:
-    return judge(Standing(circumstances, stood, OwnSchedule.nothing()), [Taking(tuple(asked))])
+def judged(ratings_and_outages: RatingsAndOutages, stood: list[Holding], *asked: Holding) -> Shortage | None:
+    return find_shortage(
+        BatteryCapacity(ratings_and_outages, stood, OwnSchedule.nothing()), [HoldingGroup(tuple(asked))]
+    )
 
 
 class TestReserve:
@@ -296,13 +304,13 @@ class TestReserve:
     def test_of_fcr_is_limited_to_a_share_of_rated_power(self) -> None:
         shortage = judged(battery(), [], reserve(HoldingKind.FCR, self.first, self.first + 16, 9000, 9000))
         assert shortage is not None
-        assert not shortage.is_taken
+        assert not shortage.is_held_by_others
         assert shortage.there[:2] == (8000, 8000)
 
     def test_of_balancing_energy_draws_first_on_accepted_capacity(self) -> None:
         capacity = reserve(HoldingKind.AFRR_CAPACITY, self.first, self.first + 16, 0, 6000, is_firm=True)
         energy = reserve(HoldingKind.AFRR_ENERGY, self.first, self.first + 1, 0, 10_000)
-        standing = Standing(battery(), [capacity, energy], OwnSchedule.nothing())
+        standing = BatteryCapacity(battery(), [capacity, energy], OwnSchedule.nothing())
         book = standing.book(self.first, self.first + 1)
         assert book.taken[0].tolist() == [0, 10_000, 7000]
 
@@ -312,7 +320,7 @@ class TestReserve:
         assert judged(battery(), [promised], fits) is None
         shortage = judged(battery(), [promised], reserve(HoldingKind.FCR, self.first, self.first + 16, 5000, 5000))
         assert shortage is not None
-        assert shortage.is_taken
+        assert shortage.is_held_by_others
         assert shortage.held_by == (HoldingKind.VIRTUAL_ASSET,)
         assert shortage.there == (4000, 4000, 8000)
 
@@ -326,47 +334,47 @@ class TestOwnSchedule:
 
     def test_takes_power_in_its_direction_and_its_swing_all_day(self) -> None:
         own = OwnSchedule(np.arange(self.first, self.first + 2), np.array([8000.0, 8000.0]))
-        book = Standing(battery(), [], own).book(self.first, self.end)
+        book = BatteryCapacity(battery(), [], own).book(self.first, self.end)
         assert book.by_period(book.taken)[0].tolist() == [0, 8000, 4000]
         assert book.by_period(book.taken)[-1].tolist() == [0, 0, 4000]
         assert len(book.by_period(book.taken)) == 92
 
     def test_may_not_use_what_is_promised(self) -> None:
-        standing = Standing(battery(), [promise(self.first, self.end, 6000, 12_000)], OwnSchedule.nothing())
-        assert judge_own(standing, self.change(4000.0)) is None
-        shortage = judge_own(standing, self.change(0.0, 4001.0))
+        standing = BatteryCapacity(battery(), [promise(self.first, self.end, 6000, 12_000)], OwnSchedule.nothing())
+        assert find_own_schedule_shortage(standing, self.change(4000.0)) is None
+        shortage = find_own_schedule_shortage(standing, self.change(0.0, 4001.0))
         assert shortage is not None
         assert shortage.first == self.first + 1
 
     def test_may_not_swing_further_than_the_energy_that_is_free(self) -> None:
-        standing = Standing(battery(), [promise(self.first, self.end, 1000, 15_000)], OwnSchedule.nothing())
-        assert judge_own(standing, self.change(*[5000.0] * 4)) is None
-        assert judge_own(standing, self.change(*[5000.0] * 5)) is not None
-        assert judge_own(standing, self.change(*[5000.0, -5000.0] * 10)) is None
+        standing = BatteryCapacity(battery(), [promise(self.first, self.end, 1000, 15_000)], OwnSchedule.nothing())
+        assert find_own_schedule_shortage(standing, self.change(*[5000.0] * 4)) is None
+        assert find_own_schedule_shortage(standing, self.change(*[5000.0] * 5)) is not None
+        assert find_own_schedule_shortage(standing, self.change(*[5000.0, -5000.0] * 10)) is None
 
     def test_is_judged_as_if_what_it_replaces_were_gone(self) -> None:
         stood = OwnSchedule(np.arange(self.first, self.first + 4), np.array([9000.0] * 4))
-        standing = Standing(battery(), [promise(self.first, self.end, 1000, 11_000)], stood)
-        assert judge_own(standing, self.change(-9000.0)) is None
+        standing = BatteryCapacity(battery(), [promise(self.first, self.end, 1000, 11_000)], stood)
+        assert find_own_schedule_shortage(standing, self.change(-9000.0)) is None
 
     def test_that_takes_less_energy_than_before_is_not_held_up_by_a_loss(self) -> None:
         stood = OwnSchedule(np.arange(self.first, self.first + 8), np.array([8000.0] * 8))
-        lost = Outage(period_start(self.first), period_start(self.end), 0, 0, 15_000)
-        standing = Standing(battery(10_000, 10_000, 20_000, lost), [], stood)
-        assert judge_own(standing, self.change(0.0)) is None
+        lost = CapacityOutage(period_start(self.first), period_start(self.end), 0, 0, 15_000)
+        standing = BatteryCapacity(battery(10_000, 10_000, 20_000, lost), [], stood)
+        assert find_own_schedule_shortage(standing, self.change(0.0)) is None
 
     def test_leaves_other_days_alone(self) -> None:
         day_after = self.end
         stood = OwnSchedule(np.arange(day_after, day_after + 8), np.array([10_000.0] * 8))
-        lost = Outage(period_start(self.first), period_start(day_after + 96), 0, 0, 15_000)
-        standing = Standing(battery(10_000, 10_000, 20_000, lost), [], stood)
-        assert judge_own(standing, self.change(1000.0)) is None
+        lost = CapacityOutage(period_start(self.first), period_start(day_after + 96), 0, 0, 15_000)
+        standing = BatteryCapacity(battery(10_000, 10_000, 20_000, lost), [], stood)
+        assert find_own_schedule_shortage(standing, self.change(1000.0)) is None
 
 
 class TestStepsBetween:
     @given(st.integers(90, 215), st.integers(0, 30))
     def test_are_those_that_the_periods_touch_and_none_outside_the_book(self, first, length):
-        book = Standing(battery(), [promise(110, 150, 1_000, 1_000)], OwnSchedule.nothing()).book(100, 200)
+        book = BatteryCapacity(battery(), [promise(110, 150, 1_000, 1_000)], OwnSchedule.nothing()).book(100, 200)
         end = first + length
         steps = book.steps_between(first, end)
         touched = [

@@ -6,14 +6,14 @@ import asyncio
 
 from gridloom.capacity.store import LockedBatteries, lock_batteries
 from gridloom.database.clock import platform_now
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 
 KEYS = [2_000_000_001, 2_000_000_002]
 """No battery's: whoever locks need not find one."""
 
 
 class TestLock:
-    async def test_tells_the_time_at_which_it_was_there_and_not_when_it_was_asked_for(self, app: Edge) -> None:
+    async def test_tells_the_time_at_which_it_was_there_and_not_when_it_was_asked_for(self, app: Application) -> None:
         async def lock_in_turn() -> LockedBatteries:
             async with app.pool.acquire() as db, db.transaction():
                 return await lock_batteries(db, KEYS)
@@ -31,7 +31,7 @@ class TestLock:
         assert locked.keys == set(KEYS)
         assert held.since <= released.replace(microsecond=released.microsecond // 1000 * 1000) <= locked.since
 
-    async def test_of_nothing_tells_the_time_too(self, app: Edge) -> None:
+    async def test_of_nothing_tells_the_time_too(self, app: Application) -> None:
         async with app.pool.acquire() as db, db.transaction():
             before = await platform_now(db)
             locked = await lock_batteries(db, [])

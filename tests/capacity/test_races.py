@@ -16,9 +16,9 @@ from tests.capacity.test_book import periods_of, reckoned
 from tests.conftest import migrated_database, running
 from tests.people import OrganisationUnderTest, People
 
-from gridloom.capacity.series import CHARGE, DISCHARGE, ENERGY
-from gridloom.capacity.store import load_standing
-from gridloom.edge.dispatch import Edge
+from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY
+from gridloom.capacity.store import load_battery_capacity
+from gridloom.edge.application import Application
 from gridloom.kernel.market_time import block_window, market_day_window
 from gridloom.settings import Settings
 
@@ -38,7 +38,7 @@ def wire(moment: datetime) -> str:
 
 @dataclass
 class Crowd:
-    edge: Edge
+    edge: Application
     operator: httpx2.AsyncClient
     owner: OrganisationUnderTest
     trader: OrganisationUnderTest
@@ -149,11 +149,11 @@ class Crowd:
         found = []
         for battery in self.batteries:
             key = await self.edge.pool.fetchval("select key from asset where id = $1", battery)
-            standing = (await load_standing(self.edge.pool, [key], first, end))[key]
+            capacity = (await load_battery_capacity(self.edge.pool, [key], first, end))[key]
             points = await self.commitments(battery)
             assert len(points) == end - first == 92
             for period, point in zip(range(first, end), points, strict=True):
-                lines = reckoned(standing, period)
+                lines = reckoned(capacity, period)
                 for column, name in ((CHARGE, "charge"), (DISCHARGE, "discharge"), (ENERGY, "energy")):
                     taken = sum(amounts[column] for amounts in lines.values())
                     if taken > WHOLE[column] + 1e-3 or point[name]["missing"]:

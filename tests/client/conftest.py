@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 
 
 @pytest.fixture(scope="session")
-async def address(app: Edge) -> AsyncIterator[str]:
+async def address(app: Application) -> AsyncIterator[str]:
     """Where the service under test answers over HTTP."""
     config = uvicorn.Config(app, port=0, lifespan="off", log_level="warning")
     server = uvicorn.Server(config)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gridloom_client import Reply, Request, TransportError
-from gridloom_client.steps import Alone, Emit, Open, Pause, Read, Send, Steps
+from gridloom_client.effects import Emit, Exclusive, Open, Pause, Read, Send, Steps
 
 UNREACHED = TransportError("not reached", is_sent=False)
 LOST = TransportError("lost", is_sent=True)
@@ -50,7 +50,7 @@ class World:
                     granted = self._next()
                 case Pause(seconds):
                     self.pauses.append(seconds)
-                case Alone(inner):
+                case Exclusive(inner):
                     self.play(inner)
                 case Emit(item):
                     self.emitted.append(item)

@@ -16,11 +16,11 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from gridloom.operate import interface_json
+from gridloom.operator_commands import openapi_json
 from gridloom.settings import read_settings
 from gridloom_client import AsyncClient, Client, Rows
-from gridloom_client.inputs import Given
-from gridloom_client.operations import OPERATIONS, Collection, Declared, Stream
+from gridloom_client.inputs import InputStruct
+from gridloom_client.operations import OPERATIONS, Collection, Endpoint, Stream
 from gridloom_client.wire import field_name, parameter_name
 
 HEADERS = {"if_match", "idempotency_key", "content_type", "last_event_id"}
@@ -28,7 +28,7 @@ HEADERS = {"if_match", "idempotency_key", "content_type", "last_event_id"}
 
 @cache
 def interface() -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(interface_json(read_settings(environ={}, env_file=Path(os.devnull))))
+    document: dict[str, Any] = json.loads(openapi_json(read_settings(environ={}, env_file=Path(os.devnull))))
     return document
 
 
@@ -42,10 +42,10 @@ def documented() -> Iterator[tuple[str, str]]:
 CLIENT = Client()
 
 
-def declared(method: str, path: str) -> Declared[..., Any]:
+def declared(method: str, path: str) -> Endpoint[..., Any]:
     surface, _, name = OPERATIONS[method, path].partition(".")
     found = type(getattr(CLIENT, surface)).__dict__[name]
-    assert isinstance(found, Declared)
+    assert isinstance(found, Endpoint)
     return found
 
 
@@ -61,7 +61,7 @@ def resolved(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def wire_parameters(operation: Declared[..., Any], *, is_in_query: bool) -> dict[str, bool]:
+def wire_parameters(operation: Endpoint[..., Any], *, is_in_query: bool) -> dict[str, bool]:
     """What is left of the signature beside path and headers, and whether it must be given."""
     return {
         name: parameter.default is parameter.empty
@@ -163,8 +163,8 @@ def _words_of_type(hint: Any) -> set[str]:
     return {word for each in get_args(hint) for word in _words_of_type(each)}
 
 
-def _inputs_of(hint: Any) -> set[type[Given]]:
-    if isinstance(hint, type) and issubclass(hint, Given):
+def _inputs_of(hint: Any) -> set[type[InputStruct]]:
+    if isinstance(hint, type) and issubclass(hint, InputStruct):
         return {hint}
     return {kind for each in get_args(hint) for kind in _inputs_of(each)}
 
@@ -181,7 +181,7 @@ def _object_of(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def _input_differences(kind: type[Given], schema: dict[str, Any], where: str) -> Iterator[str]:
+def _input_differences(kind: type[InputStruct], schema: dict[str, Any], where: str) -> Iterator[str]:
     fields = msgspec.structs.fields(kind)
     if {field.encode_name for field in fields} != set(schema["properties"]):
         yield f"{where}: {sorted(field.encode_name for field in fields)} against {sorted(schema['properties'])}"

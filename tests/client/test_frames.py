@@ -159,7 +159,7 @@ class TestAFrame:
         assert pq.read_table(io.BytesIO(service.requests[0].content)).column_names == ["assetID", "time", "volume"]
 
     def test_that_is_long_goes_in_pieces_whose_answers_add_up(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr("gridloom_client.pieces.CELLS_AT_ONCE", 40)
+        monkeypatch.setattr("gridloom_client.batching.CELLS_AT_ONCE", 40)
         refusal = {
             "reason": "INVALID_VALUE",
             "detail": "",
@@ -178,14 +178,14 @@ class TestAFrame:
         assert len({request.headers["Idempotency-Key"] for request in service.requests}) == 3
 
     async def test_that_is_long_goes_in_pieces_from_an_awaiting_client_too(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr("gridloom_client.pieces.ROWS_AT_ONCE", 60)
+        monkeypatch.setattr("gridloom_client.batching.ROWS_AT_ONCE", 60)
         service = Recorder(msgspec.json.encode({"received": 50, "inserted": 49, "replaced": 1, "unchanged": 0}))
         frame = pl.DataFrame({"asset_id": ["1"] * 100, "time": TIMES, "volume": [1.5] * 100})
         outcome = await service.awaiting.settlements.add_net_off(frame)
         assert (len(service.requests), outcome.inserted, outcome.replaced) == (2, 98, 2)
 
     def test_that_is_refused_halfway_says_what_has_been_taken(self, monkeypatch: pytest.MonkeyPatch):
-        monkeypatch.setattr("gridloom_client.pieces.ROWS_AT_ONCE", 60)
+        monkeypatch.setattr("gridloom_client.batching.ROWS_AT_ONCE", 60)
         good = msgspec.json.encode({"received": 60, "inserted": 60, "replaced": 0, "unchanged": 0})
         replies = [httpx2.Response(200, content=good), httpx2.Response(422, json={"title": "No"})]
         client = Client(api_key="k", transport=httpx2.MockTransport(lambda _: replies.pop(0)))

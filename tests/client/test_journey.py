@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from tests.people import OPERATOR_USERNAME, PASSWORD, People
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom_client import ARROW, CSV, AsyncClient, ConflictError, ForbiddenError, UnprocessableError
 from gridloom_client.answers.auctions import Auction
 from gridloom_client.answers.physical_assets import PhysicalAsset
@@ -27,7 +27,7 @@ PARAMETERS = {
 }
 
 
-def client_of(edge: Edge, username: str, password: str = PASSWORD) -> AsyncClient:
+def client_of(edge: Application, username: str, password: str = PASSWORD) -> AsyncClient:
     transport = httpx2.ASGITransport(app=edge, raise_app_exceptions=False)  # type: ignore[arg-type]
     return AsyncClient("http://gridloom.test", username=username, password=password, transport=transport)
 
@@ -35,7 +35,7 @@ def client_of(edge: Edge, username: str, password: str = PASSWORD) -> AsyncClien
 class Cast:
     """Who takes part: the operator and two traders, each with an SDK client."""
 
-    def __init__(self, edge: Edge) -> None:
+    def __init__(self, edge: Application) -> None:
         self.edge = edge
         self.operator = client_of(edge, OPERATOR_USERNAME)
 
@@ -52,7 +52,7 @@ class Cast:
 
 
 @pytest.fixture
-async def cast(fresh_app: Callable[[], Awaitable[Edge]]) -> Cast:
+async def cast(fresh_app: Callable[[], Awaitable[Application]]) -> Cast:
     edge = await fresh_app()
     async with People(edge) as people:
         await people.operator()

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from tests.people import OPERATOR_USERNAME, PASSWORD
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom_client import (
     AsyncClient,
     BadRequestError,
@@ -27,7 +27,7 @@ from gridloom_client.answers.identity import Organisation
 
 
 @pytest.fixture
-async def client(app: Edge, operator: httpx2.AsyncClient) -> AsyncIterator[AsyncClient]:
+async def client(app: Application, operator: httpx2.AsyncClient) -> AsyncIterator[AsyncClient]:
     """The SDK in this process, as the operator's ADMIN."""
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)  # type: ignore[arg-type]
     async with AsyncClient(
@@ -62,7 +62,7 @@ class TestClientOfTheService:
         await client.auth.logout()
         assert (await client.auth.me()).username == OPERATOR_USERNAME
 
-    async def test_without_a_password_says_that_the_session_has_ended(self, app: Edge, client: AsyncClient):
+    async def test_without_a_password_says_that_the_session_has_ended(self, app: Application, client: AsyncClient):
         tokens = await client.sign_in()
         await client.auth.logout()
         transport = httpx2.ASGITransport(app=app)  # type: ignore[arg-type]

@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx2
 from tests.people import PASSWORD, Person
 
-from gridloom.console.application import WithConsole
-from gridloom.console.pages import Pages
-from gridloom.edge.dispatch import Edge
+from gridloom.console.application import ConsoleMiddleware
+from gridloom.console.pages import StaticFiles
+from gridloom.edge.application import Application
 
 ORIGIN = "http://gridloom.test"
 SAME_ORIGIN = {"Sec-Fetch-Site": "same-origin"}
@@ -19,9 +19,9 @@ A_CHANGE = {**SAME_ORIGIN, "Origin": ORIGIN, "X-Gridloom-Console": "1"}
 
 
 @asynccontextmanager
-async def browser(edge: Edge, built: Path | None = None) -> AsyncIterator[httpx2.AsyncClient]:
+async def browser(edge: Application, built: Path | None = None) -> AsyncIterator[httpx2.AsyncClient]:
     """Nothing is sent but what a test says; cookies are kept."""
-    app = WithConsole(edge, pages=Pages(built) if built else None)
+    app = ConsoleMiddleware(edge, pages=StaticFiles(built) if built else None)
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False, client=("10.9.8.7", 50_000))  # type: ignore[arg-type]
     async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:
         yield client

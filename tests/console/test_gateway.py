@@ -14,9 +14,9 @@ from tests.events.happening import happen, number_in
 from tests.events.sse import Reader
 
 from gridloom.console import sessions as console_sessions
-from gridloom.console.application import WithConsole
+from gridloom.console.application import ConsoleMiddleware
 from gridloom.console.sessions import ConsoleSessions
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.events import stream as event_stream
 from gridloom.identity import tokens
 from gridloom.identity.permissions import Role
@@ -230,7 +230,7 @@ class TestATrickyPath:
 
 class TestALiveStream:
     def reader(self, app, cookie):
-        reader = Reader(cast(Edge, WithConsole(app)), "none", "/console/api/events")
+        reader = Reader(cast(Application, ConsoleMiddleware(app)), "none", "/console/api/events")
         reader.scope["headers"] = [
             (b"accept", b"text/event-stream"),
             (b"sec-fetch-site", b"same-origin"),
@@ -271,7 +271,7 @@ class TestALiveStream:
 
 class TestTheKeptTokens:
     async def test_stay_few_however_many_sign_in(self, app, new_organisation, monkeypatch):
-        monkeypatch.setattr(console_sessions, "MOST_TOKENS", 2)
+        monkeypatch.setattr(console_sessions, "MAX_TOKENS", 2)
         ours = await new_organisation()
         for role in Role:
             async with signed_in(app, ours, role) as tab:

@@ -14,7 +14,7 @@ from typing import Any
 import asyncpg
 from tests.database.query_trees import Node, walk
 
-from gridloom.database.distribution import PLACEMENT_OF, Kind, Placement
+from gridloom.database.citus import PLACEMENT_OF, Placement, TableKind
 
 UPDATE, INSERT, DELETE = 2, 3, 4  # PostgreSQL's numbers of commands
 RELATION, FUNCTION = 0, 3  # and of what a FROM is made of
@@ -68,7 +68,7 @@ def judge_functions(tree: Any, functions: Functions, *, spans: bool) -> list[str
 def _find_target(query: Node, functions: Functions) -> Placement | None:
     entry = query.read("rtable")[query.number("resultRelation") - 1]
     placement = PLACEMENT_OF.get(functions.tables.get(entry.number("relid"), ""))
-    return None if placement is None or placement.kind is Kind.LOCAL else placement
+    return None if placement is None or placement.kind is TableKind.LOCAL else placement
 
 
 def _judge_change(query: Node, command: int, functions: Functions) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _judge_joined_functions(query: Node, functions: Functions) -> Iterator[str]:
     """One that depends on a row, or numbers its own, is not computed beforehand: workers must be able to."""
     entries = [entry for entry in query.read("rtable") or () if isinstance(entry, Node)]
     tables = [functions.tables.get(one.number("relid"), "") for one in entries if one.number("rtekind") == RELATION]
-    if not any(PLACEMENT_OF[table].kind is Kind.DISTRIBUTED for table in tables if table in PLACEMENT_OF):
+    if not any(PLACEMENT_OF[table].kind is TableKind.DISTRIBUTED for table in tables if table in PLACEMENT_OF):
         return
     for entry in entries:
         if entry.number("rtekind") == FUNCTION and "true" in (entry.read("lateral"), entry.read("funcordinality")):

@@ -17,7 +17,7 @@ from tests.database.citus_spans import judge_records, judge_span, refers_out
 from tests.database.citus_tables import Catalogue, Names, Relation
 from tests.database.parse_trees import CHANGES, ast, find_all, find_own, name_function
 
-from gridloom.database.distribution import FUNCTIONS_ON_WORKERS
+from gridloom.database.citus import FUNCTIONS_ON_WORKERS
 
 COORDINATORS = re.compile(
     r"pg_(try_)?advisory_\w+|pg_notify|nextval|currval|set_config|pg_current_(wal|xact|snapshot)\w*"

@@ -9,7 +9,7 @@ from typing import Any
 import asyncpg
 from tests.database.parse_trees import CHANGES, ast, find_all, find_own, read_column, split_conjuncts
 
-from gridloom.database.distribution import PLACEMENT_OF, Kind
+from gridloom.database.citus import PLACEMENT_OF, TableKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Names:
             return None
         for table in sorted(self.catalogue.views.get(name, {name})):
             placement = PLACEMENT_OF.get(table)
-            if placement is None or placement.kind is Kind.LOCAL:
+            if placement is None or placement.kind is TableKind.LOCAL:
                 continue
             alias = node.alias.aliasname if node.alias else name
             return Relation(alias, name, placement.column, placement.group)
@@ -98,7 +98,7 @@ class Names:
         """A table of the coordinator's takes part; what a changed one is given does not count."""
         return any(
             (placement := PLACEMENT_OF.get(part.relname)) is not None
-            and placement.kind is Kind.LOCAL
+            and placement.kind is TableKind.LOCAL
             and part.relname not in self._ctes
             for part in find_all(node, ast.RangeVar)
         )

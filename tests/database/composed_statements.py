@@ -7,12 +7,12 @@ from itertools import permutations
 from tests.database.statements import Statement, gather
 
 from gridloom.audit import store as audit
-from gridloom.database.committing import last_rows
+from gridloom.database.commit import deferred_rows
 from gridloom.edge import idempotency
 from gridloom.events import store as events
 from gridloom.identity.store import organisations
-from gridloom.settlements import statements as settlements
-from gridloom.settlements.measures import KEPT_SOURCES
+from gridloom.settlements import sql as settlements
+from gridloom.settlements.measures import AGGREGATED_SOURCES
 from gridloom.settlements.model import KIND_OF, FactKind
 from gridloom.virtual_assets.schedule.change import version_store
 
@@ -21,20 +21,20 @@ AT_ONCE = (organisations._ORGANISATIONS, audit._ENTRIES, idempotency._CLAIMS)
 FACT_KINDS: tuple[FactKind, ...] = tuple(dict.fromkeys(KIND_OF.values()))
 
 COMPOSED = {
-    "settlements/statements.py:merge_statement": lambda: [settlements.merge_statement(kind) for kind in FACT_KINDS],
-    "settlements/statements.py:summary_statement": lambda: [
-        settlements.summary_statement(source, as_of=as_of) for source in KEPT_SOURCES for as_of in (False, True)
+    "settlements/sql.py:merge_statement": lambda: [settlements.merge_statement(kind) for kind in FACT_KINDS],
+    "settlements/sql.py:summary_statement": lambda: [
+        settlements.summary_statement(source, as_of=as_of) for source in AGGREGATED_SOURCES for as_of in (False, True)
     ],
-    "settlements/statements.py:starts_statement": lambda: [
-        settlements.starts_statement(source, as_of=as_of) for source in KEPT_SOURCES for as_of in (False, True)
+    "settlements/sql.py:starts_statement": lambda: [
+        settlements.starts_statement(source, as_of=as_of) for source in AGGREGATED_SOURCES for as_of in (False, True)
     ],
-    "settlements/statements.py:keep_sheets_statement": lambda: [
-        settlements.keep_sheets_statement(source) for source in KEPT_SOURCES
+    "settlements/sql.py:keep_sheets_statement": lambda: [
+        settlements.store_period_aggregates_statement(source) for source in AGGREGATED_SOURCES
     ],
-    "settlements/statements.py:keep_sums_statement": lambda: [
-        settlements.keep_sums_statement(source) for source in KEPT_SOURCES
+    "settlements/sql.py:keep_sums_statement": lambda: [
+        settlements.store_daily_sums_statement(source) for source in AGGREGATED_SOURCES
     ],
-    "settlements/statements.py:list_statement": lambda: [
+    "settlements/sql.py:list_statement": lambda: [
         settlements.list_statement(kind, of_assets=of, all_versions=every, as_of=as_of, goes_on=goes_on)
         for kind in FACT_KINDS
         for of in (False, True)
@@ -46,14 +46,14 @@ COMPOSED = {
         "select asset_key, day - $2::date, fcr from settled_periods"
         " where asset_key = any($1::int[]) and day between $2 and $3 order by asset_key, day"
     ],
-    "database/committing/last_rows.py:insert": lambda: [target.insert(1, 0) for target in {*LAST_ROWS, *AT_ONCE}],
-    "database/committing/last_rows.py:_compose_statement": lambda: [
-        last_rows._compose_statement(tuple((target, 2) for target in targets))
+    "database/commit/deferred_rows.py:insert": lambda: [target.insert(1, 0) for target in {*LAST_ROWS, *AT_ONCE}],
+    "database/commit/deferred_rows.py:_compose_statement": lambda: [
+        deferred_rows._compose_statement(tuple((target, 2) for target in targets))
         for count in (2, 3)
         for targets in (*permutations(LAST_ROWS, count), AT_ONCE[:count])
     ],
-    "database/committing/last_rows.py:_add_parts": lambda: [
-        last_rows._add_parts(statement, tuple((target, 1) for target in targets))
+    "database/commit/deferred_rows.py:_add_parts": lambda: [
+        deferred_rows._add_parts(statement, tuple((target, 1) for target in targets))
         for statement in (
             version_store._WRITE_VERSION,
             version_store._WRITE_RUN,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import gridloom
-from gridloom.database.statement import Statement as NamedStatement
+from gridloom.database.statement import NamedStatement
 
 SOURCES = Path(gridloom.__file__).parent
 SQL = re.compile(r"\s*(--[^\n]*\n\s*)*(select|insert|update|delete|with|merge)\s(?![\d ]+$)", re.IGNORECASE)

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 from tests.conftest import migrated_database
 
-from gridloom.database.committing.after_commit import after_commit, transaction
+from gridloom.database.commit.after_commit import after_commit, transaction
 from gridloom.database.pool import create_pool
 
 

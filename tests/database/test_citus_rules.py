@@ -204,9 +204,9 @@ TAKEN = (
 
 
 class TestTheJudge:
-    @pytest.mark.parametrize(("fault", "sql"), REFUSED)
-    def test_refuses_what_a_distributed_database_refuses(self, catalogue: Catalogue, fault: str, sql: str) -> None:
-        assert fault in "; ".join(Judge(sql, catalogue).faults)
+    @pytest.mark.parametrize(("error", "sql"), REFUSED)
+    def test_refuses_what_a_distributed_database_refuses(self, catalogue: Catalogue, error: str, sql: str) -> None:
+        assert error in "; ".join(Judge(sql, catalogue).faults)
 
     @pytest.mark.parametrize("sql", TAKEN)
     def test_takes_what_it_takes(self, catalogue: Catalogue, sql: str) -> None:

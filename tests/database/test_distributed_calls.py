@@ -16,7 +16,7 @@ from tests.database.composed_statements import FACT_KINDS, gather_all
 from tests.database.query_trees import analyse, count_correlated, read_body
 from tests.database.statements import find_queries
 
-from gridloom.settlements.statements import stage_statement
+from gridloom.settlements.sql import stage_statement
 
 
 @pytest.fixture
@@ -141,9 +141,9 @@ class TestACall:
         assert len(found) > 5
         assert {place: faults for place, faults in found.items() if faults} == {}
 
-    @pytest.mark.parametrize(("fault", "sql"), REFUSED)
-    async def test_is_refused_where_a_distributed_database_refuses_it(self, court: Court, fault: str, sql: str) -> None:
-        assert fault in "; ".join(await court.judge(sql))
+    @pytest.mark.parametrize(("error", "sql"), REFUSED)
+    async def test_is_refused_where_a_distributed_database_refuses_it(self, court: Court, error: str, sql: str) -> None:
+        assert error in "; ".join(await court.judge(sql))
 
     @pytest.mark.parametrize("sql", TAKEN)
     async def test_is_taken_where_it_takes_it(self, court: Court, sql: str) -> None:

@@ -14,7 +14,7 @@ import asyncpg
 import pytest
 from tests.conftest import migrated_database
 
-from gridloom.database.distribution import PLACEMENTS, DistributionRefused, Kind, distribute, spread_tables
+from gridloom.database.citus import PLACEMENTS, DistributionRefused, TableKind, distribute, spread_tables
 
 STAND_INS = """
 create table pg_dist_node (groupid int not null);
@@ -105,7 +105,7 @@ class TestDistributing:
         await cluster.execute("insert into pg_dist_node values (0), (1), (2)")
         done = await spread_tables(cluster)
         here = {row[0] for row in await cluster.fetch("select relname::text from pg_class where relkind = 'r'")}
-        assert done == [one.table for one in PLACEMENTS if one.kind is not Kind.LOCAL and one.table in here]
+        assert done == [one.table for one in PLACEMENTS if one.kind is not TableKind.LOCAL and one.table in here]
 
     async def test_has_every_session_to_come_speak_to_a_worker_over_one_connection(
         self, cluster: Any, cluster_url: str

@@ -15,7 +15,7 @@ from tests.database.composed_statements import COMPOSED, gather_all
 from tests.database.parse_trees import ast, find_all, name_function
 from tests.database.statements import find_queries, gather, gather_module
 
-from gridloom.database.distribution import FUNCTIONS_ON_WORKERS, PLACEMENT_OF, PLACEMENTS, Kind
+from gridloom.database.citus import FUNCTIONS_ON_WORKERS, PLACEMENT_OF, PLACEMENTS, TableKind
 
 CRASH_RUNS = ("bench.crash", "bench.events_crash", "bench.auctions_crash")
 
@@ -139,7 +139,7 @@ class TestTheSchema:
         wrong = [
             row["index"]
             for row in rows
-            if (placement := PLACEMENT_OF[row["table"]]).kind is Kind.DISTRIBUTED
+            if (placement := PLACEMENT_OF[row["table"]]).kind is TableKind.DISTRIBUTED
             and placement.column not in row["columns"]
         ]
         assert wrong == []
@@ -172,7 +172,7 @@ class TestTheSchema:
             """
         )
         columns = {(row["table"], row["column"]): row for row in rows}
-        spread = [one for one in PLACEMENTS if one.kind is Kind.DISTRIBUTED]
+        spread = [one for one in PLACEMENTS if one.kind is TableKind.DISTRIBUTED]
         assert [one.table for one in spread if not columns[one.table, one.column]["is_fit"]] == []
         types = {(one.group, columns[one.table, one.column]["type"]) for one in spread}
         assert types == {("asset", "integer"), ("organisation", "uuid"), ("auction", "uuid")}
@@ -188,7 +188,7 @@ class TestTheSchema:
             where a.attidentity <> '' and c.relnamespace = 'public'::regnamespace
             """
         )
-        numbered = {row["table"] for row in rows if PLACEMENT_OF[row["table"]].kind is Kind.DISTRIBUTED}
+        numbered = {row["table"] for row in rows if PLACEMENT_OF[row["table"]].kind is TableKind.DISTRIBUTED}
         assert numbered == {"audit_log", "logbook_entry", "ancillary_bid"}
 
     async def test_points_only_to_what_lies_together_or_everywhere(
@@ -248,25 +248,25 @@ class TestTheSchema:
         wrong = {
             (row["table"], row["function"])
             for row in rows
-            if PLACEMENT_OF[row["table"]].kind is not Kind.LOCAL and row["function"] not in FUNCTIONS_ON_WORKERS
+            if PLACEMENT_OF[row["table"]].kind is not TableKind.LOCAL and row["function"] not in FUNCTIONS_ON_WORKERS
         }
         assert wrong == set()
 
     async def test_has_no_trigger_on_what_is_not_local(self, db: asyncpg.Connection[asyncpg.Record]) -> None:
         rows = await db.fetch("select tgrelid::regclass::text as table from pg_trigger where not tgisinternal")
-        assert [row["table"] for row in rows if PLACEMENT_OF[row["table"]].kind is not Kind.LOCAL] == []
+        assert [row["table"] for row in rows if PLACEMENT_OF[row["table"]].kind is not TableKind.LOCAL] == []
 
     def test_is_placed_in_an_order_in_which_each_table_comes_after_what_it_points_to(self) -> None:
         kinds = [placement.kind for placement in PLACEMENTS]
-        assert kinds == sorted(kinds, key=[Kind.REFERENCE, Kind.DISTRIBUTED, Kind.LOCAL].index)
+        assert kinds == sorted(kinds, key=[TableKind.REFERENCE, TableKind.DISTRIBUTED, TableKind.LOCAL].index)
 
 
 def may_point(row: asyncpg.Record) -> bool:
     source, target = PLACEMENT_OF[row["source"]], PLACEMENT_OF[row["target"]]
-    if target.kind is Kind.REFERENCE:
-        return source.kind is not Kind.LOCAL
-    if source.kind is Kind.LOCAL:
-        return target.kind is Kind.LOCAL
+    if target.kind is TableKind.REFERENCE:
+        return source.kind is not TableKind.LOCAL
+    if source.kind is TableKind.LOCAL:
+        return target.kind is TableKind.LOCAL
     if source.group is None or source.group != target.group:
         return False
     return (source.column, target.column) in set(zip(row["columns"], row["targets"], strict=True))

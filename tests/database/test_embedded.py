@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from gridloom.database.server import binaries, embedded
-from gridloom.database.server.embedded import EmbeddedPostgres, HomeInUse
+from gridloom.database.server.embedded import DataDirectoryLockedError, EmbeddedPostgres
 from gridloom.database.server.processes import EmbeddedPostgresError
 
 OWNER = """
@@ -175,7 +175,10 @@ class TestCrash:
 
 class TestHome:
     def test_is_refused_to_a_second_process(self, home: Path, server: EmbeddedPostgres) -> None:
-        with owner_process(home) as (process, _, pid), pytest.raises(HomeInUse, match=str(process.pid)) as refused:
+        with (
+            owner_process(home) as (process, _, pid),
+            pytest.raises(DataDirectoryLockedError, match=str(process.pid)) as refused,
+        ):
             server.start()
         assert refused.value.pid == process.pid
         assert pid
@@ -202,7 +205,7 @@ class TestHome:
     def test_is_closed_to_the_account_that_the_server_runs_as(self, server: EmbeddedPostgres) -> None:
         server.start()
         uid = server.data.stat().st_uid
-        psql = binaries.readable_by_all(binaries.find_binaries()) / "psql"
+        psql = binaries.make_world_readable(binaries.find_binaries()) / "psql"
         command = [psql, "-h", str(server.home / "run"), "-U", "gridloom", "-c", "select 1"]
         server.home.parent.chmod(0o755)
         server.home.chmod(0o755)

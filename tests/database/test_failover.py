@@ -17,7 +17,7 @@ from gridloom.database.migrate import migrate
 from gridloom.database.server.binaries import find_binaries
 from gridloom.database.server.embedded import EmbeddedPostgres
 from gridloom.database.server.processes import server_account
-from gridloom.operate import libpq_environment
+from gridloom.operator_commands import libpq_environment
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gridloom.database import pool as pool_module
-from gridloom.database.pool import create_pool, give_back, take
+from gridloom.database.pool import acquire, create_pool, release
 
 
 @pytest.fixture
@@ -21,28 +21,28 @@ async def pool(database_url: str) -> AsyncIterator[Any]:
 class TestAConnectionGivenBack:
     async def test_is_the_next_ones(self, pool: Any) -> None:
         for _ in range(5):
-            connection = await take(pool, longest_wait_s=5)
+            connection = await acquire(pool, longest_wait_s=5)
             assert await connection.fetchval("select 1") == 1
-            await give_back(pool, connection)
+            await release(pool, connection)
         assert pool.get_idle_size() == pool.get_size()
 
     async def test_is_no_longer_its_own(self, pool: Any) -> None:
         connection = await pool.acquire()
-        await give_back(pool, connection)
+        await release(pool, connection)
         with pytest.raises(Exception, match="released back to the pool"):
             await connection.fetchval("select 1")
 
     async def test_has_no_transaction_open(self, pool: Any) -> None:
         connection = await pool.acquire()
         await connection.transaction().start()
-        await give_back(pool, connection)
+        await release(pool, connection)
         async with pool.acquire() as next_one:
             assert not next_one.is_in_transaction()
 
     async def test_that_has_died_leaves_its_place(self, pool: Any) -> None:
         connection = await pool.acquire()
         connection.terminate()
-        await give_back(pool, connection)
+        await release(pool, connection)
         async with pool.acquire(timeout=5) as one, pool.acquire(timeout=5) as other:
             assert await one.fetchval("select 1") + await other.fetchval("select 1") == 2
 
@@ -51,9 +51,9 @@ class TestAConnectionGivenBack:
 
         async def ask(place: int) -> None:
             for _ in range(20):
-                connection = await take(pool, longest_wait_s=20)
+                connection = await acquire(pool, longest_wait_s=20)
                 await connection.fetchval("select 1")
-                await give_back(pool, connection)
+                await release(pool, connection)
                 served[place] += 1
 
         await asyncio.gather(*(ask(place) for place in range(len(served))))
@@ -65,7 +65,7 @@ class TestAConnectionGivenBack:
             try:
                 await connection.fetchval("select pg_sleep(5)")
             finally:
-                await give_back(pool, connection)
+                await release(pool, connection)
 
         asking = [asyncio.create_task(ask()) for _ in range(2)]
         await asyncio.sleep(0.2)
@@ -80,47 +80,47 @@ class TestAConnectionGivenBack:
         heard: list[object] = []
         await connection.add_listener("somewhere", lambda *told: heard.append(told))
         with pytest.warns(Warning, match="active notification listener"):
-            await give_back(pool, connection)
+            await release(pool, connection)
         async with pool.acquire() as next_one:
             await next_one.execute("notify somewhere")
             await next_one.fetchval("select 1")
         assert heard == []
 
     async def test_is_closed_where_others_are_to_be_made(self, pool: Any) -> None:
-        connection = await take(pool, longest_wait_s=5)
+        connection = await acquire(pool, longest_wait_s=5)
         before = await connection.fetchval("select pg_backend_pid()")
         await pool.expire_connections()
-        await give_back(pool, connection)
+        await release(pool, connection)
         async with pool.acquire(timeout=5) as next_one:
             assert await next_one.fetchval("select pg_backend_pid()") != before
 
     async def test_is_closed_after_so_many_queries(self, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
         async with await create_pool(database_url, size=1) as pool:
-            connection = await take(pool, longest_wait_s=5)
+            connection = await acquire(pool, longest_wait_s=5)
             before = await connection.fetchval("select pg_backend_pid()")
             monkeypatch.setattr(connection._holder, "_max_queries", 1)
-            await give_back(pool, connection)
+            await release(pool, connection)
             async with pool.acquire(timeout=5) as next_one:
                 assert await next_one.fetchval("select pg_backend_pid()") != before
 
     async def test_is_nobodys_once_the_pool_closes(self, database_url: str) -> None:
         pool = await create_pool(database_url, size=1)
-        connection = await take(pool, longest_wait_s=5)
+        connection = await acquire(pool, longest_wait_s=5)
         closing = asyncio.create_task(pool.close())
         await asyncio.sleep(0)
         with pytest.raises(Exception, match="pool is closing"):
-            await take(pool, longest_wait_s=5)
-        await give_back(pool, connection)
+            await acquire(pool, longest_wait_s=5)
+        await release(pool, connection)
         await asyncio.wait_for(closing, 5)
 
 
 class TestAConnectionAtRest:
     async def test_is_closed_once_nobody_needs_it(self, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(pool_module, "IDLE_LOOK_EVERY_S", 0.1)
+        monkeypatch.setattr(pool_module, "IDLE_POLL_INTERVAL_S", 0.1)
         async with await create_pool(database_url, size=4) as pool:
-            taken = [await take(pool, longest_wait_s=5) for _ in range(4)]
+            taken = [await acquire(pool, longest_wait_s=5) for _ in range(4)]
             for connection in taken:
-                await give_back(pool, connection)
+                await release(pool, connection)
             assert pool.get_size() == 4
             async with asyncio.timeout(5):
                 while pool.get_size() > 1:
@@ -128,13 +128,13 @@ class TestAConnectionAtRest:
             assert await pool.fetchval("select 1") == 1
 
     async def test_stays_as_long_as_it_is_used(self, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(pool_module, "IDLE_LOOK_EVERY_S", 0.2)
+        monkeypatch.setattr(pool_module, "IDLE_POLL_INTERVAL_S", 0.2)
         async with await create_pool(database_url, size=2) as pool:
-            used = await take(pool, longest_wait_s=5)
-            idle = await take(pool, longest_wait_s=5)
+            used = await acquire(pool, longest_wait_s=5)
+            idle = await acquire(pool, longest_wait_s=5)
             before = await used.fetchval("select pg_backend_pid()")
-            await give_back(pool, idle)
-            await give_back(pool, used)
+            await release(pool, idle)
+            await release(pool, used)
             async with asyncio.timeout(5):
                 while pool.get_size() > 1:
                     assert await pool.fetchval("select pg_backend_pid()") == before
@@ -144,15 +144,15 @@ class TestAConnectionAtRest:
 
 class TestAConnectionTaken:
     async def test_is_waited_for_no_longer_than_allowed(self, pool: Any) -> None:
-        held = [await take(pool, longest_wait_s=5) for _ in range(2)]
+        held = [await acquire(pool, longest_wait_s=5) for _ in range(2)]
         with pytest.raises(TimeoutError):
-            await take(pool, longest_wait_s=0.1)
+            await acquire(pool, longest_wait_s=0.1)
         for connection in held:
-            await give_back(pool, connection)
-        await give_back(pool, await take(pool, longest_wait_s=5))
+            await release(pool, connection)
+        await release(pool, await acquire(pool, longest_wait_s=5))
 
     async def test_is_made_where_there_is_none_yet(self, pool: Any) -> None:
         await pool.expire_connections()
-        connection = await take(pool, longest_wait_s=5)
+        connection = await acquire(pool, longest_wait_s=5)
         assert await connection.fetchval("select 1") == 1
-        await give_back(pool, connection)
+        await release(pool, connection)

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from tests.assets import register_asset
 
-from gridloom.capacity.store import load_circumstances
-from gridloom.database.keyed import fetch_of
+from gridloom.capacity.store import load_ratings_and_outages
+from gridloom.database.keyed import fetch_by_keys
 from gridloom.kernel.window import Window
 
 STATEMENT = "select key from asset where key = any($1::int[]) and kind = $2 order by key"
@@ -19,9 +19,9 @@ class TestKeys:
         ids = [(await register_asset(owner)).id for _ in range(2)]
         keys = [row["key"] for row in await app.pool.fetch("select key from asset where id = any($1::uuid[])", ids)]
         for asked in ([], keys[:1], sorted(keys)):
-            found = await fetch_of(app.pool, STATEMENT, asked, "PHYSICAL")
+            found = await fetch_by_keys(app.pool, STATEMENT, asked, "PHYSICAL")
             assert [row["key"] for row in found] == asked
-        assert await fetch_of(app.pool, STATEMENT, keys[:1], "VIRTUAL") == []
+        assert await fetch_by_keys(app.pool, STATEMENT, keys[:1], "VIRTUAL") == []
 
     async def test_of_one_battery_are_looked_up_by_a_statement_whose_plan_can_be_kept(self, app, new_organisation):
         """Whether it is kept, PostgreSQL decides anew by its statistics; over a list it never would."""
@@ -30,7 +30,7 @@ class TestKeys:
         async with app.pool.acquire() as connection:
             key = await connection.fetchval("select key from asset where id = $1", asset.id)
             for _ in range(10):
-                assert len((await load_circumstances(connection, [key], window))[key].ratings) == 1
+                assert len((await load_ratings_and_outages(connection, [key], window))[key].ratings) == 1
             made = await connection.fetch(
                 """
                 select generic_plans + custom_plans as plans from pg_prepared_statements

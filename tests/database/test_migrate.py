@@ -8,7 +8,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from gridloom.database.migrate import MigrationRefused, migrate, pending, read_migrations
+from gridloom.database.migrate import MigrationError, migrate, pending_migrations, read_migrations
 from gridloom.database.pool import create_pool
 from gridloom.database.server.embedded import EmbeddedPostgres
 
@@ -56,13 +56,13 @@ class TestMigrate:
 
     async def test_tells_what_is_pending(self, connection, tmp_path) -> None:
         write(tmp_path, n0001_one="create table t (n int)")
-        assert await pending(connection, tmp_path) == ["0001_one"]
+        assert await pending_migrations(connection, tmp_path) == ["0001_one"]
         await migrate(connection, tmp_path)
-        assert await pending(connection, tmp_path) == []
+        assert await pending_migrations(connection, tmp_path) == []
 
     async def test_undoes_a_file_that_fails_and_keeps_those_before_it(self, connection, tmp_path) -> None:
         write(tmp_path, n0001_one="create table t (n int)", n0002_two="create table u (n int); select 1/0")
-        with pytest.raises(MigrationRefused, match=r"0002_two\.sql failed and was undone: division by zero"):
+        with pytest.raises(MigrationError, match=r"0002_two\.sql failed and was undone: division by zero"):
             await migrate(connection, tmp_path)
         assert await connection.fetchval("select to_regclass('t') is not null and to_regclass('u') is null")
 
@@ -80,17 +80,17 @@ class TestMigrate:
     async def test_refuses_a_file_changed_after_it_was_applied(self, connection, tmp_path) -> None:
         await migrate(connection, write(tmp_path, n0001_one="select 1"))
         write(tmp_path, n0001_one="select 2")
-        with pytest.raises(MigrationRefused, match=r"0001_one\.sql was changed"):
+        with pytest.raises(MigrationError, match=r"0001_one\.sql was changed"):
             await migrate(connection, tmp_path)
 
     async def test_refuses_a_database_of_a_newer_release(self, connection, tmp_path) -> None:
         await migrate(connection, write(tmp_path, n0001_one="select 1", n0002_two="select 1"))
         (tmp_path / "0002_two.sql").unlink()
-        with pytest.raises(MigrationRefused, match="does not know"):
+        with pytest.raises(MigrationError, match="does not know"):
             await migrate(connection, tmp_path)
 
     def test_refuses_two_files_of_one_number(self, tmp_path) -> None:
-        with pytest.raises(MigrationRefused, match="same number"):
+        with pytest.raises(MigrationError, match="same number"):
             read_migrations(write(tmp_path, n0001_one="", n0001_other=""))
 
 

@@ -19,11 +19,11 @@ from tests.conftest import migrated_database, running
 from tests.database.clusters import Pair, primary_and_standby
 from tests.people import People
 
-from gridloom.app import ROOMS
-from gridloom.database.away import Outage, outage_of
-from gridloom.database.positions import PositionSeal, read_position
+from gridloom.app import ROUTE_MODULES
+from gridloom.database.errors import DatabaseFailure, classify_error
+from gridloom.database.lsn import LsnCipher, read_position
 from gridloom.edge import operations_of
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.settings import Settings, read_settings
 from gridloom_client import AsyncClient
 
@@ -38,7 +38,7 @@ async def pair() -> AsyncIterator[Pair]:
 
 
 @pytest.fixture(scope="module")
-async def edge(pair: Pair) -> AsyncIterator[Edge]:
+async def edge(pair: Pair) -> AsyncIterator[Application]:
     settings = Settings(
         environment="sandbox", database_url=pair.primary.dsn, read_database_urls=(pair.standby.dsn,), simulator=False
     )
@@ -57,7 +57,9 @@ async def await_replicas(client: httpx2.AsyncClient, words: str) -> None:
             await asyncio.sleep(0.1)
 
 
-async def count_misses(edge: Edge, owner: httpx2.AsyncClient, path: str, reads: int, *, hands_position: bool) -> int:
+async def count_misses(
+    edge: Application, owner: httpx2.AsyncClient, path: str, reads: int, *, hands_position: bool
+) -> int:
     """Write, read at once, and see whether what was written is there."""
     missed = 0
     for number in range(reads):
@@ -78,11 +80,11 @@ class TestAReplica:
         assert read.read_database_urls == ("postgresql://a,b/x", "postgresql://c/x")
 
     def test_answers_reads_that_declare_it_and_no_changes(self) -> None:
-        declared = [operation for operation in operations_of(*ROOMS) if operation.from_replica]
+        declared = [operation for operation in operations_of(*ROUTE_MODULES) if operation.from_replica]
         assert len(declared) > 40
         assert {operation.method for operation in declared} == {"GET"}
 
-    async def test_answers_reads_while_it_follows(self, pair: Pair, edge: Edge) -> None:
+    async def test_answers_reads_while_it_follows(self, pair: Pair, edge: Application) -> None:
         async with People(edge) as people:
             owner = await people.new_organisation()
             await await_replicas(owner.admin, "1 of 1 answer reads")
@@ -97,7 +99,7 @@ class TestAReplica:
                     pass
 
     @pytest.mark.parametrize("hands_position", [True, False])
-    async def test_hides_no_write_from_its_writer(self, pair: Pair, edge: Edge, hands_position: bool) -> None:
+    async def test_hides_no_write_from_its_writer(self, pair: Pair, edge: Application, hands_position: bool) -> None:
         async with People(edge) as people:
             asset = await register_asset(await people.new_organisation())
             missed = await count_misses(
@@ -105,7 +107,9 @@ class TestAReplica:
             )
         assert missed == 0
 
-    async def test_shows_the_sdk_what_it_wrote_by_the_position_that_it_was_given(self, pair: Pair, edge: Edge) -> None:
+    async def test_shows_the_sdk_what_it_wrote_by_the_position_that_it_was_given(
+        self, pair: Pair, edge: Application
+    ) -> None:
         async with People(edge) as people:
             asset = await register_asset(await people.new_organisation())
             transport = httpx2.ASGITransport(app=edge, raise_app_exceptions=False)  # type: ignore[arg-type]
@@ -120,7 +124,7 @@ class TestAReplica:
                     found = [entry.title async for entry in client.physical_assets.logbook(asset.id, text=title)]
                     assert found == [title]
 
-    async def test_that_lags_is_left_out_and_hides_nothing(self, pair: Pair, edge: Edge) -> None:
+    async def test_that_lags_is_left_out_and_hides_nothing(self, pair: Pair, edge: Application) -> None:
         async with People(edge) as people:
             asset = await register_asset(await people.new_organisation())
             await pair.set_on_standby("recovery_min_apply_delay", "8s")
@@ -135,7 +139,7 @@ class TestAReplica:
                 await pair.set_on_standby("recovery_min_apply_delay", "0")
             await await_replicas(asset.owner.admin, "1 of 1 answer reads")
 
-    async def test_that_is_lost_is_left_out_and_comes_back(self, pair: Pair, edge: Edge) -> None:
+    async def test_that_is_lost_is_left_out_and_comes_back(self, pair: Pair, edge: Application) -> None:
         async with People(edge) as people:
             owner = (await people.new_organisation()).admin
             await await_replicas(owner, "1 of 1 answer reads")
@@ -147,14 +151,14 @@ class TestAReplica:
             pair.standby.revive()
             await await_replicas(owner, "1 of 1 answer reads")
 
-    async def test_that_is_asked_to_write_refuses_and_names_the_read_that_would(self, edge: Edge) -> None:
+    async def test_that_is_asked_to_write_refuses_and_names_the_read_that_would(self, edge: Application) -> None:
         assert edge.replicas is not None
         [replica] = edge.replicas.all
         with pytest.raises(asyncpg.PostgresError) as refused:
             await replica.pool.execute("select id from organisation for update")
-        outage = outage_of(refused.value)
-        assert outage is Outage.READ_ONLY
-        replica.note_broken_read("listOrganisations", outage)
+        outage = classify_error(refused.value)
+        assert outage is DatabaseFailure.READ_ONLY
+        replica.record_failed_read("listOrganisations", outage)
         assert replica.refused_writes_of == {"listOrganisations"}
         assert replica.left_out_because is None
         replica.refused_writes_of.clear()  # nothing did: a service whose reads would write fails its tests
@@ -210,11 +214,11 @@ class TestAPosition:
 class TestASealedPosition:
     @given(st.integers(0, 2**64 - 1), st.integers(0, 2**60), st.binary(min_size=32, max_size=32))
     def test_is_opened_by_whoever_has_the_key(self, position: int, read_at_us: int, key: bytes) -> None:
-        assert PositionSeal(key).open(PositionSeal(key).seal(position, read_at_us)) == position
+        assert LsnCipher(key).open(LsnCipher(key).seal(position, read_at_us)) == position
 
     @given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1), st.integers(0, 2**60))
     def test_looks_alike_wherever_it_is_and_never_the_same(self, one: int, other: int, read_at_us: int) -> None:
-        seal = PositionSeal(bytes(32))
+        seal = LsnCipher(bytes(32))
         sealed = [seal.seal(position, read_at_us) for position in (one, one, other)]
         assert len(set(sealed)) == 3
         assert {text.partition(".")[0] for text in sealed} == {f"{read_at_us:x}"}
@@ -222,8 +226,8 @@ class TestASealedPosition:
 
     @given(st.integers(0, 2**64 - 1))
     def test_of_another_key_says_nothing(self, position: int) -> None:
-        assert PositionSeal(bytes(32)).open(PositionSeal(b"k" * 32).seal(position, 1)) is None
+        assert LsnCipher(bytes(32)).open(LsnCipher(b"k" * 32).seal(position, 1)) is None
 
     @pytest.mark.parametrize("text", [None, "", "0/16B3748", "1.", f"1.{'A' * 48}", f"1.{'A' * 47}", f"x.{'A' * 48}"])
     def test_that_is_none_says_nothing(self, text: str | None) -> None:
-        assert PositionSeal(bytes(32)).open(text) is None
+        assert LsnCipher(bytes(32)).open(text) is None

@@ -15,9 +15,9 @@ from tests.conftest import running
 from tests.database.clusters import primary_and_standby
 from tests.people import People
 
-from gridloom.database.away import Outage, outage_of
+from gridloom.database.errors import DatabaseFailure, classify_error
 from gridloom.database.pool import create_pool
-from gridloom.database.server.standby import kill_server
+from gridloom.database.server.standby import crash_server
 from gridloom.settings import Settings
 
 WRITERS = 4
@@ -77,7 +77,7 @@ class TestATakeover:
                 writers = [asyncio.create_task(ledger.keep_writing(asset)) for _ in range(WRITERS)]
                 writers.append(asyncio.create_task(ledger.keep_reading(asset)))
                 await asyncio.sleep(1)
-                kill_server(pair.primary)
+                crash_server(pair.primary)
                 await asyncio.sleep(0.5)
                 assert not await is_ready(asset.owner.admin)
                 pair.standby.promote()
@@ -101,7 +101,7 @@ class TestATakeover:
             settings = replace(settings, read_database_urls=(pair.name_both("standby"),))
             async with running(settings) as edge, People(edge) as people:
                 asset = await register_asset(await people.new_organisation())
-                kill_server(pair.primary)
+                crash_server(pair.primary)
                 pair.standby.promote()
                 pair.exchange_roles()
                 assert edge.replicas is not None
@@ -118,4 +118,4 @@ class TestATakeover:
         async with primary_and_standby() as pair:
             with pytest.raises(TargetServerAttributeNotMatched) as found:
                 await create_pool(f"{pair.standby.dsn}&target_session_attrs=read-write")
-            assert outage_of(found.value) is Outage.AWAY
+            assert classify_error(found.value) is DatabaseFailure.AWAY

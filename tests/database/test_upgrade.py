@@ -17,7 +17,7 @@ from tests.people import PASSWORD, PASSWORD_HASH, client_of
 
 from gridloom.backups.dump import back_up, restore
 from gridloom.database.environment import establish_environment
-from gridloom.database.migrate import MIGRATIONS, migrate, pending
+from gridloom.database.migrate import MIGRATIONS, migrate, pending_migrations
 
 OWNER = "00000000-0000-0000-0000-0000000000aa"
 PHYSICAL, VIRTUAL = (f"00000000-0000-0000-0000-00000000000{number}" for number in (1, 2))
@@ -120,7 +120,7 @@ class TestADatabaseOfAnEarlierRelease:
             connection = await asyncpg.connect(new)
             applied = await migrate(connection)
             assert applied == sorted(path.stem for path in MIGRATIONS.glob("*.sql") if path.stem >= first_missing)
-            assert await pending(connection) == []
+            assert await pending_migrations(connection) == []
             await establish_environment(connection, "sandbox")
             await connection.close()
             async with running(replace(settings, database_url=new)) as edge:

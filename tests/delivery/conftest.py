@@ -13,7 +13,7 @@ import pytest
 from tests.people import OrganisationUnderTest, People
 from tests.virtual_assets.conftest import QUARTER, new_asset, register, tomorrow, wire
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.jobs import run_due_platform_jobs
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_count
 
@@ -32,7 +32,7 @@ def _find_start() -> datetime:
 class Yard:
     """An owner with batteries, a trader with virtual ones, and the operator who allocates them; all in TenneT."""
 
-    edge: Edge
+    edge: Application
     people: People
     operator: httpx2.AsyncClient
     owner: OrganisationUnderTest
@@ -98,7 +98,7 @@ async def yard(fresh_app: Any) -> AsyncIterator[Yard]:
 
 
 @asynccontextmanager
-async def yard_of(edge: Edge) -> AsyncIterator[Yard]:
+async def yard_of(edge: Application) -> AsyncIterator[Yard]:
     async with People(edge) as people:
         operator = (await people.operator()).client
         yield Yard(edge, people, operator, await people.new_organisation(), await people.new_organisation())

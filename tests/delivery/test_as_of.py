@@ -12,7 +12,7 @@ from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.delivery.performance import measured_store
 from gridloom.kernel.market_time import market_day_of
-from gridloom.monitoring.folding import day_folding
+from gridloom.monitoring.compaction import day_compaction
 
 
 async def measure(yard: Yard, battery: dict[str, Any], powers: list[float]) -> None:
@@ -27,8 +27,8 @@ async def measure(yard: Yard, battery: dict[str, Any], powers: list[float]) -> N
 async def fold(yard: Yard) -> None:
     """As the job does, without waiting for writers to come to rest."""
     async with yard.edge.pool.acquire() as db, db.transaction():
-        for pending in await day_folding.pending(db, settle=timedelta(0), closed_for=timedelta(0)):
-            await day_folding.step(db, pending)
+        for pending in await day_compaction.pending_days(db, settle=timedelta(0), closed_for=timedelta(0)):
+            await day_compaction.run_step(db, pending)
 
 
 async def moment(yard: Yard) -> datetime:

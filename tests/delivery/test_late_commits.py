@@ -11,7 +11,7 @@ from tests.delivery.test_dispatch import lose
 from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.virtual_assets.schedule.change import attempts as changing
-from gridloom.virtual_assets.schedule.change import ground_store
+from gridloom.virtual_assets.schedule.change import context_store
 
 HELD_UP = "select count(*) from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))"
 
@@ -51,7 +51,7 @@ async def test_a_schedule_whose_gate_closes_between_reading_and_writing_is_refus
     virtual = await yard.virtual(battery)
     await yard.schedule(virtual, [100.0])
     await yard.gate_of(-1)
-    read, closed = ground_store.read_asset_and_ground, []
+    read, closed = context_store.read_asset_and_context, []
 
     async def read_and_close(*given: Any) -> Any:
         found = await read(*given)
@@ -59,7 +59,7 @@ async def test_a_schedule_whose_gate_closes_between_reading_and_writing_is_refus
         await yard.gate_of(0)
         return found
 
-    monkeypatch.setattr(changing, "read_asset_and_ground", read_and_close)
+    monkeypatch.setattr(changing, "read_asset_and_context", read_and_close)
     answer = await yard.trader.trader.put(
         f"{yard.url(virtual)}/blocks/{virtual['blockIDs'][0]}",
         json={"schedule": [{"time": wire(yard.start), "power": 300.0}]},

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from gridloom.delivery.performance.measured import measure
 from gridloom.kernel.market_time import period_number
-from gridloom.monitoring.model import EMPTY, SECOND_US, Series
+from gridloom.monitoring.model import EMPTY, SECOND_US, SignalSeries
 
 FIRST = period_number(datetime(2027, 1, 14, 10, tzinfo=UTC))
 START_S = FIRST * 900
 
 
-def series_of(samples: dict[int, float]) -> Series:
+def series_of(samples: dict[int, float]) -> SignalSeries:
     """Values at seconds after the first period's start."""
     seconds = sorted(samples)
     times = np.array([(START_S + second) * SECOND_US for second in seconds], dtype=np.int64)
-    return Series(times, np.array([samples[second] for second in seconds], dtype=np.float64))
+    return SignalSeries(times, np.array([samples[second] for second in seconds], dtype=np.float64))
 
 
 class TestTheMean:

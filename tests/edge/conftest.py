@@ -18,15 +18,14 @@ from msgspec import UNSET, Meta, UnsetType
 from tests.conftest import running_edge
 from tests.people import client_of
 
-from gridloom.database.committing.after_commit import after_commit
-from gridloom.database.committing.last_rows import Target, write_last
+from gridloom.database.commit.after_commit import after_commit
+from gridloom.database.commit.deferred_rows import InsertTarget, defer_insert
 from gridloom.database.pool import create_pool
 from gridloom.edge import (
     CSV,
     JSON,
     PUBLIC,
     SIGNED_IN,
-    Answer,
     Call,
     Caller,
     Content,
@@ -36,13 +35,14 @@ from gridloom.edge import (
     Page,
     Paging,
     RequestBody,
+    Response,
+    ResponseBody,
     Stream,
-    View,
     operation,
     operations_of,
 )
-from gridloom.edge.dispatch import Edge
-from gridloom.edge.guarding.rate_limit import RateLimiter
+from gridloom.edge.admit.rate_limiter import RateLimiter
+from gridloom.edge.application import Application
 from gridloom.edge.shares import Shares
 from gridloom.kernel.money import Euro
 from gridloom.kernel.permission import Permission
@@ -58,7 +58,7 @@ class NewToy(RequestBody, kw_only=True):
     weights: list[Annotated[float, Meta(ge=0)]] = []
 
 
-class Toy(View):
+class Toy(ResponseBody):
     id: UUID
     name: str
     price: Decimal
@@ -82,14 +82,14 @@ async def make_toy(call: Call, body: NewToy) -> Toy:
     return toy
 
 
-_TOYS = Target("toys.toy", [("id", "{}"), ("name", "{}"), ("owner", "{}")])
+_TOYS = InsertTarget("toys.toy", [("id", "{}"), ("name", "{}"), ("owner", "{}")])
 
 
-@operation("POST", "/marbles", summary="Make a marble", tag="Toys", access=SIGNED_IN, status=201, writes_at_once=True)
+@operation("POST", "/marbles", summary="Make a marble", tag="Toys", access=SIGNED_IN, status=201, single_statement=True)
 async def make_marble(call: Call, body: NewToy) -> Toy:
     toy = Toy(id=uuid.uuid4(), name=body.name, price=body.price)
     for _ in range(2 if body.name == "the same one twice" else 1):
-        await write_last(call.rows, _TOYS, (toy.id, toy.name, call.caller.key))
+        await defer_insert(call.rows, _TOYS, (toy.id, toy.name, call.caller.key))
     after_commit(call.rows, call.resources[Attempts].count_commit)
     return toy
 
@@ -115,14 +115,14 @@ async def list_toys(call: Call, query: Filter) -> Page[Toy]:
 @operation(
     "GET", "/toys/{toyID}", summary="Read a toy", tag="Toys", access=Permission.READ_AUCTIONS, produces=(JSON, CSV)
 )
-async def read_toy(call: Call, toy_id: UUID) -> Answer[dict[str, str]]:
-    return Answer({"id": str(toy_id), "as": call.accepts}, etag="v1")
+async def read_toy(call: Call, toy_id: UUID) -> Response[dict[str, str]]:
+    return Response({"id": str(toy_id), "as": call.accepts}, etag="v1")
 
 
 @operation("PATCH", "/toys/{toyID}", summary="Change a toy", tag="Toys", access=SIGNED_IN)
-async def change_toy(call: Call, toy_id: UUID, body: NewToy) -> Answer[dict[str, str]]:
+async def change_toy(call: Call, toy_id: UUID, body: NewToy) -> Response[dict[str, str]]:
     call.check_if_match("v1")
-    return Answer({}, etag="v2")
+    return Response({}, etag="v2")
 
 
 @operation("DELETE", "/toys/{toyID}", summary="Break a toy", tag="Toys", access=SIGNED_IN)
@@ -220,9 +220,9 @@ class Names:
 
 def toy_service(
     database_url: str, *, limit: int = 1000, burst: int = 1000, replica: str = "", connections: int = 8
-) -> Edge:
+) -> Application:
     @asynccontextmanager
-    async def lifespan(edge: Edge) -> AsyncIterator[None]:
+    async def lifespan(edge: Application) -> AsyncIterator[None]:
         edge.pool = await create_pool(database_url, size=connections)
         await edge.pool.execute("create schema if not exists toys")  # beside what is the service's own
         await edge.pool.execute("create table if not exists toys.toy (id uuid primary key, name text, owner text)")
@@ -231,7 +231,7 @@ def toy_service(
         yield
         await edge.pool.close()
 
-    return Edge(
+    return Application(
         operations_of(sys.modules[__name__]),
         lifespan=lifespan,
         limiter=RateLimiter({"public": 1000}),
@@ -240,13 +240,13 @@ def toy_service(
 
 
 @pytest.fixture(scope="session")
-async def toys(database_url: str) -> AsyncIterator[Edge]:
+async def toys(database_url: str) -> AsyncIterator[Application]:
     async with running_edge(toy_service(database_url)) as edge:
         yield edge
 
 
 @pytest.fixture
-async def client(toys: Edge) -> AsyncIterator[httpx2.AsyncClient]:
+async def client(toys: Application) -> AsyncIterator[httpx2.AsyncClient]:
     """A caller that nobody else in the tests is."""
     async with client_of(toys, f"{uuid.uuid4().hex}+Read:auctions") as client:
         yield client

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from gridloom.edge import slow_ones
-from gridloom.edge.dispatch import Edge
-from gridloom.edge.receiving import backpressure, bodies
-from gridloom.edge.receiving.backpressure import SMALL_BYTES, BodyBudget
-from gridloom.edge.receiving.waiting import Wait
-from gridloom.edge.slow_ones import SlowOnes
+from gridloom.edge import watchdog
+from gridloom.edge.application import Application
+from gridloom.edge.decode import backpressure, body
+from gridloom.edge.decode.backpressure import SMALL_BYTES, BodyBudget
+from gridloom.edge.decode.body_timeout import BodyReadTimeout
+from gridloom.edge.watchdog import SlowRequestWatchdog
 from gridloom.kernel.problem import TooManyRequests
 from gridloom.kernel.shares import KIBIBYTE, MEBIBYTE, ShareExceeded
 
@@ -21,108 +21,108 @@ class TestABodyBudget:
     def test_refuses_what_would_exceed_it_and_says_when_to_come_back(self) -> None:
         budget = BodyBudget(100 * MEBIBYTE)
         with budget.hold() as first, budget.hold() as second:
-            first.reach(80 * MEBIBYTE)
-            for refused in (second.reach, second.foresee):
+            first.grow_to(80 * MEBIBYTE)
+            for refused in (second.grow_to, second.check_announced):
                 with pytest.raises(TooManyRequests) as refusal:
                     refused(30 * MEBIBYTE)
                 assert refusal.value.headers["Retry-After"] == "1"
-            second.reach(20 * MEBIBYTE)
+            second.grow_to(20 * MEBIBYTE)
 
     def test_is_whole_again_when_the_requests_are_over(self) -> None:
         budget = BodyBudget(100 * MEBIBYTE)
         with budget.hold() as body:
-            body.reach(10 * MEBIBYTE)
-            body.reach(60 * MEBIBYTE)
-            body.reach(60 * MEBIBYTE)
+            body.grow_to(10 * MEBIBYTE)
+            body.grow_to(60 * MEBIBYTE)
+            body.grow_to(60 * MEBIBYTE)
             assert budget.held_bytes == 60 * MEBIBYTE
         assert budget.held_bytes == 0
 
     def test_always_lets_a_single_body_in(self) -> None:
         with BodyBudget(MEBIBYTE).hold() as body:
-            body.foresee(5 * MEBIBYTE)
-            body.reach(5 * MEBIBYTE)
+            body.check_announced(5 * MEBIBYTE)
+            body.grow_to(5 * MEBIBYTE)
 
     def test_gives_nothing_away_for_an_announcement(self) -> None:
         budget = BodyBudget(100 * MEBIBYTE)
         with budget.hold() as announced, budget.hold() as sent:
-            announced.foresee(90 * MEBIBYTE)
-            sent.reach(90 * MEBIBYTE)
+            announced.check_announced(90 * MEBIBYTE)
+            sent.grow_to(90 * MEBIBYTE)
 
     def test_lets_small_bodies_in_however_full_it_is(self) -> None:
         budget = BodyBudget(MEBIBYTE)
         with budget.hold() as large, budget.hold() as small:
-            large.reach(5 * MEBIBYTE)
-            small.foresee(SMALL_BYTES)
-            small.reach(SMALL_BYTES)
+            large.grow_to(5 * MEBIBYTE)
+            small.check_announced(SMALL_BYTES)
+            small.grow_to(SMALL_BYTES)
 
 
 class TestAnOrganisationsShareOfBodies:
     def test_is_refused_beyond_and_leaves_the_rest_to_others(self) -> None:
         budget = BodyBudget(100 * MEBIBYTE, share_bytes=50 * MEBIBYTE)
         with budget.hold("a") as first, budget.hold("a") as second, budget.hold("b") as other:
-            first.reach(40 * MEBIBYTE)
+            first.grow_to(40 * MEBIBYTE)
             with pytest.raises(ShareExceeded) as refusal:
-                second.reach(20 * MEBIBYTE)
+                second.grow_to(20 * MEBIBYTE)
             assert refusal.value.members == {"share": "body-bytes", "limit": 50 * MEBIBYTE}
-            second.reach(10 * MEBIBYTE)
-            other.reach(50 * MEBIBYTE)
+            second.grow_to(10 * MEBIBYTE)
+            other.grow_to(50 * MEBIBYTE)
             assert budget.bytes_of("a") == 50 * MEBIBYTE
         assert budget.bytes_of("a") == budget.held_bytes == 0
 
     def test_does_not_hold_for_whoever_is_exempt(self) -> None:
         budget = BodyBudget(100 * MEBIBYTE, share_bytes=50 * MEBIBYTE)
         with budget.hold(None) as first, budget.hold(None) as second:
-            first.reach(40 * MEBIBYTE)
-            second.reach(40 * MEBIBYTE)
+            first.grow_to(40 * MEBIBYTE)
+            second.grow_to(40 * MEBIBYTE)
 
 
 class TestASlowBody:
     def test_gives_way_to_another_of_its_organisation(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = [100.0]
-        monkeypatch.setattr("gridloom.edge.receiving.backpressure.time.monotonic", lambda: now[0])
+        monkeypatch.setattr("gridloom.edge.decode.backpressure.time.monotonic", lambda: now[0])
         budget = BodyBudget(100 * MEBIBYTE, share_bytes=50 * MEBIBYTE, min_bytes_per_s=64 * KIBIBYTE)
         stopped: list[str] = []
         with budget.hold("a") as slow, budget.hold("a") as quick, budget.hold("a") as new:
             slow.begin_receiving(lambda: stopped.append("slow"))
             quick.begin_receiving(lambda: stopped.append("quick"))
-            slow.reach(20 * MEBIBYTE)
-            quick.reach(19 * MEBIBYTE)
+            slow.grow_to(20 * MEBIBYTE)
+            quick.grow_to(19 * MEBIBYTE)
             now[0] += 3
-            slow.reach(20 * MEBIBYTE + 1)
-            quick.reach(20 * MEBIBYTE)
+            slow.grow_to(20 * MEBIBYTE + 1)
+            quick.grow_to(20 * MEBIBYTE)
             now[0] += 0.1
-            new.reach(20 * MEBIBYTE)
+            new.grow_to(20 * MEBIBYTE)
             assert stopped == ["slow"]
             assert budget.bytes_of("a") == 40 * MEBIBYTE
             with pytest.raises(ShareExceeded):
-                slow.refuse_if_evicted()
-            quick.refuse_if_evicted()
+                slow.reject_if_evicted()
+            quick.reject_if_evicted()
 
     def test_gives_way_to_another_organisation_where_the_process_is_full(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = [100.0]
-        monkeypatch.setattr("gridloom.edge.receiving.backpressure.time.monotonic", lambda: now[0])
+        monkeypatch.setattr("gridloom.edge.decode.backpressure.time.monotonic", lambda: now[0])
         budget = BodyBudget(100 * MEBIBYTE, share_bytes=50 * MEBIBYTE, min_bytes_per_s=64 * KIBIBYTE)
         stopped: list[str] = []
         with budget.hold("a") as first, budget.hold("b") as second, budget.hold("c") as third:
             first.begin_receiving(lambda: stopped.append("first"))
             second.begin_receiving(lambda: stopped.append("second"))
-            first.reach(50 * MEBIBYTE)
-            second.reach(45 * MEBIBYTE)
+            first.grow_to(50 * MEBIBYTE)
+            second.grow_to(45 * MEBIBYTE)
             with pytest.raises(TooManyRequests):
-                third.reach(20 * MEBIBYTE)
+                third.grow_to(20 * MEBIBYTE)
             now[0] += 3
-            third.reach(20 * MEBIBYTE)
+            third.grow_to(20 * MEBIBYTE)
             assert stopped == ["first"]
 
     def test_stays_where_there_is_room(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = [100.0]
-        monkeypatch.setattr("gridloom.edge.receiving.backpressure.time.monotonic", lambda: now[0])
+        monkeypatch.setattr("gridloom.edge.decode.backpressure.time.monotonic", lambda: now[0])
         budget = BodyBudget(100 * MEBIBYTE, share_bytes=50 * MEBIBYTE, min_bytes_per_s=64 * KIBIBYTE)
         with budget.hold("a") as slow, budget.hold("a") as new:
             slow.begin_receiving(lambda: pytest.fail("there is room"))
-            slow.reach(20 * MEBIBYTE)
+            slow.grow_to(20 * MEBIBYTE)
             now[0] += 30
-            new.reach(30 * MEBIBYTE)
+            new.grow_to(30 * MEBIBYTE)
 
 
 HEADERS = [
@@ -133,7 +133,7 @@ HEADERS = [
 PIECE = {"type": "http.request", "body": b"x" * 100_000, "more_body": True}
 
 
-async def send_body(toys: Edge, receive: Any) -> list[dict[str, Any]]:
+async def send_body(toys: Application, receive: Any) -> list[dict[str, Any]]:
     """What comes as an answer to a body that is received so."""
     sent: list[dict[str, Any]] = []
 
@@ -148,9 +148,9 @@ async def send_body(toys: Edge, receive: Any) -> list[dict[str, Any]]:
 class TestABody:
     @pytest.mark.parametrize("pieces", [0, 1])
     async def test_that_stops_coming_is_given_up(
-        self, toys: Edge, monkeypatch: pytest.MonkeyPatch, pieces: int
+        self, toys: Application, monkeypatch: pytest.MonkeyPatch, pieces: int
     ) -> None:
-        monkeypatch.setattr(bodies, "BODY_PAUSE_S", 0.05)
+        monkeypatch.setattr(body, "BODY_IDLE_TIMEOUT_S", 0.05)
         parts = [PIECE] * pieces
 
         async def receive() -> dict[str, Any]:
@@ -163,9 +163,11 @@ class TestABody:
         assert b"too slowly" in sent[1]["body"]
         assert toys.bodies.held_bytes == 0
 
-    async def test_that_dribbles_is_given_up_in_the_end(self, toys: Edge, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(bodies, "BODY_PAUSE_S", 2.0)
-        monkeypatch.setattr(bodies, "BODY_TIMEOUT_S", 0.8)
+    async def test_that_dribbles_is_given_up_in_the_end(
+        self, toys: Application, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(body, "BODY_IDLE_TIMEOUT_S", 2.0)
+        monkeypatch.setattr(body, "BODY_TIMEOUT_S", 0.8)
 
         async def receive() -> dict[str, Any]:
             await asyncio.sleep(0.01)
@@ -175,9 +177,9 @@ class TestABody:
         assert sent[0]["status"] == 400
         assert b"too slowly" in sent[1]["body"]
 
-    async def test_that_goes_on_in_time_is_waited_for(self, toys: Edge, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_that_goes_on_in_time_is_waited_for(self, toys: Application, monkeypatch: pytest.MonkeyPatch) -> None:
         """However long that takes altogether: each piece puts the end off."""
-        monkeypatch.setattr(bodies, "BODY_PAUSE_S", 0.6)
+        monkeypatch.setattr(body, "BODY_IDLE_TIMEOUT_S", 0.6)
         pieces = [b'{"name": ', *[b" "] * 4, b'"Top"}']
 
         async def receive() -> dict[str, Any]:
@@ -189,7 +191,7 @@ class TestABody:
         assert sent[0]["status"] == 201
         assert pieces == []
 
-    async def test_whose_request_is_cancelled_is_no_slow_one(self, toys: Edge) -> None:
+    async def test_whose_request_is_cancelled_is_no_slow_one(self, toys: Application) -> None:
         waits = asyncio.Event()
 
         async def receive() -> dict[str, Any]:
@@ -206,7 +208,7 @@ class TestABody:
 
 
 class TestABodyThatIsSlow:
-    async def test_is_answered_429_when_it_gives_way(self, toys: Edge, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_is_answered_429_when_it_gives_way(self, toys: Application, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(backpressure, "PACE_WINDOW_S", 0.05)
         budget = BodyBudget(MEBIBYTE, share_bytes=MEBIBYTE, min_bytes_per_s=64 * KIBIBYTE)
         monkeypatch.setattr(toys, "bodies", budget)
@@ -223,7 +225,7 @@ class TestABodyThatIsSlow:
         await asyncio.sleep(0.1)
         [holder] = budget._bytes_of
         with budget.hold(holder) as other:
-            other.reach(MEBIBYTE)
+            other.grow_to(MEBIBYTE)
             sent = await slow
         assert sent[0]["status"] == 429
         assert b'"share":"body-bytes"' in sent[1]["body"]
@@ -233,7 +235,7 @@ class TestABodyThatIsSlow:
 class TestWaiting:
     async def test_is_over_at_its_moment_and_the_task_goes_on(self) -> None:
         loop = asyncio.get_running_loop()
-        wait = Wait(loop.time() + 0.05)
+        wait = BodyReadTimeout(loop.time() + 0.05)
         wait.begin_watch()
         wait.until_s += 0.1
         with pytest.raises(asyncio.CancelledError):
@@ -244,7 +246,7 @@ class TestWaiting:
 
     async def test_gives_way_to_whoever_else_cancels(self) -> None:
         async def wait_long() -> bool:
-            wait = Wait(asyncio.get_running_loop().time())
+            wait = BodyReadTimeout(asyncio.get_running_loop().time())
             wait.begin_watch()
             try:
                 await asyncio.sleep(5)
@@ -258,7 +260,7 @@ class TestWaiting:
         assert await waiting is False
 
     async def test_that_is_closed_ends_nothing(self) -> None:
-        wait = Wait(asyncio.get_running_loop().time() + 0.02)
+        wait = BodyReadTimeout(asyncio.get_running_loop().time() + 0.02)
         wait.begin_watch()
         wait.close()
         await asyncio.sleep(0.05)
@@ -266,7 +268,7 @@ class TestWaiting:
 
 class TestSlowOnes:
     async def test_are_watched_and_the_others_are_not(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(slow_ones, "LOOK_EVERY_S", 0.01)
+        monkeypatch.setattr(watchdog, "POLL_INTERVAL_S", 0.01)
 
         class One:
             is_watched = False
@@ -274,7 +276,7 @@ class TestSlowOnes:
             def begin_watch(self) -> None:
                 self.is_watched = True
 
-        known: SlowOnes[One] = SlowOnes()
+        known: SlowRequestWatchdog[One] = SlowRequestWatchdog()
         quick, slow, late = One(), One(), One()
         known.add(quick)
         known.add(slow)

@@ -7,8 +7,8 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from gridloom.edge.guarding import connections as module
-from gridloom.edge.guarding.connections import Connections
+from gridloom.edge.admit import connection_reaper as module
+from gridloom.edge.admit.connection_reaper import ConnectionReaper
 
 
 class Callers:
@@ -44,137 +44,137 @@ def is_ended(accepted):
 
 class TestASilentConnection:
     async def test_is_closed_after_some_seconds_and_no_earlier(self, callers, monkeypatch):
-        open_ones = Connections(callers.port)
+        open_ones = ConnectionReaper(callers.port)
         _, accepted, _ = callers.connect()
-        await open_ones.look()
+        await open_ones.scan()
         assert not is_ended(accepted)
-        monkeypatch.setattr(module, "SILENT_S", 0.0)
-        await open_ones.look()
+        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
+        await open_ones.scan()
         assert is_ended(accepted)
 
     async def test_is_closed_although_it_dribbles(self, callers, monkeypatch):
-        open_ones = Connections(callers.port)
+        open_ones = ConnectionReaper(callers.port)
         client, accepted, _ = callers.connect()
-        await open_ones.look()
-        monkeypatch.setattr(module, "SILENT_S", 0.0)
+        await open_ones.scan()
+        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
         client.sendall(b"GET / HTTP/1.1\r\nHos")
         time.sleep(0.01)
-        await open_ones.look()
+        await open_ones.scan()
         assert accepted.recv(1000) == b"GET / HTTP/1.1\r\nHos", "what has come is still read"
         assert is_ended(accepted)
 
     async def test_is_left_alone_while_a_request_of_it_is_served(self, callers, monkeypatch):
-        monkeypatch.setattr(module, "SILENT_S", 0.0)
-        monkeypatch.setattr(module, "IDLE_S", 0.0)
-        open_ones = Connections(callers.port, most_per_address=0)
+        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
+        monkeypatch.setattr(module, "KEEP_ALIVE_TIMEOUT_S", 0.0)
+        open_ones = ConnectionReaper(callers.port, most_per_address=0)
         _, accepted, peer = callers.connect()
         open_ones.begin(peer)
         for _ in range(3):
-            await open_ones.look()
+            await open_ones.scan()
         assert not is_ended(accepted)
         open_ones.end(peer)
-        await open_ones.look()
+        await open_ones.scan()
         assert is_ended(accepted)
 
     @pytest.mark.parametrize("spelt", [lambda peer: (peer[0], str(peer[1])), lambda peer: [peer[0], peer[1]]])
     async def test_is_known_however_the_server_writes_its_port(self, callers, monkeypatch, spelt):
-        monkeypatch.setattr(module, "SILENT_S", 0.0)
-        open_ones = Connections(callers.port)
+        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
+        open_ones = ConnectionReaper(callers.port)
         _, accepted, peer = callers.connect()
         open_ones.begin(spelt(peer))
         for _ in range(3):
-            await open_ones.look()
+            await open_ones.scan()
         assert not is_ended(accepted)
 
     async def test_waits_longer_for_its_next_request_than_for_its_first(self, callers, monkeypatch):
-        monkeypatch.setattr(module, "SILENT_S", 0.0)
-        open_ones = Connections(callers.port)
+        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
+        open_ones = ConnectionReaper(callers.port)
         _, accepted, peer = callers.connect()
         open_ones.begin(peer)
         open_ones.end(peer)
-        await open_ones.look()
-        await open_ones.look()
+        await open_ones.scan()
+        await open_ones.scan()
         assert not is_ended(accepted)
-        monkeypatch.setattr(module, "IDLE_S", 0.0)
-        await open_ones.look()
+        monkeypatch.setattr(module, "KEEP_ALIVE_TIMEOUT_S", 0.0)
+        await open_ones.scan()
         assert is_ended(accepted)
 
     async def test_is_left_alone_while_its_answer_is_being_fetched(self, callers, monkeypatch):
-        monkeypatch.setattr(module, "SILENT_S", 0.0)
-        open_ones = Connections(callers.port)
+        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
+        open_ones = ConnectionReaper(callers.port)
         _, accepted, _ = callers.connect()
         with suppress(BlockingIOError):
             while True:
                 accepted.send(b"x" * 65_536)
         for _ in range(3):
-            await open_ones.look()
+            await open_ones.scan()
         assert not is_ended(accepted)
-        monkeypatch.setattr(module, "STUCK_S", 0.0)
-        await open_ones.look()
+        monkeypatch.setattr(module, "SEND_TIMEOUT_S", 0.0)
+        await open_ones.scan()
         assert is_ended(accepted)
 
 
 class TestAnAddress:
     async def test_holds_so_many_and_loses_the_oldest_never_the_newest(self, callers):
-        open_ones = Connections(callers.port, most_per_address=3)
+        open_ones = ConnectionReaper(callers.port, most_per_address=3)
         accepted = []
         for _ in range(5):
             accepted.append(callers.connect()[1])
-            await open_ones.look()
+            await open_ones.scan()
         assert [is_ended(one) for one in accepted] == [True, True, False, False, False]
 
     async def test_may_have_any_number_of_requests_served(self, callers):
-        open_ones = Connections(callers.port, most_per_address=1)
+        open_ones = ConnectionReaper(callers.port, most_per_address=1)
         served = [callers.connect() for _ in range(4)]
         for _, _, peer in served:
             open_ones.begin(peer)
         newcomer = callers.connect()[1]
-        await open_ones.look()
+        await open_ones.scan()
         assert not any(is_ended(accepted) for _, accepted, _ in served)
         assert not is_ended(newcomer)
 
     async def test_is_not_limited_behind_a_proxy(self, callers):
-        open_ones = Connections(callers.port, most_per_address=None)
+        open_ones = ConnectionReaper(callers.port, most_per_address=None)
         accepted = [callers.connect()[1] for _ in range(4)]
-        await open_ones.look()
+        await open_ones.scan()
         assert not any(is_ended(one) for one in accepted)
 
 
 class TestTheProcess:
     async def test_holds_so_many_in_all(self, callers):
-        open_ones = Connections(callers.port, most_per_address=None, most=2)
+        open_ones = ConnectionReaper(callers.port, most_per_address=None, most=2)
         accepted = []
         for _ in range(4):
             accepted.append(callers.connect()[1])
-            await open_ones.look()
+            await open_ones.scan()
         assert [is_ended(one) for one in accepted] == [True, True, False, False]
 
     async def test_keeps_its_other_sockets_and_files(self, callers, monkeypatch, tmp_path):
-        monkeypatch.setattr(module, "SILENT_S", 0.0)
+        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
         with ExitStack() as stack:
             here, there = (stack.enter_context(end) for end in socket.socketpair())
             file = stack.enter_context((tmp_path / "file").open("wb"))
-            open_ones = Connections(callers.port)
-            await open_ones.look()
-            await open_ones.look()
+            open_ones = ConnectionReaper(callers.port)
+            await open_ones.scan()
+            await open_ones.scan()
             here.send(b"1")
             assert there.recv(1) == b"1"
             assert file.write(b"1") == 1
             assert callers.connect()[1]
 
     async def test_knows_a_descriptor_that_was_used_again_for_a_new_connection(self, callers, monkeypatch):
-        open_ones = Connections(callers.port)
+        open_ones = ConnectionReaper(callers.port)
         client, accepted, _ = callers.connect()
-        await open_ones.look()
+        await open_ones.scan()
         number = accepted.fileno()
         accepted.close()
         client.close()
         _, again, _ = callers.connect()
         if again.fileno() != number:
             os.dup2(again.fileno(), number)
-        monkeypatch.setattr(module, "SILENT_S", 0.05)
+        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.05)
         time.sleep(0.1)
-        await open_ones.look()
+        await open_ones.scan()
         assert not is_ended(again)
 
 
@@ -182,14 +182,14 @@ class TestAServedConnection:
     @pytest.mark.parametrize("told", [int, str], ids=["the port as a number", "the port as text"])
     async def test_is_left_alone_however_the_server_tells_its_port(self, callers, monkeypatch, told):
         """granian gives scopes the port as text; a request of more than some seconds was cut because of it."""
-        open_ones = Connections(callers.port)
+        open_ones = ConnectionReaper(callers.port)
         _, accepted, (host, port) = callers.connect()
         peer = open_ones.begin((host, told(port)))
-        monkeypatch.setattr(module, "SILENT_S", 0.0)
-        await open_ones.look()
-        await open_ones.look()
+        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
+        await open_ones.scan()
+        await open_ones.scan()
         assert not is_ended(accepted)
         open_ones.end(peer)
-        monkeypatch.setattr(module, "IDLE_S", 0.0)
-        await open_ones.look()
+        monkeypatch.setattr(module, "KEEP_ALIVE_TIMEOUT_S", 0.0)
+        await open_ones.scan()
         assert is_ended(accepted)

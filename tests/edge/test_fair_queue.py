@@ -60,7 +60,7 @@ async def work_at(queue: FairQueue) -> AsyncIterator[Work]:
         await work.end_all()
 
 
-class TestAPlace:
+class TestACursor:
     async def test_is_left_to_others_however_much_one_organisation_asks_for(self) -> None:
         async with work_at(queue_of(places=3, max_running=2)) as work:
             for number in range(10):

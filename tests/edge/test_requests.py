@@ -11,11 +11,11 @@ from tests.conftest import running_edge
 from tests.edge.conftest import toy_service
 from tests.people import client_of
 
-from gridloom.edge.answering.negotiation import encoding_for, negotiate
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.answer.negotiation import encoding_for, negotiate
+from gridloom.edge.application import Application
 
 
-def fault(response: httpx2.Response) -> tuple[int, str]:
+def error(response: httpx2.Response) -> tuple[int, str]:
     """Status, and the pointer of the first fault."""
     assert response.headers["content-type"] == "application/problem+json"
     problem = response.json()
@@ -51,7 +51,7 @@ class TestABody:
         ],
     )
     async def test_at_fault_is_pointed_at(self, client: httpx2.AsyncClient, body: dict[str, Any], pointer: str):
-        assert fault(await client.post("/toys", json=body)) == (400, pointer)
+        assert error(await client.post("/toys", json=body)) == (400, pointer)
 
     @pytest.mark.parametrize(
         "raw",
@@ -104,13 +104,13 @@ class TestAParameter:
         ],
     )
     async def test_at_fault_is_named(self, client: httpx2.AsyncClient, query: str, pointer: str):
-        assert fault(await client.get(f"/toys?{query}")) == (400, pointer)
+        assert error(await client.get(f"/toys?{query}")) == (400, pointer)
 
     async def test_in_the_path_of_the_wrong_shape_is_400(self, client: httpx2.AsyncClient):
-        assert fault(await client.get("/toys/not-a-uuid")) == (400, "path:toyID")
+        assert error(await client.get("/toys/not-a-uuid")) == (400, "path:toyID")
 
     async def test_where_none_is_taken_is_400(self, client: httpx2.AsyncClient):
-        assert fault(await client.get(f"/toys/{uuid.uuid4()}?x=1")) == (400, "query:x")
+        assert error(await client.get(f"/toys/{uuid.uuid4()}?x=1")) == (400, "query:x")
 
 
 class TestARequest:
@@ -131,13 +131,13 @@ class TestARequest:
         assert head.content == b""
         assert head.headers["content-length"] == whole.headers["content-length"]
 
-    async def test_without_a_token_is_401(self, toys: Edge):
+    async def test_without_a_token_is_401(self, toys: Application):
         async with client_of(toys) as nobody:
             response = await nobody.get("/toys")
         assert response.status_code == 401
         assert response.headers["www-authenticate"] == "Bearer"
 
-    async def test_without_the_permission_is_403(self, toys: Edge):
+    async def test_without_the_permission_is_403(self, toys: Application):
         async with client_of(toys, "somebody") as client:
             assert (await client.get(f"/toys/{uuid.uuid4()}")).status_code == 403
 
@@ -155,7 +155,7 @@ class TestARequest:
         response = await client.get("/faults/timeout")
         assert (response.status_code, response.headers["retry-after"]) == (503, "1")
 
-    async def test_is_tried_again_where_the_database_asks_for_it(self, toys: Edge, client: httpx2.AsyncClient):
+    async def test_is_tried_again_where_the_database_asks_for_it(self, toys: Application, client: httpx2.AsyncClient):
         assert (await client.post("/conflicts")).json() == {"attempts": 3}
         assert len((await client.get("/toys")).json()) == 1
 
@@ -255,7 +255,7 @@ class TestARepeatedPost:
         assert len({answer.content for answer in answers if answer.status_code == 201}) == 1
         assert len((await client.get("/toys")).json()) == 1
 
-    async def test_keys_are_per_caller(self, toys: Edge, client: httpx2.AsyncClient):
+    async def test_keys_are_per_caller(self, toys: Application, client: httpx2.AsyncClient):
         headers = {"Idempotency-Key": "same"}
         await client.post("/toys", json={"name": "x"}, headers=headers)
         async with client_of(toys, uuid.uuid4().hex) as other:
@@ -269,9 +269,9 @@ class TestARepeatedPost:
     @pytest.mark.parametrize("key", ["", "k" * 256])
     async def test_needs_a_key_of_a_fair_length(self, client: httpx2.AsyncClient, key: str):
         response = await client.post("/toys", json={"name": "x"}, headers={"Idempotency-Key": key})
-        assert fault(response) == (400, "header:Idempotency-Key")
+        assert error(response) == (400, "header:Idempotency-Key")
 
-    async def test_shows_a_secret_again_but_keeps_it_sealed(self, toys: Edge, client: httpx2.AsyncClient):
+    async def test_shows_a_secret_again_but_keeps_it_sealed(self, toys: Application, client: httpx2.AsyncClient):
         headers = {"Idempotency-Key": uuid.uuid4().hex}
         first, second = [await client.post("/secrets", headers=headers) for _ in range(2)]
         assert first.json() == second.json()

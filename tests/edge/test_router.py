@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from gridloom.app import ROOMS
+from gridloom.app import ROUTE_MODULES
 from gridloom.edge import operations_of
 from gridloom.edge.router import Router
 
-OPERATIONS = operations_of(*ROOMS)
+OPERATIONS = operations_of(*ROUTE_MODULES)
 
 
 def known_paths() -> list[str]:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.edge.slices import count_in_slices, read_in_slices
-from gridloom.edge.wire import Decoder
+from gridloom.edge.fields import Decoder
+from gridloom.edge.slices import count_in_slices, decode_in_batches
 
 NASTY = st.text(st.sampled_from('ab"\\},{[] \n'), max_size=12)
 ROWS = st.lists(st.fixed_dictionaries({"name": NASTY, "value": st.integers(0, 9)}), max_size=30)
@@ -40,7 +40,7 @@ class TestALongBody:
     ) -> None:
         body = written(rows, lines=lines, indent=indent)
         decode = LINE.decode_lines if lines else ARRAY.decode
-        slices = read_in_slices(body, decode, lines=lines, slice_bytes=slice_bytes)
+        slices = decode_in_batches(body, decode, lines=lines, slice_bytes=slice_bytes)
         assert [row for one in slices for row in one] == decode(body)
 
     @pytest.mark.parametrize("lines", [False, True])
@@ -52,7 +52,7 @@ class TestALongBody:
             lengths.append(len(piece))
             return LINE.decode_lines(piece) if lines else ARRAY.decode(piece)
 
-        read_in_slices(written(rows, lines=lines, indent=None), read, lines=lines, slice_bytes=1000)
+        decode_in_batches(written(rows, lines=lines, indent=None), read, lines=lines, slice_bytes=1000)
         assert len(lengths) > 20
         assert max(lengths) < 1100
 
@@ -64,7 +64,7 @@ class TestALongBody:
         with pytest.raises(msgspec.DecodeError) as whole:
             decode(body)
         with pytest.raises(msgspec.DecodeError) as sliced:
-            read_in_slices(body, decode, lines=lines, slice_bytes=200)
+            decode_in_batches(body, decode, lines=lines, slice_bytes=200)
         assert str(sliced.value) == str(whole.value)
 
     @given(st.binary(max_size=200), st.binary(min_size=1, max_size=2), st.integers(1, 50))

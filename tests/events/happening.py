@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from gridloom.database.committing.after_commit import transaction
+from gridloom.database.commit.after_commit import transaction
 from gridloom.database.pool import Database, Pool
 from gridloom.events.outbox import record_event
 from gridloom.kernel.permission import Permission

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,9 @@ class Told:
 class Reader:
     """`async with Reader(edge, token, "/events?types=…")`; `await reader.next()` gives what is told, skipping beats."""
 
-    def __init__(self, edge: Edge, token: str, target: str = "/events", last_event_id: int | str | None = None) -> None:
+    def __init__(
+        self, edge: Application, token: str, target: str = "/events", last_event_id: int | str | None = None
+    ) -> None:
         self.edge = edge
         parts = urlsplit(target)
         headers = [(b"authorization", f"Bearer {token}".encode()), (b"accept", b"text/event-stream")]

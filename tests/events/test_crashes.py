@@ -17,7 +17,7 @@ from tests.events.sse import Reader
 from tests.people import People
 from tests.webhooks.conftest import receiving
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.webhooks import delivery_store
 
 PROCESSES, CHANGES, KILLS = 3, 500, 6
@@ -34,7 +34,7 @@ class TestKilledProcesses:
         async with migrated_database() as dsn, running(replace(settings, database_url=dsn)) as app:
             await self.write_kill_and_check(app, dsn)
 
-    async def write_kill_and_check(self, app: Edge, dsn: str) -> None:
+    async def write_kill_and_check(self, app: Application, dsn: str) -> None:
         await app.pool.execute("create table counter (n int not null)")
         await app.pool.execute("insert into counter values (0)")
         dice = random.Random(3)
@@ -80,7 +80,7 @@ class TestKilledProcesses:
             # Calls whose worker died are due again when their lease ends: let it end now.
             await app.pool.execute("update webhook_delivery set due = clock_timestamp() where state = 'PENDING'")
             async with asyncio.timeout(60):
-                while (await delivery_store.outlook(app.pool)) != (False, None):
+                while (await delivery_store.next_due(app.pool)) != (False, None):
                     await asyncio.sleep(0.1)
             called = {number_in(json.loads(call.body)) for call in receiver.calls}
             assert called == set(range(1, CHANGES + 1))

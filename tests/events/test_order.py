@@ -10,7 +10,7 @@ from uuid import UUID
 
 from tests.events.happening import number_in, record
 
-from gridloom.database.committing.after_commit import transaction
+from gridloom.database.commit.after_commit import transaction
 from gridloom.events import store
 from gridloom.events.outbox import record_event
 from gridloom.events.sequencer import Sequencer
@@ -53,7 +53,7 @@ class TestAnOrder:
         await pool.execute("create table counter (organisation_id uuid primary key, n int not null)")
         for ours in organisations:
             await pool.execute("insert into counter values ($1, 0)", ours)
-        sequencers = [Sequencer(pool, look_every_s=0.05) for _ in range(3)]
+        sequencers = [Sequencer(pool, poll_interval_s=0.05) for _ in range(3)]
         for sequencer in sequencers:
             await sequencer.start()
         dice = random.Random(1)
@@ -110,7 +110,7 @@ class TestASequencerWhereEventsKeepComing:
             return batches[-1]
 
         monkeypatch.setattr(store, "sequence_events", count_batches)
-        sequencer = Sequencer(pool, look_every_s=3600)
+        sequencer = Sequencer(pool, poll_interval_s=3600)
         await sequencer.start()
         for number in range(120):
             await record(pool, ours, number)

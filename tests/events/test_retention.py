@@ -14,9 +14,9 @@ class TestForgetting:
             await record(pool, ours, number)
         await store.sequence_events(pool, 100)
         await pool.execute("update event set sequenced_at = sequenced_at - interval '31 days' where sequence <= 3")
-        assert await store.forget_events(pool, timedelta(days=30), 2) == 2
-        assert await store.forget_events(pool, timedelta(days=30), 2) == 1
-        assert await store.oldest_kept(pool, ours) == 4
+        assert await store.delete_events_before(pool, timedelta(days=30), 2) == 2
+        assert await store.delete_events_before(pool, timedelta(days=30), 2) == 1
+        assert await store.first_retained_sequence(pool, ours) == 4
         await record(pool, ours, 5)
         await store.sequence_events(pool, 100)
-        assert (await store.heads_of(pool, [ours]))[ours] == 6
+        assert (await store.last_sequences(pool, [ours]))[ours] == 6

@@ -13,17 +13,19 @@ from tests.events.happening import happen, number_in
 from tests.events.sse import Reader
 from tests.people import OrganisationUnderTest
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.events import routes, stream
 from gridloom.identity.permissions import Role
 from gridloom.kernel.ids import uuid7
 
 
-def reader(edge: Edge, ours: OrganisationUnderTest, role: Role = Role.ADMIN, *arguments: Any, **options: Any) -> Reader:
+def reader(
+    edge: Application, ours: OrganisationUnderTest, role: Role = Role.ADMIN, *arguments: Any, **options: Any
+) -> Reader:
     return Reader(edge, ours.people[role].tokens.access, *arguments, **options)
 
 
-async def make_asset(edge: Edge, owner: UUID, kind: str = "PHYSICAL") -> int:
+async def make_asset(edge: Application, owner: UUID, kind: str = "PHYSICAL") -> int:
     return int(
         await edge.pool.fetchval(
             "insert into asset (id, kind, organisation_id) values ($1, $2, $3) returning key", uuid7(), kind, owner
@@ -31,7 +33,7 @@ async def make_asset(edge: Edge, owner: UUID, kind: str = "PHYSICAL") -> int:
     )
 
 
-async def grant(edge: Edge, asset_key: int, to: UUID, *permissions: str) -> None:
+async def grant(edge: Application, asset_key: int, to: UUID, *permissions: str) -> None:
     await edge.pool.execute("insert into asset_grant values ($1, $2, $3, $2)", asset_key, to, list(permissions))
 
 
@@ -232,7 +234,7 @@ class TestAReader:
         assert (await ours.viewer.get("/events")).status_code == 401
 
 
-async def wait_for_head(edge: Edge, organisation_id: UUID, sequence: int) -> None:
+async def wait_for_head(edge: Application, organisation_id: UUID, sequence: int) -> None:
     async with asyncio.timeout(5):
         while not await edge.pool.fetchval(
             "select exists (select from event_head where organisation_id = $1 and last_sequence >= $2)",

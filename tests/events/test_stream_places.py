@@ -15,7 +15,7 @@ from tests.events.happening import happen
 from tests.events.sse import Reader
 from tests.people import OrganisationUnderTest, People
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.events import place_store, waking
 from gridloom.events.stream_places import LEASE
 from gridloom.events.waking import Waker
@@ -25,7 +25,7 @@ from gridloom.settings import Settings
 
 
 @pytest.fixture
-async def services(settings: Settings) -> AsyncIterator[tuple[Edge, Edge, People]]:
+async def services(settings: Settings) -> AsyncIterator[tuple[Application, Application, People]]:
     """Two services on one database, which give an organisation four streams."""
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(migrated_database())
@@ -102,7 +102,7 @@ class TestWakingManyStreams:
                 await event.wait()
         waker.wake("crowd", crowd[:1])
 
-    async def test_tells_each_of_them_what_happened(self, app: Edge, new_organisation) -> None:
+    async def test_tells_each_of_them_what_happened(self, app: Application, new_organisation) -> None:
         ours = await new_organisation()
         async with AsyncExitStack() as stack:
             readers = [await stack.enter_async_context(Reader(app, token_of(ours))) for _ in range(60)]

@@ -12,14 +12,14 @@ from uuid import UUID
 
 from tests.events.happening import record
 
-from gridloom.database.committing.after_commit import transaction
-from gridloom.database.listen import Listener
+from gridloom.database.commit.after_commit import transaction
+from gridloom.database.listener import Listener
 from gridloom.database.pool import Pool, create_pool
 from gridloom.database.sealing import Seal
 from gridloom.events.sequencer import Sequencer
-from gridloom.webhooks.addresses import AddressRules
-from gridloom.webhooks.calling import Caller
 from gridloom.webhooks.dispatcher import Dispatcher
+from gridloom.webhooks.http_client import WebhookClient
+from gridloom.webhooks.url_policy import UrlPolicy
 
 
 async def change(pool: Pool, organisation_id: UUID, changes: int) -> bool:
@@ -37,7 +37,7 @@ async def change(pool: Pool, organisation_id: UUID, changes: int) -> bool:
 async def main(dsn: str, organisation_id: UUID, changes: int) -> None:
     pool = await create_pool(dsn, size=8)
     listener = Listener(dsn)
-    dispatcher = Dispatcher(pool, Caller(AddressRules(is_sandbox=True)), Seal(None, "webhook"))
+    dispatcher = Dispatcher(pool, WebhookClient(UrlPolicy(is_sandbox=True)), Seal(None, "webhook"))
     dispatcher.attach(listener)
     await Sequencer(pool).start()
     await dispatcher.start()

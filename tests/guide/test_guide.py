@@ -11,8 +11,8 @@ from typing import cast
 import pytest
 from tests.people import client_of
 
-from gridloom.console.application import WithConsole
-from gridloom.edge.dispatch import Edge
+from gridloom.console.application import ConsoleMiddleware
+from gridloom.edge.application import Application
 from gridloom.guide.pages import GuidePages
 from gridloom.kernel.problem import NotFound
 
@@ -63,7 +63,7 @@ class TestAPage:
 
 class TestTheService:
     async def test_leads_to_the_guide_without_a_token(self, app):
-        async with client_of(cast(Edge, WithConsole(app))) as browser:
+        async with client_of(cast(Application, ConsoleMiddleware(app))) as browser:
             answer = await browser.get("/docs/guide")
         assert (answer.status_code, answer.headers["Location"]) == (302, "/docs/guide/")
 

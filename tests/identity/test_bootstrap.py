@@ -7,7 +7,7 @@ from tests.conftest import migrated_database
 
 from gridloom.database.pool import create_pool
 from gridloom.database.sealing import Seal
-from gridloom.identity.bootstrap import BootstrapRefused, bootstrap_operator
+from gridloom.identity.bootstrap import BootstrapError, bootstrap_operator
 from gridloom.identity.store.members import find_account
 
 PASSWORD = "harbour-spindle-ochre-71"
@@ -49,12 +49,12 @@ class TestBootstrap:
         ("username", "password"), [(None, None), ("grace", None), (None, PASSWORD), ("", ""), ("grace", "password1234")]
     )
     async def test_of_production_needs_good_credentials(self, empty, username, password):
-        with pytest.raises(BootstrapRefused):
+        with pytest.raises(BootstrapError):
             await bootstrap_operator(empty, username, password, in_production=True, seal=SEAL)
         assert await empty.fetchval("select count(*) from organisation") == 0
 
     async def test_of_production_needs_a_key_that_seals_its_secrets(self, empty):
-        with pytest.raises(BootstrapRefused, match="GRIDLOOM_SECRETS_KEY"):
+        with pytest.raises(BootstrapError, match="GRIDLOOM_SECRETS_KEY"):
             await bootstrap_operator(empty, "grace", PASSWORD, in_production=True)
         assert await empty.fetchval("select count(*) from signing_key") == 0
         await bootstrap_operator(empty, "grace", PASSWORD, in_production=True, seal=SEAL)

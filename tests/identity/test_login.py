@@ -9,9 +9,9 @@ from uuid import uuid4
 import pytest
 from tests.people import PASSWORD, client_of, wait_for_status
 
+from gridloom.identity.login import throttling
+from gridloom.identity.login.throttling import address_bucket, user_bucket
 from gridloom.identity.permissions import Role
-from gridloom.identity.signing_in import throttling
-from gridloom.identity.signing_in.throttling import address_bucket, user_bucket
 from gridloom.identity.store.login_throttle import count_attempt
 
 
@@ -126,7 +126,7 @@ class TestThrottle:
         assert (await log_in(anonymous, username.upper())).status_code == 429
 
     async def test_says_the_same_again_for_a_moment_without_asking(self, app, anonymous, organisation, monkeypatch):
-        monkeypatch.setattr(throttling, "REFUSED_AGAIN_FOR_S", 60.0)
+        monkeypatch.setattr(throttling, "REJECTION_CACHE_TTL_S", 60.0)
         username = organisation.people[Role.VIEWER].username
         for _ in range(6):
             refused = await log_in(anonymous, username, "not-the-password")
@@ -139,7 +139,7 @@ class TestThrottle:
     def test_asks_anew_when_the_moment_is_over_or_the_wait(self, monkeypatch):
         now = 100.0
         monkeypatch.setattr(throttling, "time", SimpleNamespace(monotonic=lambda: now))
-        refusals = throttling.RecentRefusals()
+        refusals = throttling.ThrottleCache()
         refusals.keep("ada", "192.0.2.1", 30.0)
         refusals.keep("bob", "192.0.2.1", 0.5)
         now = 100.6

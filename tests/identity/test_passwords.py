@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from gridloom.identity.signing_in.password_rules import PasswordRefused, check_password, fault_of
-from gridloom.identity.signing_in.passwords import LoginsBusy, PasswordHasher
+from gridloom.identity.login.password_rules import PasswordRefused, check_password, find_weakness
+from gridloom.identity.login.passwords import LoginsBusy, PasswordHasher
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ class TestPasswordRules:
         ],
     )
     def test_refuse_what_attackers_try(self, password):
-        assert fault_of(password, "ada") is not None
+        assert find_weakness(password, "ada") is not None
 
     @pytest.mark.parametrize(
         "password",
@@ -65,20 +65,20 @@ class TestPasswordRules:
         ],
     )
     def test_accept_what_is_hard_to_guess(self, password):
-        assert fault_of(password, "ada") is None
+        assert find_weakness(password, "ada") is None
 
     def test_count_the_user_name_for_nothing(self):
-        assert fault_of("ada.lovelace1815", "ada.lovelace") is not None
-        assert fault_of("ADA.LOVELACE!!!!", "ada.lovelace") is not None
-        assert fault_of("ada.lovelace-engine-notes-7", "ada.lovelace") is None
+        assert find_weakness("ada.lovelace1815", "ada.lovelace") is not None
+        assert find_weakness("ADA.LOVELACE!!!!", "ada.lovelace") is not None
+        assert find_weakness("ada.lovelace-engine-notes-7", "ada.lovelace") is None
 
     def test_count_every_name_of_the_user_for_nothing(self):
-        assert fault_of("Zwiebelkuchen-7x", "ada") is None
-        assert fault_of("Zwiebelkuchen-7x", "ada", "Augusta Zwiebelkuchen") is not None
+        assert find_weakness("Zwiebelkuchen-7x", "ada") is None
+        assert find_weakness("Zwiebelkuchen-7x", "ada", "Augusta Zwiebelkuchen") is not None
 
     def test_are_judged_in_bounded_time_however_long_they_are(self):
-        assert fault_of("qwertzuiop1qaz2wsx" * 56, "ada") is not None
-        assert fault_of("".join(chr(0x4E00 + n * n * 37 % 20_000) for n in range(1024)), "ada") is None
+        assert find_weakness("qwertzuiop1qaz2wsx" * 56, "ada") is not None
+        assert find_weakness("".join(chr(0x4E00 + n * n * 37 % 20_000) for n in range(1024)), "ada") is None
 
     def test_point_at_the_field(self):
         with pytest.raises(PasswordRefused) as refused:

@@ -8,9 +8,9 @@ from tests.conftest import running
 from tests.people import client_of, wait_for_status
 
 from gridloom.database.sealing import Seal
-from gridloom.identity.keyring import rotate_signing_key
 from gridloom.identity.permissions import Role
-from gridloom.identity.verifying.caller_cache import LONGEST_STAY_S
+from gridloom.identity.signing_key_cache import rotate_signing_key
+from gridloom.identity.token_verification.token_cache import MAX_TTL_S
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ async def replica(settings, app):
 
 async def hear(edge):
     async with asyncio.timeout(20):
-        while not edge.authenticator.hears_revocations:
+        while not edge.authenticator.is_listening:
             await asyncio.sleep(0.01)
 
 
@@ -83,7 +83,7 @@ class TestExpiry:
         person = (await new_organisation()).people[Role.VIEWER]
         await person.client.get("/auth/me")
         assert app.authenticator.known(person.tokens.access) is not None
-        assert app.authenticator._cache.get(person.tokens.access, time.monotonic() + LONGEST_STAY_S) is None
+        assert app.authenticator._cache.get(person.tokens.access, time.monotonic() + MAX_TTL_S) is None
 
 
 class TestSigningKey:

@@ -11,10 +11,10 @@ from tests.people import PASSWORD, People, client_of
 
 from gridloom.account_commands import reset_second_factor, rotate_secrets
 from gridloom.database.sealing import Sealing
-from gridloom.identity.keyring import rotate_signing_key
 from gridloom.identity.permissions import Role
-from gridloom.operate import OperationRefused
-from gridloom.serving.serve import ServeRefused, prepare
+from gridloom.identity.signing_key_cache import rotate_signing_key
+from gridloom.operator_commands import CommandError
+from gridloom.serving.serve import StartupError, prepare
 
 KEY, NEW_KEY = "the first key of this test", "the second key of this test"
 
@@ -90,20 +90,20 @@ class TestSecrets:
             without.database_url, server_settings={"application_name": "gridloom revocations"}
         )
         try:
-            with pytest.raises(OperationRefused, match="earlier release"):
+            with pytest.raises(CommandError, match="earlier release"):
                 await asyncio.to_thread(rotate_secrets, replace(without, secrets_key=KEY))
         finally:
             await older.close()
 
     async def test_need_their_key(self, platform):
         without, _ = platform
-        with pytest.raises(OperationRefused, match="GRIDLOOM_SECRETS_KEY"):
+        with pytest.raises(CommandError, match="GRIDLOOM_SECRETS_KEY"):
             await asyncio.to_thread(rotate_secrets, without)
         await asyncio.to_thread(rotate_secrets, replace(without, secrets_key=KEY))
-        with pytest.raises(OperationRefused, match="another GRIDLOOM_SECRETS_KEY"):
+        with pytest.raises(CommandError, match="another GRIDLOOM_SECRETS_KEY"):
             await asyncio.to_thread(rotate_secrets, replace(without, secrets_key=NEW_KEY))
         for wrong in (without, replace(without, secrets_key=NEW_KEY)):
-            with pytest.raises(ServeRefused, match="GRIDLOOM_SECRETS_KEY"):
+            with pytest.raises(StartupError, match="GRIDLOOM_SECRETS_KEY"):
                 await prepare(wrong)
         await prepare(replace(without, secrets_key=KEY))
 
@@ -117,5 +117,5 @@ class TestTheLastAdministrator:
             body = {"username": person.username, "password": PASSWORD}
             assert (await anonymous.post("/auth/public/authenticate", json=body)).status_code == 200
         for username in (person.username, "nobody"):
-            with pytest.raises(OperationRefused):
+            with pytest.raises(CommandError):
                 await asyncio.to_thread(reset_second_factor, without, username)

@@ -8,14 +8,14 @@ from tests.people import client_of
 
 from gridloom.database.clock import real_now
 from gridloom.database.sealing import Seal
-from gridloom.identity.keyring import Keyring
 from gridloom.identity.permissions import Role
+from gridloom.identity.signing_key_cache import SigningKeyCache
 from gridloom.identity.tokens import kid_of, read_access_token, sign_access_token
 
 
 async def reissued(app, person, *, later):
     """The person's token as it would be had it been issued so much later."""
-    token, keyring = person.tokens.access, Keyring(app.pool, Seal(None, "signing-key"))
+    token, keyring = person.tokens.access, SigningKeyCache(app.pool, Seal(None, "signing-key"))
     key = await keyring.for_verifying(kid_of(token))
     assert key is not None
     claims = read_access_token(token, key)

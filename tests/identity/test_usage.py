@@ -12,7 +12,7 @@ from tests.conftest import migrated_database, running
 from tests.events.sse import Reader
 from tests.people import People, client_of
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.identity.permissions import Role
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.shares import Share, ShareLimits
@@ -22,7 +22,7 @@ KEY = {"name": "gateway", "permissions": [Permission.READ_PHYSICAL_ASSETS.value]
 
 
 @pytest.fixture
-async def services(settings: Settings) -> AsyncIterator[tuple[Edge, Edge, People]]:
+async def services(settings: Settings) -> AsyncIterator[tuple[Application, Application, People]]:
     """Two services on one database, which give a member three API keys and an organisation five."""
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(migrated_database())

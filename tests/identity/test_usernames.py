@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.identity.signing_in.usernames import UsernameRefused, check_username, known_as
+from gridloom.identity.login.usernames import UsernameRefused, canonical_username, check_username
 
 
 class TestUsername:
@@ -23,7 +23,7 @@ class TestUsername:
     )
     def test_has_one_spelling(self, chosen, kept):
         assert check_username(chosen, pointer="/username") == kept
-        assert known_as(chosen) == kept
+        assert canonical_username(chosen) == kept
 
     @pytest.mark.parametrize(
         "chosen",
@@ -50,4 +50,4 @@ class TestUsername:
         except UsernameRefused:
             return
         assert check_username(kept, pointer="/username") == kept
-        assert known_as(chosen) == kept
+        assert canonical_username(chosen) == kept

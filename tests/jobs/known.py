@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from gridloom.jobs import JobRun, job, know
+from gridloom.jobs import JobRun, job, register_jobs
 
 Handler = Callable[[JobRun], Awaitable[None]]
 
@@ -13,7 +13,7 @@ Handler = Callable[[JobRun], Awaitable[None]]
 def known_job(kind: str, **options: Any) -> Callable[[Handler], Handler]:
     def declare(handler: Handler) -> Handler:
         declared = job(kind, **options)(handler)
-        know(declared.__job__)  # type: ignore[attr-defined]
+        register_jobs(declared.__job__)  # type: ignore[attr-defined]
         return declared
 
     return declare

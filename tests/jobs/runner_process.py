@@ -10,7 +10,7 @@ import sys
 
 from tests.jobs.known import known_job
 
-from gridloom.database.listen import Listener
+from gridloom.database.listener import Listener
 from gridloom.database.pool import create_pool
 from gridloom.jobs import JobRun, JobRunner
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
-from gridloom.database.listen import Listener
+from gridloom.database.listener import Listener
 from gridloom.jobs import JobRun, JobRunner
 
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gridloom.jobs import cancel, enqueue, store
-from gridloom.jobs.rules import MOST_DEATHS
+from gridloom.jobs.rules import MAX_CRASHES
 
 PROCESSES, RUNNERS_EACH = 4, 2
 JOBS, KILLS = 300, 6
@@ -73,7 +73,7 @@ class TestAJobThatKillsItsProcess:
         for number in range(40):
             await enqueue(pool, "count", key=str(number), due=now + timedelta(seconds=0.02 * number))
         resting = asyncio.create_task(cut_rests_short(pool))
-        for death in range(MOST_DEATHS):
+        for death in range(MAX_CRASHES):
             assert await end_of(start(dsn)) == -signal.SIGKILL
             assert await pool.fetchval("select deaths from job where kind = 'deadly'") == death
         resting.cancel()

@@ -60,10 +60,10 @@ class TestAFailedJob:
         await pool.execute("update job set attempts = 9")
         async with running(pool, dsn):
             await until(lambda: pool.fetchval("select attempts = 10 from job"))
-            assert await store.revive(pool, "shaky", "a")
+            assert await store.retry_now(pool, "shaky", "a")
             await until(lambda: pool.fetchval("select attempts = 1 from job"))
         assert tries == 2
-        assert not await store.revive(pool, "shaky", "b")
+        assert not await store.retry_now(pool, "shaky", "b")
 
     async def test_keeps_its_rest_when_asked_for_without_a_restart(self, pool) -> None:
         await enqueue(pool, "shaky", key="a", due=now())

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.people import client_of
 
 from gridloom.auctions.clearing import CLEARING
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.jobs import enqueue
 
 FAILED = """
@@ -21,7 +21,7 @@ update job set attempts = 12, last_error = 'ValueError: [no] capacity', failed_a
 """
 
 
-async def readiness(edge: Edge) -> tuple[int, str, str]:
+async def readiness(edge: Application) -> tuple[int, str, str]:
     async with client_of(edge) as client:
         answer = await client.get("/health/ready")
     check = next(one for one in answer.json()["checks"] if one["name"] == "job runner")
@@ -38,7 +38,7 @@ async def gridloom_jobs(dsn: str, *arguments: str) -> str:
 
 class TestAClearingThatFailsAgainAndAgain:
     async def test_degrades_readiness_by_name_until_it_is_mended(
-        self, fresh_app: Callable[[], Awaitable[Edge]]
+        self, fresh_app: Callable[[], Awaitable[Application]]
     ) -> None:
         edge = await fresh_app()
         assert (await readiness(edge))[:2] == (200, "OK")

@@ -5,7 +5,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.jobs.rules import LONGEST_PAUSE_S, pause_after, pause_after_death
+from gridloom.jobs.rules import MAX_PAUSE_S, pause_after, pause_after_death
 
 
 class TestThePauseAfterAFailure:
@@ -14,7 +14,7 @@ class TestThePauseAfterAFailure:
 
     @given(st.integers(1, 10_000), st.floats(-1, 1))
     def test_is_never_longer_than_six_minutes(self, failures: int, spread: float) -> None:
-        assert timedelta(seconds=0.8) <= pause_after(failures, spread) <= timedelta(seconds=LONGEST_PAUSE_S * 1.2)
+        assert timedelta(seconds=0.8) <= pause_after(failures, spread) <= timedelta(seconds=MAX_PAUSE_S * 1.2)
 
 
 class TestThePauseAfterADeath:

@@ -12,10 +12,10 @@ import pytest
 from tests.jobs.known import known_job
 from tests.jobs.running import note, now, running, until
 
-from gridloom.database.committing.after_commit import transaction
+from gridloom.database.commit.after_commit import transaction
 from gridloom.database.pool import create_pool
 from gridloom.jobs import JobRun, enqueue, store
-from gridloom.jobs.run import begin
+from gridloom.jobs.attempt import mark_started
 
 pytestmark = pytest.mark.usefixtures("kinds")
 KIND = "asked-for"
@@ -39,7 +39,7 @@ class Runs:
         if claimed is None:
             await stack.aclose()
             return None
-        assert await begin(self.pool, db, claimed)
+        assert await mark_started(self.pool, db, claimed)
         self.stacks[claimed.key] = stack
         return claimed.key
 
@@ -97,16 +97,16 @@ class TestATurn:
 class TestTheShare:
     async def test_holds_over_all_replicas_however_they_race(self, dsn) -> None:
         """Two services, many runners each: never more than two of an organisation at a time, and all get done."""
-        at_once: Counter[str] = Counter()
+        max_concurrent: Counter[str] = Counter()
         most: Counter[str] = Counter()
 
         @known_job("counted", for_organisations=True)
         async def counted(run: JobRun) -> None:
             whose = run.key.partition(" ")[0]
-            at_once[whose] += 1
-            most[whose] = max(most[whose], at_once[whose])
+            max_concurrent[whose] += 1
+            most[whose] = max(most[whose], max_concurrent[whose])
             await asyncio.sleep(0.02)
-            at_once[whose] -= 1
+            max_concurrent[whose] -= 1
             await note(run)
 
         one, other = [await create_pool(dsn, size=10) for _ in range(2)]

@@ -8,7 +8,7 @@ import time
 
 from tests.journeys.service import a_service
 
-from gridloom.edge.guarding.connections import LOOK_EVERY_S, SILENT_S
+from gridloom.edge.admit.connection_reaper import FIRST_REQUEST_TIMEOUT_S, POLL_INTERVAL_S
 
 
 def is_open(connection: socket.socket) -> bool:
@@ -33,11 +33,11 @@ class TestConnections:
             half = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(20)]
             for connection in half:
                 connection.sendall(b"GET /health/live HTTP/1.1\r\nHost: x\r\n")
-            deadline = time.monotonic() + SILENT_S + 10 * LOOK_EVERY_S + 20
+            deadline = time.monotonic() + FIRST_REQUEST_TIMEOUT_S + 10 * POLL_INTERVAL_S + 20
             while any(map(is_open, silent)) or any(map(is_open, half)):
                 assert time.monotonic() < deadline, "silent connections stay open"
                 time.sleep(0.2)
-            time.sleep(2 * LOOK_EVERY_S)
+            time.sleep(2 * POLL_INTERVAL_S)
             service.call("POST", "/organisations", {"name": "New", "kind": "PARTICIPANT"}, token)
             for stream in streams:
                 stream.setblocking(True)

@@ -30,7 +30,7 @@ class TestTheSurvey:
 async def drive(*arguments: str) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GRIDLOOM_")}
     survey = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bench.survey", *arguments),
+        *(sys.executable, "-m", "bench.api_coverage", *arguments),
         cwd=REPOSITORY,
         env=environment,
         stdout=asyncio.subprocess.PIPE,

@@ -54,7 +54,7 @@ class TestUuid7:
     def test_starts_a_sequence_of_its_own_in_a_forked_process(self):
         before = ids._sequence
         try:
-            ids._start_anew()
+            ids._reset_after_fork()
             assert ids._sequence is not before
         finally:
             ids._sequence = before

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from gridloom.kernel.instant import written
+from gridloom.kernel.instant import format_instant
 
 
 class TestWrittenMoment:
@@ -18,4 +18,4 @@ class TestWrittenMoment:
         ],
     )
     def test_is_utc_with_whole_seconds_or_milliseconds(self, moment: datetime, text: str) -> None:
-        assert written(moment) == text
+        assert format_instant(moment) == text

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_count
 from gridloom.kernel.resolution import Resolution
-from gridloom.monitoring.market_days import date_of, day_numbers, day_start, day_starts, number_of
-from gridloom.monitoring.model import HOUR_US, MINUTE_US, Series, instant_of, microseconds
-from gridloom.monitoring.reading.aggregation import Aggregation, aggregate, energy, hold, summarise
+from gridloom.monitoring.market_days import day_numbers, day_start, day_starts, market_date, market_day_number
+from gridloom.monitoring.model import HOUR_US, MINUTE_US, SignalSeries, instant_of, microseconds
+from gridloom.monitoring.query.aggregation import Aggregation, aggregate, carry_forward, energy, summarise
 
 START = microseconds(datetime(2026, 3, 28, 23, tzinfo=UTC))
 END = START + 23 * HOUR_US
@@ -26,10 +26,10 @@ SERIES = st.dictionaries(
 )
 
 
-def series(points: dict[int, float], unit_us: int = 15_000_000) -> Series:
+def series(points: dict[int, float], unit_us: int = 15_000_000) -> SignalSeries:
     ordered = sorted(points)
     times = np.array([START + unit * unit_us for unit in ordered], dtype=np.int64)
-    return Series(times, np.array([points[unit] for unit in ordered], dtype=np.float64))
+    return SignalSeries(times, np.array([points[unit] for unit in ordered], dtype=np.float64))
 
 
 class TestMarketDays:
@@ -37,12 +37,12 @@ class TestMarketDays:
     def test_are_those_of_the_kernel(self, instant: datetime) -> None:
         times = np.array([microseconds(instant)], dtype=np.int64)
         day = int(day_numbers(times)[0])
-        assert date_of(day) == market_day_of(instant)
-        assert instant_of(day_start(day)) == market_day_window(date_of(day)).start
+        assert market_date(day) == market_day_of(instant)
+        assert instant_of(day_start(day)) == market_day_window(market_date(day)).start
 
     @pytest.mark.parametrize("day", [date(2026, 3, 29), date(2026, 10, 25), date(2026, 7, 1)])
     def test_last_23_24_or_25_hours(self, day: date) -> None:
-        starts = day_starts(np.array([number_of(day), number_of(day) + 1], dtype=np.int64))
+        starts = day_starts(np.array([market_day_number(day), market_day_number(day) + 1], dtype=np.int64))
         assert (starts[1] - starts[0]) // (15 * MINUTE_US) == period_count(day)
 
 
@@ -97,14 +97,14 @@ class TestATimeWeightedAverage:
         assert found.values.tolist() == pytest.approx([(10.0 * 10 + 40.0 * 5) / 15, 40.0])
 
     def test_carries_a_value_into_the_span_but_not_over_a_silence(self) -> None:
-        points = Series(np.array([START - 5 * MINUTE_US], dtype=np.int64), np.array([7.0]))
+        points = SignalSeries(np.array([START - 5 * MINUTE_US], dtype=np.int64), np.array([7.0]))
         found = aggregate(points, Resolution.MINUTE, Aggregation.TIME_WEIGHTED_AVG, START, END)
         assert found.times.tolist() == [START + minute * MINUTE_US for minute in range(10)]
         assert set(found.values.tolist()) == {7.0}
 
     @given(SERIES, st.sampled_from([*MINUTES, Resolution.DAY]))
     def test_adds_up_to_the_integral(self, points: dict[int, float], resolution: Resolution) -> None:
-        held = hold(series(points), START, END)
+        held = carry_forward(series(points), START, END)
         whole = float(np.sum(held.values * held.durations))
         width = MINUTE_US
         by_minute = aggregate(series(points), Resolution.MINUTE, Aggregation.TIME_WEIGHTED_AVG, START, END)

@@ -15,11 +15,11 @@ from tests.monitoring.calls import ARROW, minutes, stream_of
 
 from gridloom.identity.permissions import Role
 from gridloom.monitoring import segments, store
+from gridloom.monitoring.ingest import ingest
 from gridloom.monitoring.offload import HEAVY_SIGNALS
-from gridloom.monitoring.reading import rendering
-from gridloom.monitoring.reading.summaries import SIGNALS_AT_ONCE
-from gridloom.monitoring.reading.turns import AT_ONCE, turn_of
-from gridloom.monitoring.receiving import ingest
+from gridloom.monitoring.query import rendering
+from gridloom.monitoring.query.read_limiter import MAX_CONCURRENT_READS, turn_of
+from gridloom.monitoring.query.summaries import SIGNAL_BATCH_SIZE
 
 START, END = "2026-01-05T00:00:00Z", "2026-01-06T00:00:00Z"
 
@@ -70,12 +70,12 @@ class TestAReadOverThousandsOfSignals:
 
             monkeypatch.setattr(room, name, watched)
 
-        watch(segments, "overlay")
+        watch(segments, "merge_last_wins")
         watch(rendering, "signal_type")
         params = {"start": START, "end": END, "resolution": "raw"}
         answer = await owner.viewer.get(f"/monitoring/{asset.id}/datapoints", params=params)
         assert len(answer.json()["data"]) == HEAVY_SIGNALS + 1
-        assert threads == {("overlay", False), ("signal_type", False)}
+        assert threads == {("merge_last_wins", False), ("signal_type", False)}
 
     @pytest.mark.parametrize("path", ["datapoints?resolution=daily&", "datapoints/sum/detailed?"])
     async def test_unpacks_what_all_signals_share_for_many_of_them_at_a_time(self, new_organisation, monkeypatch, path):
@@ -94,7 +94,7 @@ class TestAReadOverThousandsOfSignals:
         data = answer.json()["data"]
         assert len(data) == 256
         assert "200.0" in str(data["s200"])
-        assert len(reads) == 256 // SIGNALS_AT_ONCE
+        assert len(reads) == 256 // SIGNAL_BATCH_SIZE
 
     async def test_in_buckets_or_sums_is_for_so_many_at_a_time(self, new_organisation):
         owner = await new_organisation()
@@ -125,12 +125,12 @@ READS: tuple[tuple[str, dict[str, str]], ...] = (
 async def turns_taken(organisation):
     """As if the organisation's reads unpacked points, as many as may do so at once."""
     turn = turn_of(organisation.id)
-    for _ in range(AT_ONCE):
+    for _ in range(MAX_CONCURRENT_READS):
         await turn.acquire()
     try:
         yield turn
     finally:
-        for _ in range(AT_ONCE):
+        for _ in range(MAX_CONCURRENT_READS):
             turn.release()
 
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
-from gridloom.monitoring.receiving.columns import MOST_NAMES
-from gridloom.monitoring.receiving.parsing import ARROW, CSV, JSON, NDJSON, parse
-from gridloom.monitoring.receiving.tables import MOST_TYPED_COLUMNS, is_typed
+from gridloom.monitoring.ingest.columns import MAX_NAMES
+from gridloom.monitoring.ingest.parsing import ARROW, CSV, JSON, NDJSON, parse
+from gridloom.monitoring.ingest.tables import MAX_TYPED_COLUMNS, is_typed
 
 LATEST_US = 2_000_000_000_000_000
 
@@ -113,7 +113,7 @@ class TestABodyOfNothing:
         tracemalloc.stop()
 
     def test_naming_many_signals_column_by_column_is_refused_like_any_other(self):
-        columns = {f"s{number}": {"time": ["2026-01-05T10:00:00Z"], "value": [1]} for number in range(MOST_NAMES + 1)}
+        columns = {f"s{number}": {"time": ["2026-01-05T10:00:00Z"], "value": [1]} for number in range(MAX_NAMES + 1)}
         with pytest.raises(PayloadTooLarge, match="names more than"):
             read(json.dumps(columns).encode(), JSON)
 
@@ -170,7 +170,7 @@ class TestAStreamOfMomentsAndNumbers:
             {"time": texts, "p": np.ones(rows)},
             {"time": times, "p": ["1.0"] * rows},
             {"time": times, "p": dictionary(["1.0"], rows)},
-            {"time": times, **{f"s{number}": np.ones(rows) for number in range(MOST_TYPED_COLUMNS)}},
+            {"time": times, **{f"s{number}": np.ones(rows) for number in range(MAX_TYPED_COLUMNS)}},
         ):
             assert not is_typed(stream_of(pa.table(columns)))
         assert not is_typed(b"no stream at all")

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from gridloom.edge.slices import SLICE_BYTES
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
+from gridloom.monitoring.ingest import arrow_limits, json_rows
+from gridloom.monitoring.ingest.columns import TooManyPoints
+from gridloom.monitoring.ingest.parsing import ARROW, CSV, JSON, NDJSON, parse
 from gridloom.monitoring.model import Reason, Received, microseconds
-from gridloom.monitoring.receiving import arrow_limits, json_rows
-from gridloom.monitoring.receiving.columns import TooManyPoints
-from gridloom.monitoring.receiving.parsing import ARROW, CSV, JSON, NDJSON, parse
 
 LATEST = microseconds(datetime(2027, 1, 1, tzinfo=UTC))
 ASSETS = (UUID("019e4c1e-6f5e-7cc3-98c4-dc0c0c07398f"), UUID("019e4c1e-6f5e-7cc3-98c4-dc0c0c073990"))
@@ -334,7 +334,7 @@ class TestTooMuch:
         body = arrow_stream(table, "zstd")
         assert len(body) < 1_000_000
         read(body, ARROW)
-        monkeypatch.setattr(arrow_limits, "MOST_UNPACKED_BYTES", 2 << 20)
+        monkeypatch.setattr(arrow_limits, "MAX_UNPACKED_BYTES", 2 << 20)
         with pytest.raises(PayloadTooLarge):
             read(body, ARROW)
 
@@ -350,7 +350,7 @@ class TestTooMuch:
     )
     def test_is_not_even_unpacked(self, body: bytes, media_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
         for unpacking in ("json_rows._loose_rows", "json_columns._loose_pieces"):
-            monkeypatch.delattr(f"gridloom.monitoring.receiving.{unpacking}")
+            monkeypatch.delattr(f"gridloom.monitoring.ingest.{unpacking}")
         with pytest.raises(TooManyPoints):
             read(body, media_type)
 

@@ -10,8 +10,8 @@ from tests.assets import register_asset
 from tests.events.sse import Reader
 from tests.people import OrganisationUnderTest
 
-from gridloom.database.committing.after_commit import transaction
-from gridloom.edge.dispatch import Edge
+from gridloom.database.commit.after_commit import transaction
+from gridloom.edge.application import Application
 from gridloom.identity.permissions import Role
 from gridloom.jobs import JobRun
 from gridloom.monitoring import quota
@@ -23,7 +23,7 @@ def uncached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quota, "CACHED_FOR_S", -1.0)
 
 
-async def count(app: Edge) -> None:
+async def count(app: Application) -> None:
     async with transaction(app.pool) as db:
         await count_stored_telemetry(
             JobRun(db=db, kind="", key="", payload={}, due=datetime.fromisoformat("2026-01-01T00:00:00Z"), attempt=1)

@@ -18,7 +18,7 @@ from tests.assets import register_asset
 from tests.monitoring.calls import ARROW, DAY, PARQUET, minutes, read, stream_of, write
 
 from gridloom.database.clock import platform_now
-from gridloom.monitoring.folding import jobs
+from gridloom.monitoring.compaction import jobs
 
 
 class TestWriting:
@@ -332,7 +332,7 @@ class TestReading:
         async with app.pool.acquire() as connection, connection.transaction():
             now = datetime.now(UTC)
             common = {"db": connection, "payload": {}, "due": now, "attempt": 1}
-            await jobs.look_for_work(JobRun(kind="monitoring.look", key="", **common))
+            await jobs.enqueue_due(JobRun(kind="monitoring.look", key="", **common))
             await jobs.fold_asset(JobRun(kind="monitoring.fold", key=str(key), **common))
 
     async def test_holds_no_value_into_a_time_that_has_not_come(self, owner: Any, asset: str, app: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.monitoring.folding.rules import BUSY_POINTS, BUSY_SEGMENTS, Fold, Join, plan
+from gridloom.monitoring.compaction.rules import BUSY_POINTS, BUSY_SEGMENTS, Compact, Merge, plan
 
 
 class TestThePlan:
@@ -13,17 +13,17 @@ class TestThePlan:
         assert plan([], [], is_closed=True) is None
 
     def test_for_a_closed_day_is_to_fold_all_of_it(self) -> None:
-        assert plan([3, 5, 9], [1, 1, 1], is_closed=True) == Fold(9)
+        assert plan([3, 5, 9], [1, 1, 1], is_closed=True) == Compact(9)
 
     def test_for_a_quiet_open_day_is_to_wait(self) -> None:
         assert plan([1, 2, 3], [20, 20, 20], is_closed=False) is None
 
     def test_for_a_large_open_day_is_to_fold_it(self) -> None:
-        assert plan([1, 2], [BUSY_POINTS, 1], is_closed=False) == Fold(2)
+        assert plan([1, 2], [BUSY_POINTS, 1], is_closed=False) == Compact(2)
 
     def test_for_many_small_segments_is_to_join_them_and_leave_a_large_one_alone(self) -> None:
         sequences = list(range(1, 102))
-        assert plan(sequences, [50_000] + [20] * 100, is_closed=False) == Join(2, 101)
+        assert plan(sequences, [50_000] + [20] * 100, is_closed=False) == Merge(2, 101)
 
     @given(st.lists(st.integers(1, 500), min_size=1, max_size=4))
     def test_lets_each_point_be_rewritten_a_few_times_only(self, sizes: list[int]) -> None:
@@ -35,11 +35,11 @@ class TestThePlan:
             written += size
             waiting.append((sequence, size))
             match plan([one for one, _ in waiting], [size for _, size in waiting], is_closed=False):
-                case Join(first, last):
+                case Merge(first, last):
                     joined = sum(size for one, size in waiting if first <= one <= last)
                     moved += joined
                     waiting = [(one, size) for one, size in waiting if one < first] + [(last, joined)]
-                case Fold(last):
+                case Compact(last):
                     moved += sum(size for _, size in waiting)
                     waiting = []
             assert len(waiting) < BUSY_SEGMENTS

@@ -15,17 +15,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gridloom.database.clock import platform_now
-from gridloom.database.committing.after_commit import transaction
+from gridloom.database.commit.after_commit import transaction
 from gridloom.database.pool import create_pool
 from gridloom.kernel.ids import uuid7
 from gridloom.monitoring import store
-from gridloom.monitoring.folding import day_folding
-from gridloom.monitoring.market_days import DAY_US, date_of, day_number, day_start
-from gridloom.monitoring.model import MINUTE_US, MOST_SIGNALS, Points
-from gridloom.monitoring.reading.aggregation import Aggregation
-from gridloom.monitoring.reading.series import read, read_in_steps
-from gridloom.monitoring.reading.summaries import daily
-from gridloom.monitoring.receiving.ingest import ingest
+from gridloom.monitoring.compaction import day_compaction
+from gridloom.monitoring.ingest.ingest import ingest
+from gridloom.monitoring.market_days import DAY_US, day_number, day_start, market_date
+from gridloom.monitoring.model import MAX_SIGNALS, MINUTE_US, Points
+from gridloom.monitoring.query.aggregation import Aggregation
+from gridloom.monitoring.query.series import read, read_in_steps
+from gridloom.monitoring.query.summaries import daily
 
 START = 1_774_738_800_000_000 - DAY_US
 """Midnight in Berlin on 28 March 2026, the day before the clock changes."""
@@ -87,9 +87,11 @@ async def fold_day(pool: asyncpg.Pool, asset_key: int, day: date, *, join: bool 
         if not rows or not await store.try_fold_lock(connection, asset_key):
             return
         if join and len(rows) > 1:
-            await day_folding.join(connection, asset_key, day, rows[len(rows) // 2]["sequence"], rows[-1]["sequence"])
+            await day_compaction.merge_segments(
+                connection, asset_key, day, rows[len(rows) // 2]["sequence"], rows[-1]["sequence"]
+            )
         else:
-            await day_folding.fold(connection, asset_key, day, rows[-1]["sequence"])
+            await day_compaction.compact(connection, asset_key, day, rows[-1]["sequence"])
 
 
 TIME = st.integers(0, 4 * 24 * 4 - 1).map(lambda quarter: START + quarter * 15 * MINUTE_US)
@@ -115,7 +117,7 @@ class TestTelemetry:
         for step in steps:
             if isinstance(step, tuple):
                 day, join = step
-                await fold_day(pool, asset_key, date_of(day_number(START) + day), join=join)
+                await fold_day(pool, asset_key, market_date(day_number(START) + day), join=join)
                 continue
             known = set(expected)
             stored = await write(pool, asset_key, step)
@@ -143,7 +145,7 @@ class TestTelemetry:
     ) -> None:
         asset_key = await new_asset(pool)
         await write(pool, asset_key, [("x", START + number * MINUTE_US, 1.0) for number in range(10)])
-        await fold_day(pool, asset_key, date_of(day_number(START)))
+        await fold_day(pool, asset_key, market_date(day_number(START)))
         late = [("x", START, 100.0), ("x", START + 600 * MINUTE_US, 50.0)]  # one corrects, one is new
         await write(pool, asset_key, late)
         expected = {"avg": 159 / 11, "sum": 159.0, "max": 100.0, "count": 11.0}[aggregation.value]
@@ -155,15 +157,15 @@ class TestTelemetry:
         rows = [("x", START + number * 6 * 60 * MINUTE_US, float(number)) for number in range(400)]
         await write(pool, asset_key, rows)
         for day in range(0, 60, 2):
-            await fold_day(pool, asset_key, date_of(day_number(START) + day))
+            await fold_day(pool, asset_key, market_date(day_number(START) + day))
         end = START + 120 * DAY_US
         found = [series async for _, _, series in read_in_steps(pool, asset_key, 0, START, end)]
         assert np.concatenate([series.values for series in found]).tolist() == [float(number) for number in range(400)]
 
     async def test_holds_at_most_so_many_signals(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
-        stored = await write(pool, asset_key, [(f"s{number}", START, 1.0) for number in range(MOST_SIGNALS + 5)])
-        assert (stored.written, stored.refused) == (MOST_SIGNALS, 5)
+        stored = await write(pool, asset_key, [(f"s{number}", START, 1.0) for number in range(MAX_SIGNALS + 5)])
+        assert (stored.written, stored.refused) == (MAX_SIGNALS, 5)
         again = await write(pool, asset_key, [("one.more", START, 1.0), ("s7", START, 2.0)])
         assert (again.written, again.overwritten, again.refused) == (0, 1, 1)
 
@@ -175,7 +177,7 @@ class TestFolding:
         asset_key = await new_asset(pool)
         rows = [(signal, START + minute * MINUTE_US, float(minute)) for signal in SIGNALS for minute in range(600)]
         await write(pool, asset_key, rows)
-        await fold_day(pool, asset_key, date_of(day_number(START)))
+        await fold_day(pool, asset_key, market_date(day_number(START)))
         await write(pool, asset_key, [(signal, time, value + 0.5) for signal, time, value in rows[::3]])
         expected = await everything(pool, asset_key)
         for pause in (0.0, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.016):
@@ -191,7 +193,7 @@ class TestFolding:
     async def _fold_on(self, connection: Any, asset_key: int) -> None:
         async with connection.transaction():
             await store.try_fold_lock(connection, asset_key)
-            await day_folding.fold(connection, asset_key, date_of(day_number(START)), 1_000_000)
+            await day_compaction.compact(connection, asset_key, market_date(day_number(START)), 1_000_000)
 
     async def test_is_done_by_one_replica_at_a_time(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
@@ -204,10 +206,12 @@ class TestFolding:
         asset_key = await new_asset(pool)
         await write(pool, asset_key, [("x", START, 1.0)])
         waiting = [
-            day for day in await day_folding.pending(pool, settle=NOW, most=10_000) if day.asset_key == asset_key
+            day
+            for day in await day_compaction.pending_days(pool, settle=NOW, most=10_000)
+            if day.asset_key == asset_key
         ]
         assert [day.is_closed for day in waiting] == [True]
-        assert not [day for day in await day_folding.pending(pool, most=10_000) if day.asset_key == asset_key]
+        assert not [day for day in await day_compaction.pending_days(pool, most=10_000) if day.asset_key == asset_key]
 
     async def test_never_makes_a_reader_miss_what_was_committed_nor_a_writer_wait(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
@@ -228,7 +232,7 @@ class TestFolding:
 
         async def keep_folding() -> None:
             while not stop.is_set():
-                await fold_day(pool, asset_key, date_of(day_number(START)), join=generator.random() < 0.5)
+                await fold_day(pool, asset_key, market_date(day_number(START)), join=generator.random() < 0.5)
                 await asyncio.sleep(0)
 
         async def keep_reading() -> None:
@@ -252,7 +256,7 @@ class TestRetention:
         oldest = day_number(int((await platform_now(pool) - keep).timestamp() * 1_000_000))
         for place in (-1, 0, 300):
             await write(pool, asset_key, [("x", day_start(oldest + place), float(place))])
-            await fold_day(pool, asset_key, date_of(oldest + place))
+            await fold_day(pool, asset_key, market_date(oldest + place))
         while await store.drop_chunks_before(pool, keep, 1):
             pass
         rows = await pool.fetch("select first_value from telemetry_chunk where asset_key = $1 order by 1", asset_key)

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.monitoring.calls import DAY, write
 
-from gridloom.monitoring.market_days import date_of
+from gridloom.monitoring.market_days import market_date
 
 Event = tuple[str, str, Any]
 """Its id, its type and its data."""
@@ -97,7 +97,7 @@ class TestAStream:
         for value in (51, 52):
             await write(owner, asset, {"frequency": {"time": [DAY[0]], "value": [value]}})
         await app.pool.execute("delete from telemetry_segment where asset_key = $1 and sequence = 2", key)
-        async with following(app, token, asset, last_event_id=f"1-{date_of(20541)}") as events:
+        async with following(app, token, asset, last_event_id=f"1-{market_date(20541)}") as events:
             assert (await upcoming(events))[0] == "gap"
             assert (await upcoming(events))[2] == {"frequency": {"time": [DAY[0]], "value": [52.0]}}
 

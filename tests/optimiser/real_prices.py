@@ -12,7 +12,7 @@ import pytest
 from tests.published_prices import REAL
 
 from gridloom.kernel.market_time import market_day_window
-from gridloom.optimiser.forecasts.day_table import DayTable, quarters_of, table_of
+from gridloom.optimiser.day_table import DayTable, quarters_of, table_of
 from gridloom.optimiser.prices import spread_over_quarters
 
 FIRST, END = date(2020, 1, 1), date(2026, 1, 1)

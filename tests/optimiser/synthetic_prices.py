@@ -10,7 +10,7 @@ import httpx2
 import numpy as np
 
 from gridloom.kernel.market_time import market_day_window
-from gridloom.optimiser.forecasts.day_table import DayTable, quarters_of, table_of
+from gridloom.optimiser.day_table import DayTable, quarters_of, table_of
 
 
 def shaped_day(day: date, seed: int = 0) -> np.ndarray:

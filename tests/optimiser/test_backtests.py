@@ -21,17 +21,17 @@ from tests.optimiser.real_prices import needs_real_prices, real_table
 from tests.optimiser.synthetic_prices import load_days, shaped_table
 from tests.people import OrganisationUnderTest, People, client_of
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.identity.permissions import Role
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.shares import ShareLimits
 from gridloom.optimiser.backtests import jobs, store
 from gridloom.optimiser.backtests.model import Backtest, BacktestDay
-from gridloom.optimiser.backtests.planner import Battery, Planner
-from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, play
+from gridloom.optimiser.backtests.planner import BatterySpec, Planner
+from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, replay_days
 from gridloom.settings import Settings
 
-BATTERY = Battery(1000.0, 1000.0, 2000.0, 0.943, 0.943, 1.0)
+BATTERY = BatterySpec(1000.0, 1000.0, 2000.0, 0.943, 0.943, 1.0)
 ASKED: dict[str, Any] = {
     "ratedPower": 1000,
     "energyCapacity": 2000,
@@ -62,7 +62,7 @@ class TestAPlan:
     @pytest.mark.parametrize("policy", list(Policy))
     def test_of_every_day_keeps_within_cycles_and_across_clock_changes(self, policy: Policy) -> None:
         table = shaped_table(date(2025, 3, 1), 40)
-        played = list(play(table, date(2025, 3, 20), date(2025, 4, 8), BATTERY, EXPECTATIONS[policy]))
+        played = list(replay_days(table, date(2025, 3, 20), date(2025, 4, 8), BATTERY, EXPECTATIONS[policy]))
         assert len(played) == 19
         assert all(day.discharged_kwh <= 2000 + 1e-3 for day in played)
         assert all(0 <= day.end_kwh <= 2000 for day in played)
@@ -71,7 +71,7 @@ class TestAPlan:
         table = shaped_table(date(2025, 1, 1), 60)
         earned = {
             policy: sum(
-                day.earned_eur for day in play(table, date(2025, 2, 1), table.end, BATTERY, EXPECTATIONS[policy])
+                day.earned_eur for day in replay_days(table, date(2025, 2, 1), table.end, BATTERY, EXPECTATIONS[policy])
             )
             for policy in Policy
         }
@@ -84,7 +84,7 @@ class TestAPlan:
         spoilt.quarters[40:] = -500.0
         for policy in (Policy.FORECAST, Policy.YESTERDAY, Policy.MEAN_7_DAYS):
             runs = [
-                list(play(one, date(2025, 2, 1), date(2025, 2, 11), BATTERY, EXPECTATIONS[policy]))
+                list(replay_days(one, date(2025, 2, 1), date(2025, 2, 11), BATTERY, EXPECTATIONS[policy]))
                 for one in (table, spoilt)
             ]
             # The tenth day is the first spoilt one: it is planned alike, whatever it is paid.
@@ -97,7 +97,7 @@ class TestAPlan:
         table = real_table()
         first, end = date(2025, 6, 1), date(2025, 7, 31)
         forecast, foresight = (
-            sum(day.earned_eur for day in play(table, first, end, BATTERY, EXPECTATIONS[policy]))
+            sum(day.earned_eur for day in replay_days(table, first, end, BATTERY, EXPECTATIONS[policy]))
             for policy in (Policy.FORECAST, Policy.FORESIGHT)
         )
         assert forecast / foresight > 0.93
@@ -114,9 +114,9 @@ async def ended(client: httpx2.AsyncClient, path: str) -> Any:
 
 class TestABacktest:
     async def test_is_run_by_a_job_in_pieces_and_read_in_any_format(
-        self, fresh_app: Callable[[], Awaitable[Edge]], monkeypatch: pytest.MonkeyPatch
+        self, fresh_app: Callable[[], Awaitable[Application]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(jobs, "DAYS_AT_ONCE", 8)
+        monkeypatch.setattr(jobs, "DAYS_PER_JOB", 8)
         async with People(await fresh_app()) as people:
             operator, organisation = (await people.operator()).client, await people.new_organisation()
             trader = organisation.trader
@@ -138,7 +138,7 @@ class TestABacktest:
             assert sum(day["foresight"] for day in days) == pytest.approx(done["foresight"])
             # In pieces or in one: the same.
             table = shaped_table(date(2026, 3, 1), 41)
-            whole = play(table, date(2026, 3, 20), date(2026, 4, 10), BATTERY, EXPECTATIONS[Policy.MEAN_7_DAYS])
+            whole = replay_days(table, date(2026, 3, 20), date(2026, 4, 10), BATTERY, EXPECTATIONS[Policy.MEAN_7_DAYS])
             assert [day["earned"] for day in days] == pytest.approx([day.earned_eur for day in whole], rel=1e-6)
             for accept, rows in (
                 ("text/csv", lambda body: pyarrow.csv.read_csv(io.BytesIO(body)).num_rows),
@@ -168,7 +168,7 @@ class TestABacktest:
         assert answer.status_code == 400, answer.text
         assert answer.json()["errors"][0]["pointer"] == pointer
 
-    async def test_with_a_gap_in_its_prices_says_so(self, fresh_app: Callable[[], Awaitable[Edge]]) -> None:
+    async def test_with_a_gap_in_its_prices_says_so(self, fresh_app: Callable[[], Awaitable[Application]]) -> None:
         async with People(await fresh_app()) as people:
             operator, trader = (await people.operator()).client, (await people.new_organisation()).trader
             await load_days(operator, date(2026, 5, 1), 10)
@@ -185,14 +185,14 @@ DAY = BacktestDay(date(2024, 3, 1), 1.0, 1.0, 1.0, 1.0, 0.0, 0.0)
 
 
 class TestABacktestThatIsReplacedWhileItRuns:
-    async def insert(self, edge: Edge, ours: OrganisationUnderTest) -> Backtest:
+    async def insert(self, edge: Application, ours: OrganisationUnderTest) -> Backtest:
         first, end = date(2024, 3, 1), date(2024, 3, 3)
         at, kind = datetime(2024, 3, 4, tzinfo=UTC), Policy.FORESIGHT
         made = Backtest(uuid7(), ours.id, at, "QUEUED", first, end, "DAY_AHEAD_DE_LU", kind, BATTERY, 0.0, 0.0, 0, None)
         await store.insert_backtest(edge.pool, made, ours.people[Role.TRADER].id)
         return made
 
-    async def test_ends_quietly(self, fresh_app: Callable[[], Awaitable[Edge]]) -> None:
+    async def test_ends_quietly(self, fresh_app: Callable[[], Awaitable[Application]]) -> None:
         """Between its reading and its writing: the days of one that is gone have nowhere to go."""
         edge = await fresh_app()
         async with People(edge) as people:
@@ -205,7 +205,7 @@ class TestABacktestThatIsReplacedWhileItRuns:
                 assert await store.add_days(running_one, found, [DAY], is_last=False) is False
             assert await edge.pool.fetchval("select count(*) from backtest_day where backtest_id = $1", found.id) == 0
 
-    async def test_is_not_removed_under_its_days(self, fresh_app: Callable[[], Awaitable[Edge]]) -> None:
+    async def test_is_not_removed_under_its_days(self, fresh_app: Callable[[], Awaitable[Application]]) -> None:
         edge = await fresh_app()
         async with People(edge) as people:
             ours = await people.new_organisation()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.optimiser.real_prices import needs_real_prices, real_table
 from tests.optimiser.synthetic_prices import shaped_table
 
-from gridloom.optimiser.forecasts.day_table import fold, quarters_of, unfold
+from gridloom.optimiser.day_table import from_96_quarters, quarters_of, to_96_quarters
 from gridloom.optimiser.forecasts.formulas import WeeklyForecaster, forecast_day, forecast_days
 from gridloom.optimiser.forecasts.holidays import day_kinds, day_type, easter_of
 
@@ -24,8 +24,8 @@ class TestADayTable:
     def test_gives_every_day_its_true_length_back(self, day: str, count: int) -> None:
         quarters = np.arange(quarters_of(date.fromisoformat(day)), dtype=float)
         assert len(quarters) == count
-        assert len(fold(quarters)) == 96
-        again = unfold(fold(quarters), date.fromisoformat(day))
+        assert len(to_96_quarters(quarters)) == 96
+        again = from_96_quarters(to_96_quarters(quarters), date.fromisoformat(day))
         assert len(again) == count
         assert again[:8].tolist() == quarters[:8].tolist()
         assert again[-80:].tolist() == quarters[-80:].tolist()

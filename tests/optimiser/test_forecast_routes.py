@@ -11,11 +11,11 @@ import pytest
 from tests.optimiser.synthetic_prices import load_days
 from tests.people import People
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.kernel.market_time import market_day_of, market_day_window
+from gridloom.optimiser.day_table import DayTable
 from gridloom.optimiser.forecasts import computing
 from gridloom.optimiser.forecasts.computing import delete_computed_forecasts
-from gridloom.optimiser.forecasts.day_table import DayTable
 from gridloom.optimiser.forecasts.formulas import Forecast, forecast_day
 from gridloom.optimiser.forecasts.publishing import is_time_to_publish
 from gridloom.reference_prices.model import PublishedPrice
@@ -23,7 +23,7 @@ from gridloom.reference_prices.store import put_prices
 
 
 class TestTheForecast:
-    async def test_knows_only_the_days_before(self, fresh_app: Callable[[], Awaitable[Edge]]) -> None:
+    async def test_knows_only_the_days_before(self, fresh_app: Callable[[], Awaitable[Application]]) -> None:
         async with People(await fresh_app()) as people:
             operator, trader = (await people.operator()).client, (await people.new_organisation()).trader
             asked = {"delivery-day": "2026-03-29"}
@@ -43,7 +43,7 @@ class TestTheForecast:
             assert (await trader.get("/forecasts/day-ahead", params=asked)).json() == shown
 
     async def test_is_published_once_before_the_gate_and_told_to_everybody(
-        self, fresh_app: Callable[[], Awaitable[Edge]]
+        self, fresh_app: Callable[[], Awaitable[Application]]
     ) -> None:
         async with People(await fresh_app()) as people:
             operator, organisation = (await people.operator()).client, await people.new_organisation()
@@ -62,7 +62,7 @@ class TestTheForecast:
             assert (await organisation.trader.get(f"/forecasts/day-ahead?delivery-day={day}")).json() == shown
 
     async def test_is_computed_once_until_a_price_before_its_day_changes(
-        self, fresh_app: Callable[[], Awaitable[Edge]], monkeypatch: pytest.MonkeyPatch
+        self, fresh_app: Callable[[], Awaitable[Application]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         computed: list[date] = []
 
@@ -85,7 +85,7 @@ class TestTheForecast:
             assert sorted(computed) == [date(2026, 2, 10), date(2026, 2, 20), date(2026, 2, 20)]
 
     async def test_waits_for_prices_that_are_being_loaded_and_knows_them(
-        self, fresh_app: Callable[[], Awaitable[Edge]]
+        self, fresh_app: Callable[[], Awaitable[Application]]
     ) -> None:
         edge = await fresh_app()
         async with People(edge) as people:

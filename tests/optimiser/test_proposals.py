@@ -11,7 +11,7 @@ import pytest
 from tests.people import OrganisationUnderTest, People
 from tests.virtual_assets.conftest import Battery, new_asset, register, wire
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 
 QUARTER = timedelta(minutes=15)
 
@@ -27,7 +27,7 @@ def sent_prices(start: datetime, end: datetime, seed: int) -> dict[str, Any]:
 
 
 async def random_battery(
-    app: Edge, operator: httpx2.AsyncClient, organisation: OrganisationUnderTest, rng: random.Random
+    app: Application, operator: httpx2.AsyncClient, organisation: OrganisationUnderTest, rng: random.Random
 ) -> Battery:
     """Any power, size, losses, cycles and life; now and then a second block, a schedule, an outage."""
     power, hours = rng.choice([7.5, 500.0, 1000.0, 40_000.0]), rng.choice([0.5, 1.0, 2.0, 4.0])
@@ -111,7 +111,7 @@ async def propose_and_apply(battery: Battery, rng: random.Random, seed: int) -> 
 class TestAProposal:
     @pytest.mark.parametrize("seeds", [range(12)], ids=["some"])
     async def test_is_taken_by_the_put(
-        self, app: Edge, people: People, operator: httpx2.AsyncClient, seeds: range
+        self, app: Application, people: People, operator: httpx2.AsyncClient, seeds: range
     ) -> None:
         organisation = await people.new_organisation()
         outcomes = [
@@ -123,7 +123,7 @@ class TestAProposal:
 
     @pytest.mark.slow
     async def test_of_hundreds_of_assets_is_taken_by_the_put(
-        self, app: Edge, people: People, operator: httpx2.AsyncClient
+        self, app: Application, people: People, operator: httpx2.AsyncClient
     ) -> None:
         """`make bench BENCH=optimiser` does the same for five hundred."""
         organisation = await people.new_organisation()

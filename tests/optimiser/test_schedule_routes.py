@@ -14,7 +14,7 @@ from tests.optimiser.test_proposals import sent_prices
 from tests.virtual_assets.conftest import Battery, MakeBattery, make_battery, wire
 
 from gridloom.edge import Call
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.kernel.problem import BadRequest
 from gridloom.optimiser.solver_queue import SolverQueue, SolverTurn
 from gridloom.optimiser.solving.linear import Deadline
@@ -202,7 +202,7 @@ class TestAPortfolio:
 
 class TestTheSolver:
     async def test_rejects_an_organisation_with_too_many_waiting_and_serves_another(
-        self, app: Edge, make_battery: MakeBattery
+        self, app: Application, make_battery: MakeBattery
     ) -> None:
         queue, battery, other = app.resources[SolverQueue], await make_battery(), await make_battery()
         limits, over = app.shares.limits, asyncio.Event()
@@ -224,7 +224,7 @@ class TestTheSolver:
         await asyncio.gather(*held)
         assert (await optimise(battery)).status_code == 200
 
-    async def test_stops_work_that_is_cancelled(self, app: Edge) -> None:
+    async def test_stops_work_that_is_cancelled(self, app: Application) -> None:
         queue, seen, call = app.resources[SolverQueue], asyncio.Event(), call_of(app, uuid4())
         loop = asyncio.get_running_loop()
 
@@ -240,7 +240,7 @@ class TestTheSolver:
             await task
         assert await queue.run(call, lambda turn: turn.solve(lambda deadline: 7)) == 7
 
-    async def test_stops_when_the_caller_closes_the_connection(self, app: Edge) -> None:
+    async def test_stops_when_the_caller_closes_the_connection(self, app: Application) -> None:
         queue, seen, stopped = app.resources[SolverQueue], asyncio.Event(), asyncio.Event()
         loop = asyncio.get_running_loop()
 
@@ -262,9 +262,9 @@ class TestTheSolver:
         assert queue.queue.count_running(call.holder) == 0
 
 
-def call_of(app: Edge, organisation_id: UUID) -> Call:
+def call_of(app: Application, organisation_id: UUID) -> Call:
     """A request of an organisation, as far as the solver's queue looks at it."""
     call: Any = Call.__new__(Call)
     call.receive, call.shares = None, app.shares
-    call.signed_in_as(SimpleNamespace(organisation_id=organisation_id, username="trader"))
+    call.set_caller(SimpleNamespace(organisation_id=organisation_id, username="trader"))
     return cast(Call, call)

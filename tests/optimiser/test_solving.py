@@ -12,15 +12,21 @@ from scipy.optimize import Bounds, LinearConstraint, milp  # type: ignore[import
 
 from gridloom.optimiser.solving.battery_model import BatteryModel, SharedLimit
 from gridloom.optimiser.solving.linear import Deadline
-from gridloom.optimiser.solving.programme import CycleLimit, InfeasibleError, Programme, Rule, Status
+from gridloom.optimiser.solving.programme import (
+    BatteryProgramme,
+    CycleLimit,
+    InfeasibilityRule,
+    InfeasibleError,
+    SolutionStatus,
+)
 from gridloom.optimiser.solving.repair import repair_nearest
-from gridloom.optimiser.solving.reserves import Slot, beside, solve_with_reserves
+from gridloom.optimiser.solving.reserves import ReserveSlot, solve_with_reserves, spot_programme_beside
 from gridloom.optimiser.solving.solve import solve, solve_together
 
 ETA = 0.943
 
 
-def programme(prices: Any, **changes: Any) -> Programme:
+def programme(prices: Any, **changes: Any) -> BatteryProgramme:
     """1 MW, 1 MWh, from half full to half full unless said otherwise."""
     count = len(prices)
     power, energy = changes.pop("power", 1000.0), changes.pop("energy", 1000.0)
@@ -31,7 +37,7 @@ def programme(prices: Any, **changes: Any) -> Programme:
         lowest[-1], highest[-1] = max(0.0, (end - slack) * energy), min(energy, (end + slack) * energy)
     limits = () if cycles is None else (CycleLimit(np.arange(count) // 96, np.full(-(-count // 96), cycles * energy)),)
     assert not changes
-    return Programme(
+    return BatteryProgramme(
         np.asarray(prices, dtype=float),
         np.full(count, -power),
         np.full(count, power),
@@ -44,7 +50,7 @@ def programme(prices: Any, **changes: Any) -> Programme:
     )
 
 
-def independent_value(asked: Programme) -> float:
+def independent_value(asked: BatteryProgramme) -> float:
     """The same decision put another way: energy as running sums, a binary in every period, scipy's own solver."""
     count, step = len(asked), asked.step_h
     up = np.tril(np.full((count, count), step * asked.charge_efficiency))
@@ -73,11 +79,11 @@ def independent_value(asked: Programme) -> float:
     return -float(found.fun)
 
 
-def assert_keeps_to(asked: Programme, power_kw: np.ndarray) -> None:
+def assert_keeps_to(asked: BatteryProgramme, power_kw: np.ndarray) -> None:
     energy = asked.energy_kwh(power_kw)
     slack = 1e-6 + 1e-9 * float(asked.highest_kwh.max())
-    assert (power_kw >= asked.low_kw - 1e-9).all()
-    assert (power_kw <= asked.high_kw + 1e-9).all()
+    assert (power_kw >= asked.min_kw - 1e-9).all()
+    assert (power_kw <= asked.max_kw + 1e-9).all()
     assert (energy >= asked.lowest_kwh - slack).all()
     assert (energy <= asked.highest_kwh + slack).all()
     for limit in asked.cycles:
@@ -93,7 +99,7 @@ class TestTheProgramme:
         cut = BatteryModel([asked], cut=[np.ones(4, dtype=bool)])
         assert cut.value_eur(cut.run(Deadline(5)).objective) == pytest.approx(5.8622, abs=1e-4)
         best = solve(asked)
-        assert best.status is Status.OPTIMAL
+        assert best.status is SolutionStatus.OPTIMAL
         assert best.value_eur == best.bound_eur == pytest.approx(5.5376, abs=1e-4)
         assert sorted(best.power_kw.round(1).tolist()) == [-1000.0, -1000.0, 778.5, 1000.0]
 
@@ -105,7 +111,7 @@ class TestTheProgramme:
         rng = np.random.default_rng(seed)
         asked = programme(rng.normal(30, 60, count), energy=energy, cycles=1.0 if has_cycles else None)
         found = solve(asked)
-        assert found.status is Status.OPTIMAL
+        assert found.status is SolutionStatus.OPTIMAL
         assert found.value_eur == pytest.approx(independent_value(asked), rel=1e-6, abs=1e-6)
         assert_keeps_to(asked, found.power_kw)
 
@@ -144,21 +150,21 @@ class TestNoWay:
     def test_is_blamed_on_the_end_when_it_is_out_of_reach(self) -> None:
         with pytest.raises(InfeasibleError) as refusal:
             solve(programme([50.0] * 2, energy=100_000.0, start=0.0, end=1.0))
-        assert (refusal.value.rule, refusal.value.position) == (Rule.END_STATE_OF_CHARGE, 1)
+        assert (refusal.value.rule, refusal.value.position) == (InfeasibilityRule.END_STATE_OF_CHARGE, 1)
 
     def test_is_blamed_on_the_first_period_that_must_overflow(self) -> None:
         asked = programme([50.0] * 8, start=0.9, end=None)
-        asked.low_kw[2:6] = asked.high_kw[2:6] = -1000.0
-        asked.low_kw[:2] = asked.high_kw[:2] = 0.0
+        asked.min_kw[2:6] = asked.max_kw[2:6] = -1000.0
+        asked.min_kw[:2] = asked.max_kw[:2] = 0.0
         with pytest.raises(InfeasibleError) as refusal:
             solve(asked)
-        assert (refusal.value.rule, refusal.value.position) == (Rule.ENERGY_ABOVE, 2)
+        assert (refusal.value.rule, refusal.value.position) == (InfeasibilityRule.ENERGY_ABOVE, 2)
         assert refusal.value.missing_kwh > 0
 
     def test_is_blamed_on_cycles_when_they_do_not_suffice(self) -> None:
         with pytest.raises(InfeasibleError) as refusal:
             solve(programme([50.0] * 96, start=1.0, end=0.0, cycles=0.5))
-        assert refusal.value.rule is Rule.CYCLE_LIMIT
+        assert refusal.value.rule is InfeasibilityRule.CYCLE_LIMIT
 
 
 class TestARepair:
@@ -188,10 +194,10 @@ class TestReserves:
     def test_take_what_pays_more_than_the_spot_market(self) -> None:
         rng = np.random.default_rng(2)
         asked = programme(rng.uniform(40, 60, 96), energy=2000.0, slack=0.02)
-        slots = [Slot(first, first + 16, 0.1, True, True, 0.25, 1000.0) for first in range(0, 96, 16)]
+        slots = [ReserveSlot(first, first + 16, 0.1, True, True, 0.25, 1000.0) for first in range(0, 96, 16)]
         found = solve_with_reserves(asked, slots, Deadline(5), exact=False)
         assert found.power_kw.max() > 500
-        assert_keeps_to(beside(asked, slots, found.power_kw), found.spot.power_kw)
+        assert_keeps_to(spot_programme_beside(asked, slots, found.power_kw), found.spot.power_kw)
         nothing = solve(asked).value_eur
         total = found.spot.value_eur + found.power_kw.sum() * 0.1
         assert nothing < total <= found.bound_eur + 1e-6
@@ -199,5 +205,5 @@ class TestReserves:
     def test_are_left_alone_when_they_pay_nothing(self) -> None:
         rng = np.random.default_rng(2)
         asked = programme(rng.uniform(0, 100, 96), energy=2000.0)
-        slots = [Slot(first, first + 16, -0.01, True, False, 1.0, 1000.0) for first in range(0, 96, 16)]
+        slots = [ReserveSlot(first, first + 16, -0.01, True, False, 1.0, 1000.0) for first in range(0, 96, 16)]
         assert solve_with_reserves(asked, slots, Deadline(5), exact=False).power_kw.sum() == 0

@@ -15,17 +15,17 @@ from tests.optimiser.real_prices import needs_real_prices, real_table
 from tests.optimiser.synthetic_prices import load_days, shaped_table
 from tests.people import OrganisationUnderTest, People
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.kernel.market_time import market_day_of, market_day_window
-from gridloom.optimiser.backtests.planner import Battery
-from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, play
-from gridloom.optimiser.valuations.formulas import Basis, DayValues, Offer, value_past_days, value_window
+from gridloom.optimiser.backtests.planner import BatterySpec
+from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, replay_days
+from gridloom.optimiser.valuations.formulas import AuctionedBattery, Basis, DayValues, value_past_days, value_window
 
-BATTERY = Battery(1000.0, 1000.0, 2000.0, 0.943, 0.943, 1.5)
+BATTERY = BatterySpec(1000.0, 1000.0, 2000.0, 0.943, 0.943, 1.5)
 
 
-def offer(first: date, days: int, **changes: Any) -> Offer:
-    return replace(Offer(BATTERY, first, first + timedelta(days=days - 1), 0, 96), **changes)
+def offer(first: date, days: int, **changes: Any) -> AuctionedBattery:
+    return replace(AuctionedBattery(BATTERY, first, first + timedelta(days=days - 1), 0, 96), **changes)
 
 
 class TestAValue:
@@ -36,7 +36,7 @@ class TestAValue:
         asked = offer(table.end, days)
         value = value_window(value_past_days(table, asked, basis), asked)
         assert 0 < value.p10_eur <= value.p50_eur <= value.p90_eur
-        twice = replace(asked, battery=Battery(2000.0, 2000.0, 4000.0, 0.943, 0.943, 1.5))
+        twice = replace(asked, battery=BatterySpec(2000.0, 2000.0, 4000.0, 0.943, 0.943, 1.5))
         double = value_window(value_past_days(table, twice, basis), twice)
         assert double.p50_eur == pytest.approx(2 * value.p50_eur, rel=1e-3)
         assert double.per_mw_year_eur == pytest.approx(value.per_mw_year_eur, rel=1e-3)
@@ -84,7 +84,7 @@ class TestAValue:
     def test_covers_past_real_windows_as_often_as_promised(self, days: int) -> None:
         table = real_table().last(800)
         first = table.first + timedelta(days=7)
-        played = play(table, first, table.end, BATTERY, EXPECTATIONS[Policy.FORESIGHT])
+        played = replay_days(table, first, table.end, BATTERY, EXPECTATIONS[Policy.FORESIGHT])
         past = DayValues(table.end, np.array([day.earned_eur for day in played]), 0.0)
         calibration = value_window(past, offer(table.end, days)).calibration
         assert calibration.windows >= 50
@@ -93,7 +93,9 @@ class TestAValue:
 
 
 class TestAValuation:
-    async def test_is_for_those_invited_and_leaves_no_trace(self, fresh_app: Callable[[], Awaitable[Edge]]) -> None:
+    async def test_is_for_those_invited_and_leaves_no_trace(
+        self, fresh_app: Callable[[], Awaitable[Application]]
+    ) -> None:
         async with People(await fresh_app()) as people:
             operator = (await people.operator()).client
             owner, invited, other = [await people.new_organisation() for _ in range(3)]
@@ -117,7 +119,7 @@ class TestAValuation:
             assert (await invited.admin.get("/audit-log")).json() == before
             assert "valuation" not in (await operator.get("/audit-log")).text.lower()
 
-    async def test_wants_one_of_its_bases(self, fresh_app: Callable[[], Awaitable[Edge]]) -> None:
+    async def test_wants_one_of_its_bases(self, fresh_app: Callable[[], Awaitable[Application]]) -> None:
         async with People(await fresh_app()) as people:
             operator = (await people.operator()).client
             owner, invited = [await people.new_organisation() for _ in range(2)]

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from tests.assets import PARAMETERS, register_asset
 
-from gridloom.app import ROOMS
+from gridloom.app import ROUTE_MODULES
 from gridloom.edge import operations_of
 from gridloom.identity.permissions import GRANTABLE
 
@@ -93,14 +93,14 @@ async def ask(client, method, path, body):
 def test_the_table_holds_every_operation_under_an_asset():
     declared = {
         (operation.method, operation.path.removeprefix("/physical-assets/{physicalAssetID}"))
-        for operation in operations_of(*ROOMS)
+        for operation in operations_of(*ROUTE_MODULES)
         if operation.path.startswith("/physical-assets/{physicalAssetID}") and "/grants" not in operation.path
     }
     assert len(declared) == len(OPERATIONS)
     for method, rest, _, needed in OPERATIONS:
         matching = [
             operation
-            for operation in operations_of(*ROOMS)
+            for operation in operations_of(*ROUTE_MODULES)
             if operation.method == method
             and operation.path.startswith("/physical-assets/{physicalAssetID}")
             and operation.path.count("/") == rest.count("/") + 2

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridloom.capacity.series import (
+from gridloom.capacity.availability import (
     CHARGE,
     DISCHARGE,
     ENERGY,
     AvailabilitySeries,
-    Outage,
+    CapacityOutage,
     Rating,
-    availability,
     availability_at,
+    availability_series,
 )
 from gridloom.kernel.market_time import market_day_window
 from gridloom.kernel.window import Window
@@ -30,8 +30,8 @@ HOUR = Window(T0, T0 + 60 * MINUTE)
 
 def outage(
     first: float, last: float, charge: float = 1000.0, discharge: float = 2000.0, energy: float = 500.0
-) -> Outage:
-    return Outage(T0 + first * MINUTE, T0 + last * MINUTE, charge, discharge, energy)
+) -> CapacityOutage:
+    return CapacityOutage(T0 + first * MINUTE, T0 + last * MINUTE, charge, discharge, energy)
 
 
 def column(series: AvailabilitySeries, index: int) -> list[float]:
@@ -41,69 +41,74 @@ def column(series: AvailabilitySeries, index: int) -> list[float]:
 
 class TestAvailability:
     def test_is_the_rating_when_nothing_is_unavailable(self):
-        series = availability([RATING], [], HOUR)
+        series = availability_series([RATING], [], HOUR)
         assert series.starts == [T0 + 15 * i * MINUTE for i in range(4)]
         assert series.available.tolist() == [[10_000.0, 12_000.0, 20_000.0]] * 4
         assert series.rated.tolist() == [[10_000.0, 12_000.0, 20_000.0, 8_000.0, 1.0, 1.0, 1.0]] * 4
 
     def test_misses_the_volume_in_the_periods_of_the_outage_only(self):
-        series = availability([RATING], [outage(15, 45)], HOUR)
+        series = availability_series([RATING], [outage(15, 45)], HOUR)
         assert column(series, CHARGE) == [10_000, 9_000, 9_000, 10_000]
         assert column(series, DISCHARGE) == [12_000, 10_000, 10_000, 12_000]
         assert column(series, ENERGY) == [20_000, 19_500, 19_500, 20_000]
 
     def test_counts_an_outage_of_a_minute_for_the_whole_period(self):
-        assert column(availability([RATING], [outage(20, 21)], HOUR), CHARGE) == [10_000, 9_000, 10_000, 10_000]
+        assert column(availability_series([RATING], [outage(20, 21)], HOUR), CHARGE) == [10_000, 9_000, 10_000, 10_000]
 
     def test_counts_an_outage_of_a_millisecond_for_the_whole_period(self):
-        late = Outage(T0 + timedelta(minutes=15, milliseconds=-1), T0 + timedelta(minutes=15), 1000.0, 0.0, 0.0)
-        assert column(availability([RATING], [late], HOUR), CHARGE) == [9_000, 10_000, 10_000, 10_000]
+        late = CapacityOutage(T0 + timedelta(minutes=15, milliseconds=-1), T0 + timedelta(minutes=15), 1000.0, 0.0, 0.0)
+        assert column(availability_series([RATING], [late], HOUR), CHARGE) == [9_000, 10_000, 10_000, 10_000]
 
     def test_adds_up_what_is_missing_together(self):
-        assert column(availability([RATING], [outage(0, 60), outage(30, 40)], HOUR), CHARGE) == [9e3, 9e3, 8e3, 9e3]
+        assert column(availability_series([RATING], [outage(0, 60), outage(30, 40)], HOUR), CHARGE) == [
+            9e3,
+            9e3,
+            8e3,
+            9e3,
+        ]
 
     def test_does_not_add_up_what_is_missing_one_after_the_other_in_a_period(self):
-        assert column(availability([RATING], [outage(0, 5), outage(5, 10)], HOUR), CHARGE)[0] == 9_000
+        assert column(availability_series([RATING], [outage(0, 5), outage(5, 10)], HOUR), CHARGE)[0] == 9_000
 
     def test_is_never_below_zero(self):
-        series = availability([RATING], [outage(0, 60, charge=9_000), outage(0, 60, charge=9_000)], HOUR)
+        series = availability_series([RATING], [outage(0, 60, charge=9_000), outage(0, 60, charge=9_000)], HOUR)
         assert column(series, CHARGE) == [0.0] * 4
 
     def test_returns_to_exactly_the_rating(self):
         outages = [outage(0, 15, charge=0.1), outage(0, 16, charge=0.2), outage(0, 17, charge=0.7)]
-        assert column(availability([RATING], outages, HOUR), CHARGE)[2:] == [10_000.0, 10_000.0]
+        assert column(availability_series([RATING], outages, HOUR), CHARGE)[2:] == [10_000.0, 10_000.0]
 
     def test_uses_the_rating_in_force_in_each_period(self):
         smaller = Rating(T0 + 30 * MINUTE, 5_000.0, 6_000.0, 10_000.0)
-        series = availability([smaller, RATING], [outage(0, 60)], HOUR)
+        series = availability_series([smaller, RATING], [outage(0, 60)], HOUR)
         assert column(series, CHARGE) == [9_000, 9_000, 4_000, 4_000]
         assert series.rated[:, ENERGY].tolist() == [20_000, 20_000, 10_000, 10_000]
 
     def test_counts_the_smaller_rating_where_one_takes_over_within_a_period(self):
         smaller = Rating(T0 + 20 * MINUTE, 5_000.0, 6_000.0, 10_000.0)
         larger = Rating(T0 + 40 * MINUTE, 9_000.0, 9_000.0, 9_000.0)
-        assert column(availability([RATING, smaller, larger], [], HOUR), CHARGE) == [10_000, 5_000, 5_000, 9_000]
+        assert column(availability_series([RATING, smaller, larger], [], HOUR), CHARGE) == [10_000, 5_000, 5_000, 9_000]
 
     def test_takes_the_later_of_two_ratings_from_the_same_instant(self):
         again = Rating(RATING.valid_from, 1.0, 2.0, 3.0)
-        assert column(availability([RATING, again], [], HOUR), CHARGE) == [1.0] * 4
+        assert column(availability_series([RATING, again], [], HOUR), CHARGE) == [1.0] * 4
 
     def test_is_nothing_before_the_first_rating(self):
         late = Rating(T0 + 30 * MINUTE, 5_000.0, 6_000.0, 10_000.0)
-        assert column(availability([late], [], HOUR), CHARGE) == [0, 0, 5_000, 5_000]
-        assert column(availability([], [outage(0, 60)], HOUR), CHARGE) == [0] * 4
+        assert column(availability_series([late], [], HOUR), CHARGE) == [0, 0, 5_000, 5_000]
+        assert column(availability_series([], [outage(0, 60)], HOUR), CHARGE) == [0] * 4
 
     @pytest.mark.parametrize(
         ("day", "periods"), [("2026-03-29", 92), ("2026-10-25", 100), ("2027-03-28", 92), ("2027-10-31", 100)]
     )
     def test_has_a_row_for_every_period_of_a_clock_change_day(self, day, periods):
         window = market_day_window(datetime.fromisoformat(day).date())
-        assert len(availability([RATING], [], window)) == periods
+        assert len(availability_series([RATING], [], window)) == periods
 
     def test_covers_every_period_that_the_window_touches(self):
         ragged = Window(T0 + 20 * MINUTE, T0 + 31 * MINUTE)
-        assert availability([RATING], [], ragged).starts == [T0 + 15 * MINUTE, T0 + 30 * MINUTE]
-        whole = availability([RATING], [outage(15, 45)], HOUR)
+        assert availability_series([RATING], [], ragged).starts == [T0 + 15 * MINUTE, T0 + 30 * MINUTE]
+        whole = availability_series([RATING], [outage(15, 45)], HOUR)
         assert whole.within(ragged).starts == [T0 + 15 * MINUTE, T0 + 30 * MINUTE]
 
     def test_can_be_asked_for_an_instant(self):
@@ -113,7 +118,7 @@ class TestAvailability:
         assert column(availability_at([RATING], outages, T0 + 21 * MINUTE), CHARGE) == [10_000]
 
     def test_falls_into_runs_of_equal_periods(self):
-        runs = availability([RATING], [outage(15, 45)], HOUR).runs()
+        runs = availability_series([RATING], [outage(15, 45)], HOUR).runs()
         assert [(run.start, run.end, run.charge_power_kw) for run in runs] == [
             (T0, T0 + 15 * MINUTE, 10_000),
             (T0 + 15 * MINUTE, T0 + 45 * MINUTE, 9_000),
@@ -138,7 +143,7 @@ class TestAvailability:
             return max(0.0, (in_force[-1].charge_power_kw if in_force else 0.0) - lost)
 
         expected = [min(at(period * 15 + minute) for minute in range(15)) for period in range(8)]
-        assert column(availability(rated, missing, window), CHARGE) == expected
+        assert column(availability_series(rated, missing, window), CHARGE) == expected
 
     def test_of_a_year_with_500_outages_takes_under_50_ms(self):
         dice = random.Random(1)
@@ -147,13 +152,13 @@ class TestAvailability:
         for _ in range(500):
             start = year.start + timedelta(minutes=dice.randrange(365 * 1440))
             outages.append(
-                Outage(start, start + timedelta(minutes=dice.randrange(1, 5000)), dice.uniform(0, 99), 5.0, 1.0)
+                CapacityOutage(start, start + timedelta(minutes=dice.randrange(1, 5000)), dice.uniform(0, 99), 5.0, 1.0)
             )
         ratings = [Rating(year.start + timedelta(days=30 * month), 1e4, 1e4, 2e4) for month in range(12)]
         durations = []
         for _ in range(5):
             began = time.process_time()
-            series = availability(ratings, outages, year)
+            series = availability_series(ratings, outages, year)
             durations.append(time.process_time() - began)
         assert len(series) == 35_040
         assert np.isfinite(series.available).all()

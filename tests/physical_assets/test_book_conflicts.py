@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from uuid import uuid4
 
+from gridloom.capacity.availability import Rating, RatingsAndOutages
 from gridloom.capacity.model import Holding, HoldingKind, OwnSchedule
-from gridloom.capacity.rules import Standing
-from gridloom.capacity.series import Circumstances, Rating
+from gridloom.capacity.rules import BatteryCapacity
 from gridloom.kernel.market_time import period_start
 from gridloom.physical_assets.commitments.conflicts import conflicts_in
 
 
 class TestAnFCRBlock:
-    def held(self, first: int, end: int) -> Standing:
-        battery = Circumstances([Rating(period_start(0), 10_000, 10_000, 20_000, 0.8)], [])
-        return Standing(
+    def held(self, first: int, end: int) -> BatteryCapacity:
+        battery = RatingsAndOutages([Rating(period_start(0), 10_000, 10_000, 20_000, 0.8)], [])
+        return BatteryCapacity(
             battery,
             [Holding(HoldingKind.FCR, uuid4(), first, end, 9_000, 9_000, 1_000)],
             OwnSchedule.nothing(),

@@ -37,7 +37,7 @@ class Scene:
         self.virtual = (await self.winner.trader.get(f"/auctions/{auction}")).json()["virtualAssetID"]
         return self
 
-    async def walk_to(self, moment: datetime) -> None:
+    async def fast_forward_to(self, moment: datetime) -> None:
         answer = await self.market.operator.put("/sandbox/clock", json={"now": wire(moment)})
         assert answer.status_code == 200, answer.text
 
@@ -90,10 +90,10 @@ class TestTheLine:
     async def test_gives_back_the_missing_part_of_what_was_paid(self, scene: Scene) -> None:
         await scene.lose(0, 0, 4, power=1000)  # a quarter of the power for an hour: 4 × 5 EUR × 0.25
         assert await scene.total() == paid(0, 0, 0), "before its gate nothing is due"
-        await scene.walk_to(scene.start + 2 * QUARTER)
+        await scene.fast_forward_to(scene.start + 2 * QUARTER)
         # At that moment the gates of three quarter-hours have closed.
         assert await scene.total() == paid(3.75, 3.75, 0)
-        await scene.walk_to(scene.start + 8 * QUARTER)
+        await scene.fast_forward_to(scene.start + 8 * QUARTER)
         assert await scene.total() == paid(5, 5, 0)
         by_quarter = (await scene.statement("15-minute"))["holder"]
         assert by_quarter == [(wire(scene.start + place * QUARTER), 1.25) for place in range(4)]
@@ -103,7 +103,7 @@ class TestTheLine:
         await scene.lose(1, 1, 2, power=500, energy=2000)  # an eighth of the power, a quarter of the energy
         await scene.lose(0, 2, 3, power=2000, energy=4000)
         await scene.lose(1, 2, 3, power=1000, energy=0)
-        await scene.walk_to(scene.start + 8 * QUARTER)
+        await scene.fast_forward_to(scene.start + 8 * QUARTER)
         by_quarter = dict((await scene.statement("15-minute"))["holder"])
         assert list(by_quarter.values()) == [1.25, 1.25, 3.75]
         # In the last, 1 − min(0.25, 0.5) is missing; the batteries fell short of all and of half.
@@ -111,7 +111,7 @@ class TestTheLine:
 
     async def test_is_what_stood_at_the_gate_whatever_comes_after(self, scene: Scene) -> None:
         outage = await scene.lose(0, 0, 8, power=2000, energy=4000)
-        await scene.walk_to(scene.start + 4 * QUARTER)
+        await scene.fast_forward_to(scene.start + 4 * QUARTER)
         moment = wire(scene.start + 4 * QUARTER)
         before = await scene.total()
         assert before == paid(12.5, 12.5, 0), "five gates have closed"
@@ -119,7 +119,7 @@ class TestTheLine:
         assert (await engineer.patch(outage, json={"end": moment})).status_code == 200
         assert (await engineer.delete(outage)).status_code == 204
         await scene.lose(1, 0, 5, power=2000, energy=4000)  # told too late
-        await scene.walk_to(scene.start + 12 * QUARTER)
+        await scene.fast_forward_to(scene.start + 12 * QUARTER)
         assert await scene.total() == before
         assert await scene.total(**{"as-of": moment}) == before
 
@@ -134,7 +134,7 @@ class TestTheLine:
         answer = await scene.market.operator.post("/settlements/tolling-contracts", json=[row])
         assert answer.status_code == 200, answer.text
         await scene.lose(0, 0, 4, power=2000, energy=4000)
-        await scene.walk_to(scene.start + 8 * QUARTER)
+        await scene.fast_forward_to(scene.start + 8 * QUARTER)
         # 10 EUR/MW/h × 4 MW are 40 EUR an hour beside the 20 of the auction; half of it is missing.
         total = await scene.total()
         assert total == paid(30, 30, 0)

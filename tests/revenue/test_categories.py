@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gridloom.revenue.categories import CATEGORIES, SOURCE_OF, Kind
+from gridloom.revenue.categories import CATEGORIES, SOURCE_OF, CategoryKind
 from gridloom.revenue.formulas import Sums
 
 REVENUES = (
@@ -74,5 +74,5 @@ class TestTable:
         nothing["fcr_capacity_mw"] = np.full(3, np.nan)
         for category in CATEGORIES.values():
             has_value = not np.isnan(nothing.of(category.formula)).any()
-            assert has_value == (category.kind is Kind.ADDITIVE), category.name
-            assert category.formula.is_total == (category.kind is Kind.ADDITIVE), category.name
+            assert has_value == (category.kind is CategoryKind.ADDITIVE), category.name
+            assert category.formula.is_total == (category.kind is CategoryKind.ADDITIVE), category.name

@@ -29,8 +29,8 @@ from gridloom.settlements.model import (
     TollingContract,
     WholesaleTrade,
 )
-from gridloom.settlements.recording import Recorded, Recorder, record_settlements
-from gridloom.virtual_assets.schedule.gates import CLOSE_GATE
+from gridloom.settlements.recording import RecordedFacts, Recorder, record_settlements
+from gridloom.virtual_assets.schedule.gate_jobs import CLOSE_GATE
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 FAR_OFF = datetime(2040, 1, 1, tzinfo=UTC)
@@ -138,7 +138,7 @@ class World:
     async def key_of(self, id: UUID) -> int:
         return int(await self.pool.fetchval("select key from asset where id = $1", id))
 
-    async def record(self, kind: FactKind, rows: Sequence[Row], origin: Origin = Origin.OPERATOR) -> Recorded:
+    async def record(self, kind: FactKind, rows: Sequence[Row], origin: Origin = Origin.OPERATOR) -> RecordedFacts:
         async with self.pool.acquire() as connection, connection.transaction():
             recorded = await record_settlements(connection, kind, rows, Recorder(self.by, origin))
             # No battery is behind these assets: nobody is to look at what activations do to their schedules.

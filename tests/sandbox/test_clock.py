@@ -13,13 +13,13 @@ import pytest
 from tests.conftest import migrated_database, running
 from tests.people import People
 
-from gridloom.database.environment import WrongEnvironment, establish_environment
-from gridloom.edge.dispatch import Edge
+from gridloom.database.environment import EnvironmentMismatchError, establish_environment
+from gridloom.edge.application import Application
 from gridloom.settings import Settings
 
 
 class TestTheClock:
-    async def test_moves_forward_and_never_back(self, fresh_app: Callable[[], Awaitable[Edge]]):
+    async def test_moves_forward_and_never_back(self, fresh_app: Callable[[], Awaitable[Application]]):
         edge = await fresh_app()
         async with People(edge) as people:
             operator = (await people.operator()).client
@@ -34,7 +34,7 @@ class TestTheClock:
             moves = (await operator.get("/audit-log?action=moveClock")).json()
             assert [entry["status"] for entry in moves] == [200, 200]
 
-    async def test_is_moved_by_one_at_a_time(self, fresh_app: Callable[[], Awaitable[Edge]]):
+    async def test_is_moved_by_one_at_a_time(self, fresh_app: Callable[[], Awaitable[Application]]):
         """More movers than the service has connections: each has its turn, and nobody else waits for them."""
         edge = await fresh_app()
         async with People(edge) as people:
@@ -79,7 +79,7 @@ class TestWhoMovesTheClock:
 
 
 class TestAReset:
-    async def test_leaves_the_operator_and_the_real_time(self, fresh_app: Callable[[], Awaitable[Edge]]):
+    async def test_leaves_the_operator_and_the_real_time(self, fresh_app: Callable[[], Awaitable[Application]]):
         edge = await fresh_app()
         async with People(edge) as people:
             operator = (await people.operator()).client
@@ -105,7 +105,7 @@ class TestProduction:
             for method, path in [("GET", "clock"), ("PUT", "clock"), ("POST", "reset")]:
                 assert (await operator.request(method, f"/sandbox/{path}")).status_code == 404
 
-    async def test_refuses_a_sandbox_s_database(self, app: Edge):
+    async def test_refuses_a_sandbox_s_database(self, app: Application):
         async with app.pool.acquire() as connection:
-            with pytest.raises(WrongEnvironment):
+            with pytest.raises(EnvironmentMismatchError):
                 await establish_environment(connection, "production")  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from gridloom.sandbox.simulation import Flow, Jump, Simulation, Stay, next_move, start_of_history
+from gridloom.sandbox.simulation import Idle, JumpTo, RunUntil, Simulation, next_move, start_of_history
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 QUARTER = timedelta(minutes=15)
@@ -28,30 +28,30 @@ LIVE = Simulation(
 
 class TestTheNextMove:
     def test_flows_with_real_time_up_to_the_next_quarter_hour(self):
-        assert next_move(LIVE) == Flow(timedelta(), NOON + QUARTER, 900)
+        assert next_move(LIVE) == RunUntil(timedelta(), NOON + QUARTER, 900)
 
     def test_in_history_jumps_from_quarter_to_quarter_until_the_present(self):
         past = replace(LIVE, history_complete=False, real=NOON + timedelta(minutes=20))
-        assert next_move(past) == Jump(NOON + QUARTER)
-        assert next_move(replace(past, step=NOON + QUARTER, now=NOON + QUARTER)) == Stay()
+        assert next_move(past) == JumpTo(NOON + QUARTER)
+        assert next_move(replace(past, step=NOON + QUARTER, now=NOON + QUARTER)) == Idle()
 
     def test_hurries_to_what_was_asked_for_but_waits_at_each_quarter_hour(self):
-        assert next_move(replace(LIVE, target=NOON + timedelta(hours=3))) == Jump(NOON + QUARTER)
-        assert next_move(replace(LIVE, target=NOON + timedelta(minutes=4))) == Jump(NOON + timedelta(minutes=4))
+        assert next_move(replace(LIVE, target=NOON + timedelta(hours=3))) == JumpTo(NOON + QUARTER)
+        assert next_move(replace(LIVE, target=NOON + timedelta(minutes=4))) == JumpTo(NOON + timedelta(minutes=4))
 
     def test_at_another_speed_goes_in_seconds(self):
         fast = replace(LIVE, speed=96, real=NOON + timedelta(seconds=2))
-        assert next_move(fast) == Jump(NOON + timedelta(seconds=192), 1.0)
-        assert next_move(replace(fast, real=NOON + timedelta(minutes=1))) == Jump(NOON + QUARTER)
+        assert next_move(fast) == JumpTo(NOON + timedelta(seconds=192), 1.0)
+        assert next_move(replace(fast, real=NOON + timedelta(minutes=1))) == JumpTo(NOON + QUARTER)
 
     def test_catches_up_with_what_the_wait_has_cost(self):
         waited = replace(LIVE, real=NOON + timedelta(seconds=40))
-        assert next_move(waited) == Jump(NOON + timedelta(seconds=40))
+        assert next_move(waited) == JumpTo(NOON + timedelta(seconds=40))
 
     def test_hands_out_the_latest_quarter_hour_that_was_passed_without_the_simulator(self):
         missed = replace(LIVE, now=NOON + timedelta(hours=2, minutes=7))
         assert missed.next_step == NOON + timedelta(hours=2)
-        assert next_move(missed) == Jump(missed.now)
+        assert next_move(missed) == JumpTo(missed.now)
 
 
 class TestTheStartOfHistory:

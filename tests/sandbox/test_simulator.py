@@ -15,10 +15,10 @@ import pytest
 from tests.conftest import migrated_database, running
 from tests.people import People
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.identity.permissions import Role
+from gridloom.sandbox.simulated_clock import prepare_world
 from gridloom.sandbox.simulation import start_of_history
-from gridloom.sandbox.walking import prepare_world
 from gridloom.settings import Settings
 
 QUARTER = timedelta(minutes=15)
@@ -53,7 +53,7 @@ class Stepper:
 
 
 @asynccontextmanager
-async def simulated_world(settings: Settings, days: int = 1) -> AsyncIterator[tuple[Edge, People, Stepper]]:
+async def simulated_world(settings: Settings, days: int = 1) -> AsyncIterator[tuple[Application, People, Stepper]]:
     async with migrated_database() as url:
         asked = replace(settings, database_url=url, simulator_days=days)
         async with running(asked) as edge, People(edge) as people:
@@ -209,6 +209,6 @@ class TestASwitchedOffSimulator:
             assert not (await simulator.client.get("/sandbox/simulator")).json()["running"]
 
 
-async def real_now(edge: Edge) -> datetime:
+async def real_now(edge: Application) -> datetime:
     now: datetime = await edge.pool.fetchval("select clock_timestamp()")
     return now

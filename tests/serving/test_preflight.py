@@ -31,7 +31,7 @@ class TestADatabase:
         assert set(verdicts_of(SOUND).values()) == {Verdict.OK}
 
     @pytest.mark.parametrize(
-        ("fault", "check", "verdict"),
+        ("error", "check", "verdict"),
         [
             ({"version": 140011}, "database", Verdict.FAILED),
             ({"is_read_only": True}, "database", Verdict.FAILED),
@@ -40,8 +40,8 @@ class TestADatabase:
             ({"free_connections": 5}, "connections", Verdict.WARNING),
         ],
     )
-    def test_that_is_not_is_named_by_its_fault(self, fault, check, verdict):
-        found = verdicts_of(replace(SOUND, **fault))
+    def test_that_is_not_is_named_by_its_fault(self, error, check, verdict):
+        found = verdicts_of(replace(SOUND, **error))
         assert found.pop(check) is verdict
         assert set(found.values()) == {Verdict.OK}
 

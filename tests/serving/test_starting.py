@@ -51,11 +51,11 @@ class TestAHome:
 
 class TestADatabase:
     async def test_that_takes_no_changes_is_refused_in_a_sentence(self, database_url):
-        from gridloom.serving.serve import ServeRefused, prepare
+        from gridloom.serving.serve import StartupError, prepare
 
         separator = "&" if "?" in database_url else "?"
         read_only = f"{database_url}{separator}options=-c%20default_transaction_read_only%3Don"
-        with pytest.raises(ServeRefused, match="standby or takes no changes"):
+        with pytest.raises(StartupError, match="standby or takes no changes"):
             await prepare(Settings(environment="sandbox", database_url=read_only))
 
 
@@ -79,7 +79,7 @@ FIGURES = """
 import os, sys
 from pathlib import Path
 from gridloom.settings import Settings
-from gridloom.worker.shared_metrics import share_figures
+from gridloom.worker.prometheus_multiprocess import share_figures
 share_figures(Settings(home=Path(sys.argv[1]), metrics_token="t"))
 print(os.environ["PROMETHEUS_MULTIPROC_DIR"], flush=True)
 if len(sys.argv) > 2:

@@ -113,7 +113,7 @@ class TestEveryFormat:
 
     @pytest.mark.parametrize(("media_type", "write"), FORMATS)
     def test_takes_so_many_rows_and_no_more(self, monkeypatch: pytest.MonkeyPatch, media_type: str, write: Any) -> None:
-        monkeypatch.setattr(decoding, "MOST_ROWS", 3)
+        monkeypatch.setattr(decoding, "MAX_ROWS", 3)
         assert len(decode_rows(FCR_AWARDS, write([AWARD] * 3), media_type)) == 3
         with pytest.raises(PayloadTooLarge):
             decode_rows(FCR_AWARDS, write([AWARD] * 4), media_type)
@@ -127,12 +127,12 @@ class TestCrowd:
     def test_is_refused_before_it_is_unfolded(
         self, monkeypatch: pytest.MonkeyPatch, media_type: str, body: bytes
     ) -> None:
-        monkeypatch.setattr(decoding, "MOST_ROWS", 3)
+        monkeypatch.setattr(decoding, "MAX_ROWS", 3)
         with pytest.raises(PayloadTooLarge):
             decode_rows(FCR_AWARDS, body, media_type)
 
     def test_of_scraps_is_refused_by_the_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(decoding, "MOST_ROWS", 3)
+        monkeypatch.setattr(decoding, "MAX_ROWS", 3)
         errors = refusal(FCR_AWARDS, b"[" + b"{}," * 50 + b"{}]").errors
         assert [error.pointer for error in errors] == ["/0/deliveryDay"]
 

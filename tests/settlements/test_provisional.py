@@ -11,7 +11,7 @@ import pytest
 from tests.ancillary.bidding import DAY, FCR, SPRING, entry, place, record
 from tests.assets import AssetUnderTest, register_asset
 
-from gridloom.ancillary.awards import award_of
+from gridloom.ancillary.awards import provisional_award_of
 from gridloom.ancillary.products import parse_product_key
 from gridloom.ancillary.result_store import AcceptedStep
 from gridloom.kernel.market_time import block_window
@@ -87,5 +87,7 @@ class TestAProvisionalAward:
 
 class TestAwardOf:
     def test_divides_by_three_hours_in_spring(self) -> None:
-        award = award_of(parse_product_key(f"{SPRING}_NEGPOS_00_04"), [AcceptedStep(1000.0, Decimal("66.86"))])
+        award = provisional_award_of(
+            parse_product_key(f"{SPRING}_NEGPOS_00_04"), [AcceptedStep(1000.0, Decimal("66.86"))]
+        )
         assert award.price_eur_mw_h == Decimal("22.286667")

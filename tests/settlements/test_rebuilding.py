@@ -16,7 +16,7 @@ from tests.revenue.reference import FCR, AFRRCapacity, AFRREnergy, Fact, NetOff,
 from tests.revenue.world import World, row_of
 
 from gridloom.settlements import rebuilding
-from gridloom.settlements.rebuilding import Outcome, UnknownAssets, rebuild
+from gridloom.settlements.rebuilding import RebuildReport, UnknownAssets, rebuild
 
 DAY = date(2026, 3, 29)
 LATER = date(2026, 10, 25)
@@ -109,12 +109,12 @@ class TestRebuilding:
     async def test_goes_through_all_assets_in_parts(
         self, world: World, asset: UUID, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(rebuilding, "DAYS_AT_ONCE", 50)
+        monkeypatch.setattr(rebuilding, "DAY_BATCH_SIZE", 50)
         key = await world.key_of(asset)
         await world.pool.execute("update settled_day set buy_cost_eur = 5 where asset_key = $1", key)
         seen: list[int] = []
 
-        def watch(outcome: Outcome) -> None:
+        def watch(outcome: RebuildReport) -> None:
             seen.append(outcome.compared_days)
 
         outcome = await rebuild(world.pool, [], only_check=False, watch=watch)

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from tests.revenue.world import World
 
-from gridloom.settlements.measures import MEASURES, Source
+from gridloom.settlements.measures import MEASURES, FactSource
 from gridloom.settlements.model import FCR_AWARDS, NET_OFFS, WHOLESALE_TRADES, FCRAward, NetOff, Origin, WholesaleTrade
-from gridloom.settlements.sheets import decode_sheets
+from gridloom.settlements.period_aggregates import decode_sheets
 from gridloom.settlements.store import read_sheets
 
 MIDNIGHT = datetime(2026, 3, 28, 23, tzinfo=UTC)
@@ -137,10 +137,10 @@ class TestKeptSheets:
         await world.record(NET_OFFS, [NetOff(asset_id=str(asset), time=MIDNIGHT + timedelta(hours=22.75), volume=-1.5)])
         row = await world.pool.fetchrow("select * from settled_periods where asset_key = $1", await world.key_of(asset))
         assert row is not None
-        blocks = decode_sheets(Source.FCR, [row["fcr"]], [6])
+        blocks = decode_sheets(FactSource.FCR, [row["fcr"]], [6])
         assert blocks.shape == (4, 6)
         assert blocks[:, 1].tolist() == pytest.approx([66.3, 12.0, 22.1, 4.0])
-        assert decode_sheets(Source.NET_OFF, [row["net_off"]], [92]).tolist() == [[0.0] * 91 + [-1.5]]
+        assert decode_sheets(FactSource.NET_OFF, [row["net_off"]], [92]).tolist() == [[0.0] * 91 + [-1.5]]
         assert row["wholesale"] is None
 
 
@@ -169,14 +169,14 @@ class TestConcurrentSettlements:
         for asset in assets:
             days = await kept_days(world, asset)
             key = await world.key_of(asset)
-            sheets = await read_sheets(world.pool, Source.WHOLESALE, [key] * len(days), list(days))
+            sheets = await read_sheets(world.pool, FactSource.WHOLESALE, [key] * len(days), list(days))
             for (day, kept), sheet in zip(days.items(), sheets, strict=True):
-                names = [measure.name for measure in MEASURES if measure.source is Source.WHOLESALE]
+                names = [measure.name for measure in MEASURES if measure.source is FactSource.WHOLESALE]
                 assert [kept[name] for name in names] == pytest.approx(sheet.sum(axis=1).tolist()), day
                 body = await world.pool.fetchval(
                     "select wholesale from settled_periods where asset_key = $1 and day = $2", key, day
                 )
-                known = decode_sheets(Source.WHOLESALE, [body], [sheet.shape[1]]) if body else np.zeros_like(sheet)
+                known = decode_sheets(FactSource.WHOLESALE, [body], [sheet.shape[1]]) if body else np.zeros_like(sheet)
                 assert np.array_equal(sheet, known)
             volume = await world.pool.fetchval(
                 "select sum(volume_mwh)::float8 from wholesale_trade where asset_key = $1", key

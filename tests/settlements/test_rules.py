@@ -25,9 +25,9 @@ from gridloom.settlements.rules import (
     ContradictingRows,
     DeliveryBeyondBlock,
     UnknownSettledAsset,
-    batch_of,
     columns_of,
-    hundred_millionths,
+    deduplicate,
+    to_fixed_point,
 )
 
 ASSET = UUID("0198f0a4-5b6c-7d8e-9f00-112233445566")
@@ -89,7 +89,7 @@ class TestTrade:
         price = float(f"{'-' if cents < 0 else ''}{abs(cents) // 100}.{abs(cents) % 100:02}")
         if abs(price) <= 1_000_000:
             columns = columns_of(WHOLESALE_TRADES, [trade(price=price)])
-            assert hundred_millionths(columns["price_eur_mwh"]).tolist() == [cents * 1_000_000]
+            assert to_fixed_point(columns["price_eur_mwh"]).tolist() == [cents * 1_000_000]
 
 
 class TestAward:
@@ -127,26 +127,26 @@ class TestToll:
 class TestBatch:
     def test_takes_the_very_same_row_once(self) -> None:
         rows = [trade(), trade(), trade(trade_id="T2"), trade()]
-        batch = batch_of(WHOLESALE_TRADES, columns_of(WHOLESALE_TRADES, rows), {ASSET: 7})
+        batch = deduplicate(WHOLESALE_TRADES, columns_of(WHOLESALE_TRADES, rows), {ASSET: 7})
         assert batch.columns["trade_id"].to_pylist() == ["T1", "T2"]
         assert batch.received == 4
 
     def test_refuses_two_rows_of_one_fact_that_differ(self) -> None:
         rows = [trade(price=1.0), trade(trade_id="T2"), trade(price=2.0), trade(price=1.0), trade(market="DAY_AHEAD")]
         with pytest.raises(ContradictingRows) as caught:
-            batch_of(WHOLESALE_TRADES, columns_of(WHOLESALE_TRADES, rows), {ASSET: 7})
+            deduplicate(WHOLESALE_TRADES, columns_of(WHOLESALE_TRADES, rows), {ASSET: 7})
         assert [error.pointer for error in caught.value.errors] == ["/2/assetID", "/4/assetID"]
         assert "row 0" in caught.value.errors[0].detail
 
     def test_knows_a_trade_by_its_period_and_side_too(self) -> None:
         later = datetime(2026, 3, 29, 0, 15, tzinfo=UTC)
         rows = [trade(), trade(time=later, price=2.0), trade(side="SELL", price=3.0)]
-        batch = batch_of(WHOLESALE_TRADES, columns_of(WHOLESALE_TRADES, rows), {ASSET: 7})
+        batch = deduplicate(WHOLESALE_TRADES, columns_of(WHOLESALE_TRADES, rows), {ASSET: 7})
         assert batch.columns["price_eur_mwh"].tolist() == [10.0, 2.0, 3.0]
 
     def test_names_the_rows_of_unknown_assets(self) -> None:
         other = UUID(int=1)
         columns = columns_of(WHOLESALE_TRADES, [trade(), trade(asset_id=str(other))])
         with pytest.raises(UnknownSettledAsset) as caught:
-            batch_of(WHOLESALE_TRADES, columns, {ASSET: 7})
+            deduplicate(WHOLESALE_TRADES, columns, {ASSET: 7})
         assert [error.pointer for error in caught.value.errors] == ["/1/assetID"]

@@ -14,12 +14,12 @@ import time
 import structlog
 from tests.simulation.calls import Finding
 from tests.simulation.harness import brief, explain, find_shortest, own_server, run_life, script_of, start_of
-from tests.simulation.life import Reach
+from tests.simulation.life import AuthorizedAsset
 from tests.simulation.report import show_reach
 
 
 async def simulate(arguments: argparse.Namespace) -> int:
-    reach, lives, lived_s = Reach(), 0, 0.0
+    reach, lives, lived_s = AuthorizedAsset(), 0, 0.0
     deadline = time.monotonic() + arguments.seconds
     seed, failures = arguments.seed, 0
     while time.monotonic() < deadline and (not arguments.lives or lives < arguments.lives):

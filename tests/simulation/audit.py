@@ -104,9 +104,9 @@ async def compare_statements(life: Life) -> None:
         path = f"/revenue-reporting/physical-assets/{battery.id}/statement"
         request = Request("readPhysicalAssetStatement", battery.owner.viewer, "GET", path, query=query, expect=200)
         said.append((await life.ask(request)).body)
-    fault = find_imbalance(said)
-    if fault is not None:
-        raise Finding("zero over all parties", fault, request, None)
+    error = find_imbalance(said)
+    if error is not None:
+        raise Finding("zero over all parties", error, request, None)
 
 
 async def compare_past(life: Life) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.simulation.calls import UUID, Answer, Request
 
-MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+EXAMPLE_START = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 DIFFERENT = frozenset(
     {
         "requestId",
@@ -33,7 +33,7 @@ def _show_moment(found: re.Match[str]) -> str:
 
 
 def plain(text: str) -> str:
-    return MOMENT.sub(_show_moment, UUID.sub("<id>", text))
+    return EXAMPLE_START.sub(_show_moment, UUID.sub("<id>", text))
 
 
 def without_differences(said: Any) -> Any:

@@ -15,7 +15,7 @@ from tests import conftest
 from tests.scratch import make_scratch, remove_scratch
 from tests.simulation.actors import every_action
 from tests.simulation.calls import Finding
-from tests.simulation.life import TWISTS, Life, Reach, found_world, show_answer
+from tests.simulation.life import TWISTS, AuthorizedAsset, Life, found_world, show_answer
 from tests.simulation.service import running_service
 from tests.simulation.shrinking import shrink
 from tests.simulation.steps import Step, draw_script
@@ -37,7 +37,7 @@ class Outcome:
     """What came of a life; `finding` is the promise it broke, if any."""
 
     script: Sequence[Step]
-    reach: Reach
+    reach: AuthorizedAsset
     trace: list[str] = field(default_factory=list)
     finding: Finding | None = None
     spoken: list[str] = field(default_factory=list)
@@ -54,7 +54,7 @@ def start_of(seed: int) -> datetime:
 
 
 async def run_life(script: Sequence[Step], since: datetime, survived: list[Finding] | None = None) -> Outcome:
-    outcome = Outcome(script, Reach())
+    outcome = Outcome(script, AuthorizedAsset())
     async with running_service(since) as service:
         life = Life(service, await found_world(service, since), outcome.reach)
         begun = time.perf_counter()

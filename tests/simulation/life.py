@@ -41,7 +41,7 @@ TWISTS = {
 
 
 @dataclass
-class Reach:
+class AuthorizedAsset:
     """What lives have met so far."""
 
     steps: int = 0
@@ -55,7 +55,7 @@ class Reach:
     checks: Counter[str] = field(default_factory=Counter)
     spent_ms: Counter[str] = field(default_factory=Counter)
 
-    def add(self, other: Reach) -> None:
+    def add(self, other: AuthorizedAsset) -> None:
         self.steps += other.steps
         self.calls += other.calls
         for name in ("operations", "problems", "events", "meetings", "twists", "checks", "spent_ms"):
@@ -68,7 +68,7 @@ class Life:
 
     service: Service
     world: World
-    reach: Reach = field(default_factory=Reach)
+    reach: AuthorizedAsset = field(default_factory=AuthorizedAsset)
     spoken: list[Request] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)
     etags: dict[tuple[str, str, str], bytes] = field(default_factory=dict)
@@ -156,8 +156,8 @@ class Life:
             self.reach.checks[request.operation] += 1
             try:
                 request.check(answer)
-            except AssertionError as fault:
-                raise Finding("oracle", str(fault), request, answer) from None
+            except AssertionError as error:
+                raise Finding("oracle", str(error), request, answer) from None
         return answer
 
     async def ask_again(self, request: Request, step: Step, number: int) -> None:
@@ -179,11 +179,11 @@ class Life:
     def judge(self, request: Request, answer: Answer) -> None:
         if answer.status >= 500:
             raise Finding("no 5xx", "an answer below 500", request, answer)
-        fault = read_interface().explain_fault(
+        error = read_interface().explain_fault(
             request.operation, answer.status, answer.headers.get("content-type", ""), answer.content
         )
-        if fault is not None:
-            raise Finding("declared schema", fault, request, answer)
+        if error is not None:
+            raise Finding("declared schema", error, request, answer)
         if "x-request-id" not in answer.headers:
             raise Finding("request id", "X-Request-Id on every answer", request, answer)
         if not _meets(request.expect, answer):

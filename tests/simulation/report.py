@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.simulation.life import Reach
+from tests.simulation.life import AuthorizedAsset
 from tests.simulation.schemas import read_interface
 
 NOT_DRIVEN = frozenset(
@@ -24,7 +24,7 @@ NOT_DRIVEN = frozenset(
 """Health, the documentation and the simulator's own handshake."""
 
 
-def show_reach(reach: Reach) -> str:
+def show_reach(reach: AuthorizedAsset) -> str:
     declared = [name for name in read_interface().operations if name not in NOT_DRIVEN]
     missed = [name for name in declared if not reach.operations[name]]
     parts = [

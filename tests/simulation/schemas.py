@@ -14,7 +14,7 @@ DOCUMENT = Path(__file__).parents[2] / "openapi.json"
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
-class Interface:
+class OpenApiDocument:
     """The declared operations with their validators, each compiled when it is first asked for."""
 
     def __init__(self, document: dict[str, Any]) -> None:
@@ -38,10 +38,10 @@ class Interface:
         if validator is None:
             return None
         body = json.loads(content)
-        fault = next(validator.iter_errors(body), None)
-        if fault is None:
+        error = next(validator.iter_errors(body), None)
+        if error is None:
             return None
-        return f"{'/'.join(map(str, fault.instance_path))}: {fault.message}"[:500]
+        return f"{'/'.join(map(str, error.instance_path))}: {error.message}"[:500]
 
     def _find_validator(self, operation: str, status: int, declared: dict[str, Any], content_type: str) -> Any:
         key = (operation, status)
@@ -67,5 +67,5 @@ class Interface:
 
 
 @cache
-def read_interface() -> Interface:
-    return Interface(json.loads(DOCUMENT.read_text()))
+def read_interface() -> OpenApiDocument:
+    return OpenApiDocument(json.loads(DOCUMENT.read_text()))

@@ -20,19 +20,19 @@ from tests.people import People
 from tests.simulation.calls import Answer, Person
 
 from gridloom.app import create_edge
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.identity.permissions import Role
 from gridloom.settings import Settings
 
 ROLES = ("ADMIN", "TRADER", "ENGINEER", "VIEWER")
 PEER = ("10.20.30.40", 50_000)
-QUIET_S = 0.2
+POLL_INTERVAL_S = 0.2
 
 
 class Service:
     """One or several edges on one database; calls go to the first unless another is named."""
 
-    def __init__(self, url: str, edges: list[Edge], people: People) -> None:
+    def __init__(self, url: str, edges: list[Application], people: People) -> None:
         self.url = url
         self.edges = edges
         self._people = people
@@ -97,7 +97,7 @@ class Service:
             await connection.close()
 
 
-async def _exchange(edge: Edge, scope: dict[str, Any], content: bytes, *, is_stream: bool) -> Answer:
+async def _exchange(edge: Application, scope: dict[str, Any], content: bytes, *, is_stream: bool) -> Answer:
     """One request; of a stream what comes until it has been quiet for a moment."""
     status, head, pieces = 500, {}, []
     is_sent = False
@@ -125,7 +125,7 @@ async def _exchange(edge: Edge, scope: dict[str, Any], content: bytes, *, is_str
         while not task.done():
             heard.clear()
             try:
-                async with asyncio.timeout(QUIET_S):
+                async with asyncio.timeout(POLL_INTERVAL_S):
                     await heard.wait()
             except TimeoutError:
                 break
@@ -148,7 +148,7 @@ async def running_service(since: datetime, edges: int = 1) -> AsyncIterator[Serv
 
 
 @asynccontextmanager
-async def _running_all(edges: list[Edge]) -> AsyncIterator[None]:
+async def _running_all(edges: list[Application]) -> AsyncIterator[None]:
     if not edges:
         yield
         return

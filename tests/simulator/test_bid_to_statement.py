@@ -13,10 +13,10 @@ from tests.simulator.test_consistency import broken_batteries
 from tests.simulator.worlds import SimulatedWorld
 
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
-from gridloom.simulator.cast import ANNUAL_TOLL_EUR_MW, AUCTIONED_SHARE, ORGANISATIONS, TOLLED_SHARE, batteries_in
+from gridloom.simulator.api_session import ApiSession, written
 from gridloom.simulator.credentials import member_name, member_password
-from gridloom.simulator.market.board import Board
-from gridloom.simulator.voices import Voice, written
+from gridloom.simulator.market.market_data import MarketData
+from gridloom.simulator.scenario import ANNUAL_TOLL_EUR_MW, AUCTIONED_SHARE, ORGANISATIONS, TOLLED_SHARE, batteries_in
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ async def read_statement(world: SimulatedWorld, asset: Any, start: datetime, end
     slug = next(one.slug for one in ORGANISATIONS if one.name == name)
     kind = "virtual-assets" if "blockIDs" in asset else "physical-assets"
     async with world.connect(member_name(world.kept, slug), member_password(world.kept, slug)) as client:
-        found = await Voice(client, asset["organisationID"]).get(
+        found = await ApiSession(client, asset["organisationID"]).get(
             f"/revenue-reporting/{kind}/{asset['id']}/statement?start={written(start)}&end={written(end)}"
         )
     sums: Lines = defaultdict(Decimal)
@@ -108,7 +108,7 @@ async def test_a_bid_becomes_power_and_money_as_it_should(
     # Its schedule was sold at the published prices, quarter-hour by quarter-hour, and nothing is left open.
     power_kw = await read_powers_kw(world, won, start, end)
     assert np.abs(power_kw).max() > 0
-    board, day = Board(lambda _: 1), market_day_of(start)
+    board, day = MarketData(lambda _: 1), market_day_of(start)
     published = {"DAY_AHEAD": board.day_ahead(day), "INTRADAY_CONTINUOUS": board.intraday(day)}
     trades = [row for row in await world.pages("/settlements/wholesale-trades", **span) if row["assetID"] == won["id"]]
     traded_mwh = np.zeros(len(power_kw))

@@ -12,9 +12,9 @@ from tests.simulator.worlds import SimulatedWorld
 
 from gridloom.kernel.market_time import PERIOD, market_day_of
 from gridloom.simulator.batteries.physics import REST_LOSS_A_DAY
-from gridloom.simulator.cast import BATTERIES
-from gridloom.simulator.market.balancing import Direction
-from gridloom.simulator.market.board import Board
+from gridloom.simulator.market.balancing import SimulatedDirection
+from gridloom.simulator.market.market_data import MarketData
+from gridloom.simulator.scenario import BATTERIES
 
 pytestmark = pytest.mark.slow
 
@@ -124,7 +124,7 @@ class TestSettlement:
         start, end = window
         day = market_day_of(start)
         span = {"start": start.isoformat(), "end": end.isoformat()}
-        board = Board(lambda _: 1)
+        board = MarketData(lambda _: 1)
         energy: dict[str, float] = defaultdict(float)
         for row in await world.pages("/settlements/afrr-energy", **span):
             energy[row["assetID"]] += float(row["volume"]) * (1 if row["direction"] == "POS" else -1)
@@ -136,7 +136,7 @@ class TestSettlement:
             found = await read_battery(world, asset_id, start, end)
             metered = found["reserve_power"].sum() / 60 / 1000
             assert metered == pytest.approx(energy[asset_id], rel=0.001, abs=1e-3)
-        assert board.activation(day, Direction.POS).any()
+        assert board.activation(day, SimulatedDirection.POS).any()
 
 
 class TestTheBooks:

@@ -12,7 +12,7 @@ from tests.simulator.worlds import SimulatedWorld, simulated_world
 
 from gridloom.kernel.market_time import PERIOD, floor_to_period
 from gridloom.settings import Settings
-from gridloom.simulator import living
+from gridloom.simulator import main_loop
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +33,7 @@ async def read_minutes(world: SimulatedWorld, asset_id: str, start: datetime) ->
 async def test_minutes_are_reported_one_by_one_and_stay_as_they_were(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(living, "WATCHABLE_SPEED", SPEED)
+    monkeypatch.setattr(main_loop, "WATCHABLE_SPEED", SPEED)
     async with simulated_world(settings, tmp_path, days=0) as world:
         await world.live_until()
         asset_id = (await world.get("/physical-assets"))[0]["id"]

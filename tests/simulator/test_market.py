@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gridloom.simulator.market.balancing import (
-    Direction,
+    SimulatedDirection,
     afrr_activation,
     afrr_capacity_prices,
     afrr_energy_prices,
@@ -132,16 +132,16 @@ class TestBalancingPower:
         days = [THURSDAY + timedelta(days=n) for n in range(200)]
         fcr = np.array([fcr_prices_eur_mw(1, day) / [b.length_h for b in blocks_of(day)] for day in days])
         assert 5 < fcr.mean() < 15
-        for direction in Direction:
+        for direction in SimulatedDirection:
             average, marginal = np.array([afrr_capacity_prices(1, day, direction) for day in days]).swapaxes(0, 1)
             assert 4 < average.mean() < 25
             assert (marginal >= average).all()
 
     def test_calls_one_direction_at_a_time_and_seldom_all(self):
-        up, down = (afrr_activation(1, THURSDAY, direction) for direction in Direction)
+        up, down = (afrr_activation(1, THURSDAY, direction) for direction in SimulatedDirection)
         assert not (up * down).any()
         assert 0 < (up + down).mean() < 0.5
-        assert (afrr_energy_prices(1, THURSDAY, Direction.POS, np.zeros(96)) > 0).all()
+        assert (afrr_energy_prices(1, THURSDAY, SimulatedDirection.POS, np.zeros(96)) > 0).all()
 
     def test_frequency_stays_near_50_hz_and_response_pulls_it_back(self):
         frequency = frequency_hz(1, THURSDAY)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridloom.simulator.batteries import physics
-from gridloom.simulator.batteries.physics import Cells
+from gridloom.simulator.batteries.physics import BatteryArray
 
-CELLS = Cells(
+CELLS = BatteryArray(
     charge_kw=np.array([1000.0, 2000.0]),
     discharge_kw=np.array([1000.0, 1500.0]),
     capacity_kwh=np.array([2000.0, 4000.0]),

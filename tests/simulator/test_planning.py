@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridloom.simulator.market.day_ahead import DayAhead
-from gridloom.simulator.people.planning import Store, plan_day
+from gridloom.simulator.participants.planning import Store, plan_day
 
 
 def make_store(power_kw: float = 10_000, hours: float = 2, periods: int = 96, efficiency: float = 0.94) -> Store:

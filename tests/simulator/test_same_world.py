@@ -11,7 +11,7 @@ import pytest
 from tests.simulator.worlds import SimulatedWorld, simulated_world
 
 from gridloom.settings import Settings
-from gridloom.simulator.voices import written
+from gridloom.simulator.api_session import written
 
 pytestmark = pytest.mark.slow
 

@@ -7,18 +7,18 @@ from datetime import date, timedelta
 import numpy as np
 import pytest
 
-from gridloom.simulator.cast import TRADERS
-from gridloom.simulator.chance import stream
-from gridloom.simulator.market.board import Board
-from gridloom.simulator.people.planning import Store, plan_day
-from gridloom.simulator.people.strategies import NORMALS, PATIENT, SHARP, STRATEGIES, Strategy, see_prices
+from gridloom.simulator.market.market_data import MarketData
+from gridloom.simulator.participants.planning import Store, plan_day
+from gridloom.simulator.participants.strategies import NORMALS, PATIENT, SHARP, STRATEGIES, Strategy, see_prices
+from gridloom.simulator.random_streams import stream
+from gridloom.simulator.scenario import TRADERS
 
 FIRST_DAY = date(2026, 10, 20)
 DAYS = 28
 ZONES = 3
 
 
-def plan_of(strategy: Strategy, board: Board, day: date, name: str, zone: int) -> np.ndarray:
+def plan_of(strategy: Strategy, board: MarketData, day: date, name: str, zone: int) -> np.ndarray:
     expected = board.expected(day, day - timedelta(days=1), strategy.weights)
     hunch = stream(1, f"view of {name}", zone, day.toordinal()).standard_normal(NORMALS)
     seen = see_prices(strategy, expected, hunch)
@@ -31,7 +31,7 @@ def plan_of(strategy: Strategy, board: Board, day: date, name: str, zone: int) -
 
 @pytest.fixture(scope="module")
 def plans() -> dict[str, list[np.ndarray]]:
-    board = Board(lambda _: 1)
+    board = MarketData(lambda _: 1)
     days = [FIRST_DAY + timedelta(days=n) for n in range(DAYS)]
     return {
         name: [plan_of(one, board, day, name, zone) for day in days for zone in range(ZONES)]
@@ -54,7 +54,7 @@ class TestStrategies:
         assert 0.01 < netted.sum() / moved.sum() < 0.5
 
     def test_earn_a_good_part_of_what_foresight_would(self, plans: dict[str, list[np.ndarray]]):
-        board = Board(lambda _: 1)
+        board = MarketData(lambda _: 1)
         flat = np.full(96, 10_000.0)
         for name, mine in plans.items():
             best = earned = 0.0

@@ -9,8 +9,8 @@ import pytest
 from tests.simulator.worlds import SimulatedWorld
 
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_count
-from gridloom.simulator.cast import BATTERIES, ZONES
 from gridloom.simulator.market.day_ahead import DayAhead
+from gridloom.simulator.scenario import BATTERIES, ZONES
 
 pytestmark = pytest.mark.slow
 

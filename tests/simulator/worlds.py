@@ -13,18 +13,18 @@ import httpx2
 from tests.conftest import migrated_database, running
 from tests.people import People
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.kernel.market_time import PERIOD, floor_to_period
-from gridloom.operate import let_simulator_in
-from gridloom.sandbox.walking import prepare_world
+from gridloom.operator_commands import invite_simulator
+from gridloom.sandbox.simulated_clock import prepare_world
 from gridloom.settings import Settings
-from gridloom.simulator.credentials import Kept, newcomer_sign_ins, read_kept
-from gridloom.simulator.living import live
-from gridloom.simulator.voices import Connect
+from gridloom.simulator.api_session import Connect
+from gridloom.simulator.credentials import SimulatorCredentials, newcomer_sign_ins, read_credentials
+from gridloom.simulator.main_loop import run_forever
 from gridloom_client import AsyncClient
 
 
-def connect_within(edge: Edge) -> Connect:
+def connect_within(edge: Application) -> Connect:
     """Clients of a service in this process, without a network in between."""
 
     def connect(username: str, password: str) -> AsyncClient:
@@ -38,10 +38,10 @@ def connect_within(edge: Edge) -> Connect:
 
 @dataclass
 class SimulatedWorld:
-    edge: Edge
+    edge: Application
     people: People
     operator: httpx2.AsyncClient
-    kept: Kept
+    kept: SimulatorCredentials
     settings: Settings
     made_at: datetime
     """On the real clock, which the world's reaches; its own goes on when nobody lives in it any more."""
@@ -83,7 +83,7 @@ class SimulatedWorld:
     @asynccontextmanager
     async def alive(self) -> AsyncIterator[None]:
         """A simulator at work; leaving this is its sudden death."""
-        life = asyncio.create_task(live(self.connect, self.kept))
+        life = asyncio.create_task(run_forever(self.connect, self.kept))
         try:
             yield
         finally:
@@ -112,7 +112,7 @@ async def simulated_world(settings: Settings, home: Any, *, days: int, seed: int
         made_at = datetime.now(UTC)
         async with edge.pool.acquire() as connection:
             await prepare_world(connection, is_on=True, seed=seed, history_days=days)
-            await let_simulator_in(connection, home)
-        kept = read_kept(home)
+            await invite_simulator(connection, home)
+        kept = read_credentials(home)
         assert kept is not None
         yield SimulatedWorld(edge, people, operator, kept, asked, made_at)

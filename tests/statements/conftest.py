@@ -16,7 +16,7 @@ from tests.people import OrganisationUnderTest, People
 from tests.revenue.reference import Toll, Trade, utc
 from tests.revenue.world import World
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 
 SINCE = datetime.fromisoformat("2028-04-20T12:00:00+02:00")
 """Where the clock starts: January to March are over."""
@@ -28,7 +28,7 @@ class Books:
     """`held` is trader 0's virtual asset, wholly on `battery`; `other` trader 1's, three tenths on it, the rest on
     `second`. The owner owns both."""
 
-    edge: Edge
+    edge: Application
     people: People
     operator: httpx2.AsyncClient
     owner: OrganisationUnderTest
@@ -96,7 +96,7 @@ class Books:
 
 
 @pytest.fixture
-async def books(fresh_app: Callable[..., Awaitable[Edge]]) -> AsyncIterator[Books]:
+async def books(fresh_app: Callable[..., Awaitable[Application]]) -> AsyncIterator[Books]:
     edge = await fresh_app(SINCE)
     async with People(edge) as people:
         operator = (await people.operator()).client

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from tests.people import OrganisationUnderTest
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.kernel.market_time import market_day_of, market_day_window
 
 QUARTER = timedelta(minutes=15)
@@ -35,7 +35,7 @@ class Battery:
     client: httpx2.AsyncClient
     asset: dict[str, Any]
     physical: list[dict[str, Any]]
-    edge: Edge
+    edge: Application
 
     @property
     def url(self) -> str:
@@ -144,7 +144,7 @@ MakeBattery = Callable[..., Awaitable[Battery]]
 
 
 @pytest.fixture
-def make_battery(app: Edge, operator: httpx2.AsyncClient, new_organisation: Any) -> MakeBattery:
+def make_battery(app: Application, operator: httpx2.AsyncClient, new_organisation: Any) -> MakeBattery:
     """`await make_battery(energyCapacity=500)`: a two-day asset from tomorrow on, backed by a battery of its size."""
 
     async def make(*, parameters: dict[str, float] | None = None, **changes: Any) -> Battery:

@@ -1,6 +1,6 @@
 """Cases of the projection as JSON, for its twins in other languages: `python -m tests.virtual_assets.projection_cases`.
 
-`standing` is what goes in, `projection` what must come out. Arrays by lane are lists of lists.
+`inputs` is what goes in, `projection` what must come out. Arrays by lane are lists of lists.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gridloom.virtual_assets.energy.projection import CycleRule, Standing, project
+from gridloom.virtual_assets.energy.projection import CycleBudget, ProjectionInput, project
 from gridloom.virtual_assets.model import Efficiency
 
 PATH = Path(__file__).parents[1] / "data" / "projection_cases.json"
@@ -26,30 +26,30 @@ def cases() -> list[dict[str, Any]]:
     ]
 
 
-def _case(name: str, standing: Standing) -> dict[str, Any]:
-    found = project(standing)
-    activated = standing.activated_kwh
+def _case(name: str, inputs: ProjectionInput) -> dict[str, Any]:
+    found = project(inputs)
+    activated = inputs.activated_kwh
     return {
         "name": name,
         "standing": {
-            "powerKW": standing.power_kw.tolist(),
-            "chargeKW": standing.charge_kw.tolist(),
-            "dischargeKW": standing.discharge_kw.tolist(),
-            "lowestKWh": standing.lowest_kwh.tolist(),
-            "highestKWh": standing.highest_kwh.tolist(),
-            "energyKWh": standing.energy_kwh,
-            "capacityKWh": standing.capacity_kwh,
-            "chargeEfficiency": standing.efficiency.charge,
-            "dischargeEfficiency": standing.efficiency.discharge,
+            "powerKW": inputs.power_kw.tolist(),
+            "chargeKW": inputs.charge_kw.tolist(),
+            "dischargeKW": inputs.discharge_kw.tolist(),
+            "lowestKWh": inputs.lowest_kwh.tolist(),
+            "highestKWh": inputs.highest_kwh.tolist(),
+            "energyKWh": inputs.energy_kwh,
+            "capacityKWh": inputs.capacity_kwh,
+            "chargeEfficiency": inputs.efficiency.charge,
+            "dischargeEfficiency": inputs.efficiency.discharge,
             "activatedKWh": None if activated is None else activated.tolist(),
-            "closed": standing.closed,
+            "closed": inputs.closed,
             "cycles": [
                 {
                     "limitKWh": rule.limit_kwh,
                     "groups": rule.groups.tolist(),
                     "exportedBeforeKWh": rule.exported_before_kwh,
                 }
-                for rule in standing.cycles
+                for rule in inputs.cycles
             ],
         },
         "projection": {
@@ -69,7 +69,7 @@ def _case(name: str, standing: Standing) -> dict[str, Any]:
     }
 
 
-def _random_standing(dice: random.Random) -> Standing:
+def _random_standing(dice: random.Random) -> ProjectionInput:
     lanes, count = dice.choice([1, 1, 2]), dice.choice([4, 12, 32, 96])
     capacity_kwh = float(dice.choice([1000, 4000]))
 
@@ -79,7 +79,7 @@ def _random_standing(dice: random.Random) -> Standing:
     has_loss, has_reserve = dice.random() < 0.5, dice.random() < 0.3
     power_kw = powers(-1000, 1001) * np.array([dice.random() < 0.6 for _ in range(count)])
     full = np.full((lanes, count), 1000.0)
-    return Standing(
+    return ProjectionInput(
         power_kw=power_kw,
         charge_kw=powers(0, 1001) if has_loss else full,
         discharge_kw=powers(0, 1001) if has_loss else full,
@@ -90,8 +90,8 @@ def _random_standing(dice: random.Random) -> Standing:
         efficiency=Efficiency(*dice.choice([(1.0, 1.0), (0.95, 0.93)])),
         cycles=(
             [
-                CycleRule(0.5 * capacity_kwh, np.arange(count) // 24, 100.0),
-                CycleRule(2 * capacity_kwh, np.zeros(count, dtype=np.int64), 0.0),
+                CycleBudget(0.5 * capacity_kwh, np.arange(count) // 24, 100.0),
+                CycleBudget(2 * capacity_kwh, np.zeros(count, dtype=np.int64), 0.0),
             ]
             if dice.random() < 0.5
             else ()
@@ -103,8 +103,8 @@ def _random_standing(dice: random.Random) -> Standing:
     )
 
 
-def _lost_discharge() -> Standing:
-    return Standing(
+def _lost_discharge() -> ProjectionInput:
+    return ProjectionInput(
         power_kw=np.array([[1500.0] * 4 + [0.0] * 4 + [-3000.0] * 4]),
         charge_kw=np.full((1, 12), 4000.0),
         discharge_kw=np.array([[0.0] * 4 + [4000.0] * 8]),

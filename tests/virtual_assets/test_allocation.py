@@ -190,7 +190,7 @@ class TestAllocation:
             limits = {"dailyCycleLimit": daily, "annualCycleLimit": annual, "validFrom": wire(valid_from)}
             assert (await site.organisation.admin.put(url, json=kept | limits)).status_code == 200
         answer = problem(await site.allocate(dailyCycleLimit=1.6, annualCycleLimit=501), 422, "cycle-limit-exceeded")
-        assert [fault["pointer"] for fault in answer["errors"]] == ["/dailyCycleLimit", "/annualCycleLimit"]
+        assert [error["pointer"] for error in answer["errors"]] == ["/dailyCycleLimit", "/annualCycleLimit"]
         asset = (await site.allocate()).json()
         assert (asset["dailyCycleLimit"], asset["annualCycleLimit"]) == (1.5, 500)
 

@@ -16,8 +16,8 @@ from tests.virtual_assets.test_schedules import problem
 
 from gridloom.kernel.ids import BlockID, uuid7
 from gridloom.virtual_assets.model import Block, Market
-from gridloom.virtual_assets.schedule.rules import Points
-from gridloom.virtual_assets.schedule.spreading import by_lane, rated_kw, spread_over
+from gridloom.virtual_assets.schedule.distribution import distribute_over_blocks, group_by_lane, rated_kw
+from gridloom.virtual_assets.schedule.rules import SchedulePoints
 
 
 async def carve(battery, start, end, charge, discharge, market="WHOLESALE"):
@@ -191,14 +191,14 @@ def sliced_assets(draw):
 def asked_points(draw):
     periods = sorted(draw(st.sets(st.integers(0, 95), min_size=1)))
     power_kw = [draw(st.floats(-1e4, 1e4)) for _ in periods]
-    return Points(np.array(periods), np.array(power_kw), np.arange(len(periods)))
+    return SchedulePoints(np.array(periods), np.array(power_kw), np.arange(len(periods)))
 
 
 class TestSpreading:
     @given(sliced_assets(), asked_points())
     def test_sets_what_was_asked_for_wherever_there_is_power(self, blocks, points):
         total_kw = np.zeros(96)
-        for change in by_lane(spread_over(blocks, points)).values():
+        for change in group_by_lane(distribute_over_blocks(blocks, points)).values():
             assert (np.diff(change.periods) > 0).all()
             total_kw[change.periods] += change.power_kw
         charge_kw, discharge_kw = rated_kw(blocks, points.periods)
@@ -212,7 +212,7 @@ class TestSpreading:
             zip(points.periods.tolist(), np.where(points.power_kw < 0, charge_kw, discharge_kw), strict=True)
         )
         asked_kw = dict(zip(points.periods.tolist(), points.power_kw.tolist(), strict=True))
-        for block, change in spread_over(blocks, points).items():
+        for block, change in distribute_over_blocks(blocks, points).items():
             assert block.market is Market.WHOLESALE
             for period, power_kw in zip(change.periods.tolist(), change.power_kw.tolist(), strict=True):
                 assert block.first <= period < block.end

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from gridloom.kernel.ids import BlockID
-from gridloom.virtual_assets.backing.availability import Availability
-from gridloom.virtual_assets.blocks.carving import _squeeze_lanes
+from gridloom.virtual_assets.backing.availability import AvailableFraction
+from gridloom.virtual_assets.blocks.carving import _reduce_lanes
 from gridloom.virtual_assets.blocks.slicing import (
     NothingToJoin,
     NoWholesalePower,
     carve,
     first_overcommitment,
-    give_back,
+    remove_block,
 )
 from gridloom.virtual_assets.model import Block, Market
 
@@ -102,7 +102,7 @@ class TestCarving:
                 carved.append(carving.block)
         random.shuffle(carved)
         for block in carved:
-            blocks = give_back(blocks, block).blocks
+            blocks = remove_block(blocks, block).blocks
             charge_kw, discharge_kw = sums(blocks)
             np.testing.assert_allclose(charge_kw, 1000.0)
             np.testing.assert_allclose(discharge_kw, 800.0)
@@ -120,14 +120,14 @@ class TestSplitting:
         """What fits into the part of the power that is available fits into the blocks' parts too."""
         blocks: tuple[Block, ...] = (WHOLE,)
         power_kw = power_kw * part
-        available = Availability(0, part, part, part)
+        available = AvailableFraction(0, part, part, part)
         lanes_kw = {0: power_kw}
         for first, length, charge, discharge in requests:
             try:
                 carving = carve(blocks, first, min(100, first + length), Market.WHOLESALE, charge, discharge)
             except NoWholesalePower:
                 continue
-            for lane, change in _squeeze_lanes(carving, days_of_lanes(lanes_kw), available).items():
+            for lane, change in _reduce_lanes(carving, days_of_lanes(lanes_kw), available).items():
                 lanes_kw[lane] = lanes_kw.get(lane, np.zeros(100)).copy()
                 lanes_kw[lane][change.periods] = change.power_kw
             blocks = carving.blocks
@@ -148,23 +148,23 @@ def days_of_lanes(lanes_kw):
 class TestGivingBack:
     def test_restores_the_block_as_it_was_before_the_carving(self):
         carving = carve([WHOLE], 16, 32, Market.FCR, 300.0, 300.0)
-        assert give_back(carving.blocks, carving.block).blocks == (WHOLE,)
+        assert remove_block(carving.blocks, carving.block).blocks == (WHOLE,)
 
     def test_restores_it_too_when_all_the_power_was_carved(self):
         carving = carve([WHOLE], 16, 32, Market.FCR, 1000.0, 800.0)
-        restored = give_back(carving.blocks, carving.block).blocks
+        restored = remove_block(carving.blocks, carving.block).blocks
         assert [(b.first, b.end, b.charge_kw) for b in restored] == [(0, 100, 1000.0)]
 
     def test_joins_wholesale_blocks_split_in_time(self):
         carving = carve([WHOLE], 50, 100, Market.WHOLESALE, 1000.0, 800.0)
-        assert give_back(carving.blocks, carving.block).blocks == (WHOLE,)
+        assert remove_block(carving.blocks, carving.block).blocks == (WHOLE,)
 
     def test_joins_parallel_wholesale_blocks_and_moves_the_schedule(self):
         carving = carve([WHOLE], 0, 100, Market.WHOLESALE, 400.0, 300.0)
-        given_back = give_back(carving.blocks, carving.block)
-        assert given_back.blocks == (WHOLE,)
-        assert [(m.source, m.target, m.first, m.end) for m in given_back.moves] == [(1, 0, 0, 100)]
+        released = remove_block(carving.blocks, carving.block)
+        assert released.blocks == (WHOLE,)
+        assert [(m.source, m.target, m.first, m.end) for m in released.moves] == [(1, 0, 0, 100)]
 
     def test_refuses_the_last_wholesale_block(self):
         with pytest.raises(NothingToJoin):
-            give_back([WHOLE], WHOLE)
+            remove_block([WHOLE], WHOLE)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.virtual_assets.conftest import QUARTER, Battery, wire
-from tests.virtual_assets.test_outlook import make_running, settle
+from tests.virtual_assets.test_projection_loading import make_running, settle
 from tests.virtual_assets.test_revalidation import advance, lose, make
 from tests.virtual_assets.test_schedules import problem
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.problem import BadRequest
 from gridloom.virtual_assets.schedule.rules import (
-    Points,
     PowerBeyondAvailable,
+    SchedulePoints,
     check_power,
     read_few_points,
     read_points,
@@ -54,12 +54,12 @@ class TestFewPoints:
         self, powers_kw: list[float], charge_kw: float, discharge_kw: float
     ) -> None:
         places = np.arange(len(powers_kw))
-        points = Points(places + FIRST, np.array(powers_kw), places)
+        points = SchedulePoints(places + FIRST, np.array(powers_kw), places)
         bounds = np.full(len(places), charge_kw), np.full(len(places), discharge_kw)
         assert _find_refusal(points, charge_kw, discharge_kw) == _find_refusal(points, *bounds)
 
 
-def _find_refusal(points: Points, charge_kw: Any, discharge_kw: Any) -> str | None:
+def _find_refusal(points: SchedulePoints, charge_kw: Any, discharge_kw: Any) -> str | None:
     try:
         check_power(points, charge_kw, discharge_kw)
     except PowerBeyondAvailable as refusal:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tests.virtual_assets.projection_cases import PATH, cases
 
-from gridloom.virtual_assets.energy.projection import CycleRule, Standing, project
+from gridloom.virtual_assets.energy.projection import CycleBudget, ProjectionInput, project
 from gridloom.virtual_assets.model import AdjustmentReason, Efficiency
 from gridloom.virtual_assets.schedule.projection.trajectory import energy_trajectory_kwh
 
@@ -18,12 +18,10 @@ PERIODS = 24
 EFFICIENCY = Efficiency(0.9, 0.95)
 
 
-def standing(
-    power_kw, charge_kw=100.0, discharge_kw=100.0, available_kwh=200.0, energy_kwh=100.0, cycles=(), **changes
-):
+def inputs(power_kw, charge_kw=100.0, discharge_kw=100.0, available_kwh=200.0, energy_kwh=100.0, cycles=(), **changes):
     power_kw = np.atleast_2d(np.asarray(power_kw, dtype=float))
     shape = power_kw.shape
-    case = Standing(
+    case = ProjectionInput(
         power_kw=power_kw,
         charge_kw=np.broadcast_to(np.asarray(charge_kw, dtype=float), shape),
         discharge_kw=np.broadcast_to(np.asarray(discharge_kw, dtype=float), shape),
@@ -52,8 +50,8 @@ GROUPS = np.repeat(np.arange(PERIODS // 8), 8)
 class TestProjection:
     @given(LANES, LIMITS, LIMITS, ENERGIES, st.floats(0, 200))
     def test_leaves_a_schedule_that_fits(self, power_kw, charge_kw, discharge_kw, available_kwh, energy_kwh):
-        cycles = (CycleRule(60.0, GROUPS, 10.0),)
-        case = standing(power_kw, charge_kw, discharge_kw, available_kwh, energy_kwh, cycles)
+        cycles = (CycleBudget(60.0, GROUPS, 10.0),)
+        case = inputs(power_kw, charge_kw, discharge_kw, available_kwh, energy_kwh, cycles)
         after_kw, cuts = cut(case)
         assert cut(replace(case, power_kw=after_kw))[1] == []
         untouched = np.ones(PERIODS, dtype=bool)
@@ -65,7 +63,7 @@ class TestProjection:
 
     @given(LANES, LIMITS, LIMITS)
     def test_only_reduces_each_lane_and_never_turns_it_around(self, power_kw, charge_kw, discharge_kw):
-        after_kw, _ = cut(standing(power_kw, charge_kw, discharge_kw))
+        after_kw, _ = cut(inputs(power_kw, charge_kw, discharge_kw))
         assert (np.abs(after_kw) <= np.abs(power_kw) + 1e-9).all()
         assert (after_kw * power_kw >= -1e-6).all()
 
@@ -74,8 +72,8 @@ class TestProjection:
         self, power_kw, charge_kw, discharge_kw, available_kwh, activated_kwh, energy_kwh, closed
     ):
         """Whole arrays are a shortcut; the slow way is a projection of each period alone."""
-        cycles = (CycleRule(60.0, GROUPS, 10.0), CycleRule(100.0, np.zeros(PERIODS, dtype=np.int64), 0.0))
-        case = standing(
+        cycles = (CycleBudget(60.0, GROUPS, 10.0), CycleBudget(100.0, np.zeros(PERIODS, dtype=np.int64), 0.0))
+        case = inputs(
             power_kw, charge_kw, discharge_kw, available_kwh, energy_kwh, cycles,
             activated_kwh=activated_kwh, closed=closed,
         )  # fmt: skip
@@ -91,7 +89,7 @@ class TestProjection:
                 energy_kwh=energy_kwh,
                 closed=max(0, closed - n),
                 cycles=[
-                    CycleRule(rule.limit_kwh, rule.groups[n : n + 1], exported)
+                    CycleBudget(rule.limit_kwh, rule.groups[n : n + 1], exported)
                     for rule, exported in zip(cycles, spent, strict=True)
                 ],
             )
@@ -107,7 +105,7 @@ class TestProjection:
     def test_keeps_the_energy_in_the_store_and_says_what_it_cannot_explain(
         self, power_kw, charge_kw, discharge_kw, available_kwh, activated_kwh, energy_kwh, closed
     ):
-        case = standing(
+        case = inputs(
             power_kw, charge_kw, discharge_kw, available_kwh, energy_kwh, activated_kwh=activated_kwh, closed=closed
         )
         found = project(case)
@@ -119,7 +117,7 @@ class TestProjection:
         assert found.end_kwh == pytest.approx(balance, abs=1e-4)
 
     def test_names_availability(self):
-        after_kw, cuts = cut(standing([0, 80, -80], charge_kw=[100, 100, 30], discharge_kw=[100, 50, 100]))
+        after_kw, cuts = cut(inputs([0, 80, -80], charge_kw=[100, 100, 30], discharge_kw=[100, 50, 100]))
         assert after_kw.tolist() == [[0, 50, -30]]
         assert [(c.position, c.accepted_kw, c.adjusted_kw, c.reason) for c in cuts] == [
             (1, 80, 50, AdjustmentReason.AVAILABILITY),
@@ -127,35 +125,35 @@ class TestProjection:
         ]
 
     def test_names_the_energy_bounds(self):
-        after_kw, cuts = cut(standing([-100] * 6, available_kwh=150.0, energy_kwh=100.0))
+        after_kw, cuts = cut(inputs([-100] * 6, available_kwh=150.0, energy_kwh=100.0))
         assert [each.reason for each in cuts] == [AdjustmentReason.STATE_OF_ENERGY_BOUNDARIES] * len(cuts)
         assert [each.position for each in cuts] == [2, 3, 4, 5]
         assert energy_trajectory_kwh(100.0, after_kw[0], EFFICIENCY)[-1] == 150.0
 
     def test_leaves_an_idle_battery_alone_that_holds_more_than_is_available(self):
-        after_kw, cuts = cut(standing([0, 40, -40], available_kwh=50.0, energy_kwh=100.0))
+        after_kw, cuts = cut(inputs([0, 40, -40], available_kwh=50.0, energy_kwh=100.0))
         assert after_kw.tolist() == [[0, 40, 0]]
         assert [each.position for each in cuts] == [2]
 
     def test_keeps_what_a_reserve_needs(self):
-        after_kw, cuts = cut(standing([100, 100, 0], energy_kwh=100.0, lowest_kwh=np.full(3, 60.0)))
+        after_kw, cuts = cut(inputs([100, 100, 0], energy_kwh=100.0, lowest_kwh=np.full(3, 60.0)))
         assert after_kw[0, 0] == 100
         assert after_kw[0, 1] == pytest.approx((100 - 25 / 0.95 - 60) * 0.95 * 4)
         assert [each.position for each in cuts] == [1]
 
     def test_names_the_cycle_limit(self):
-        rule = CycleRule(40.0, np.array([0, 0, 1, 1]), 10.0)
-        after_kw, cuts = cut(standing([100, 100, 100, -10], energy_kwh=200.0, cycles=(rule,)))
+        rule = CycleBudget(40.0, np.array([0, 0, 1, 1]), 10.0)
+        after_kw, cuts = cut(inputs([100, 100, 100, -10], energy_kwh=200.0, cycles=(rule,)))
         assert after_kw.tolist() == [[100, 20, 100, -10]]
         assert [(each.position, each.reason) for each in cuts] == [(1, AdjustmentReason.CYCLE_LIMIT)]
 
     def test_is_shared_by_lanes_in_proportion(self):
-        after_kw, _ = cut(standing([[60], [20]], energy_kwh=10 / 0.95))
+        after_kw, _ = cut(inputs([[60], [20]], energy_kwh=10 / 0.95))
         np.testing.assert_allclose(after_kw, [[30], [10]])
 
     def test_of_a_lost_discharge_ends_where_the_store_is_full(self):
         """4 MW and 4 MWh, no losses: +1500 kW in four periods that lose their power, −3000 kW in four later ones."""
-        case = Standing(
+        case = ProjectionInput(
             power_kw=np.array([[1500.0] * 4 + [0.0] * 4 + [-3000.0] * 4]),
             charge_kw=np.full((1, 12), 4000.0),
             discharge_kw=np.array([[0.0] * 4 + [4000.0] * 8]),
@@ -171,7 +169,7 @@ class TestProjection:
 
     def test_of_a_whole_year_is_quick_to_say_where_nothing_is_cut(self):
         count = 35_040
-        case = standing(np.tile([50.0, -50.0 / 0.855], count // 2), energy_kwh=100.0)
+        case = inputs(np.tile([50.0, -50.0 / 0.855], count // 2), energy_kwh=100.0)
         found = project(case)
         assert found.cuts == []
         assert found.power_kw is case.power_kw

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gridloom.kernel.market_time import period_number
-from gridloom.market_calendar import first_period
+from gridloom.market_calendar import first_period_of_utc_day
 from gridloom.virtual_assets.model import Efficiency
 from gridloom.virtual_assets.schedule.projection.trajectory import energy_trajectory_kwh, tolerance_kwh
 
@@ -26,7 +26,7 @@ async def energies_in_the_database(battery):
     power_kw = np.zeros(end - first)
     for row in rows:
         for slot, power in enumerate(row["power_kw"]):
-            place = first_period(row["day"]) + slot - first
+            place = first_period_of_utc_day(row["day"]) + slot - first
             if power:
                 power_kw[place] += power
     efficiency = Efficiency(battery.asset["chargeEfficiency"], battery.asset["dischargeEfficiency"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.virtual_assets.conftest import QUARTER, Battery, MakeBattery
-from tests.virtual_assets.test_changing_at_once import (
+from tests.virtual_assets.test_optimistic_changes import (
     activate,
     details_of,
     key_of,
@@ -22,7 +22,7 @@ from tests.virtual_assets.test_revalidation import lose, make
 from tests.virtual_assets.test_schedules import problem
 
 from gridloom.virtual_assets.schedule.change import attempts as changing
-from gridloom.virtual_assets.schedule.change import ground_store, remembered
+from gridloom.virtual_assets.schedule.change import context_store, remembered
 
 __all__ = ["make"]  # a fixture
 
@@ -34,13 +34,13 @@ FIRST = 8
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     """One entry for each time that an asset was read in order to be changed without a lock."""
     counted: list[None] = []
-    read = ground_store.read_asset_and_ground
+    read = context_store.read_asset_and_context
 
     async def read_and_count(*given: Any) -> Any:
         counted.append(None)
         return await read(*given)
 
-    monkeypatch.setattr(changing, "read_asset_and_ground", read_and_count)
+    monkeypatch.setattr(changing, "read_asset_and_context", read_and_count)
     return counted
 
 
@@ -85,7 +85,7 @@ class TestAChangeFromMemory:
             offset = dice.randrange(192 - len(powers))
             mine = await one.put(powers, offset)
             with monkeypatch.context() as patched:
-                patched.setattr(changing, "recall_ground", lambda *_: None)
+                patched.setattr(changing, "cached_context", lambda *_: None)
                 theirs = await other.put(powers, offset)
             assert mine.status_code == theirs.status_code
             for member in ("schedule", "imbalance", "expectedCuts", "firstPeriod", "excess"):
@@ -215,12 +215,12 @@ class TestWhatIsRemembered:
             assert (await battery.put([power], offset=FIRST)).status_code == 200
         assert len(reads) == 4
 
-    @pytest.mark.parametrize(("bound", "most"), [("MOST_REMEMBERED", 1), ("MOST_DAYS", 2)])
+    @pytest.mark.parametrize(("bound", "most"), [("MAX_CACHED", 1), ("MAX_DAYS", 2)])
     async def test_is_bounded(self, make_battery: MakeBattery, monkeypatch: Any, bound: str, most: int):
         monkeypatch.setattr(remembered, bound, most)
         batteries = [await remembered_battery(make_battery) for _ in range(3)]
-        days = sum(len(one.ground.powers) for one in remembered._remembered.values())
-        assert (len(remembered._remembered) if bound == "MOST_REMEMBERED" else days) <= most
+        days = sum(len(one.context.powers) for one in remembered._remembered.values())
+        assert (len(remembered._remembered) if bound == "MAX_CACHED" else days) <= most
         assert remembered._days.count == days
         for battery in batteries:
             assert (await battery.put([5], offset=FIRST)).status_code == 200
@@ -244,7 +244,7 @@ class TestAnImbalanceThatIsToldAtAGlance:
             offset = dice.choice([dice.randrange(192 - len(powers)), 192 - len(powers) - turn % 3])
             mine = await one.put(powers, offset)
             with monkeypatch.context() as patched:
-                patched.setattr(changing, "last_seen", lambda _: None)
+                patched.setattr(changing, "cached_asset", lambda _: None)
                 theirs = await other.put(powers, offset)
             assert mine.status_code == theirs.status_code
             if mine.status_code == 200:

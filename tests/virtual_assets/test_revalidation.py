@@ -11,13 +11,13 @@ from tests.people import People
 from tests.virtual_assets.conftest import QUARTER, Battery, new_asset, register, wire
 from tests.virtual_assets.test_schedules import problem
 
-from gridloom.edge.dispatch import Edge
+from gridloom.edge.application import Application
 from gridloom.jobs import JobRun, run_due_platform_jobs
 from gridloom.kernel.market_time import period_number
 from gridloom.virtual_assets import store
-from gridloom.virtual_assets.gate_closure.revalidation import look_at_backed_assets
-from gridloom.virtual_assets.model import LockedKey
-from gridloom.virtual_assets.schedule import gates
+from gridloom.virtual_assets.gate_closure.revalidation import enqueue_backed_assets
+from gridloom.virtual_assets.model import LockedAssetKey
+from gridloom.virtual_assets.schedule import gate_jobs
 
 GATE = timedelta(seconds=480)
 
@@ -38,7 +38,7 @@ async def lose(battery: Battery, first: int, end: int, *, power: float = 0.0, en
     return answer.headers["Location"]
 
 
-async def advance(edge: Edge, until: datetime) -> None:
+async def advance(edge: Application, until: datetime) -> None:
     async def set_clock(moment: datetime) -> None:
         await edge.pool.execute(
             "update sandbox_clock set ahead = greatest(ahead, $1::timestamptz - clock_timestamp())", moment
@@ -344,22 +344,24 @@ class TestALookUnderWay:
 
         async def change() -> None:
             async with pool.acquire() as db, db.transaction():
-                await look_at_backed_assets(JobRun(db=db, kind="", key=str(keys[1]), payload={}, due=early, attempt=1))
+                await enqueue_backed_assets(JobRun(db=db, kind="", key=str(keys[1]), payload={}, due=early, attempt=1))
 
         async with pool.acquire() as db, db.transaction():
             asset = await store.lock_virtual_asset_by_key(db, keys[0])
             assert asset is not None
             meanwhile = asyncio.create_task(change())
             await asyncio.sleep(0.3)
-            await gates.come_back(db, asset, period_number(late))
+            await gate_jobs.reschedule_revalidation(db, asset, period_number(late))
         await meanwhile
-        due = await pool.fetchval("select due from job where kind = $1 and key = $2", gates.CLOSE_GATE, str(keys[0]))
+        due = await pool.fetchval(
+            "select due from job where kind = $1 and key = $2", gate_jobs.CLOSE_GATE, str(keys[0])
+        )
         assert due == early
 
     async def test_that_waits_for_earlier_gates_is_not_put_off_by_later_changes(self, make):
         battery = await make()
         pool, key = battery.edge.pool, "4711"
         for due in (battery.start, battery.end):
-            await gates.look_again(pool, LockedKey(int(key)), due)
-        found = await pool.fetchval("select due from job where kind = $1 and key = $2", gates.CLOSE_GATE, key)
+            await gate_jobs.enqueue_revalidation(pool, LockedAssetKey(int(key)), due)
+        found = await pool.fetchval("select due from job where kind = $1 and key = $2", gate_jobs.CLOSE_GATE, key)
         assert found == battery.start

@@ -61,7 +61,7 @@ class TestOnePeriod:
         self, make_battery: MakeBattery, asked: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Read and write."""
-        monkeypatch.setattr(changing, "recall_ground", lambda *_: None)
+        monkeypatch.setattr(changing, "cached_context", lambda *_: None)
         battery = await make_battery()
         for place in range(3):
             assert (await battery.put([10 + place])).status_code == 200

@@ -6,7 +6,7 @@ import pytest
 from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.edge.paging import encode_cursor
-from gridloom.market_calendar import wire_time
+from gridloom.market_calendar import format_period
 from gridloom.virtual_assets.schedule.rules import first_open_period
 
 
@@ -217,7 +217,7 @@ class TestGate:
         ],
     )
     def test_is_closed_from_the_closing_moment_on(self, now, first):
-        assert wire_time(first_open_period(datetime.fromisoformat(now), 480)) == first
+        assert format_period(first_open_period(datetime.fromisoformat(now), 480)) == first
 
 
 class TestHistory:

@@ -8,9 +8,9 @@ from hypothesis.extra import numpy as hnp
 from gridloom.virtual_assets.model import Efficiency
 from gridloom.virtual_assets.schedule.projection.trajectory import (
     DaySummaries,
+    days_possibly_out_of_bounds,
     energy_trajectory_kwh,
     first_excess,
-    suspicious_days,
     tolerance_kwh,
 )
 
@@ -87,7 +87,7 @@ class TestDaySummaries:
         before_kwh = energy_trajectory_kwh(400.0, power_kw.ravel(), efficiency)[1:]
         after_kwh = energy_trajectory_kwh(400.0, changed_kw.ravel(), efficiency)[1:]
         excess = first_excess(before_kwh, after_kwh, available_kwh.ravel(), slack)
-        suspicious = suspicious_days(
+        suspicious = days_possibly_out_of_bounds(
             DaySummaries.of(power_kw, efficiency),
             DaySummaries.of(changed_kw, efficiency),
             400.0,

@@ -10,13 +10,13 @@ from uuid import UUID, uuid4
 import pytest
 
 from gridloom.webhooks import dispatcher
-from gridloom.webhooks.delivery_store import Claimed
-from gridloom.webhooks.dispatcher import AT_ONCE, AT_ONCE_TO_ORGANISATION, Dispatcher
+from gridloom.webhooks.delivery_store import LeasedDelivery
+from gridloom.webhooks.dispatcher import MAX_CONCURRENT_CALLS, MAX_CONCURRENT_CALLS_PER_ORGANISATION, Dispatcher
 
 
-def due(organisation_id: UUID) -> Claimed:
+def due(organisation_id: UUID) -> LeasedDelivery:
     now = datetime.now(UTC)
-    return Claimed(
+    return LeasedDelivery(
         organisation_id=organisation_id,
         id=uuid4(),
         webhook_id=uuid4(),
@@ -36,7 +36,7 @@ class TestAnOrganisationWhoseReceiversNeverAnswer:
         greedy, modest = uuid4(), uuid4()
         waiting = [*(due(greedy) for _ in range(100)), due(modest)]
 
-        async def claim_due(_: Any, most: int, *, busy_organisations: list[UUID], **__: Any) -> list[Claimed]:
+        async def claim_due(_: Any, most: int, *, busy_organisations: list[UUID], **__: Any) -> list[LeasedDelivery]:
             taken = [one for one in waiting if one.organisation_id not in busy_organisations][:most]
             for one in taken:
                 waiting.remove(one)
@@ -45,11 +45,11 @@ class TestAnOrganisationWhoseReceiversNeverAnswer:
         async def deliver(*_: Any) -> None:
             await asyncio.Event().wait()
 
-        monkeypatch.setattr("gridloom.webhooks.delivery_store.claim_due", claim_due)
+        monkeypatch.setattr("gridloom.webhooks.delivery_store.lease_due", claim_due)
         monkeypatch.setattr(dispatcher, "deliver", deliver)
         sender = Dispatcher(None, None, None)  # type: ignore[arg-type]
         await sender._start_calls()
         called = [one.organisation_id for one in sender._calls.values()]
         await sender.stop(grace_s=0)
         assert called.count(modest) == 1
-        assert AT_ONCE_TO_ORGANISATION <= called.count(greedy) < AT_ONCE - 8
+        assert MAX_CONCURRENT_CALLS_PER_ORGANISATION <= called.count(greedy) < MAX_CONCURRENT_CALLS - 8

@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import migrated_database
 
 from gridloom.database.pool import create_pool
-from gridloom.events.store import await_places
+from gridloom.events.store import wait_for_sequencer
 from gridloom.webhooks import dispatcher
 from gridloom.webhooks.delivery_store import make_deliveries
 from gridloom.webhooks.dispatcher import Dispatcher
@@ -113,7 +113,7 @@ class TestAWebhookWhoseOrderHasGrown:
             held = "select classid, objid from pg_locks where locktype = 'advisory' and pid = $1"
             given = await db.fetch(held, db.get_server_pid())
         async with other.transaction():
-            await await_places(other)
+            await wait_for_sequencer(other)
             assert given == await other.fetch(held, other.get_server_pid())
 
 
@@ -131,10 +131,10 @@ class TestADispatcherThatFindsMoreEventsEachTimeItLooks:
             places_at_calls.append(await pool.fetchval(read_place, organisation_id))
 
         monkeypatch.setattr(dispatcher, "deliver", deliver)
-        monkeypatch.setattr(dispatcher, "EVENTS_AT_ONCE", 1)
+        monkeypatch.setattr(dispatcher, "EVENT_BATCH_SIZE", 1)
         pool = await create_pool(url, size=4)
         sender = Dispatcher(pool, None, None)  # type: ignore[arg-type]
-        await sender._look_for_work()
+        await sender._poll_once()
         await sender.stop()
         await pool.close()
         assert places_at_calls[0] < 20
@@ -151,7 +151,7 @@ class Listening(Dispatcher):
 
     def is_woken_by(self, payload: str | None) -> bool:
         self._wake.clear()
-        self._hear_of_events(payload)
+        self._on_event(payload)
         return self._wake.is_set()
 
 
@@ -162,7 +162,7 @@ class TestADispatcherThatHearsOfEvents:
         async with await create_pool(url, size=2) as pool:
             sender = Listening(pool)
             assert sender.is_woken_by(f"{stranger}:1"), "it knows of nobody yet"
-            await sender._look_for_work()
+            await sender._poll_once()
             assert not sender.is_woken_by(f"{stranger}:1")
             assert sender.is_woken_by(f"{stranger}:2 {ours}:1")
             assert sender.is_woken_by(f"{ours}:2 {stranger}:3")
@@ -174,20 +174,20 @@ class TestADispatcherThatHearsOfEvents:
         db, *_ = connections
         async with await create_pool(url, size=2) as pool:
             sender = Listening(pool)
-            await sender._look_for_work()
+            await sender._poll_once()
             ours = await set_up_webhook(db)
             assert not sender.is_woken_by(f"{ours}:1")
             assert sender.is_woken_by(payload)
             assert sender.is_woken_by(f"{ours}:1")
-            await sender._look_for_work()
+            await sender._poll_once()
             assert sender.is_woken_by(f"{ours}:2")
 
     async def test_looks_for_everybody_where_too_many_have_one(
         self, connections: list[Any], url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(dispatcher, "MOST_RECEIVERS", 0)
+        monkeypatch.setattr(dispatcher, "MAX_RECEIVERS", 0)
         await set_up_webhook(connections[0])
         async with await create_pool(url, size=2) as pool:
             sender = Listening(pool)
-            await sender._look_for_work()
+            await sender._poll_once()
             assert sender.is_woken_by(f"{uuid4()}:1")

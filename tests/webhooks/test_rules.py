@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.webhooks.rules import TRIED_FOR, next_attempt
+from gridloom.webhooks.rules import MAX_DELIVERY_AGE, next_attempt
 
 START = datetime(2026, 3, 29, tzinfo=UTC)
 
@@ -14,7 +14,7 @@ def schedule(spread: float) -> list[timedelta]:
     at, failures, attempts = START, 0, [timedelta()]
     while True:
         failures += 1
-        upcoming = next_attempt(at, failures, START + TRIED_FOR, spread)
+        upcoming = next_attempt(at, failures, START + MAX_DELIVERY_AGE, spread)
         if upcoming is None:
             return attempts
         assert upcoming > at, "it would be tried without end"
@@ -31,6 +31,6 @@ class TestTheSchedule:
     @given(st.floats(-1, 1))
     def test_ends_with_an_attempt_after_exactly_three_days(self, spread: float) -> None:
         attempts = schedule(spread)
-        assert attempts[-1] == TRIED_FOR
+        assert attempts[-1] == MAX_DELIVERY_AGE
         assert attempts == sorted(attempts)
         assert 14 <= len(attempts) <= 17

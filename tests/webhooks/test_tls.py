@@ -22,12 +22,12 @@ from tests.people import People
 from tests.webhooks.asking import deliveries, set_up, until_state
 from tests.webhooks.conftest import OK, Receiver, answer
 
-from gridloom.edge.dispatch import Edge
-from gridloom.webhooks import addresses
-from gridloom.webhooks.addresses import AddressRules
-from gridloom.webhooks.calling import Caller
+from gridloom.edge.application import Application
+from gridloom.webhooks import url_policy
+from gridloom.webhooks.http_client import WebhookClient
+from gridloom.webhooks.url_policy import UrlPolicy
 
-PRODUCTION, SANDBOX = AddressRules(is_sandbox=False), AddressRules(is_sandbox=True)
+PRODUCTION, SANDBOX = UrlPolicy(is_sandbox=False), UrlPolicy(is_sandbox=True)
 HOST = "hooks.example"
 NOW = datetime.now(UTC)
 
@@ -94,7 +94,7 @@ def authority(tmp_path: Path) -> Authority:
 
 @pytest.fixture(autouse=True)
 def played_name_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(addresses, "look_up", lambda _host, _port: ["127.0.0.1"])
+    monkeypatch.setattr(url_policy, "resolve_host", lambda _host, _port: ["127.0.0.1"])
 
 
 @asynccontextmanager
@@ -109,8 +109,8 @@ async def receiving_over_tls(shown: ssl.SSLContext, host: str = HOST) -> AsyncIt
 
 
 @asynccontextmanager
-async def calling(rules: AddressRules, trust: ssl.SSLContext | None) -> AsyncIterator[Caller]:
-    caller = Caller(rules, trust=trust)
+async def calling(rules: UrlPolicy, trust: ssl.SSLContext | None) -> AsyncIterator[WebhookClient]:
+    caller = WebhookClient(rules, trust=trust)
     try:
         yield caller
     finally:
@@ -187,7 +187,7 @@ class TestACallOverTLS:
 
 class TestAWebhookOverTLS:
     async def test_is_told_of_events_by_a_service_that_trusts_its_authority(
-        self, authority: Authority, fresh_app: Callable[[], Awaitable[Edge]], monkeypatch
+        self, authority: Authority, fresh_app: Callable[[], Awaitable[Application]], monkeypatch
     ) -> None:
         monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
         edge = await fresh_app()
@@ -213,7 +213,7 @@ class TestAWebhookOverTLS:
         assert receiver.calls == []
 
     async def test_that_redirects_has_failed_and_is_not_followed(
-        self, authority: Authority, fresh_app: Callable[[], Awaitable[Edge]], monkeypatch
+        self, authority: Authority, fresh_app: Callable[[], Awaitable[Application]], monkeypatch
     ) -> None:
         monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
         edge = await fresh_app()

@@ -15,8 +15,8 @@ from tests.people import OrganisationUnderTest, People
 from tests.webhooks.asking import deliveries, set_up, until_attempts, until_state
 from tests.webhooks.conftest import Receiver, answer
 
-from gridloom.database.committing.after_commit import transaction
-from gridloom.edge.dispatch import Edge
+from gridloom.database.commit.after_commit import transaction
+from gridloom.edge.application import Application
 from gridloom.kernel.ids import uuid7
 from gridloom.webhooks import delivery_store, store
 
@@ -105,7 +105,7 @@ class TestACall:
 
 
 class TestAWebhookThatFailsForThreeDays:
-    async def give_up(self, app: Edge, ours: OrganisationUnderTest, receiver: Receiver) -> dict[str, Any]:
+    async def give_up(self, app: Application, ours: OrganisationUnderTest, receiver: Receiver) -> dict[str, Any]:
         receiver.answering = lambda call: answer(500)
         webhook = await set_up(ours, receiver.url)
         await happen(app.pool, ours.id)
@@ -306,7 +306,7 @@ class TestTheLog:
             "update webhook_delivery set created_at = created_at - interval '31 days' where organisation_id = $1",
             ours.id,
         )
-        assert await delivery_store.forget_deliveries(app.pool, timedelta(days=30), 1000) >= 1
+        assert await delivery_store.delete_deliveries_before(app.pool, timedelta(days=30), 1000) >= 1
         assert await deliveries(ours, webhook) == []
         left = await app.pool.fetchval("select count(*) from webhook_attempt where organisation_id = $1", ours.id)
         assert left == 0

@@ -5,7 +5,7 @@ import time
 
 from tests.people import client_of
 
-from gridloom.worker.health import Check, HealthChecks, RoomOnDisk
+from gridloom.worker.health import Check, DiskSpaceCheck, HealthChecks
 
 
 class TestLiveness:
@@ -86,9 +86,9 @@ class TestReadiness:
     async def test_says_when_the_disk_is_nearly_full(self, app, tmp_path, monkeypatch):
         import shutil
 
-        assert (await RoomOnDisk(tmp_path).check_disk(app.pool)).name == "disk"
+        assert (await DiskSpaceCheck(tmp_path).check_disk(app.pool)).name == "disk"
         usage = type(shutil.disk_usage(tmp_path))
         monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**12, 10**12 - 10**8, 10**8))
-        check = await RoomOnDisk(tmp_path).check_disk(app.pool)
+        check = await DiskSpaceCheck(tmp_path).check_disk(app.pool)
         assert check.status == "DEGRADED"
         assert "nearly full" in check.detail

@@ -10,10 +10,10 @@ from typing import Final
 from uuid import UUID
 
 from gridloom.ancillary import result_store
-from gridloom.ancillary.products import Market, ProductKey
+from gridloom.ancillary.products import AncillaryMarket, ProductKey
 from gridloom.ancillary.result_store import AcceptedStep
 from gridloom.database.pool import Database
-from gridloom.kernel.need import Need
+from gridloom.kernel.dependency import Dependency
 
 _MICRO: Final = Decimal("0.000001")
 
@@ -22,37 +22,39 @@ _MICRO: Final = Decimal("0.000001")
 class ProvisionalAward:
     """Capacity of one asset in one block; 0 where a correction has taken it back."""
 
-    market: Market
+    market: AncillaryMarket
     delivery_day: date
     product: str
     capacity_kw: float
     price_eur_mw_h: Decimal
 
 
-RECORD_AWARDS: Need[Callable[[Database, UUID, Sequence[ProvisionalAward], UUID], Awaitable[None]]] = Need(
+RECORD_AWARDS: Dependency[Callable[[Database, UUID, Sequence[ProvisionalAward], UUID], Awaitable[None]]] = Dependency(
     "where provisional awards are recorded"
 )
 """From the asset's id, its awards and who recorded their results; what the operator has settled stays."""
 
 
-async def award(db: Database, asset_key: int, asset_id: UUID, keys: Iterable[ProductKey], by: UUID) -> None:
+async def update_provisional_awards(
+    db: Database, asset_key: int, asset_id: UUID, keys: Iterable[ProductKey], by: UUID
+) -> None:
     """Have the awards follow the results of these products, in the transaction that records them."""
-    blocks = sorted({key for key in keys if key.product.market is not Market.AFRR_ENERGY}, key=str)
+    blocks = sorted({key for key in keys if key.product.market is not AncillaryMarket.AFRR_ENERGY}, key=str)
     awards = [
-        award_of(key, await result_store.accepted_steps(db, asset_key, key.delivery_day, key.product.code))
+        provisional_award_of(key, await result_store.accepted_steps(db, asset_key, key.delivery_day, key.product.code))
         for key in blocks
     ]
     if awards:
         await RECORD_AWARDS.get()(db, asset_id, awards, by)
 
 
-def award_of(key: ProductKey, steps: Sequence[AcceptedStep]) -> ProvisionalAward:
+def provisional_award_of(key: ProductKey, steps: Sequence[AcceptedStep]) -> ProvisionalAward:
     """All accepted price steps of a product together, their prices weighted by capacity.
 
     FCR prices are for the whole block, which lasts three, four or five hours; aFRR prices are per hour. A result
     without a price is paid as bid.
     """
-    quarter_hours = key.window.duration // timedelta(minutes=15) if key.product.market is Market.FCR else 4
+    quarter_hours = key.window.duration // timedelta(minutes=15) if key.product.market is AncillaryMarket.FCR else 4
     capacity_kw = sum(step.capacity_kw for step in steps)
     price = Decimal(0)
     if capacity_kw:

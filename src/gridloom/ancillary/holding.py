@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from gridloom.ancillary.products import Market, ProductKey
+from gridloom.ancillary.products import AncillaryMarket, ProductKey
 from gridloom.capacity.model import Holding, HoldingKind, ReserveMinutes
 from gridloom.kernel.market_time import period_number
 
 _KIND_OF = {
-    Market.FCR: HoldingKind.FCR,
-    Market.AFRR_CAPACITY: HoldingKind.AFRR_CAPACITY,
-    Market.AFRR_ENERGY: HoldingKind.AFRR_ENERGY,
+    AncillaryMarket.FCR: HoldingKind.FCR,
+    AncillaryMarket.AFRR_CAPACITY: HoldingKind.AFRR_CAPACITY,
+    AncillaryMarket.AFRR_ENERGY: HoldingKind.AFRR_ENERGY,
 }
 
 
-def holding_of(
+def bid_holding(
     key: ProductKey, bid_id: UUID, capacity_kw: float, minutes: ReserveMinutes, *, is_firm: bool = False
 ) -> Holding:
     """is_firm: whether it was accepted; until then it waits for its result."""

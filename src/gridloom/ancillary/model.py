@@ -10,12 +10,12 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from gridloom.edge import Paging, QueryParameters, RequestBody, View
+from gridloom.edge import Paging, QueryParameters, RequestBody, ResponseBody
 from gridloom.kernel.money import Euro
-from gridloom.physical_assets.model import MOST_POWER_KW
+from gridloom.physical_assets.model import MAX_POWER_KW
 
-MOST_KEYS = 200
-MOST_ENTRIES = 1000
+MAX_KEYS = 200
+MAX_ENTRIES = 1000
 
 Price = Annotated[
     Decimal,
@@ -25,8 +25,8 @@ Price = Annotated[
 SettlementPrice = Annotated[
     Decimal, Euro(Decimal(-100_000), Decimal(100_000)), Meta(description="EUR, in the units of the product's bids")
 ]
-OfferedKW = Annotated[float, Meta(gt=0, le=MOST_POWER_KW, description="kW, a whole multiple of 1000")]
-AcceptedKW = Annotated[float, Meta(ge=0, le=MOST_POWER_KW, description="kW, a whole multiple of 1000")]
+OfferedKW = Annotated[float, Meta(gt=0, le=MAX_POWER_KW, description="kW, a whole multiple of 1000")]
+AcceptedKW = Annotated[float, Meta(ge=0, le=MAX_POWER_KW, description="kW, a whole multiple of 1000")]
 ProductCode = Annotated[str, Meta(min_length=1, max_length=40, examples=["POS_00_04"])]
 DeliveryDay = Annotated[date, Meta(description="A day of the market, in Europe/Berlin", examples=["2026-03-29"])]
 
@@ -61,10 +61,10 @@ class NewProductBids(RequestBody):
     bids: Annotated[list[NewAncillaryBid], Meta(min_length=1, max_length=100)]
 
 
-NewBids = Annotated[list[NewProductBids], Meta(min_length=1, max_length=MOST_ENTRIES)]
+NewBids = Annotated[list[NewProductBids], Meta(min_length=1, max_length=MAX_ENTRIES)]
 
 
-class Bid(View):
+class Bid(ResponseBody):
     id: UUID
     capacity_price: Annotated[
         Decimal, Meta(description="EUR/MW for the whole block (FCR), EUR/MW per hour (aFRR capacity)")
@@ -75,7 +75,7 @@ class Bid(View):
     accepted_capacity: Annotated[float, Meta(description="kW, once the bid has its result")] | UnsetType = UNSET
 
 
-class ProductBids(View):
+class ProductBids(ResponseBody):
     delivery_day: date
     product: str
     product_date_code: Annotated[str, Meta(description="<delivery_day>_<product>")]
@@ -97,10 +97,10 @@ class NewProductResults(RequestBody):
     correction: Annotated[bool, Meta(description="The same for all results of this entry")] = False
 
 
-NewResults = Annotated[list[NewProductResults], Meta(min_length=1, max_length=MOST_ENTRIES)]
+NewResults = Annotated[list[NewProductResults], Meta(min_length=1, max_length=MAX_ENTRIES)]
 
 
-class Result(View):
+class Result(ResponseBody):
     bid_id: UUID
     accepted: bool
     accepted_capacity: float
@@ -109,7 +109,7 @@ class Result(View):
     settlement_price: Decimal | UnsetType = UNSET
 
 
-class ProductResults(View):
+class ProductResults(ResponseBody):
     delivery_day: date
     product: str
     product_date_code: str
@@ -143,7 +143,7 @@ class ResultsQuery(Paging):
     product: ProductCode | None = None
 
 
-class ProductPlace(Struct, array_like=True):
+class ProductCursor(Struct, array_like=True):
     """Where a page of products ends."""
 
     delivery_day: date

@@ -18,8 +18,8 @@ from typing import Final
 from gridloom.kernel.market_time import BLOCK_HOURS, PERIOD, block_window, market_day_window, period_count
 from gridloom.kernel.window import Window
 
-FEWEST_PERIODS_IN_A_DAY: Final = 92
-MOST_PERIODS_IN_A_DAY: Final = 100
+MIN_PERIODS_IN_A_DAY: Final = 92
+MAX_PERIODS_IN_A_DAY: Final = 100
 FIRST_DELIVERY_DAY: Final = date(2000, 1, 1)
 LAST_DELIVERY_DAY: Final = date(2099, 12, 31)
 
@@ -30,7 +30,7 @@ class NotADeliveryDay(ValueError):
     """Nothing is delivered on such a day, whatever the product."""
 
 
-class Market(StrEnum):
+class AncillaryMarket(StrEnum):
     """The three tenders in which a battery can be offered."""
 
     FCR = "FCR"
@@ -59,27 +59,27 @@ class Product:
     """One row of the table: `first` is the block's first hour, or the quarter-hour's number counted from 1."""
 
     code: str
-    market: Market
+    market: AncillaryMarket
     direction: Direction
     first: int
 
     def is_traded_on(self, day: date) -> bool:
         return (
-            self.market is not Market.AFRR_ENERGY
-            or self.first <= FEWEST_PERIODS_IN_A_DAY
+            self.market is not AncillaryMarket.AFRR_ENERGY
+            or self.first <= MIN_PERIODS_IN_A_DAY
             or self.first <= period_count(day)
         )
 
     def window(self, day: date) -> Window:
         """When the product is delivered; only for a day on which it is traded."""
-        if self.market is not Market.AFRR_ENERGY:
+        if self.market is not AncillaryMarket.AFRR_ENERGY:
             return block_window(day, self.first, self.first + BLOCK_HOURS)
         assert self.is_traded_on(day), f"{self.code} does not exist on {day}"
         start = market_day_window(day).start + (self.first - 1) * PERIOD
         return Window(start, start + PERIOD)
 
 
-def _list_blocks(market: Market, direction: Direction) -> list[Product]:
+def _list_blocks(market: AncillaryMarket, direction: Direction) -> list[Product]:
     return [
         Product(f"{direction}_{hour:02}_{hour + BLOCK_HOURS:02}", market, direction, hour)
         for hour in range(0, 24, BLOCK_HOURS)
@@ -88,8 +88,8 @@ def _list_blocks(market: Market, direction: Direction) -> list[Product]:
 
 def _quarter_hours(direction: Direction) -> list[Product]:
     return [
-        Product(f"{direction}_{number:03}", Market.AFRR_ENERGY, direction, number)
-        for number in range(1, MOST_PERIODS_IN_A_DAY + 1)
+        Product(f"{direction}_{number:03}", AncillaryMarket.AFRR_ENERGY, direction, number)
+        for number in range(1, MAX_PERIODS_IN_A_DAY + 1)
     ]
 
 
@@ -97,9 +97,9 @@ PRODUCTS: Final[Mapping[str, Product]] = MappingProxyType(
     {
         product.code: product
         for product in (
-            *_list_blocks(Market.FCR, Direction.NEGPOS),
-            *_list_blocks(Market.AFRR_CAPACITY, Direction.POS),
-            *_list_blocks(Market.AFRR_CAPACITY, Direction.NEG),
+            *_list_blocks(AncillaryMarket.FCR, Direction.NEGPOS),
+            *_list_blocks(AncillaryMarket.AFRR_CAPACITY, Direction.POS),
+            *_list_blocks(AncillaryMarket.AFRR_CAPACITY, Direction.NEG),
             *_quarter_hours(Direction.POS),
             *_quarter_hours(Direction.NEG),
         )
@@ -150,7 +150,7 @@ def parse_product_key(text: str) -> ProductKey:
 
 def energy_products_within(block: ProductKey) -> tuple[ProductKey, ...]:
     """The quarter-hour products of the same direction that lie in an aFRR capacity block: 12, 16 or 20 of them."""
-    assert block.product.market is Market.AFRR_CAPACITY, "only aFRR capacity stands for energy bids"
+    assert block.product.market is AncillaryMarket.AFRR_CAPACITY, "only aFRR capacity stands for energy bids"
     day_start = market_day_window(block.delivery_day).start
     first = (block.window.start - day_start) // PERIOD + 1
     last = (block.window.end - day_start) // PERIOD
@@ -162,9 +162,9 @@ def energy_products_within(block: ProductKey) -> tuple[ProductKey, ...]:
 
 def capacity_block_around(quarter_hour: ProductKey) -> ProductKey:
     """The aFRR capacity block in which an energy product lies."""
-    assert quarter_hour.product.market is Market.AFRR_ENERGY, "only energy products lie in a capacity block"
+    assert quarter_hour.product.market is AncillaryMarket.AFRR_ENERGY, "only energy products lie in a capacity block"
     start = quarter_hour.window.start
-    for block in _list_blocks(Market.AFRR_CAPACITY, quarter_hour.product.direction):
+    for block in _list_blocks(AncillaryMarket.AFRR_CAPACITY, quarter_hour.product.direction):
         if start in block.window(quarter_hour.delivery_day):
             return ProductKey(quarter_hour.delivery_day, PRODUCTS[block.code])
     raise AssertionError("the blocks cover the whole day")

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import asyncpg
 
-from gridloom.ancillary.model import NewResult, ProductPlace, ResultsQuery
+from gridloom.ancillary.model import NewResult, ProductCursor, ResultsQuery
 from gridloom.database.pool import Database
 
 
@@ -104,7 +104,7 @@ async def accepted_steps(db: Database, asset_key: int, delivery_day: date, produ
 
 
 async def list_results(
-    db: Database, asset_key: int, query: ResultsQuery, after: ProductPlace | None, limit: int
+    db: Database, asset_key: int, query: ResultsQuery, after: ProductCursor | None, limit: int
 ) -> list[StoredResult]:
     """Results of the first `limit` products after the place: days and products descending."""
     rows = await db.fetch(

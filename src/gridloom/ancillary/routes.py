@@ -10,7 +10,8 @@ from uuid import UUID
 from msgspec import UNSET
 
 from gridloom.ancillary import result_store, rules, store
-from gridloom.ancillary.gates import Gates
+from gridloom.ancillary.bid_placement import BiddingRules, place_bids, withdraw_bid
+from gridloom.ancillary.gates import TenderGates
 from gridloom.ancillary.model import (
     Bid,
     BidsQuery,
@@ -18,15 +19,14 @@ from gridloom.ancillary.model import (
     NewBids,
     NewResults,
     ProductBids,
+    ProductCursor,
     ProductKeysQuery,
-    ProductPlace,
     ProductResults,
     Result,
     ResultsQuery,
 )
-from gridloom.ancillary.placing import Desk, place_bids, withdraw_bid
-from gridloom.ancillary.products import Market, ProductKey, capacity_block_around
-from gridloom.ancillary.recording import ResultsAsset, record_results
+from gridloom.ancillary.products import AncillaryMarket, ProductKey, capacity_block_around
+from gridloom.ancillary.result_recording import ResultsAsset, record_results
 from gridloom.ancillary.result_store import StoredResult
 from gridloom.ancillary.rules import (
     BidIdTaken,
@@ -44,7 +44,7 @@ from gridloom.ancillary.store import StoredBid
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.capacity.rules import CapacityNotAvailable, CapacityTaken
 from gridloom.edge import Call, Page, operation
-from gridloom.identity.reach import asset_reach
+from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.rules import AssetNotActive
 
@@ -66,8 +66,8 @@ LIVE = frozenset({BidStatus.OFFERED, BidStatus.ACCEPTED, BidStatus.REJECTED})
 async def list_bids_without_result(call: Call, physical_asset_id: UUID, query: ProductKeysQuery) -> list[ProductBids]:
     """One entry per distinct product key, in the order asked; a key for which no bid waits has an empty list."""
     keys = rules.asked_keys(query.product_keys)
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    waiting = await store.read_waiting(call.db, reach.key, keys.values())
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    waiting = await store.read_pending_bids(call.db, authorized.key, keys.values())
     return [
         ProductBids(
             delivery_day=key.delivery_day,
@@ -92,10 +92,10 @@ async def list_bids_by_product_keys(call: Call, physical_asset_id: UUID, query: 
     An aFRR energy product without a bid of its own lists the accepted aFRR capacity bid that stands for it.
     """
     keys = rules.asked_keys(query.product_keys)
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    blocks = [capacity_block_around(key) for key in keys.values() if key.product.market is Market.AFRR_ENERGY]
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    blocks = [capacity_block_around(key) for key in keys.values() if key.product.market is AncillaryMarket.AFRR_ENERGY]
     found: dict[tuple[date, str], list[StoredBid]] = {}
-    for bid in await store.list_of_products(call.db, reach.key, [*keys.values(), *blocks]):
+    for bid in await store.list_of_products(call.db, authorized.key, [*keys.values(), *blocks]):
         found.setdefault((bid.delivery_day, bid.product), []).append(bid)
     return [_view_entry(key.delivery_day, key.product.code, _bids_for(key, found)) for key in keys.values()]
 
@@ -122,9 +122,9 @@ async def list_bids_by_product_keys(call: Call, physical_asset_id: UUID, query: 
 async def place_ancillary_bids(call: Call, physical_asset_id: UUID, body: NewBids) -> list[ProductBids]:
     """All of them or none. The bids for a product are its price steps: together they replace what stood for it, which
     is kept as history. What they offer must be free of the battery, with the energy that serves it."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE_BIDS)
-    desk = Desk(call.resources[Gates], call.resources[ReserveMinutes])
-    placed = await place_bids(call.db, reach.key, physical_asset_id, body, call.caller.id, desk)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE_BIDS)
+    desk = BiddingRules(call.resources[TenderGates], call.resources[ReserveMinutes])
+    placed = await place_bids(call.db, authorized.key, physical_asset_id, body, call.caller.id, desk)
     return [
         _view_entry(entry.delivery_day, entry.product, [one.bid for one in bids])
         for entry, bids in zip(body, placed, strict=True)
@@ -141,10 +141,10 @@ async def place_ancillary_bids(call: Call, physical_asset_id: UUID, body: NewBid
 )
 async def list_ancillary_bids(call: Call, physical_asset_id: UUID, query: BidsQuery) -> Page[ProductBids]:
     """Product by product, the latest delivery day first; `limit` counts products."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    rows = await store.list_bids(call.db, reach.key, query, query.after(ProductPlace), query.limit + 1)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    rows = await store.list_bids(call.db, authorized.key, query, query.after(ProductCursor), query.limit + 1)
     entries = [_view_entry(day, product, list(bids)) for (day, product), bids in groupby(rows, _product_of_bid)]
-    return query.page(entries, lambda entry: ProductPlace(entry.delivery_day, entry.product))
+    return query.page(entries, lambda entry: ProductCursor(entry.delivery_day, entry.product))
 
 
 @operation(
@@ -157,8 +157,8 @@ async def list_ancillary_bids(call: Call, physical_asset_id: UUID, query: BidsQu
 )
 async def withdraw_ancillary_bid(call: Call, physical_asset_id: UUID, bid_id: UUID) -> None:
     """Before its gate closes. The bid is kept as `WITHDRAWN`; withdrawing it again changes nothing."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE_BIDS)
-    await withdraw_bid(call.db, reach.key, bid_id, call.resources[Gates])
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE_BIDS)
+    await withdraw_bid(call.db, authorized.key, bid_id, call.resources[TenderGates])
 
 
 @operation(
@@ -182,8 +182,8 @@ async def record_ancillary_results(call: Call, physical_asset_id: UUID, body: Ne
     """All of them or none. The same result again changes nothing; another one needs `correction: true`, and what it
     corrects is kept in the audit log. What was not accepted is free again; a correction that takes more must find it
     free."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE_RESULTS)
-    asset = ResultsAsset(reach.key, physical_asset_id, reach.organisation_id)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE_RESULTS)
+    asset = ResultsAsset(authorized.key, physical_asset_id, authorized.organisation_id)
     recorded = await record_results(call.db, asset, body, call.caller.id, call.resources[ReserveMinutes])
     if recorded.corrections:
         call.audit_details["corrected"] = recorded.corrections
@@ -200,12 +200,12 @@ async def record_ancillary_results(call: Call, physical_asset_id: UUID, body: Ne
 )
 async def list_ancillary_results(call: Call, physical_asset_id: UUID, query: ResultsQuery) -> Page[ProductResults]:
     """Product by product, the latest delivery day first, each result as it is known now; `limit` counts products."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    rows = await result_store.list_results(call.db, reach.key, query, query.after(ProductPlace), query.limit + 1)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    rows = await result_store.list_results(call.db, authorized.key, query, query.after(ProductCursor), query.limit + 1)
     entries = [
         _results_entry(day, product, list(results)) for (day, product), results in groupby(rows, _product_of_result)
     ]
-    return query.page(entries, lambda entry: ProductPlace(entry.delivery_day, entry.product))
+    return query.page(entries, lambda entry: ProductCursor(entry.delivery_day, entry.product))
 
 
 def _find_place(key: ProductKey) -> tuple[date, str]:
@@ -222,7 +222,7 @@ def _product_of_result(result: StoredResult) -> tuple[date, str]:
 
 def _bids_for(key: ProductKey, found: dict[tuple[date, str], list[StoredBid]]) -> Sequence[StoredBid]:
     own = found.get(_find_place(key), [])
-    if key.product.market is not Market.AFRR_ENERGY or any(bid.status in LIVE for bid in own):
+    if key.product.market is not AncillaryMarket.AFRR_ENERGY or any(bid.status in LIVE for bid in own):
         return own
     block = found.get(_find_place(capacity_block_around(key)), [])
     return [*own, *(bid for bid in block if bid.status is BidStatus.ACCEPTED)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import assert_never
 
-from gridloom.ancillary.gates import Gates
-from gridloom.ancillary.model import MOST_KEYS, BidStatus, NewAncillaryBid, NewResult
-from gridloom.ancillary.products import Market, NotADeliveryDay, ProductKey, parse_product_key, product_key
-from gridloom.kernel.instant import written
+from gridloom.ancillary.gates import TenderGates
+from gridloom.ancillary.model import MAX_KEYS, BidStatus, NewAncillaryBid, NewResult
+from gridloom.ancillary.products import AncillaryMarket, NotADeliveryDay, ProductKey, parse_product_key, product_key
+from gridloom.kernel.instant import format_instant
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 
 LOT_KW = 1000
@@ -103,12 +103,12 @@ def asked_keys(listed: str) -> dict[str, ProductKey]:
         text = listed_text.strip()
         try:
             keys[text] = parse_product_key(text)
-        except ValueError as fault:
-            faults.append(str(fault))
+        except ValueError as error:
+            faults.append(str(error))
     if faults:
-        raise BadRequest(faults[0], errors=[FieldError("query:product-keys", fault) for fault in faults[:MOST_KEYS]])
-    if len(keys) > MOST_KEYS:
-        detail = f"At most {MOST_KEYS} product keys can be asked for at once, not {len(keys)}."
+        raise BadRequest(faults[0], errors=[FieldError("query:product-keys", error) for error in faults[:MAX_KEYS]])
+    if len(keys) > MAX_KEYS:
+        detail = f"At most {MAX_KEYS} product keys can be asked for at once, not {len(keys)}."
         raise BadRequest(detail, errors=[FieldError("query:product-keys", detail)])
     return keys
 
@@ -116,9 +116,9 @@ def asked_keys(listed: str) -> dict[str, ProductKey]:
 def given_key(delivery_day: date, product: str, pointer: str) -> ProductKey:
     try:
         return product_key(delivery_day, product)
-    except ValueError as fault:
-        field = "deliveryDay" if isinstance(fault, NotADeliveryDay) else "product"
-        raise BadRequest(str(fault), errors=[FieldError(f"{pointer}/{field}", str(fault))]) from None
+    except ValueError as error:
+        field = "deliveryDay" if isinstance(error, NotADeliveryDay) else "product"
+        raise BadRequest(str(error), errors=[FieldError(f"{pointer}/{field}", str(error))]) from None
 
 
 def check_bid(key: ProductKey, bid: NewAncillaryBid, pointer: str) -> None:
@@ -127,41 +127,41 @@ def check_bid(key: ProductKey, bid: NewAncillaryBid, pointer: str) -> None:
         detail = f"{bid.offered_capacity:g} kW are not a whole multiple of {LOT_KW} kW."
         raise LotSizeViolated(detail, errors=[FieldError(f"{pointer}/offeredCapacity", detail)])
     match key.product.market:
-        case Market.FCR:
+        case AncillaryMarket.FCR:
             if bid.energy_price is not None:
-                _refuse_prices(pointer, "energyPrice", "FCR has no energy price.")
+                _reject_prices(pointer, "energyPrice", "FCR has no energy price.")
             if bid.capacity_price < 0:
-                _refuse_prices(pointer, "capacityPrice", "The capacity price of FCR is 0 or more.")
-        case Market.AFRR_CAPACITY:
+                _reject_prices(pointer, "capacityPrice", "The capacity price of FCR is 0 or more.")
+        case AncillaryMarket.AFRR_CAPACITY:
             if bid.energy_price is None:
-                _refuse_prices(pointer, "energyPrice", "aFRR capacity needs an energy price as well.")
-        case Market.AFRR_ENERGY:
+                _reject_prices(pointer, "energyPrice", "aFRR capacity needs an energy price as well.")
+        case AncillaryMarket.AFRR_ENERGY:
             if bid.energy_price is None:
-                _refuse_prices(pointer, "energyPrice", "aFRR energy needs an energy price.")
+                _reject_prices(pointer, "energyPrice", "aFRR energy needs an energy price.")
             if bid.capacity_price:
-                _refuse_prices(pointer, "capacityPrice", "aFRR energy has the capacity price 0.")
+                _reject_prices(pointer, "capacityPrice", "aFRR energy has the capacity price 0.")
         case _ as other:
             assert_never(other)
 
 
-def _refuse_prices(pointer: str, field: str, detail: str) -> None:
+def _reject_prices(pointer: str, field: str, detail: str) -> None:
     raise PricesDoNotFitProduct(detail, errors=[FieldError(f"{pointer}/{field}", detail)])
 
 
-def check_gate(key: ProductKey, gates: Gates, now: datetime, pointer: str) -> None:
+def check_gate(key: ProductKey, gates: TenderGates, now: datetime, pointer: str) -> None:
     """A bid comes from the opening of its gate on and before the closing instant, which is already too late."""
     opening = gates.opening(key)
     if now < opening:
-        detail = f"{key} opens at {written(opening)}; it is {written(now)}."
+        detail = f"{key} opens at {format_instant(opening)}; it is {format_instant(now)}."
         raise ProductGateNotOpen(detail, errors=[FieldError(f"{pointer}/deliveryDay", detail)])
     check_not_closed(key, gates, now, pointer)
 
 
-def check_not_closed(key: ProductKey, gates: Gates, now: datetime, pointer: str = "") -> None:
+def check_not_closed(key: ProductKey, gates: TenderGates, now: datetime, pointer: str = "") -> None:
     closure = gates.closure(key)
     if now < closure:
         return
-    detail = f"{key} closed at {written(closure)}; it is {written(now)}."
+    detail = f"{key} closed at {format_instant(closure)}; it is {format_instant(now)}."
     raise ProductGateClosed(detail, errors=[FieldError(f"{pointer}/deliveryDay", detail)] if pointer else [])
 
 

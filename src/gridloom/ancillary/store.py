@@ -11,7 +11,7 @@ from uuid import UUID
 import asyncpg
 from msgspec import UNSET
 
-from gridloom.ancillary.model import Bid, BidsQuery, BidStatus, NewAncillaryBid, ProductPlace
+from gridloom.ancillary.model import Bid, BidsQuery, BidStatus, NewAncillaryBid, ProductCursor
 from gridloom.ancillary.products import ProductKey
 from gridloom.database.pool import Database
 
@@ -22,7 +22,7 @@ _BID = """
 
 # The price steps of each key, from the partial index alone; the lateral keeps the plan a lookup per key whatever the
 # planner thinks of the number of keys.
-WAITING = """
+PENDING = """
 select b.id, k.delivery_day, k.product, b.capacity_price_eur, b.offered_capacity_kw, b.energy_price_eur
 from unnest($2::date[], $3::text[]) as k (delivery_day, product)
 cross join lateral (
@@ -66,10 +66,12 @@ class BidRow:
     status: BidStatus
 
 
-async def read_waiting(db: Database, asset_key: int, keys: Collection[ProductKey]) -> dict[tuple[date, str], list[Bid]]:
+async def read_pending_bids(
+    db: Database, asset_key: int, keys: Collection[ProductKey]
+) -> dict[tuple[date, str], list[Bid]]:
     """The bids that wait for their result by day and product, as they are answered; this read is asked for often."""
     waiting: dict[tuple[date, str], list[Bid]] = {}
-    for row in await db.fetch(WAITING, asset_key, *_split_columns(keys)):
+    for row in await db.fetch(PENDING, asset_key, *_split_columns(keys)):
         bid = Bid(
             id=row["id"],
             capacity_price=row["capacity_price_eur"],
@@ -101,7 +103,7 @@ async def list_of_products(
 
 
 async def list_bids(
-    db: Database, asset_key: int, query: BidsQuery, after: ProductPlace | None, limit: int
+    db: Database, asset_key: int, query: BidsQuery, after: ProductCursor | None, limit: int
 ) -> list[StoredBid]:
     """Bids of the first `limit` products after the place: days and products descending, bids as they were made."""
     rows = await db.fetch(

@@ -7,15 +7,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
-from gridloom.auctions.bid_store import Offer, Placed, place_bids
+from gridloom.auctions.bid_store import PendingBid, PlacementResult, place_bids
 from gridloom.database.pool import Pool
-from gridloom.edge.dispatch import Edge
-from gridloom.edge.idempotency import RetryKey
+from gridloom.edge.application import Application
+from gridloom.edge.idempotency import IdempotencyKey
 from gridloom.settings import Settings
 
-MOST_AT_ONCE = 200
+MAX_BATCH_SIZE = 200
 
-_Waiting = list[tuple[Offer, asyncio.Future[Placed]]]
+_Waiting = list[tuple[PendingBid, asyncio.Future[PlacementResult]]]
 
 
 class BidBatcher:
@@ -31,10 +31,10 @@ class BidBatcher:
         """The auctions for which a statement is under way, with the bids that wait for the next one."""
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def place(self, offer: Offer) -> Placed:
+    async def place(self, offer: PendingBid) -> PlacementResult:
         queue = self._queues.get(offer.auction_id)
         if queue is not None:
-            answer: asyncio.Future[Placed] = asyncio.get_running_loop().create_future()
+            answer: asyncio.Future[PlacementResult] = asyncio.get_running_loop().create_future()
             queue.append((offer, answer))
             return await answer
         self._queues[offer.auction_id] = []
@@ -42,9 +42,9 @@ class BidBatcher:
             [placed] = await place_bids(self._pool, [offer])
             return placed
         finally:
-            self._go_on(offer.auction_id)
+            self._start_next_batch(offer.auction_id)
 
-    def _go_on(self, auction_id: UUID) -> None:
+    def _start_next_batch(self, auction_id: UUID) -> None:
         if not self._queues[auction_id]:
             del self._queues[auction_id]
             return
@@ -53,7 +53,7 @@ class BidBatcher:
         task.add_done_callback(self._tasks.discard)
 
     async def _place_queued(self, auction_id: UUID) -> None:
-        batch, self._queues[auction_id] = take_batch(self._queues[auction_id])
+        batch, self._queues[auction_id] = split_batch(self._queues[auction_id])
         try:
             outcomes = await place_bids(self._pool, [offer for offer, _ in batch])
             for (_, answer), placed in zip(batch, outcomes, strict=True):
@@ -66,18 +66,18 @@ class BidBatcher:
             if not isinstance(error, Exception):
                 raise
         finally:
-            self._go_on(auction_id)
+            self._start_next_batch(auction_id)
 
 
-def take_batch(queue: _Waiting) -> tuple[_Waiting, _Waiting]:
+def split_batch(queue: _Waiting) -> tuple[_Waiting, _Waiting]:
     """Who goes together, and who waits on: a statement sees nothing of what it keeps itself, so of two attempts under
     one Idempotency-Key the second has to come after the first."""
     batch: _Waiting = []
     waiting: _Waiting = []
-    keys: set[RetryKey] = set()
+    keys: set[IdempotencyKey] = set()
     for place in queue:
         key = place[0].key
-        if len(batch) == MOST_AT_ONCE or key in keys:
+        if len(batch) == MAX_BATCH_SIZE or key in keys:
             waiting.append(place)
             continue
         batch.append(place)
@@ -87,6 +87,6 @@ def take_batch(queue: _Waiting) -> tuple[_Waiting, _Waiting]:
 
 
 @asynccontextmanager
-async def reside(edge: Edge, settings: Settings) -> AsyncIterator[None]:
+async def bid_batcher_lifespan(edge: Application, settings: Settings) -> AsyncIterator[None]:
     edge.resources.add(BidBatcher(edge.pool))
     yield

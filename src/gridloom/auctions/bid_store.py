@@ -10,19 +10,19 @@ from uuid import UUID
 
 import asyncpg
 
-from gridloom.auctions.model import Bid
-from gridloom.audit.model import NewEntry
+from gridloom.auctions.model import AuctionBid
+from gridloom.audit.model import NewAuditRecord
 from gridloom.audit.store import ENTRY, entry_row
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, Pool
-from gridloom.edge.idempotency import KEPT_FOR, RetryKey, is_taken
+from gridloom.edge.idempotency import RETENTION, IdempotencyKey, is_key_conflict
 from gridloom.events.model import NewEvent
-from gridloom.events.outbox import check_declared, was_recorded
+from gridloom.events.outbox import check_declared, notify_after_commit
 from gridloom.events.store import OUTBOX, outbox_row
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacementResult:
     """What became of a bid. The last four: the answer that is known, where an earlier attempt had the same key."""
 
     verdict: str
@@ -30,10 +30,10 @@ class Placed:
     sequence: int | None
     opens_at: datetime | None
     closes_at: datetime | None
-    kept_fingerprint: bytes | None
-    kept_status: int | None
-    kept_headers: str | None
-    kept_body: bytes | None
+    stored_fingerprint: bytes | None
+    stored_status: int | None
+    stored_headers: str | None
+    stored_body: bytes | None
 
 
 _BID = """
@@ -42,7 +42,7 @@ _BID = """
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class PendingBid:
     """A bid that wants its place, and what tells of it if it gets one."""
 
     auction_id: UUID
@@ -51,8 +51,8 @@ class Offer:
     bid_id: UUID
     price_eur: Decimal
     event: NewEvent
-    entry: NewEntry
-    key: RetryKey | None
+    entry: NewAuditRecord
+    key: IdempotencyKey | None
     """Its Idempotency-Key: whoever sends it again gets the same answer."""
     answer: str
     """The body that is kept under the key, up to the moment, which the database knows."""
@@ -113,7 +113,7 @@ _MANY = (
 _VERDICT = "verdict, placed_at, sequence, opens_at, closes_at"
 
 
-def _write_first(offers: str) -> str:
+def _insert_new(offers: str) -> str:
     """For bids that nobody has sent before: where somebody has, the key is taken and breaks off all of it."""
     return _PLACE.format(
         offers=offers,
@@ -127,7 +127,7 @@ def _write_first(offers: str) -> str:
     )
 
 
-def _write_again(offers: str) -> str:
+def _insert_or_replay(offers: str) -> str:
     """For bids of which each looks first what became of an earlier attempt under its key."""
     return _PLACE.format(
         offers=offers,
@@ -143,11 +143,11 @@ def _write_again(offers: str) -> str:
     )
 
 
-_PLACE_ONE, _PLACE_MANY = _write_first(_ONE), _write_first(_MANY)
-_PLACE_ONE_AGAIN, _PLACE_MANY_AGAIN = _write_again(_ONE), _write_again(_MANY)
+_PLACE_ONE, _PLACE_MANY = _insert_new(_ONE), _insert_new(_MANY)
+_PLACE_ONE_AGAIN, _PLACE_MANY_AGAIN = _insert_or_replay(_ONE), _insert_or_replay(_MANY)
 
 
-async def place_bids(pool: Pool, offers: Sequence[Offer]) -> list[Placed]:
+async def place_bids(pool: Pool, offers: Sequence[PendingBid]) -> list[PlacementResult]:
     """Give bids of one auction their places in its order, one after the other, or say why they have none.
 
     Nearly all are sent once, so their keys are not looked up but taken. Those that are in the way break off the
@@ -156,8 +156,8 @@ async def place_bids(pool: Pool, offers: Sequence[Offer]) -> list[Placed]:
     assert len({offer.auction_id for offer in offers}) == 1, "two locks in no known order"
     try:
         outcomes = await _place_first(pool, offers)
-    except asyncpg.IntegrityConstraintViolationError as fault:
-        if not is_taken(fault):
+    except asyncpg.IntegrityConstraintViolationError as error:
+        if not is_key_conflict(error):
             raise
         outcomes = await _place_again(pool, offers)
     else:
@@ -170,28 +170,30 @@ async def place_bids(pool: Pool, offers: Sequence[Offer]) -> list[Placed]:
             for turn, placed in zip(unsure, await _place_again(pool, [offers[turn] for turn in unsure]), strict=True):
                 outcomes[turn] = placed
     if any(placed.verdict == "PLACED" for placed in outcomes):
-        was_recorded(pool)
+        notify_after_commit(pool)
     return outcomes
 
 
-async def _place_first(pool: Pool, offers: Sequence[Offer]) -> list[Placed]:
+async def _place_first(pool: Pool, offers: Sequence[PendingBid]) -> list[PlacementResult]:
     return await _place_rows(pool, _PLACE_ONE, _PLACE_MANY, offers)
 
 
-async def _place_again(pool: Pool, offers: Sequence[Offer]) -> list[Placed]:
-    return await _place_rows(pool, _PLACE_ONE_AGAIN, _PLACE_MANY_AGAIN, offers, KEPT_FOR)
+async def _place_again(pool: Pool, offers: Sequence[PendingBid]) -> list[PlacementResult]:
+    return await _place_rows(pool, _PLACE_ONE_AGAIN, _PLACE_MANY_AGAIN, offers, RETENTION)
 
 
-async def _place_rows(pool: Pool, one: str, many: str, offers: Sequence[Offer], *more: object) -> list[Placed]:
+async def _place_rows(
+    pool: Pool, one: str, many: str, offers: Sequence[PendingBid], *more: object
+) -> list[PlacementResult]:
     rows = [_offer_row(offer) for offer in offers]
     if len(rows) == 1:
         found = await pool.fetch(one, *rows[0], *more)
     else:
         found = await pool.fetch(many, *map(list, zip(*rows, strict=True)), *more)
-    return [Placed(**row) for row in found]
+    return [PlacementResult(**row) for row in found]
 
 
-def _offer_row(offer: Offer) -> tuple[object, ...]:
+def _offer_row(offer: PendingBid) -> tuple[object, ...]:
     check_declared(offer.event)
     key = offer.key
     return (
@@ -209,7 +211,7 @@ def _offer_row(offer: Offer) -> tuple[object, ...]:
 
 async def read_own_bids(
     db: Database, auction_id: UUID, organisation_id: UUID, *, before: int | None, limit: int
-) -> list[Bid]:
+) -> list[AuctionBid]:
     """The organisation's bids, newest first, withdrawn ones included."""
     rows = await db.fetch(
         f"""
@@ -225,7 +227,7 @@ async def read_own_bids(
     return [_read_bid(row) for row in rows]
 
 
-async def read_own_bid(db: Database, auction_id: UUID, organisation_id: UUID, bid_id: UUID) -> Bid | None:
+async def read_own_bid(db: Database, auction_id: UUID, organisation_id: UUID, bid_id: UUID) -> AuctionBid | None:
     row = await db.fetchrow(
         f"select {_BID} from auction_bid b where b.auction_id = $1 and b.organisation_id = $2 and b.id = $3",  # noqa: S608
         auction_id,
@@ -254,7 +256,7 @@ _STANDING = """
 """
 
 
-async def read_standing_bids(db: Database, auction_id: UUID) -> list[Bid]:
+async def read_standing_bids(db: Database, auction_id: UUID) -> list[AuctionBid]:
     """Each organisation's latest bid that was not withdrawn."""
     rows = await db.fetch(f"select {_BID} from {_STANDING} where p.auction_id = $1", auction_id)  # noqa: S608
     return [_read_bid(row) for row in rows]
@@ -262,7 +264,7 @@ async def read_standing_bids(db: Database, auction_id: UUID) -> list[Bid]:
 
 async def read_ranked_bids(
     db: Database, auction_id: UUID, *, after: tuple[Decimal, int] | None, limit: int
-) -> list[tuple[Bid, bool]]:
+) -> list[tuple[AuctionBid, bool]]:
     """All bids from the highest price down, the earlier first, each with whether it stood when the auction closed."""
     rows = await db.fetch(
         f"""
@@ -280,5 +282,5 @@ async def read_ranked_bids(
     return [(_read_bid(row), row["is_standing"]) for row in rows]
 
 
-def _read_bid(row: asyncpg.Record) -> Bid:
-    return Bid(**{name: row[name] for name in Bid.__slots__})
+def _read_bid(row: asyncpg.Record) -> AuctionBid:
+    return AuctionBid(**{name: row[name] for name in AuctionBid.__slots__})

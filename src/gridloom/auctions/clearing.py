@@ -11,15 +11,15 @@ from gridloom.auctions import bid_store, store
 from gridloom.auctions.deliverability import load_item_availability
 from gridloom.auctions.model import (
     Auction,
+    AuctionBid,
     AuctionState,
     AuctionStatus,
     BackingShare,
-    Bid,
     Cancellation,
     CancelReason,
-    Conclusion,
+    ClearingOutcome,
+    ClearingResult,
     Item,
-    Outcome,
 )
 from gridloom.auctions.rules import status_for, winning_bid
 from gridloom.capacity.store import lock_batteries
@@ -34,7 +34,7 @@ from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import KW_PER_MW
 from gridloom.virtual_assets.backing import store as backing_store
 from gridloom.virtual_assets.backing.allocation import allocate
-from gridloom.virtual_assets.backing.promising import give_back_backing
+from gridloom.virtual_assets.backing.holdings import release_backing
 from gridloom.virtual_assets.backing.rules import SHARE_TOLERANCE
 from gridloom.virtual_assets.model import PLATFORM, AssetTerms, Efficiency
 from gridloom.virtual_assets.model import BackingShare as AssetBacking
@@ -44,13 +44,13 @@ CLEARING = "auction.clear"
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-async def plan(db: Database, auction: Auction) -> None:
+async def enqueue_auction_jobs(db: Database, auction: Auction) -> None:
     """Have the auction opened and cleared at its times; called again, the times move."""
     await enqueue(db, OPENING, key=str(auction.id), due=auction.open.start, clock="platform")
     await enqueue(db, CLEARING, key=str(auction.id), due=auction.open.end, clock="platform")
 
 
-async def call_off(db: Database, auction_id: UUID) -> None:
+async def cancel_auction_jobs(db: Database, auction_id: UUID) -> None:
     await cancel(db, OPENING, str(auction_id))
     await cancel(db, CLEARING, str(auction_id))
 
@@ -62,7 +62,7 @@ async def open_auction(run: JobRun) -> None:
     An operator's change that began just before the opening is waited for: it may have moved it.
     """
     auction_id = UUID(run.key)
-    auction = await store.read_settled(run.db, auction_id)
+    auction = await store.read_locked_terms(run.db, auction_id)
     if auction is None or auction.state is not AuctionState.SCHEDULED:
         return
     if await platform_now(run.db) < auction.open.start:
@@ -99,12 +99,12 @@ async def clear(db: Connection, auction_id: UUID) -> None:
         return
     winner = winning_bid(standing, auction.hurdle_price_eur)
     if winner is None:
-        await give_back_offer(db, auction_id)
-        conclusion = Conclusion(Outcome.NO_VALID_BID, _why_none(standing))
+        await release_offer(db, auction_id)
+        conclusion = ClearingResult(ClearingOutcome.NO_VALID_BID, _no_winner_detail(standing))
     else:
         conclusion = await _allocate_offer(db, auction, winner)
-    await store.conclude(db, auction_id, conclusion)
-    await _tell_participants(db, auction_id, {bid.organisation_id for bid in standing})
+    await store.store_result(db, auction_id, conclusion)
+    await _emit_cleared(db, auction_id, {bid.organisation_id for bid in standing})
 
 
 async def is_deliverable(db: Database, auction: Auction) -> bool:
@@ -120,7 +120,7 @@ async def cancel_offer(db: Database, auction_id: UUID, reason: CancelReason) -> 
     """Nobody wins, nobody pays, and its capacity is free again; whoever calls holds the auction's lock."""
     cancelled = Cancellation(await platform_now(db), reason)
     await store.cancel_auction(db, auction_id, cancelled)
-    await give_back_offer(db, auction_id)
+    await release_offer(db, auction_id)
     bidders = {bid.organisation_id for bid in await bid_store.read_standing_bids(db, auction_id)}
     await record_events(
         db,
@@ -140,21 +140,21 @@ async def cancel_offer(db: Database, auction_id: UUID, reason: CancelReason) -> 
     )
 
 
-async def give_back_offer(db: Database, auction_id: UUID) -> None:
+async def release_offer(db: Database, auction_id: UUID) -> None:
     """What the auction offered is free again; whoever calls holds the auction's lock."""
     backing = await store.read_backing(db, auction_id)
-    await give_back_backing(db, [part.physical_asset_id for part in backing], auction_id)
+    await release_backing(db, [part.physical_asset_id for part in backing], auction_id)
 
 
-def _why_none(standing: list[Bid]) -> str:
+def _no_winner_detail(standing: list[AuctionBid]) -> str:
     return "No bid reached the hurdle price." if standing else "No bid stood when the auction closed."
 
 
-async def _allocate_offer(db: Connection, auction: Auction, winner: Bid) -> Conclusion:
+async def _allocate_offer(db: Connection, auction: Auction, winner: AuctionBid) -> ClearingResult:
     """What the auction has offered since its creation becomes the winner's: there is nothing left to judge."""
     backing = await store.read_backing(db, auction.id)
     asset = await allocate(db, winner.organisation_id, terms_of(auction, backing), PLATFORM)
-    return Conclusion(Outcome.ALLOCATED, None, winner, asset.id)
+    return ClearingResult(ClearingOutcome.ALLOCATED, None, winner, asset.id)
 
 
 def terms_of(auction: Auction, backing: Sequence[BackingShare]) -> AssetTerms:
@@ -188,7 +188,7 @@ def name_of(item: Item) -> str:
     return f"{item.delivery_zone} {item.rated_discharge_power_kw / KW_PER_MW:g} MW, {days}"
 
 
-async def _tell_participants(db: Database, auction_id: UUID, bidders: set[UUID]) -> None:
+async def _emit_cleared(db: Database, auction_id: UUID, bidders: set[UUID]) -> None:
     """Each participant learns its own outcome and nothing else."""
     auction = await store.read_auction(db, auction_id)
     assert auction is not None

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from gridloom.auctions import store
 from gridloom.auctions.model import Auction
-from gridloom.capacity.store import load_firm_standing
+from gridloom.capacity.store import load_firm_capacity
 from gridloom.database.pool import Database
 from gridloom.market_calendar import window_periods
 from gridloom.virtual_assets.backing import store as backing_store
@@ -22,7 +22,7 @@ async def load_item_availability(db: Database, auctions: Sequence[Auction]) -> d
     keys = await backing_store.read_keys(db, [part.physical_asset_id for parts in backing.values() for part in parts])
     spans = {auction.id: window_periods(auction.item.delivery) for auction in auctions}
     first, end = min(span[0] for span in spans.values()), max(span[1] for span in spans.values())
-    standing = await load_firm_standing(db, list(keys.values()), first, end)
+    standing = await load_firm_capacity(db, list(keys.values()), first, end)
     return {
         auction.id: mean_available_of(
             [(keys[part.physical_asset_id], part.share) for part in backing[auction.id]],

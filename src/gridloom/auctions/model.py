@@ -30,7 +30,7 @@ class AuctionState(StrEnum):
     CANCELLED = "CANCELLED"
 
 
-class OwnState(StrEnum):
+class OperatorStatus(StrEnum):
     """Where an auction stands by itself, as the operator sees it: it runs from its start until it is cleared."""
 
     SCHEDULED = "SCHEDULED"
@@ -39,7 +39,7 @@ class OwnState(StrEnum):
     CANCELLED = "CANCELLED"
 
 
-class Outcome(StrEnum):
+class ClearingOutcome(StrEnum):
     """How clearing ended."""
 
     ALLOCATED = "ALLOCATED"
@@ -54,7 +54,7 @@ class CancelReason(StrEnum):
     NOT_DELIVERABLE = "NOT_DELIVERABLE"
 
 
-class ShownStatus(StrEnum):
+class VisibleStatus(StrEnum):
     """What a caller is shown: a participant its own status, the operator the auction's own state."""
 
     NOT_STARTED = "NOT_STARTED"
@@ -107,7 +107,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Bid:
+class AuctionBid:
     id: UUID
     organisation_id: UUID
     position: int
@@ -120,12 +120,12 @@ class Bid:
 
 
 @dataclass(frozen=True, slots=True)
-class Conclusion:
+class ClearingResult:
     """How clearing ended: who won what, or why nobody did."""
 
-    outcome: Outcome
+    outcome: ClearingOutcome
     detail: str | None
-    winner: Bid | None = None
+    winner: AuctionBid | None = None
     virtual_asset_id: UUID | None = None
 
 
@@ -144,7 +144,7 @@ class Auction:
     minimum_availability: float
     """The least mean share of the item that must be deliverable when the auction closes, 0 to 1."""
     state: AuctionState
-    outcome: Outcome | None
+    outcome: ClearingOutcome | None
     outcome_detail: str | None
     winning_bid_id: UUID | None
     winner_id: UUID | None

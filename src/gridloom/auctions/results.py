@@ -6,10 +6,10 @@ from decimal import Decimal
 from uuid import UUID
 
 from gridloom.auctions import bid_store
-from gridloom.auctions.routes import TAG, reach_auction
+from gridloom.auctions.routes import TAG, authorize_auction
 from gridloom.auctions.rules import fate_of, winning_bid
 from gridloom.auctions.wire import RankedBid, ResultsView
-from gridloom.edge import Answer, Call, Paging, operation
+from gridloom.edge import Call, Paging, Response, operation
 from gridloom.edge.paging import next_link
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Problem
@@ -32,9 +32,9 @@ class AuctionNotCleared(Problem):
     problems=(AuctionNotCleared,),
     from_replica=True,
 )
-async def read_results(call: Call, auction_id: UUID, query: Paging) -> Answer[ResultsView]:
+async def read_results(call: Call, auction_id: UUID, query: Paging) -> Response[ResultsView]:
     """From the highest price down, the earlier of equal ones first; `limit` and `cursor` page through the bids."""
-    auction = (await reach_auction(call.db, call.caller, auction_id)).auction
+    auction = (await authorize_auction(call.db, call.caller, auction_id)).auction
     if auction.outcome is None or auction.cleared_at is None:
         raise AuctionNotCleared("The auction is not cleared.")
     after = query.after(tuple[Decimal, int, int])
@@ -62,7 +62,7 @@ async def read_results(call: Call, auction_id: UUID, query: Paging) -> Answer[Re
         for place, (bid, is_standing) in enumerate(rows)
     ]
     page = query.page(ranked, lambda bid: (bid.price, bid.position, bid.rank))
-    return Answer(
+    return Response(
         ResultsView(
             auction_id=auction_id,
             outcome=auction.outcome,

@@ -14,7 +14,7 @@ from gridloom.auctions import bid_store, clearing, store
 from gridloom.auctions.bid_batching import BidBatcher
 from gridloom.auctions.deliverability import load_item_availability
 from gridloom.auctions.model import Auction, AuctionState, BackingShare, CancelReason, Item
-from gridloom.auctions.offering import OFFER_PROBLEMS, InvitationRefused, check_invited, offer_capacity
+from gridloom.auctions.offer import OFFER_PROBLEMS, InvitationRefused, check_invited, offer_capacity
 from gridloom.auctions.rules import (
     AuctionFrozen,
     AuctionNotOpen,
@@ -25,7 +25,7 @@ from gridloom.auctions.rules import (
     check_terms,
     unfit,
 )
-from gridloom.auctions.store import Seen
+from gridloom.auctions.store import VisibleAuction
 from gridloom.auctions.wire import (
     AuctionChange,
     AuctionQuery,
@@ -47,11 +47,11 @@ from gridloom.auctions.wire import (
 from gridloom.audit.recording import entry_of
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
-from gridloom.edge import Answer, Call, Caller, Page, Paging, operation
-from gridloom.edge.idempotency import Retry, still_running
+from gridloom.edge import Call, Caller, Page, Paging, Response, operation
+from gridloom.edge.idempotency import IdempotencyScope, still_running
 from gridloom.events.model import NewEvent
 from gridloom.kernel.ids import uuid7
-from gridloom.kernel.instant import written
+from gridloom.kernel.instant import format_instant
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, NotFound
 from gridloom.kernel.window import Window
@@ -87,9 +87,9 @@ async def list_auctions(call: Call, query: AuctionQuery) -> Page[AuctionView]:
 
 
 @operation("GET", "/auctions/{auctionID}", summary="Read an auction", tag=TAG, access=Permission.READ_AUCTIONS)
-async def read_auction(call: Call, auction_id: UUID) -> Answer[AuctionView]:
+async def read_auction(call: Call, auction_id: UUID) -> Response[AuctionView]:
     """`status` is the caller's own. The operator reads the auction's state instead."""
-    seen = await reach_auction(call.db, call.caller, auction_id)
+    seen = await authorize_auction(call.db, call.caller, auction_id)
     return await _show_auction(call, seen)
 
 
@@ -102,7 +102,7 @@ async def read_auction(call: Call, auction_id: UUID) -> Answer[AuctionView]:
     status=201,
     problems=(UnfitAuction, *OFFER_PROBLEMS),
 )
-async def create_auction(call: Call, body: NewAuction) -> Answer[AuctionView]:
+async def create_auction(call: Call, body: NewAuction) -> Response[AuctionView]:
     """The operator offers a virtual battery over a delivery window, backed by physical ones, to those invited.
 
     It takes its capacity out of the batteries' books at once, until it is cleared or cancelled; what they do not have
@@ -127,14 +127,14 @@ async def create_auction(call: Call, body: NewAuction) -> Answer[AuctionView]:
     )
     backing = _list_backing(body.backing)
     check_terms(auction.open, auction.item, backing, await platform_now(call.db))
-    await _check_known(call.db, backing, body.participants)
+    await _require_existing(call.db, backing, body.participants)
     await store.insert_auction(call.db, auction)
     await store.replace_backing(call.db, auction.id, backing)
     await offer_capacity(call.db, auction, backing)
     await check_invited(call.db, backing, body.participants)
     await store.replace_participants(call.db, auction.id, body.participants)
-    await clearing.plan(call.db, auction)
-    seen = await reach_auction(call.db, call.caller, auction.id)
+    await clearing.enqueue_auction_jobs(call.db, auction)
+    seen = await authorize_auction(call.db, call.caller, auction.id)
     return replace(await _show_auction(call, seen), headers={"Location": f"/auctions/{auction.id}"})
 
 
@@ -146,30 +146,30 @@ async def create_auction(call: Call, body: NewAuction) -> Answer[AuctionView]:
     access=Permission.MANAGE_AUCTIONS,
     problems=(AuctionFrozen, UnfitAuction, *OFFER_PROBLEMS),
 )
-async def update_auction(call: Call, auction_id: UUID, body: AuctionChange) -> Answer[AuctionView]:
+async def update_auction(call: Call, auction_id: UUID, body: AuctionChange) -> Response[AuctionView]:
     """Only before the auction opens. Only the given fields change."""
-    seen = await _lock_seen(call, auction_id)
+    seen = await _require_locked(call, auction_id)
     auction = seen.auction
     call.check_if_match(version_tag(auction))
     check_changeable(auction, seen.now)
     changed = replace(
         auction,
-        open=_read_window(_choose_value(body.start, auction.open.start), _choose_value(body.end, auction.open.end), ""),
+        open=_read_window(_unless_unset(body.start, auction.open.start), _unless_unset(body.end, auction.open.end), ""),
         item=auction.item if body.item is UNSET else _make_item(body.item, auction.item.id),
-        hurdle_price_eur=_choose_value(body.hurdle_price, auction.hurdle_price_eur),
-        minimum_availability=_choose_value(body.minimum_availability, auction.minimum_availability),
+        hurdle_price_eur=_unless_unset(body.hurdle_price, auction.hurdle_price_eur),
+        minimum_availability=_unless_unset(body.minimum_availability, auction.minimum_availability),
     )
     before = await store.read_backing(call.db, auction_id)
     backing = before if body.backing is UNSET else _list_backing(body.backing)
     check_terms(changed.open, changed.item, backing, seen.now)
-    await _check_known(call.db, backing, ())
+    await _require_existing(call.db, backing, ())
     await store.update_terms(call.db, changed)
     if not (body.item is UNSET and body.backing is UNSET):  # other terms take no capacity and are not judged by it
         await store.replace_backing(call.db, auction_id, backing)
         await offer_capacity(call.db, changed, backing, replaced=before)
     await check_invited(call.db, backing, await store.read_participants(call.db, auction_id))
-    await clearing.plan(call.db, changed)
-    return await _show_auction(call, await reach_auction(call.db, call.caller, auction_id))
+    await clearing.enqueue_auction_jobs(call.db, changed)
+    return await _show_auction(call, await authorize_auction(call.db, call.caller, auction_id))
 
 
 @operation(
@@ -182,11 +182,11 @@ async def update_auction(call: Call, auction_id: UUID, body: AuctionChange) -> A
 )
 async def cancel_auction(call: Call, auction_id: UUID) -> None:
     """Its participants see when and why, its bids come to nothing, and its capacity is free again."""
-    seen = await _lock_seen(call, auction_id)
+    seen = await _require_locked(call, auction_id)
     call.check_if_match(version_tag(seen.auction))
     check_cancellable(seen.auction, seen.now)
     await clearing.cancel_offer(call.db, auction_id, CancelReason.BY_OPERATOR)
-    await clearing.call_off(call.db, auction_id)
+    await clearing.cancel_auction_jobs(call.db, auction_id)
 
 
 @operation(
@@ -199,17 +199,17 @@ async def cancel_auction(call: Call, auction_id: UUID) -> None:
 )
 async def replace_participants(
     call: Call, auction_id: UUID, body: ParticipantList | Participants
-) -> Answer[AuctionView]:
+) -> Response[AuctionView]:
     """Replaces the whole list, given by itself or as `participants`."""
-    seen = await _lock_seen(call, auction_id)
+    seen = await _require_locked(call, auction_id)
     call.check_if_match(version_tag(seen.auction))
     check_changeable(seen.auction, seen.now)
     participants = body.participants if isinstance(body, ParticipantList) else body
-    await _check_known(call.db, (), participants)
+    await _require_existing(call.db, (), participants)
     await check_invited(call.db, await store.read_backing(call.db, auction_id), participants)
     await store.replace_participants(call.db, auction_id, participants)
-    await store.touch(call.db, auction_id)
-    return await _show_auction(call, await reach_auction(call.db, call.caller, auction_id))
+    await store.bump_version(call.db, auction_id)
+    return await _show_auction(call, await authorize_auction(call.db, call.caller, auction_id))
 
 
 @operation(
@@ -225,7 +225,7 @@ async def replace_participants(
 async def place_bid(call: Call, auction_id: UUID, body: NewBid) -> BidView:
     """A 201 means that the bid counts. An organisation's latest standing bid is its bid; nobody else learns of it."""
     bid_id, caller = uuid7(), call.caller
-    offer = bid_store.Offer(
+    offer = bid_store.PendingBid(
         auction_id=auction_id,
         organisation_id=caller.organisation_id,
         placed_by=caller.id,
@@ -245,9 +245,9 @@ async def place_bid(call: Call, auction_id: UUID, body: NewBid) -> BidView:
     )
     placed = await call.resources[BidBatcher].place(offer)
     if call.retry is not None:
-        _raise_known_answer(call.retry, placed)
+        _raise_stored_response(call.retry, placed)
     if placed.verdict == "UNKNOWN":
-        raise _refuse_unknown(auction_id)
+        raise _reject_unknown(auction_id)
     if placed.verdict == "CANCELLED":
         raise AuctionNotOpen("The auction was cancelled.")
     if placed.verdict == "NOT_INVITED":
@@ -263,16 +263,18 @@ async def place_bid(call: Call, auction_id: UUID, body: NewBid) -> BidView:
     )
 
 
-def _raise_known_answer(retry: Retry, placed: bid_store.Placed) -> None:
+def _raise_stored_response(retry: IdempotencyScope, placed: bid_store.PlacementResult) -> None:
     """Where an earlier attempt of this bid is known."""
     if placed.verdict == "IN_PROGRESS":
         raise still_running()
     if placed.verdict == "KNOWN":
-        assert placed.kept_fingerprint is not None
-        assert placed.kept_status is not None
-        assert placed.kept_headers is not None
-        assert placed.kept_body is not None
-        raise retry.known_answer(placed.kept_fingerprint, placed.kept_status, placed.kept_headers, placed.kept_body)
+        assert placed.stored_fingerprint is not None
+        assert placed.stored_status is not None
+        assert placed.stored_headers is not None
+        assert placed.stored_body is not None
+        raise retry.stored_response(
+            placed.stored_fingerprint, placed.stored_status, placed.stored_headers, placed.stored_body
+        )
 
 
 @operation(
@@ -285,7 +287,7 @@ def _raise_known_answer(retry: Retry, placed: bid_store.Placed) -> None:
 )
 async def list_bids(call: Call, auction_id: UUID, query: Paging) -> Page[BidView]:
     """Newest first, withdrawn ones included."""
-    await reach_auction(call.db, call.caller, auction_id)
+    await authorize_auction(call.db, call.caller, auction_id)
     bids = await bid_store.read_own_bids(
         call.db, auction_id, call.caller.organisation_id, before=query.after(int), limit=query.limit + 1
     )
@@ -303,7 +305,7 @@ async def list_bids(call: Call, auction_id: UUID, query: Paging) -> Page[BidView
 async def withdraw_bid(call: Call, auction_id: UUID, bid_id: UUID) -> None:
     """An earlier bid of yours that was not withdrawn stands again."""
     await store.lock(call.db, auction_id)
-    seen = await reach_auction(call.db, call.caller, auction_id)
+    seen = await authorize_auction(call.db, call.caller, auction_id)
     bid = await bid_store.read_own_bid(call.db, auction_id, call.caller.organisation_id, bid_id)
     if bid is None:
         raise NotFound(f"Your organisation has no bid {bid_id} in this auction.")
@@ -318,11 +320,11 @@ def is_manager(caller: Caller) -> bool:
     return Permission.MANAGE_AUCTIONS in caller.permissions
 
 
-async def reach_auction(db: Database, caller: Caller, auction_id: UUID) -> Seen:
+async def authorize_auction(db: Database, caller: Caller, auction_id: UUID) -> VisibleAuction:
     """The auction, if the caller manages auctions or its organisation is invited."""
-    seen = await store.read_seen(db, auction_id, caller.organisation_id)
+    seen = await store.read_visible(db, auction_id, caller.organisation_id)
     if seen is None:
-        raise _refuse_unknown(auction_id)
+        raise _reject_unknown(auction_id)
     if is_manager(caller):
         return seen
     if not seen.is_invited:
@@ -330,7 +332,7 @@ async def reach_auction(db: Database, caller: Caller, auction_id: UUID) -> Seen:
     return seen
 
 
-async def _load_available(db: Database, seen: Sequence[Seen]) -> dict[UUID, ItemAvailability]:
+async def _load_available(db: Database, seen: Sequence[VisibleAuction]) -> dict[UUID, ItemAvailability]:
     """Of items that are offered still, or won and not yet delivered to their end."""
     asked = [
         one.auction
@@ -342,29 +344,29 @@ async def _load_available(db: Database, seen: Sequence[Seen]) -> dict[UUID, Item
     return {key: ItemAvailability(power=round(one.power, 6), energy=round(one.energy, 6)) for key, one in found.items()}
 
 
-async def _lock_seen(call: Call, auction_id: UUID) -> Seen:
+async def _require_locked(call: Call, auction_id: UUID) -> VisibleAuction:
     await store.lock(call.db, auction_id)
     await store.lock_terms(call.db, auction_id)
-    return await reach_auction(call.db, call.caller, auction_id)
+    return await authorize_auction(call.db, call.caller, auction_id)
 
 
-async def _show_auction(call: Call, seen: Seen) -> Answer[AuctionView]:
+async def _show_auction(call: Call, seen: VisibleAuction) -> Response[AuctionView]:
     auction, own = seen.auction, call.caller.organisation_id
     available = (await _load_available(call.db, [seen])).get(auction.id)
     if not is_manager(call.caller):
-        return Answer(auction_view(seen, own, available), etag=version_tag(auction))
+        return Response(auction_view(seen, own, available), etag=version_tag(auction))
     backing = await store.read_backing(call.db, auction.id)
     participants = await store.read_participants(call.db, auction.id)
-    return Answer(operator_view(seen, available, backing, participants), etag=version_tag(auction))
+    return Response(operator_view(seen, available, backing, participants), etag=version_tag(auction))
 
 
-async def _check_known(db: Database, backing: Sequence[BackingShare], participants: Sequence[UUID]) -> None:
-    strangers = await store.unknown_physical_assets(db, [part.physical_asset_id for part in backing])
-    if strangers:
-        raise unfit("/backing", f"there is no physical asset {', '.join(map(str, strangers))}")
-    strangers = await store.unknown_organisations(db, participants)
-    if strangers:
-        raise unfit("/participants", f"there is no organisation {', '.join(map(str, strangers))}")
+async def _require_existing(db: Database, backing: Sequence[BackingShare], participants: Sequence[UUID]) -> None:
+    unknown_ids = await store.unknown_physical_assets(db, [part.physical_asset_id for part in backing])
+    if unknown_ids:
+        raise unfit("/backing", f"there is no physical asset {', '.join(map(str, unknown_ids))}")
+    unknown_ids = await store.unknown_organisations(db, participants)
+    if unknown_ids:
+        raise unfit("/participants", f"there is no organisation {', '.join(map(str, unknown_ids))}")
 
 
 def _read_window(start: datetime, end: datetime, pointer: str) -> Window:
@@ -396,11 +398,11 @@ def _list_backing(parts: Sequence[NewBacking]) -> list[BackingShare]:
     return [BackingShare(part.physical_asset_id, part.share) for part in parts]
 
 
-def _choose_value(value: T | UnsetType, otherwise: T) -> T:
+def _unless_unset(value: T | UnsetType, otherwise: T) -> T:
     return otherwise if isinstance(value, UnsetType) else value
 
 
-def _refuse_unknown(auction_id: UUID) -> NotFound:
+def _reject_unknown(auction_id: UUID) -> NotFound:
     return NotFound(f"There is no auction {auction_id}.")
 
 
@@ -410,4 +412,4 @@ def _not_invited(auction_id: UUID) -> Forbidden:
 
 def _show_moment(moment: datetime | None) -> str:
     assert moment is not None
-    return written(moment)
+    return format_instant(moment)

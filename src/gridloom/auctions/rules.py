@@ -8,21 +8,21 @@ from decimal import Decimal
 
 from gridloom.auctions.model import (
     Auction,
+    AuctionBid,
     AuctionState,
     AuctionStatus,
     BackingShare,
-    Bid,
     BidFate,
+    ClearingOutcome,
     Item,
-    Outcome,
-    OwnState,
+    OperatorStatus,
 )
-from gridloom.kernel.instant import written
+from gridloom.kernel.instant import format_instant
 from gridloom.kernel.market_time import is_period_start
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.window import Window
-from gridloom.virtual_assets.backing.rules import find_share_faults
-from gridloom.virtual_assets.rules import LONGEST_LIFE
+from gridloom.virtual_assets.backing.rules import find_share_errors
+from gridloom.virtual_assets.rules import MAX_LIFETIME
 
 
 class AuctionNotOpen(Problem):
@@ -61,21 +61,21 @@ def check_terms(opening: Window, item: Item, backing: Sequence[BackingShare], no
     for name, moment in (("start", item.delivery.start), ("end", item.delivery.end)):
         if not is_period_start(moment):
             raise BadRequest(
-                f"The delivery window is made of quarter-hours, and {written(moment)} is not on one.",
+                f"The delivery window is made of quarter-hours, and {format_instant(moment)} is not on one.",
                 errors=[FieldError(f"/item/{name}", "is not on a 15-minute boundary")],
             )
-    if item.delivery.duration > LONGEST_LIFE:
+    if item.delivery.duration > MAX_LIFETIME:
         raise BadRequest(
             "A virtual asset lives for ten years at most.",
             errors=[FieldError("/item/end", "Expected an earlier time.")],
         )
     if opening.end <= now:
-        raise unfit("/end", f"the auction would be over already: it is {written(now)}")
+        raise unfit("/end", f"the auction would be over already: it is {format_instant(now)}")
     if item.delivery.start < opening.end:
         raise unfit("/item/start", "delivery would begin before the auction closes")
-    faults = find_share_faults([(part.physical_asset_id, part.share) for part in backing])
+    faults = find_share_errors([(part.physical_asset_id, part.share) for part in backing])
     if faults:
-        raise UnfitAuction("; ".join(f"{fault.pointer} {fault.detail}" for fault in faults) + ".", errors=faults)
+        raise UnfitAuction("; ".join(f"{error.pointer} {error.detail}" for error in faults) + ".", errors=faults)
 
 
 def unfit(pointer: str, what: str) -> UnfitAuction:
@@ -112,30 +112,35 @@ def status_for(auction: Auction, *, now: datetime, organisation_id: object, has_
     return AuctionStatus.LOST if has_standing_bid else AuctionStatus.NO_BIDS_SUBMITTED
 
 
-def own_state(auction: Auction, now: datetime) -> OwnState:
+def own_state(auction: Auction, now: datetime) -> OperatorStatus:
     """What the operator is told; an auction that has closed runs until it is cleared."""
     if auction.state is not AuctionState.SCHEDULED:
-        return OwnState(auction.state.value)
-    return OwnState.SCHEDULED if now < auction.open.start else OwnState.RUNNING
+        return OperatorStatus(auction.state.value)
+    return OperatorStatus.SCHEDULED if now < auction.open.start else OperatorStatus.RUNNING
 
 
-def standing_bids(bids: Iterable[Bid]) -> list[Bid]:
+def standing_bids(bids: Iterable[AuctionBid]) -> list[AuctionBid]:
     """Each organisation's latest bid that was not withdrawn."""
-    latest: dict[object, Bid] = {}
+    latest: dict[object, AuctionBid] = {}
     for bid in sorted(bids, key=lambda bid: bid.position):
         if not bid.is_withdrawn:
             latest[bid.organisation_id] = bid
     return list(latest.values())
 
 
-def winning_bid(standing: Iterable[Bid], hurdle_price_eur: Decimal | None) -> Bid | None:
+def winning_bid(standing: Iterable[AuctionBid], hurdle_price_eur: Decimal | None) -> AuctionBid | None:
     """The highest valid price; of equal prices the bid placed first."""
     valid = [bid for bid in standing if hurdle_price_eur is None or bid.price_eur >= hurdle_price_eur]
     return min(valid, key=lambda bid: (-bid.price_eur, bid.position), default=None)
 
 
 def fate_of(
-    bid: Bid, *, is_standing: bool, hurdle_price_eur: Decimal | None, outcome: Outcome, best: Bid | None
+    bid: AuctionBid,
+    *,
+    is_standing: bool,
+    hurdle_price_eur: Decimal | None,
+    outcome: ClearingOutcome,
+    best: AuctionBid | None,
 ) -> BidFate:
     """best: the bid that won, or would have won had the capacity been there."""
     if bid.is_withdrawn:
@@ -146,5 +151,5 @@ def fate_of(
         return BidFate.BELOW_HURDLE
     assert best is not None, "a valid standing bid implies a best one"
     if bid.position == best.position:
-        return BidFate.WON if outcome is Outcome.ALLOCATED else BidFate.CAPACITY_GONE
+        return BidFate.WON if outcome is ClearingOutcome.ALLOCATED else BidFate.CAPACITY_GONE
     return BidFate.TIED_BUT_LATER if bid.price_eur == best.price_eur else BidFate.OUTBID

@@ -11,19 +11,19 @@ import asyncpg
 
 from gridloom.auctions.model import (
     Auction,
+    AuctionBid,
     AuctionState,
     BackingShare,
-    Bid,
     Cancellation,
     CancelReason,
-    Conclusion,
+    ClearingOutcome,
+    ClearingResult,
     Item,
-    Outcome,
-    ShownStatus,
+    VisibleStatus,
 )
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
-from gridloom.database.statement import Statement
+from gridloom.database.statement import NamedStatement
 from gridloom.kernel.window import Window
 
 _AUCTION = """
@@ -36,19 +36,19 @@ _AUCTION = """
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class VisibleAuction:
     """An auction as one organisation may see it."""
 
     auction: Auction
     now: datetime
     is_invited: bool
-    bid: Bid | None
+    bid: AuctionBid | None
     """Its own latest standing bid."""
     has_standing_bid: bool
     """Whether any bid stands, whoever placed it: for the operator alone."""
 
 
-_INSERT = Statement("""
+_INSERT = NamedStatement("""
 insert into auction (
   id, item_id, opens_at, closes_at, delivery_start, delivery_end, delivery_zone, rated_charge_power_kw,
   rated_discharge_power_kw, energy_capacity_kwh, charge_efficiency, discharge_efficiency, daily_cycle_limit,
@@ -60,7 +60,7 @@ values (
   :minimum_availability)
 """)
 
-_UPDATE = Statement("""
+_UPDATE = NamedStatement("""
 update auction
 set opens_at = :opens_at, closes_at = :closes_at, delivery_start = :delivery_start, delivery_end = :delivery_end,
     delivery_zone = :delivery_zone, rated_charge_power_kw = :rated_charge_power_kw,
@@ -137,7 +137,7 @@ async def replace_participants(db: Database, auction_id: UUID, organisation_ids:
     )
 
 
-async def touch(db: Database, auction_id: UUID) -> None:
+async def bump_version(db: Database, auction_id: UUID) -> None:
     await db.execute("update auction set version = version + 1 where id = $1", auction_id)
 
 
@@ -202,11 +202,11 @@ async def lock(db: Database, auction_id: UUID) -> bool:
 
 
 async def lock_terms(db: Database, auction_id: UUID) -> None:
-    """Hold off `read_settled` too, until the transaction that changes the terms ends; after `lock`."""
+    """Hold off `read_locked_terms` too, until the transaction that changes the terms ends; after `lock`."""
     await db.execute("select from auction where id = $1 for no key update", auction_id)
 
 
-async def read_settled(db: Database, auction_id: UUID) -> Auction | None:
+async def read_locked_terms(db: Database, auction_id: UUID) -> Auction | None:
     """The auction after any change of its terms that is under way, and before the next one. Bids do not wait for it."""
     row = await db.fetchrow(f"select {_AUCTION} from auction a where a.id = $1 for share", auction_id)  # noqa: S608
     return None if row is None else _read_auction(row)
@@ -217,7 +217,7 @@ async def read_auction(db: Database, auction_id: UUID) -> Auction | None:
     return None if row is None else _read_auction(row)
 
 
-async def read_seen(db: Database, auction_id: UUID, organisation_id: UUID) -> Seen | None:
+async def read_visible(db: Database, auction_id: UUID, organisation_id: UUID) -> VisibleAuction | None:
     """The auction, the clock, and what this organisation has to do with it; None where there is no such auction."""
     rows = await db.fetch(
         f"""
@@ -254,10 +254,10 @@ async def list_seen(
     organisation_id: UUID,
     *,
     sees_all: bool,
-    statuses: Sequence[ShownStatus] | None,
+    statuses: Sequence[VisibleStatus] | None,
     after: tuple[datetime, UUID] | None,
     limit: int,
-) -> list[Seen]:
+) -> list[VisibleAuction]:
     """The newest opening first. sees_all: the operator's view, uninvited ones included, each with the state of its
     own."""
     now = await platform_now(db)
@@ -297,11 +297,12 @@ async def list_seen(
     )
     bids = await _read_own_bids(db, organisation_id, [row["id"] for row in rows if row["has_bids"]])
     return [
-        Seen(_read_auction(row), now, row["is_invited"], bids.get(row["id"]), row["has_standing_bid"]) for row in rows
+        VisibleAuction(_read_auction(row), now, row["is_invited"], bids.get(row["id"]), row["has_standing_bid"])
+        for row in rows
     ]
 
 
-async def _read_own_bids(db: Database, organisation_id: UUID, auction_ids: Sequence[UUID]) -> dict[UUID, Bid]:
+async def _read_own_bids(db: Database, organisation_id: UUID, auction_ids: Sequence[UUID]) -> dict[UUID, AuctionBid]:
     """The organisation's latest standing bids in these auctions."""
     if not auction_ids:
         return {}
@@ -361,7 +362,7 @@ async def set_cycle_limits(db: Database, auction_id: UUID, daily: float | None, 
     )
 
 
-async def conclude(db: Database, auction_id: UUID, conclusion: Conclusion) -> None:
+async def store_result(db: Database, auction_id: UUID, conclusion: ClearingResult) -> None:
     winner = conclusion.winner
     await db.execute(
         """
@@ -402,7 +403,7 @@ def _read_auction(row: asyncpg.Record) -> Auction:
         hurdle_price_eur=row["hurdle_price_eur"],
         minimum_availability=row["minimum_availability"],
         state=AuctionState(row["state"]),
-        outcome=Outcome(row["outcome"]) if row["outcome"] else None,
+        outcome=ClearingOutcome(row["outcome"]) if row["outcome"] else None,
         outcome_detail=row["outcome_detail"],
         winning_bid_id=row["winning_bid_id"],
         winner_id=row["winner_id"],
@@ -416,13 +417,13 @@ def _read_auction(row: asyncpg.Record) -> Auction:
     )
 
 
-def _read_seen(row: asyncpg.Record) -> Seen:
+def _read_seen(row: asyncpg.Record) -> VisibleAuction:
     bid = None if row["bid_id"] is None else _read_own_bid(row)
-    return Seen(_read_auction(row), row["now"], row["is_invited"], bid, row["has_standing_bid"])
+    return VisibleAuction(_read_auction(row), row["now"], row["is_invited"], bid, row["has_standing_bid"])
 
 
-def _read_own_bid(row: asyncpg.Record) -> Bid:
-    return Bid(
+def _read_own_bid(row: asyncpg.Record) -> AuctionBid:
+    return AuctionBid(
         id=row["bid_id"],
         organisation_id=row["bid_organisation_id"],
         position=row["bid_position"],

@@ -10,26 +10,26 @@ from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.auctions.model import (
     Auction,
+    AuctionBid,
     AuctionStatus,
     BackingShare,
-    Bid,
     BidFate,
     CancelReason,
+    ClearingOutcome,
     Item,
-    Outcome,
-    OwnState,
-    ShownStatus,
+    OperatorStatus,
+    VisibleStatus,
 )
 from gridloom.auctions.rules import own_state, status_for
-from gridloom.auctions.store import Seen
-from gridloom.edge import Instant, Paging, RequestBody, View
+from gridloom.auctions.store import VisibleAuction
+from gridloom.edge import Instant, Paging, RequestBody, ResponseBody
 from gridloom.kernel.money import Euro
-from gridloom.kernel.units import LEAST_EFFICIENCY
+from gridloom.kernel.units import MIN_EFFICIENCY
 
 DeliveryZone = Literal["50Hertz", "Amprion", "TenneT", "TransnetBW"]
 Power = Annotated[float, Meta(gt=0, le=1e9, description="kW")]
 Energy = Annotated[float, Meta(gt=0, le=1e10, description="kWh")]
-Efficiency = Annotated[float, Meta(ge=LEAST_EFFICIENCY, le=1, description="Ratio")]
+Efficiency = Annotated[float, Meta(ge=MIN_EFFICIENCY, le=1, description="Ratio")]
 StateOfCharge = Annotated[float, Meta(ge=0, le=1, description="Ratio of the energy capacity")]
 Cycles = Annotated[float, Meta(gt=0, le=1000, description="Full cycles a day")]
 MinimumAvailability = Annotated[
@@ -95,14 +95,14 @@ class NewBid(RequestBody):
     price: Price
 
 
-class ItemAvailability(View):
+class ItemAvailability(ResponseBody):
     """The shares of the item that its batteries can deliver as things stand now, means over its window."""
 
     power: Annotated[float, Meta(description="Of its power, the mean of charging and discharging, 0 to 1")]
     energy: Annotated[float, Meta(description="Of its energy capacity, 0 to 1")]
 
 
-class ItemView(View):
+class ItemView(ResponseBody):
     id: UUID
     start: Instant
     end: Instant
@@ -124,38 +124,38 @@ class ItemView(View):
     ) = UNSET
 
 
-class CancelledView(View):
+class CancelledView(ResponseBody):
     at: Annotated[Instant, Meta(description="When")]
     reason: Annotated[CancelReason, Meta(description="NOT_DELIVERABLE: too little of it was there at the end")]
 
 
-class CurrentBid(View):
+class CurrentBid(ResponseBody):
     id: UUID
     price: Decimal
     timestamp: Instant
 
 
-class AuctionBackingView(View):
+class AuctionBackingView(ResponseBody):
     physical_asset_id: UUID
     share: float
 
 
-class AuctionView(View):
+class AuctionView(ResponseBody):
     """`status` is the caller's own; to the operator it is the auction's. The fields from `state` on are the operator's
     alone."""
 
     id: UUID
     start: Instant
     end: Instant
-    status: ShownStatus
+    status: VisibleStatus
     item: ItemView
     minimum_availability: MinimumAvailability
     current_bid: CurrentBid | UnsetType = UNSET
     virtual_asset_id: UUID | UnsetType = UNSET
     cancelled: CancelledView | UnsetType = UNSET
-    state: OwnState | UnsetType = UNSET
+    state: OperatorStatus | UnsetType = UNSET
     has_bid: Annotated[bool, Meta(description="While it runs: whether any bid stands")] | UnsetType = UNSET
-    outcome: Outcome | UnsetType | None = UNSET
+    outcome: ClearingOutcome | UnsetType | None = UNSET
     winner_id: Annotated[UUID | None, Meta(description="The organisation that won")] | UnsetType = UNSET
     price: Annotated[Decimal | None, Meta(description="EUR, what the winner pays")] | UnsetType = UNSET
     cleared_at: Instant | UnsetType | None = UNSET
@@ -164,7 +164,7 @@ class AuctionView(View):
     participants: list[UUID] | UnsetType = UNSET
 
 
-class BidView(View):
+class BidView(ResponseBody):
     """`sequence` counts the organisation's own bids in this auction."""
 
     id: UUID
@@ -175,7 +175,7 @@ class BidView(View):
     withdrawn: bool = False
 
 
-class RankedBid(View):
+class RankedBid(ResponseBody):
     rank: int
     id: UUID
     organisation_id: UUID
@@ -185,9 +185,9 @@ class RankedBid(View):
     fate: BidFate
 
 
-class ResultsView(View):
+class ResultsView(ResponseBody):
     auction_id: UUID
-    outcome: Outcome
+    outcome: ClearingOutcome
     detail: str | None
     winning_bid_id: UUID | None
     winner_id: UUID | None
@@ -197,10 +197,12 @@ class ResultsView(View):
 
 
 class AuctionQuery(Paging):
-    status: tuple[ShownStatus, ...] | None = None
+    status: tuple[VisibleStatus, ...] | None = None
 
 
-def auction_view(seen: Seen, organisation_id: UUID, availability: ItemAvailability | None = None) -> AuctionView:
+def auction_view(
+    seen: VisibleAuction, organisation_id: UUID, availability: ItemAvailability | None = None
+) -> AuctionView:
     """What one organisation may know."""
     auction, bid = seen.auction, seen.bid
     status = status_for(auction, now=seen.now, organisation_id=organisation_id, has_standing_bid=bid is not None)
@@ -209,7 +211,7 @@ def auction_view(seen: Seen, organisation_id: UUID, availability: ItemAvailabili
         id=auction.id,
         start=auction.open.start,
         end=auction.open.end,
-        status=ShownStatus(status.value),
+        status=VisibleStatus(status.value),
         item=item_view(auction.item, availability),
         minimum_availability=auction.minimum_availability,
         cancelled=_cancelled_view(auction),
@@ -223,7 +225,7 @@ def _cancelled_view(auction: Auction) -> CancelledView | UnsetType:
     return UNSET if cancelled is None else CancelledView(at=cancelled.at, reason=cancelled.reason)
 
 
-def own_view(seen: Seen, availability: ItemAvailability | None = None) -> AuctionView:
+def own_view(seen: VisibleAuction, availability: ItemAvailability | None = None) -> AuctionView:
     """The auction by itself, as the operator sees it; no participant's status or bid."""
     auction = seen.auction
     state = own_state(auction, seen.now)
@@ -231,11 +233,11 @@ def own_view(seen: Seen, availability: ItemAvailability | None = None) -> Auctio
         id=auction.id,
         start=auction.open.start,
         end=auction.open.end,
-        status=ShownStatus(state.value),
+        status=VisibleStatus(state.value),
         item=item_view(auction.item, availability),
         minimum_availability=auction.minimum_availability,
         cancelled=_cancelled_view(auction),
-        has_bid=seen.has_standing_bid if state is OwnState.RUNNING else UNSET,
+        has_bid=seen.has_standing_bid if state is OperatorStatus.RUNNING else UNSET,
         virtual_asset_id=auction.virtual_asset_id or UNSET,
         state=state,
         outcome=auction.outcome,
@@ -246,7 +248,7 @@ def own_view(seen: Seen, availability: ItemAvailability | None = None) -> Auctio
 
 
 def operator_view(
-    seen: Seen, availability: ItemAvailability | None, backing: list[BackingShare], participants: list[UUID]
+    seen: VisibleAuction, availability: ItemAvailability | None, backing: list[BackingShare], participants: list[UUID]
 ) -> AuctionView:
     view = own_view(seen, availability)
     view.hurdle_price = seen.auction.hurdle_price_eur
@@ -274,7 +276,7 @@ def item_view(item: Item, availability: ItemAvailability | None = None) -> ItemV
     )
 
 
-def bid_view(auction: UUID, bid: Bid) -> BidView:
+def bid_view(auction: UUID, bid: AuctionBid) -> BidView:
     return BidView(
         id=bid.id,
         auction_id=auction,

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-NOBODY: Final = UUID(int=0)
+NIL_ID: Final = UUID(int=0)
 """The organisation of an actor whom nobody knows."""
 
 
@@ -17,7 +17,7 @@ class Actor(Struct, frozen=True):
     """Who acted. kind: `USER`, `API_KEY`, `ANONYMOUS` or `SYSTEM`."""
 
     kind: str
-    organisation_id: UUID = NOBODY
+    organisation_id: UUID = NIL_ID
     id: UUID | None = None
     name: str | None = None
 
@@ -25,7 +25,7 @@ class Actor(Struct, frozen=True):
 ANONYMOUS: Final = Actor("ANONYMOUS")
 
 
-class NewEntry(Struct, frozen=True):
+class NewAuditRecord(Struct, frozen=True):
     actor: Actor
     subject_organisation_id: UUID | None
     """Another organisation that the action concerns; its administrators see the entry too."""
@@ -39,16 +39,16 @@ class NewEntry(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AuditRecord:
     sequence: int
     id: UUID
     occurred_at: datetime
-    entry: NewEntry
+    entry: NewAuditRecord
     organisation_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class AuditFilter:
     start: datetime | None = None
     end: datetime | None = None
     actor_id: UUID | None = None

@@ -12,7 +12,7 @@ import pyarrow as pa
 from msgspec import Meta
 
 from gridloom.audit import store
-from gridloom.audit.model import NOBODY, Entry, Filter
+from gridloom.audit.model import NIL_ID, AuditFilter, AuditRecord
 from gridloom.edge import (
     CSV,
     JSON,
@@ -22,17 +22,17 @@ from gridloom.edge import (
     Instant,
     Page,
     Paging,
+    ResponseBody,
     Stream,
-    View,
     operation,
     to_json,
 )
-from gridloom.edge.answering.tabular import stream_table
-from gridloom.edge.wire import parameter_refused
+from gridloom.edge.answer.tabular import stream_table
+from gridloom.edge.fields import parameter_error
 from gridloom.kernel.permission import Permission
 
 
-class AuditEntry(View):
+class AuditEntry(ResponseBody):
     """One action: who, what, to which resource, when, from where, and how it ended."""
 
     id: UUID
@@ -96,7 +96,7 @@ async def list_audit_log(call: Call, query: AuditQuery) -> Page[AuditEntry] | St
     A table (CSV, NDJSON, Parquet) has every entry the filters leave, whatever `limit` says; `details` is JSON text.
     """
     if query.start is not None and query.end is not None and query.start >= query.end:
-        raise parameter_refused("query", "end", "is not after start")
+        raise parameter_error("query", "end", "is not after start")
     if call.accepts == NDJSON:
         headers = {"Content-Disposition": 'attachment; filename="audit-log.ndjson"'}
         return Stream(_stream_lines(call, query), NDJSON, headers)
@@ -107,11 +107,11 @@ async def list_audit_log(call: Call, query: AuditQuery) -> Page[AuditEntry] | St
     return Page([_show_entry(entry) for entry in page.items], page.next_cursor)
 
 
-async def _read_entries(call: Call, query: AuditQuery, *, before: int | None, limit: int) -> list[Entry]:
+async def _read_entries(call: Call, query: AuditQuery, *, before: int | None, limit: int) -> list[AuditRecord]:
     return await store.list_entries(
         call.pool,
         visible_to=None if call.caller.is_operator else call.caller.organisation_id,
-        wanted=Filter(
+        wanted=AuditFilter(
             query.start, query.end, query.actor_id, query.resource and query.resource.rstrip("/"), query.action
         ),
         before=before,
@@ -161,12 +161,12 @@ def _write_row(entry: AuditEntry) -> dict[str, Any]:
     }
 
 
-def _show_entry(found: Entry) -> AuditEntry:
+def _show_entry(found: AuditRecord) -> AuditEntry:
     entry, actor = found.entry, found.entry.actor
     return AuditEntry(
         id=found.id,
         time=found.occurred_at,
-        organisation_id=None if actor.organisation_id == NOBODY else actor.organisation_id,
+        organisation_id=None if actor.organisation_id == NIL_ID else actor.organisation_id,
         organisation_name=found.organisation_name,
         actor_id=actor.id,
         actor_kind=actor.kind,  # type: ignore[arg-type]

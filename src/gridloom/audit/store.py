@@ -7,13 +7,13 @@ from uuid import UUID
 
 import asyncpg
 
-from gridloom.audit.model import NOBODY, Actor, Entry, Filter, NewEntry
-from gridloom.database.committing.last_rows import Target, write_last
+from gridloom.audit.model import NIL_ID, Actor, AuditFilter, AuditRecord, NewAuditRecord
+from gridloom.database.commit.deferred_rows import InsertTarget, defer_insert
 from gridloom.database.pool import Pool
 from gridloom.kernel.ids import uuid7
 
 if TYPE_CHECKING:
-    from gridloom.database.committing.at_once import WriteOnly
+    from gridloom.database.commit.single_statement import RowSink
 
 _COLUMNS = (
     "organisation_id",
@@ -32,10 +32,10 @@ _COLUMNS = (
 )
 ENTRY = f"audit_log ({', '.join(_COLUMNS)})"
 """Where an entry goes, for a statement that writes it along with what it tells of; `entry_row` has its values."""
-_ENTRIES = Target("audit_log", [(name, "{}") for name in _COLUMNS])
+_ENTRIES = InsertTarget("audit_log", [(name, "{}") for name in _COLUMNS])
 
 
-def entry_row(entry: NewEntry) -> tuple[object, ...]:
+def entry_row(entry: NewAuditRecord) -> tuple[object, ...]:
     return (
         entry.actor.organisation_id,
         uuid7(),
@@ -53,14 +53,14 @@ def entry_row(entry: NewEntry) -> tuple[object, ...]:
     )
 
 
-async def insert_entry(db: WriteOnly, entry: NewEntry) -> None:
+async def insert_entry(db: RowSink, entry: NewAuditRecord) -> None:
     """Together with what else the transaction writes last."""
-    await write_last(db, _ENTRIES, entry_row(entry))
+    await defer_insert(db, _ENTRIES, entry_row(entry))
 
 
 async def list_entries(
-    pool: Pool, *, visible_to: UUID | None, wanted: Filter, before: int | None, limit: int
-) -> list[Entry]:
+    pool: Pool, *, visible_to: UUID | None, wanted: AuditFilter, before: int | None, limit: int
+) -> list[AuditRecord]:
     """The newest first. visible_to: an organisation, which sees what it did and what was done to it; None sees all."""
     async with pool.acquire(timeout=5) as connection, connection.transaction(readonly=True):
         # Which index helps depends on which filters are given, so each question gets a plan of its own.
@@ -92,9 +92,9 @@ async def list_entries(
     return [_read_entry_row(row) for row in rows]
 
 
-def _read_entry_row(row: asyncpg.Record) -> Entry:
-    actor = Actor(row["actor_kind"], row["organisation_id"] or NOBODY, row["actor_id"], row["actor_name"])
-    entry = NewEntry(
+def _read_entry_row(row: asyncpg.Record) -> AuditRecord:
+    actor = Actor(row["actor_kind"], row["organisation_id"] or NIL_ID, row["actor_id"], row["actor_name"])
+    entry = NewAuditRecord(
         actor=actor,
         subject_organisation_id=row["subject_organisation_id"],
         action=row["action"],
@@ -105,4 +105,4 @@ def _read_entry_row(row: asyncpg.Record) -> Entry:
         request_id=row["request_id"],
         details=row["details"],
     )
-    return Entry(row["sequence"], row["id"], row["occurred_at"], entry, row["organisation_name"])
+    return AuditRecord(row["sequence"], row["id"], row["occurred_at"], entry, row["organisation_name"])

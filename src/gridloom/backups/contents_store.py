@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import asyncpg
 
-from gridloom.database.distribution import PLACEMENTS
+from gridloom.database.citus import PLACEMENTS
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 

@@ -25,7 +25,7 @@ from gridloom.backups.contents_store import is_slot_active
 from gridloom.database.server.binaries import find_binaries
 from gridloom.database.server.embedded import EmbeddedPostgres, dsn_of_running
 from gridloom.database.server.processes import EmbeddedPostgresError, end_with_parent, server_account
-from gridloom.operate import OperationRefused, connect_database, libpq_environment
+from gridloom.operator_commands import CommandError, connect_database, libpq_environment
 
 SLOT: Final = "gridloom_backup"
 _STAMP: Final = "base-%Y%m%dT%H%M%SZ"
@@ -36,7 +36,7 @@ def back_up_continuously(home: Path, directory: Path, *, began: datetime) -> sub
     """Copy the files of the server that runs on this home; the process that writes its log down from here on."""
     dsn = dsn_of_running(home)
     if asyncio.run(_is_receiving(dsn)):
-        raise OperationRefused(
+        raise CommandError(
             "Another continuous backup receives from this server. Stop it first, or let it go on: one is enough."
         )
     environment = {**os.environ, **libpq_environment(dsn)}
@@ -95,7 +95,7 @@ def restore_to(home: Path, directory: Path, moment: datetime) -> None:
     """Fill a new home with what the database held at that moment: everything committed up to it, and nothing after."""
     server = EmbeddedPostgres(home)
     if server.data.exists():
-        raise OperationRefused(f"{server.data} exists. Restore into a new home: set GRIDLOOM_HOME to a new directory.")
+        raise CommandError(f"{server.data} exists. Restore into a new home: set GRIDLOOM_HOME to a new directory.")
     base = _base_before(directory, moment)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = server.data.with_name("postgres.new")
@@ -119,7 +119,7 @@ def restore_to(home: Path, directory: Path, moment: datetime) -> None:
         _recover_server(server)
     except EmbeddedPostgresError as error:
         shutil.rmtree(server.data)
-        raise OperationRefused(
+        raise CommandError(
             f"The backup in {directory} does not reach {moment.astimezone(UTC).isoformat()}, or is damaged. {error}"
         ) from None
 
@@ -157,11 +157,11 @@ def _base_before(directory: Path, moment: datetime) -> Path:
             known.append((datetime.strptime(path.name, _STAMP).replace(tzinfo=UTC), path))
     earlier = [(made, path) for made, path in known if made <= moment]
     if not earlier:
-        raise OperationRefused(f"{directory} holds no copy that was begun before {moment.isoformat()}.")
+        raise CommandError(f"{directory} holds no copy that was begun before {moment.isoformat()}.")
     return max(earlier)[1]
 
 
 def _run_command(command: list[str], environment: dict[str, str]) -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode != 0:
-        raise OperationRefused(f"{Path(command[0]).name} failed: {done.stderr.strip()}")
+        raise CommandError(f"{Path(command[0]).name} failed: {done.stderr.strip()}")

@@ -28,13 +28,13 @@ from gridloom.backups.contents_store import (
 )
 from gridloom.database.server.binaries import Binaries, find_binaries, find_binaries_of
 from gridloom.database.server.embedded import EmbeddedPostgres
-from gridloom.operate import (
-    OperationRefused,
+from gridloom.operator_commands import (
+    CommandError,
     connect_database,
     database_name,
-    database_of,
-    filled_database_of,
     libpq_environment,
+    require_initialised_dsn,
+    resolve_dsn,
 )
 from gridloom.settings import Settings
 
@@ -56,9 +56,9 @@ def back_up(settings: Settings, file: Path, *, verify: bool = False) -> int:
         # Ours alone from its first byte: it holds password hashes and signing keys.
         os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except OSError as error:
-        raise OperationRefused(f"{file} cannot be written ({error.strerror}).") from None
+        raise CommandError(f"{file} cannot be written ({error.strerror}).") from None
     try:
-        with filled_database_of(settings, of_any_release=True) as dsn:
+        with require_initialised_dsn(settings, of_any_release=True) as dsn:
             contents = asyncio.run(_dump_with_contents(dsn, partial)) if verify else None
             if contents is None:
                 _run_dump(dsn, partial)
@@ -73,10 +73,10 @@ def back_up(settings: Settings, file: Path, *, verify: bool = False) -> int:
 def restore(settings: Settings, file: Path) -> None:
     """Fill an empty database, whole or not at all."""
     if not file.is_file():
-        raise OperationRefused(f"There is no file {file}.")
-    with database_of(settings) as dsn:
+        raise CommandError(f"There is no file {file}.")
+    with resolve_dsn(settings) as dsn:
         if _run_query(dsn, has_schema):
-            raise OperationRefused(
+            raise CommandError(
                 "The database is not empty. Restore into a new one: set GRIDLOOM_HOME to a new directory, "
                 "or GRIDLOOM_DATABASE_URL to a new database."
             )
@@ -113,7 +113,7 @@ def run_restore(dsn: str, file: Path) -> None:
         if source.wait() != 0 or target.wait() != 0 or with_error:
             problems.seek(0)
             detail = problems.read().decode(errors="replace").strip().splitlines()
-            raise OperationRefused(f"{file} was not restored, and nothing was changed. {' '.join(detail[:3])}")
+            raise CommandError(f"{file} was not restored, and nothing was changed. {' '.join(detail[:3])}")
 
 
 def _copy_statements(source: IO[bytes], target: IO[bytes], known_parameters: frozenset[str]) -> None:
@@ -170,7 +170,7 @@ def _run_tool(dsn: str, program: str, *arguments: str) -> None:
         command, check=False, capture_output=True, text=True, env={**os.environ, **libpq_environment(dsn)}
     )
     if done.returncode != 0:
-        raise OperationRefused(f"{program} failed: {done.stderr.strip()}")
+        raise CommandError(f"{program} failed: {done.stderr.strip()}")
 
 
 def _programs_for(dsn: str) -> Binaries:
@@ -186,7 +186,7 @@ def _compare_with_copy(expected: Contents, file: Path) -> None:
         run_restore(dsn, file)
         found = difference(expected, _run_query(dsn, read_contents))
     if found:
-        raise OperationRefused(f"The backup does not restore to what was backed up: {'; '.join(found[:5])}.")
+        raise CommandError(f"The backup does not restore to what was backed up: {'; '.join(found[:5])}.")
 
 
 @contextmanager

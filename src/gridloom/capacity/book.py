@@ -16,8 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from gridloom.capacity.model import TOLERANCE, Floats, Holding, HoldingKind, Ints, OwnSchedule
-from gridloom.capacity.series import (
+from gridloom.capacity.availability import (
     CHARGE,
     CHARGE_EFFICIENCY,
     DISCHARGE,
@@ -25,10 +24,11 @@ from gridloom.capacity.series import (
     ENERGY,
     PERIOD_MS,
     USABLE,
-    Circumstances,
+    RatingsAndOutages,
     available_between,
-    edges_of,
+    change_periods,
 )
+from gridloom.capacity.model import TOLERANCE, Floats, Holding, HoldingKind, Ints, OwnSchedule
 from gridloom.kernel.market_time import market_day_window, market_days_in, period_number, period_start
 from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.kernel.window import Window
@@ -37,7 +37,7 @@ from gridloom.kernel.window import Window
 _PARTS_PER_KW = 1_000_000
 
 
-class Line(IntEnum):
+class BookLine(IntEnum):
     """The lines of a book; what is firm is lost last."""
 
     PROMISED = 0
@@ -51,35 +51,35 @@ class Line(IntEnum):
     OWN = 8
 
 
-FIRM = slice(Line.PROMISED, Line.FCR_BID)
-WAITING = slice(Line.FCR_BID, Line.OWN)
+FIRM = slice(BookLine.PROMISED, BookLine.FCR_BID)
+PENDING = slice(BookLine.FCR_BID, BookLine.OWN)
 
 _LINE_OF = {
-    (HoldingKind.VIRTUAL_ASSET, True): Line.PROMISED,
-    (HoldingKind.AUCTION, True): Line.AUCTIONED,
-    (HoldingKind.FCR, True): Line.FCR,
-    (HoldingKind.AFRR_CAPACITY, True): Line.AFRR_CAPACITY,
-    (HoldingKind.AFRR_ENERGY, True): Line.AFRR_ENERGY,
-    (HoldingKind.FCR, False): Line.FCR_BID,
-    (HoldingKind.AFRR_CAPACITY, False): Line.AFRR_CAPACITY_BID,
-    (HoldingKind.AFRR_ENERGY, False): Line.AFRR_ENERGY_BID,
+    (HoldingKind.VIRTUAL_ASSET, True): BookLine.PROMISED,
+    (HoldingKind.AUCTION, True): BookLine.AUCTIONED,
+    (HoldingKind.FCR, True): BookLine.FCR,
+    (HoldingKind.AFRR_CAPACITY, True): BookLine.AFRR_CAPACITY,
+    (HoldingKind.AFRR_ENERGY, True): BookLine.AFRR_ENERGY,
+    (HoldingKind.FCR, False): BookLine.FCR_BID,
+    (HoldingKind.AFRR_CAPACITY, False): BookLine.AFRR_CAPACITY_BID,
+    (HoldingKind.AFRR_ENERGY, False): BookLine.AFRR_ENERGY_BID,
 }
-KIND_OF = {line: kind for (kind, _), line in _LINE_OF.items()} | {Line.OWN: HoldingKind.OWN_SCHEDULE}
+KIND_OF = {line: kind for (kind, _), line in _LINE_OF.items()} | {BookLine.OWN: HoldingKind.OWN_SCHEDULE}
 
 
-def line_of(holding: Holding) -> Line:
+def line_of(holding: Holding) -> BookLine:
     return _LINE_OF[holding.kind, holding.is_firm]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Book:
+class CapacityBook:
     """A battery's book in the periods from the first edge to the last: a row for each step."""
 
     edges: Ints
     rated: Floats
     available: Floats
     lines: Floats
-    """By `Line`, then step, then column."""
+    """By `BookLine`, then step, then column."""
 
     @property
     def taken(self) -> Floats:
@@ -93,11 +93,11 @@ class Book:
     @property
     def waiting(self) -> Floats:
         """Bids without a result."""
-        return np.asarray(self.lines[WAITING].sum(axis=0))
+        return np.asarray(self.lines[PENDING].sum(axis=0))
 
     @property
     def own(self) -> Floats:
-        return np.asarray(self.lines[Line.OWN])
+        return np.asarray(self.lines[BookLine.OWN])
 
     @property
     def free(self) -> Floats:
@@ -123,35 +123,35 @@ class Book:
         return np.repeat(values, np.diff(self.edges), axis=-2)
 
 
-def keep_book(
-    circumstances: Circumstances,
+def build_book(
+    ratings_and_outages: RatingsAndOutages,
     holdings: Sequence[Holding],
     own: OwnSchedule,
     first: int,
     end: int,
     edges: Ints | None = None,
-) -> Book:
+) -> CapacityBook:
     """The book of a battery in the periods `first` up to but not `end`, which some holdings may exceed.
 
     `own` holds whole market days, since the energy of the own schedule is that of its day. `edges` beyond what the book
     needs itself make it comparable, step by step, with another.
     """
-    edges = _find_edges(circumstances, holdings, own, first, end) if edges is None else edges
+    edges = _find_edges(ratings_and_outages, holdings, own, first, end) if edges is None else edges
     grid_ms = edges[:-1] * PERIOD_MS
-    series = available_between(circumstances, grid_ms, int(edges[-1]) * PERIOD_MS)
-    lines = np.zeros((len(Line), len(edges) - 1, 3))
+    series = available_between(ratings_and_outages, grid_ms, int(edges[-1]) * PERIOD_MS)
+    lines = np.zeros((len(BookLine), len(edges) - 1, 3))
     rated = series.rated
     for kind in (HoldingKind.VIRTUAL_ASSET, HoldingKind.AUCTION):
         for holding in holdings:
             if holding.kind is kind:
-                _add_weighed(lines[line_of(holding)], holding, edges, rated)
+                _add_efficiency_weighted(lines[line_of(holding)], holding, edges, rated)
     usable = rated[:, USABLE]
     _add_reserves(lines, [one for one in holdings if one.losses is None], edges, usable)
-    _add_own(lines[Line.OWN], own, edges, usable)
-    return Book(edges, rated, series.available, lines)
+    _add_own(lines[BookLine.OWN], own, edges, usable)
+    return CapacityBook(edges, rated, series.available, lines)
 
 
-def with_edges(book: Book, edges: Ints) -> Book:
+def refine_steps(book: CapacityBook, edges: Ints) -> CapacityBook:
     """The same book cut at more edges."""
     steps = np.searchsorted(book.edges, edges[:-1], "right") - 1
     return replace(
@@ -160,9 +160,9 @@ def with_edges(book: Book, edges: Ints) -> Book:
 
 
 def _find_edges(
-    circumstances: Circumstances, holdings: Sequence[Holding], own: OwnSchedule, first: int, end: int
+    ratings_and_outages: RatingsAndOutages, holdings: Sequence[Holding], own: OwnSchedule, first: int, end: int
 ) -> Ints:
-    found = [np.array([first, end], dtype=np.int64), edges_of(circumstances)]
+    found = [np.array([first, end], dtype=np.int64), change_periods(ratings_and_outages)]
     found.append(np.array([edge for one in holdings for edge in (one.first, one.end)], dtype=np.int64))
     busy = own.periods[own.power_kw != 0]
     found += [busy, busy + 1]
@@ -171,7 +171,7 @@ def _find_edges(
     return every[(every >= first) & (every <= end)]
 
 
-def _add_weighed(line: Floats, holding: Holding, edges: Ints, rated: Floats) -> None:
+def _add_efficiency_weighted(line: Floats, holding: Holding, edges: Ints, rated: Floats) -> None:
     """A share of a virtual battery, as it weighs on this one."""
     low, high = np.searchsorted(edges, (holding.first, holding.end))
     steps = slice(max(0, int(low)), min(int(high), len(line)))
@@ -205,10 +205,10 @@ def _add_reserves(lines: Floats, reserves: Sequence[Holding], edges: Ints, usabl
         firm_kw = np.maximum(accepted[:, column] - drawn, 0.0)
         waiting_kw = np.maximum(every[:, column] - drawn, 0.0) - firm_kw
         served = np.divide(every[:, ENERGY], every[:, column], out=np.zeros(len(every)), where=every[:, column] > 0)
-        for line, excess_kw in ((Line.AFRR_ENERGY, firm_kw), (Line.AFRR_ENERGY_BID, waiting_kw)):
+        for line, excess_kw in ((BookLine.AFRR_ENERGY, firm_kw), (BookLine.AFRR_ENERGY_BID, waiting_kw)):
             lines[line][:, column] += excess_kw
             lines[line][:, ENERGY] += excess_kw * served
-    lines[Line.FCR : Line.OWN, :, ENERGY] /= usable
+    lines[BookLine.FCR : BookLine.OWN, :, ENERGY] /= usable
 
 
 def _sum_holdings(holdings: Sequence[Holding], edges: Ints) -> Floats:
@@ -233,10 +233,10 @@ def _add_own(line: Floats, own: OwnSchedule, edges: Ints, usable: Floats) -> Non
     for first, end in market_days_of(busy):
         low, high = np.searchsorted(edges, (first, end), "left")
         if low < high and low < len(line):
-            line[low:high, ENERGY] = swing_kwh(own, first, end) / usable[low:high]
+            line[low:high, ENERGY] = energy_range_kwh(own, first, end) / usable[low:high]
 
 
-def swing_kwh(own: OwnSchedule, first: int, end: int) -> float:
+def energy_range_kwh(own: OwnSchedule, first: int, end: int) -> float:
     """The highest less the lowest point of the running sum over these periods, which starts at zero."""
     low, high = np.searchsorted(own.periods, (first, end))
     running_kwh = np.cumsum(own.power_kw[low:high]) * QUARTER_HOUR_H

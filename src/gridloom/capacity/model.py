@@ -33,7 +33,7 @@ class HoldingKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Losses:
+class OneWayEfficiency:
     """What a holder's power and energy are reckoned with: its one-way efficiencies."""
 
     charge: float
@@ -57,7 +57,7 @@ class Holding:
     discharge_kw: float
     energy_kwh: float
     is_firm: bool = True
-    losses: Losses | None = None
+    losses: OneWayEfficiency | None = None
     organisation_id: UUID | None = None
     product: str | None = None
 
@@ -92,7 +92,7 @@ class OwnSchedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Taking:
+class HoldingGroup:
     """What a write asks of a battery: holdings over one window that are judged together, such as a bid's price steps.
 
     `pointer` says where in the request it is asked for.

@@ -8,19 +8,19 @@ from uuid import UUID
 
 import numpy as np
 
+from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY, FCR, RatingsAndOutages
 from gridloom.capacity.book import (
     KIND_OF,
-    Book,
-    Line,
-    keep_book,
+    BookLine,
+    CapacityBook,
+    build_book,
+    energy_range_kwh,
     market_days_around,
     market_days_of,
-    swing_kwh,
-    with_edges,
+    refine_steps,
 )
-from gridloom.capacity.model import TOLERANCE, Floats, Holding, HoldingKind, Ints, OwnSchedule, Taking
-from gridloom.capacity.series import CHARGE, DISCHARGE, ENERGY, FCR, Circumstances
-from gridloom.kernel.instant import written
+from gridloom.capacity.model import TOLERANCE, Floats, Holding, HoldingGroup, HoldingKind, Ints, OwnSchedule
+from gridloom.kernel.instant import format_instant
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.problem import FieldError, Problem
 
@@ -55,23 +55,23 @@ class OwnChange:
 
     periods: Ints
     power_kw: Floats
-    settled_before: int
+    past_before: int
     """What lies before this period is over: it is judged by what is rated."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BatteryCapacity:
     """All that the book of one battery is made of, over some periods; the own schedule in whole market days."""
 
-    circumstances: Circumstances
+    ratings_and_outages: RatingsAndOutages
     holdings: Sequence[Holding]
     own: OwnSchedule
 
-    def without(self, holder_ids: Collection[UUID]) -> Standing:
+    def without(self, holder_ids: Collection[UUID]) -> BatteryCapacity:
         return replace(self, holdings=[one for one in self.holdings if one.holder_id not in holder_ids])
 
-    def book(self, first: int, end: int) -> Book:
-        return keep_book(self.circumstances, self.holdings, self.own, first, end)
+    def book(self, first: int, end: int) -> CapacityBook:
+        return build_book(self.ratings_and_outages, self.holdings, self.own, first, end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,53 +83,53 @@ class Shortage:
     asked: tuple[float, float, float]
     there: tuple[float, float, float]
     held_by: tuple[HoldingKind, ...]
-    is_taken: bool
+    is_held_by_others: bool
     """Whether the battery has it and others hold it; else it has not got it at all."""
     pointers: tuple[str, ...] = ()
 
 
-def judge(standing: Standing, takings: Sequence[Taking]) -> Shortage | None:
+def find_shortage(capacity: BatteryCapacity, groups: Sequence[HoldingGroup]) -> Shortage | None:
     """Why these takings cannot all stand beside what stands, if so. What they replace is gone already."""
-    if not takings:
+    if not groups:
         return None
-    first, end = min(one.first for one in takings), max(one.end for one in takings)
-    added = [holding for taking in takings for holding in taking.holdings]
-    after = replace(standing, holdings=[*standing.holdings, *added]).book(first, end)
-    for taking in takings:
-        alone = _beyond_battery(standing.circumstances, taking, after)
+    first, end = min(one.first for one in groups), max(one.end for one in groups)
+    added = [holding for group in groups for holding in group.holdings]
+    after = replace(capacity, holdings=[*capacity.holdings, *added]).book(first, end)
+    for group in groups:
+        alone = _exceeds_battery(capacity.ratings_and_outages, group, after)
         if alone is not None:
             return alone
-    before = keep_book(standing.circumstances, standing.holdings, standing.own, first, end, edges=after.edges)
-    shortage = _beyond_free(before, after, before.available)
+    before = build_book(capacity.ratings_and_outages, capacity.holdings, capacity.own, first, end, edges=after.edges)
+    shortage = _exceeds_free(before, after, before.available)
     if shortage is None:
         return None
-    at_fault = [taking.pointer for taking in takings if taking.first < shortage.end and shortage.first < taking.end]
+    at_fault = [group.pointer for group in groups if group.first < shortage.end and shortage.first < group.end]
     return replace(shortage, pointers=tuple(at_fault))
 
 
-def judge_own(standing: Standing, change: OwnChange) -> Shortage | None:
+def find_own_schedule_shortage(capacity: BatteryCapacity, change: OwnChange) -> Shortage | None:
     """The same for periods of the own schedule; the energy of their market days is judged where it grows.
 
     That each power is within what the battery has is judged before, point by point.
     """
     first, end = market_days_around(int(change.periods[0]), int(change.periods[-1]) + 1)
-    own = standing.own.with_periods(change.periods, change.power_kw)
-    rest = standing.own.with_periods(change.periods, np.zeros(len(change.periods)))
-    after = replace(standing, own=own).book(first, end)
-    before = replace(standing, own=rest).book(first, end)
+    own = capacity.own.with_periods(change.periods, change.power_kw)
+    rest = capacity.own.with_periods(change.periods, np.zeros(len(change.periods)))
+    after = replace(capacity, own=own).book(first, end)
+    before = replace(capacity, own=rest).book(first, end)
     edges = np.union1d(after.edges, before.edges)
-    after, before = with_edges(after, edges), with_edges(before, edges)
-    before.lines[Line.OWN, :, ENERGY] = 0.0
+    after, before = refine_steps(after, edges), refine_steps(before, edges)
+    before.lines[BookLine.OWN, :, ENERGY] = 0.0
     for day_first, day_end in market_days_of(change.periods):
-        if swing_kwh(own, day_first, day_end) <= swing_kwh(standing.own, day_first, day_end) + TOLERANCE:
+        if energy_range_kwh(own, day_first, day_end) <= energy_range_kwh(capacity.own, day_first, day_end) + TOLERANCE:
             steps = before.steps_between(day_first, day_end)
-            before.lines[Line.OWN, steps, ENERGY] = after.lines[Line.OWN, steps, ENERGY]
+            before.lines[BookLine.OWN, steps, ENERGY] = after.lines[BookLine.OWN, steps, ENERGY]
     untouched = ~_within_days(edges[:-1], market_days_of(change.periods))
-    before.lines[Line.OWN, untouched, ENERGY] = after.lines[Line.OWN, untouched, ENERGY]
+    before.lines[BookLine.OWN, untouched, ENERGY] = after.lines[BookLine.OWN, untouched, ENERGY]
     available = before.available.copy()
-    over = edges[:-1] < change.settled_before
+    over = edges[:-1] < change.past_before
     available[over] = before.rated[over, : available.shape[1]]
-    return _beyond_free(before, after, available)
+    return _exceeds_free(before, after, available)
 
 
 def _within_days(periods: Ints, days: Sequence[tuple[int, int]]) -> np.ndarray:
@@ -138,19 +138,21 @@ def _within_days(periods: Ints, days: Sequence[tuple[int, int]]) -> np.ndarray:
     return (place >= 0) & (periods < ends[np.maximum(place, 0)])
 
 
-def _beyond_battery(circumstances: Circumstances, taking: Taking, book: Book) -> Shortage | None:
-    alone = keep_book(circumstances, taking.holdings, OwnSchedule.nothing(), taking.first, taking.end)
+def _exceeds_battery(
+    ratings_and_outages: RatingsAndOutages, group: HoldingGroup, book: CapacityBook
+) -> Shortage | None:
+    alone = build_book(ratings_and_outages, group.holdings, OwnSchedule.nothing(), group.first, group.end)
     asked = alone.taken
-    if taking.holdings[0].kind is HoldingKind.AFRR_ENERGY:
+    if group.holdings[0].kind is HoldingKind.AFRR_ENERGY:
         asked = asked * (1.0, 1.0, 0.0)  # it may draw on accepted capacity: what it adds is judged by what is free
     limit = alone.available.copy()
-    if taking.holdings[0].kind is HoldingKind.FCR:
+    if group.holdings[0].kind is HoldingKind.FCR:
         limit[:, :ENERGY] = np.minimum(limit[:, :ENERGY], alone.rated[:, [FCR]])
     wrong = np.asarray((asked > limit + TOLERANCE).any(axis=1))
-    return _find_shortage(alone, wrong, asked, limit, (), is_taken=False, pointers=(taking.pointer,))
+    return _find_shortage(alone, wrong, asked, limit, (), is_held_by_others=False, pointers=(group.pointer,))
 
 
-def _beyond_free(before: Book, after: Book, available: Floats) -> Shortage | None:
+def _exceeds_free(before: CapacityBook, after: CapacityBook, available: Floats) -> Shortage | None:
     asked = after.taken - before.taken
     free = np.maximum(available - before.taken, 0.0)
     beyond = (asked > TOLERANCE) & (asked > free + TOLERANCE)
@@ -159,20 +161,20 @@ def _beyond_free(before: Book, after: Book, available: Floats) -> Shortage | Non
         return None
     step = int(np.argmax(wrong))
     columns = np.flatnonzero(beyond[step])
-    held = {KIND_OF[line] for line in Line if (before.lines[line, step, columns] > TOLERANCE).any()}
+    held = {KIND_OF[line] for line in BookLine if (before.lines[line, step, columns] > TOLERANCE).any()}
     return _find_shortage(
-        before, wrong, asked, free, tuple(kind for kind in HoldingKind if kind in held), is_taken=True
+        before, wrong, asked, free, tuple(kind for kind in HoldingKind if kind in held), is_held_by_others=True
     )
 
 
 def _find_shortage(
-    book: Book,
+    book: CapacityBook,
     wrong: np.ndarray,
     asked: Floats,
     there: Floats,
     held_by: tuple[HoldingKind, ...],
     *,
-    is_taken: bool,
+    is_held_by_others: bool,
     pointers: tuple[str, ...] = (),
 ) -> Shortage | None:
     if not wrong.any():
@@ -186,7 +188,7 @@ def _find_shortage(
         _row_of(asked, step),
         _row_of(there, step),
         held_by,
-        is_taken,
+        is_held_by_others,
         pointers,
     )
 
@@ -195,15 +197,16 @@ def _row_of(amounts: Floats, step: int) -> tuple[float, float, float]:
     return float(amounts[step, CHARGE]), float(amounts[step, DISCHARGE]), float(amounts[step, ENERGY])
 
 
-def refusal(shortages: Sequence[tuple[UUID, Shortage]]) -> Problem:
+def shortage_problem(shortages: Sequence[tuple[UUID, Shortage]]) -> Problem:
     """What is answered: what no battery could give comes before what others hold."""
-    lacking = [pair for pair in shortages if not pair[1].is_taken]
+    lacking = [pair for pair in shortages if not pair[1].is_held_by_others]
     if lacking:
         return _not_available(lacking)
     asset_id, first = shortages[0]
     detail = (
-        f"Of the battery {asset_id}, {_in_words(first.asked)} are asked for from {written(period_start(first.first))} "
-        f"on, and {_in_words(first.there)} are free; the rest is held by {', '.join(first.held_by) or 'nobody'}."
+        f"Of the battery {asset_id}, {_format_amount(first.asked)} are asked for from "
+        f"{format_instant(period_start(first.first))} on, and {_format_amount(first.there)} "
+        f"are free; the rest is held by {', '.join(first.held_by) or 'nobody'}."
     )
     return CapacityTaken(
         detail,
@@ -211,17 +214,17 @@ def refusal(shortages: Sequence[tuple[UUID, Shortage]]) -> Problem:
         asked=_wire_amount(first.asked),
         free=_wire_amount(first.there),
         holders=list(first.held_by),
-        start=written(period_start(first.first)),
-        end=written(period_start(first.end)),
-        shortages=[_tell_shortage(asset_id, shortage) for asset_id, shortage in shortages],
+        start=format_instant(period_start(first.first)),
+        end=format_instant(period_start(first.end)),
+        shortages=[_describe_shortage(asset_id, shortage) for asset_id, shortage in shortages],
     )
 
 
 def _not_available(lacking: Sequence[tuple[UUID, Shortage]]) -> Problem:
     asset_id, first = lacking[0]
     detail = (
-        f"The battery {asset_id} has {_in_words(first.there)} for it from {written(period_start(first.first))} on, "
-        f"and {_in_words(first.asked)} are asked for."
+        f"The battery {asset_id} has {_format_amount(first.there)} for it from "
+        f"{format_instant(period_start(first.first))} on, and {_format_amount(first.asked)} are asked for."
     )
     return CapacityNotAvailable(
         detail,
@@ -229,23 +232,23 @@ def _not_available(lacking: Sequence[tuple[UUID, Shortage]]) -> Problem:
         physicalAssetID=str(asset_id),
         asked=_wire_amount(first.asked),
         available=_wire_amount(first.there),
-        start=written(period_start(first.first)),
-        end=written(period_start(first.end)),
+        start=format_instant(period_start(first.first)),
+        end=format_instant(period_start(first.end)),
     )
 
 
-def _tell_shortage(asset_id: UUID, shortage: Shortage) -> dict[str, object]:
+def _describe_shortage(asset_id: UUID, shortage: Shortage) -> dict[str, object]:
     return {
         "physicalAssetID": str(asset_id),
-        "start": written(period_start(shortage.first)),
-        "end": written(period_start(shortage.end)),
+        "start": format_instant(period_start(shortage.first)),
+        "end": format_instant(period_start(shortage.end)),
         "asked": _wire_amount(shortage.asked),
         "free": _wire_amount(shortage.there),
         "holders": list(shortage.held_by),
     }
 
 
-def _in_words(amount: tuple[float, float, float]) -> str:
+def _format_amount(amount: tuple[float, float, float]) -> str:
     return f"{amount[0]:.6g} kW of charging, {amount[1]:.6g} kW of discharging and {amount[2]:.6g} kWh"
 
 

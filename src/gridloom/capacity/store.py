@@ -11,11 +11,17 @@ from uuid import UUID
 import asyncpg
 import numpy as np
 
+from gridloom.capacity.availability import (
+    AvailabilitySeries,
+    CapacityOutage,
+    Rating,
+    RatingsAndOutages,
+    availability_series,
+)
 from gridloom.capacity.book import market_days_around
-from gridloom.capacity.model import Holding, HoldingKind, Losses, OwnSchedule
-from gridloom.capacity.rules import Standing
-from gridloom.capacity.series import AvailabilitySeries, Circumstances, Outage, Rating, availability
-from gridloom.database.keyed import fetch_of
+from gridloom.capacity.model import Holding, HoldingKind, OneWayEfficiency, OwnSchedule
+from gridloom.capacity.rules import BatteryCapacity
+from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
 from gridloom.kernel.market_time import PERIOD, floor_to_period, period_start
 from gridloom.kernel.window import Window
@@ -67,34 +73,38 @@ async def lock_batteries(db: Database, keys: Collection[int]) -> LockedBatteries
     return LockedBatteries(frozenset(keys), since)
 
 
-async def load_circumstances(db: Database, asset_keys: Collection[int], window: Window) -> dict[int, Circumstances]:
+async def load_ratings_and_outages(
+    db: Database, asset_keys: Collection[int], window: Window
+) -> dict[int, RatingsAndOutages]:
     """By asset key, for every key asked for."""
-    found = {key: Circumstances() for key in asset_keys}
-    rows = await fetch_of(db, RATINGS_AND_OUTAGES, list(found), window.start, window.end)
+    found = {key: RatingsAndOutages() for key in asset_keys}
+    rows = await fetch_by_keys(db, RATINGS_AND_OUTAGES, list(found), window.start, window.end)
     for key, starts_at, ends_at, *numbers in rows:
         _add_circumstance(found[key], starts_at, ends_at, numbers)
     return found
 
 
 def _add_circumstance(
-    circumstances: Circumstances, starts_at: datetime, ends_at: datetime | None, numbers: Sequence[float]
+    ratings_and_outages: RatingsAndOutages, starts_at: datetime, ends_at: datetime | None, numbers: Sequence[float]
 ) -> None:
     """A rating, of all these numbers, or an outage of the first three, in the order of `battery_standing`."""
     if ends_at is None:
-        circumstances.ratings.append(Rating(starts_at, *numbers))
+        ratings_and_outages.ratings.append(Rating(starts_at, *numbers))
     else:
-        circumstances.outages.append(Outage(starts_at, ends_at, *numbers[:3]))
+        ratings_and_outages.outages.append(CapacityOutage(starts_at, ends_at, *numbers[:3]))
 
 
 async def load_availability(db: Database, asset_keys: Collection[int], window: Window) -> dict[int, AvailabilitySeries]:
     """The availability of each asset over every period that the window touches."""
     return {
-        key: availability(circumstances.ratings, circumstances.outages, window)
-        for key, circumstances in (await load_circumstances(db, asset_keys, whole_periods(window))).items()
+        key: availability_series(ratings_and_outages.ratings, ratings_and_outages.outages, window)
+        for key, ratings_and_outages in (
+            await load_ratings_and_outages(db, asset_keys, widen_to_periods(window))
+        ).items()
     }
 
 
-def whole_periods(window: Window) -> Window:
+def widen_to_periods(window: Window) -> Window:
     """The window widened to the periods it touches, since what happens anywhere in them counts."""
     start = floor_to_period(window.start)
     end = floor_to_period(window.end)
@@ -111,28 +121,28 @@ where asset_key = any($1::int[])
 """
 
 
-async def load_firm_standing(db: Database, keys: Collection[int], first: int, end: int) -> dict[int, Standing]:
+async def load_firm_capacity(db: Database, keys: Collection[int], first: int, end: int) -> dict[int, BatteryCapacity]:
     """What the firm lines of these batteries' books are made of in the periods `first` up to but not `end`."""
     return await _load_holdings(db, keys, first, end, firm_only=True)
 
 
 async def _load_holdings(
     db: Database, keys: Collection[int], first: int, end: int, *, firm_only: bool
-) -> dict[int, Standing]:
+) -> dict[int, BatteryCapacity]:
     edges = period_start(first), period_start(end), first, end
-    return standing_of_rows(keys, await fetch_of(db, _STANDING, list(keys), *edges, firm_only))
+    return battery_capacity_of_rows(keys, await fetch_by_keys(db, _STANDING, list(keys), *edges, firm_only))
 
 
-def standing_of_rows(keys: Collection[int], rows: Iterable[Row]) -> dict[int, Standing]:
+def battery_capacity_of_rows(keys: Collection[int], rows: Iterable[Row]) -> dict[int, BatteryCapacity]:
     """From rows of `battery_standing` with all its columns in its order, by battery; own schedules are no part."""
-    circumstances = {key: Circumstances() for key in keys}
+    ratings_and_outages = {key: RatingsAndOutages() for key in keys}
     holdings: dict[int, list[Holding]] = {key: [] for key in keys}
     for key, starts_at, ends_at, *numbers, kind, holder_id, first, end, is_firm, organisation_id, product in rows:
         if kind is None:
-            _add_circumstance(circumstances[key], starts_at, ends_at, numbers)
+            _add_circumstance(ratings_and_outages[key], starts_at, ends_at, numbers)
             continue
         charge_kw, discharge_kw, energy_kwh, _, eta_charge, eta_discharge, _ = numbers
-        losses = None if eta_charge is None else Losses(eta_charge, eta_discharge)
+        losses = None if eta_charge is None else OneWayEfficiency(eta_charge, eta_discharge)
         holdings[key].append(
             Holding(
                 HoldingKind(kind),
@@ -148,15 +158,20 @@ def standing_of_rows(keys: Collection[int], rows: Iterable[Row]) -> dict[int, St
                 product,
             )
         )
-    return {key: Standing(circumstances[key], holdings[key], OwnSchedule.nothing()) for key in circumstances}
+    return {
+        key: BatteryCapacity(ratings_and_outages[key], holdings[key], OwnSchedule.nothing())
+        for key in ratings_and_outages
+    }
 
 
-async def load_standing(db: Database, keys: Collection[int], first: int, end: int) -> dict[int, Standing]:
+async def load_battery_capacity(
+    db: Database, keys: Collection[int], first: int, end: int
+) -> dict[int, BatteryCapacity]:
     """What the books of these batteries are made of in the periods `first` up to but not `end`."""
     days = market_days_around(first, end)
-    standing = await _load_holdings(db, keys, *days, firm_only=False)
+    capacity = await _load_holdings(db, keys, *days, firm_only=False)
     own = await read_own_schedules(db, keys, *days)
-    return {key: replace(standing[key], own=own[key]) for key in standing}
+    return {key: replace(capacity[key], own=own[key]) for key in capacity}
 
 
 async def read_own_schedules(db: Database, keys: Collection[int], first: int, end: int) -> dict[int, OwnSchedule]:
@@ -178,17 +193,17 @@ async def read_own_schedules(db: Database, keys: Collection[int], first: int, en
 
 
 async def write_holdings(
-    db: Database, given_back: Sequence[tuple[int, UUID]], added: Sequence[tuple[int, Holding]]
+    db: Database, released: Sequence[tuple[int, UUID]], added: Sequence[tuple[int, Holding]]
 ) -> None:
     """Give back and add, each by battery; whoever calls holds the batteries' locks."""
-    if given_back:
+    if released:
         await db.execute(
             """
             delete from capacity_holding h using unnest($1::int[], $2::uuid[]) as gone (asset_key, holder_id)
             where h.asset_key = gone.asset_key and h.holder_id = gone.holder_id
             """,
-            [key for key, _ in given_back],
-            [holder_id for _, holder_id in given_back],
+            [key for key, _ in released],
+            [holder_id for _, holder_id in released],
         )
     if not added:
         return

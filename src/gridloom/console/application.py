@@ -8,12 +8,12 @@ from typing import Any
 import structlog
 
 from gridloom.console.gateway import PREFIX, Gateway
-from gridloom.console.pages import Pages
-from gridloom.edge.answering import reply
-from gridloom.edge.answering.faults import problem_of
-from gridloom.edge.answering.negotiation import negotiate
+from gridloom.console.pages import StaticFiles
+from gridloom.edge.answer import render
+from gridloom.edge.answer.errors import problem_of
+from gridloom.edge.answer.negotiation import negotiate
+from gridloom.edge.application import Application
 from gridloom.edge.asgi import Receive, Scope, Send
-from gridloom.edge.dispatch import Edge
 from gridloom.guide.pages import HOME as GUIDE
 from gridloom.guide.pages import GuidePages
 from gridloom.kernel.problem import MethodNotAllowed, NotAcceptable, Problem
@@ -24,14 +24,14 @@ HOME = "/console/"
 SESSION = "/console/session"
 
 
-class WithConsole:
+class ConsoleMiddleware:
     """The service with its console in front; all else goes on to `behind`."""
 
-    def __init__(self, edge: Edge, behind: Any = None, pages: Pages | None = None) -> None:
+    def __init__(self, edge: Application, behind: Any = None, pages: StaticFiles | None = None) -> None:
         self._edge = edge
         self._behind = behind or edge
         self._gateway = Gateway(edge)
-        self._pages = pages or Pages()
+        self._pages = pages or StaticFiles()
         self._guide = GuidePages()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -59,10 +59,10 @@ class WithConsole:
 
         try:
             await self._gateway(scope, receive, sending)
-        except Exception as fault:
+        except Exception as error:
             if has_started:
                 raise
-            await self._refuse(fault, scope, receive, send)
+            await self._refuse(error, scope, receive, send)
 
     async def _show(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -72,27 +72,27 @@ class WithConsole:
             outcome = await self._read_page(
                 scope["path"], headers.get(b"accept-encoding", b"").decode("latin-1") or None
             )
-        except (Problem, OSError) as fault:
-            await self._refuse(fault, scope, receive, send)
+        except (Problem, OSError) as error:
+            await self._refuse(error, scope, receive, send)
             return
-        await reply.send_reply(outcome, headers, send, receive, is_head=scope["method"] == "HEAD")
+        await render.send_response(outcome, headers, send, receive, is_head=scope["method"] == "HEAD")
 
-    async def _read_page(self, path: str, accept_encoding: str | None) -> reply.Reply:
+    async def _read_page(self, path: str, accept_encoding: str | None) -> render.EncodedResponse:
         if path.startswith(GUIDE):
             return await self._guide.read(path.removeprefix(GUIDE), accept_encoding)
         if path.startswith(HOME):
             return await self._pages.read(path.removeprefix(HOME), accept_encoding)
         location = GUIDE if path == "/docs/guide" else HOME
-        return reply.Reply(302, {"Location": location, "Cache-Control": "no-store", "Vary": "Accept"}, b"")
+        return render.EncodedResponse(302, {"Location": location, "Cache-Control": "no-store", "Vary": "Accept"}, b"")
 
-    async def _refuse(self, fault: Exception, scope: Scope, receive: Receive, send: Send) -> None:
-        problem, request_id = problem_of(fault), uuid.uuid4().hex
+    async def _refuse(self, error: Exception, scope: Scope, receive: Receive, send: Send) -> None:
+        problem, request_id = problem_of(error), uuid.uuid4().hex
         if problem.status >= 500:
-            log.error("request failed", path=scope["path"], request_id=request_id, exc_info=fault)
-        outcome = reply.problem(problem, scope["path"], request_id)
+            log.error("request failed", path=scope["path"], request_id=request_id, exc_info=error)
+        outcome = render.problem(problem, scope["path"], request_id)
         outcome.headers |= {"X-Request-Id": request_id, "Cache-Control": "no-store"}
         outcome.headers.pop("WWW-Authenticate", None)
-        await reply.send_reply(outcome, dict(scope["headers"]), send, receive, is_head=scope["method"] == "HEAD")
+        await render.send_response(outcome, dict(scope["headers"]), send, receive, is_head=scope["method"] == "HEAD")
 
 
 def _is_led_to_a_page(scope: Scope, path: str) -> bool:

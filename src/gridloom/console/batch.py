@@ -47,8 +47,8 @@ async def read_batch(receive: Receive) -> Batch:
             break
     try:
         return msgspec.json.decode(body, type=Batch)
-    except msgspec.MsgspecError as fault:
-        raise BadRequest(f"The batch cannot be read: {fault}.") from None
+    except msgspec.MsgspecError as error:
+        raise BadRequest(f"The batch cannot be read: {error}.") from None
 
 
 async def answer_batch(scope: Scope, batch: Batch, inner_path: Callable[[str], str], call: Call) -> list[Answered]:

@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any
 
 from gridloom.console.batch import answer_batch, read_batch
-from gridloom.console.rules import Home, check_origin
+from gridloom.console.rules import AllowedOrigins, check_origin
 from gridloom.console.sessions import ConsoleSessions
-from gridloom.edge.answering.reply import Reply, send_reply
+from gridloom.edge.admit.authentication import TOKEN_SOURCE
+from gridloom.edge.answer.render import EncodedResponse, send_response
+from gridloom.edge.application import Application
 from gridloom.edge.asgi import Receive, Scope, Send
-from gridloom.edge.dispatch import Edge
-from gridloom.edge.guarding.admission import TOKEN_SOURCE
-from gridloom.edge.wire import to_json
+from gridloom.edge.fields import to_json
 from gridloom.kernel.problem import NotFound
 
 PREFIX = "/console/api"
@@ -25,12 +25,12 @@ _TARGET = re.compile(rb"<(/[^>]*)>")
 
 
 class Gateway:
-    def __init__(self, edge: Edge) -> None:
+    def __init__(self, edge: Application) -> None:
         self._edge = edge
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        check_origin(scope["method"], headers, self._edge.resources[Home])
+        check_origin(scope["method"], headers, self._edge.resources[AllowedOrigins])
         is_batch = scope["path"] == BATCH and scope["method"] == "POST"
         path = scope["path"] if is_batch else _inner_path(scope["path"])
         sessions = self._edge.resources[ConsoleSessions]
@@ -48,11 +48,13 @@ class Gateway:
             return
         batch = await read_batch(receive)
         answers = await answer_batch(inner, batch, _lead_inward, partial(_call_through, self._edge))
-        outcome = Reply(200, {"Content-Type": "application/json", "Cache-Control": "no-store"}, to_json(answers))
-        await send_reply(outcome, headers, send, receive, is_head=False)
+        outcome = EncodedResponse(
+            200, {"Content-Type": "application/json", "Cache-Control": "no-store"}, to_json(answers)
+        )
+        await send_response(outcome, headers, send, receive, is_head=False)
 
 
-async def _call_through(edge: Edge, scope: Scope, receive: Receive, send: Send) -> None:
+async def _call_through(edge: Application, scope: Scope, receive: Receive, send: Send) -> None:
     await edge(scope, receive, partial(_send_through, send))
 
 
@@ -72,11 +74,11 @@ def _inner_path(path: str) -> str:
 
 async def _send_through(send: Send, message: dict[str, Any]) -> None:
     if message["type"] == "http.response.start":
-        message = {**message, "headers": _turn_outward(message["headers"])}
+        message = {**message, "headers": _rewrite_headers(message["headers"])}
     await send(message)
 
 
-def _turn_outward(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def _rewrite_headers(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """Links lead back into the gateway; nothing is kept by the browser or shown as a page."""
     outward = []
     for name, value in headers:

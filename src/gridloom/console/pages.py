@@ -9,13 +9,13 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
-from gridloom.edge.answering.negotiation import COMPRESS_FROM_BYTES, compress, encoding_for
-from gridloom.edge.answering.reply import Reply
+from gridloom.edge.answer.negotiation import COMPRESS_FROM_BYTES, compress, encoding_for
+from gridloom.edge.answer.render import EncodedResponse
 from gridloom.kernel.problem import NotFound
 
 BUILT = Path(str(files("gridloom.console"))) / "static"
 FOR_A_YEAR = "public, max-age=31536000, immutable"
-_ALREADY_SMALL = (".woff2", ".png", ".webp")
+UNCOMPRESSED_TYPES = (".woff2", ".png", ".webp")
 _HASHED = re.compile(r"[A-Za-z0-9_.-]+-[A-Za-z0-9_-]{8,}\.[a-z0-9]+")
 
 # The one style that react-aria writes itself; every other comes from a file.
@@ -62,7 +62,7 @@ _SAFE = {
 }
 
 
-class Pages:
+class StaticFiles:
     """Holds what was asked for, compressed once."""
 
     def __init__(self, built: Path = BUILT) -> None:
@@ -73,22 +73,22 @@ class Pages:
     def is_built(self) -> bool:
         return (self._built / "index.html").is_file()
 
-    async def read(self, path: str, accept_encoding: str | None) -> Reply:
+    async def read(self, path: str, accept_encoding: str | None) -> EncodedResponse:
         """What stands at a path below `/console/`: a file, or for every screen the one page."""
         if path.startswith("assets/"):
             return await self._find_file(path, accept_encoding)
         if not self.is_built:
             headers = {**_SAFE, "Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store"}
-            return Reply(503, headers, _NOT_BUILT.encode())
+            return EncodedResponse(503, headers, _NOT_BUILT.encode())
         page = (self._built / "index.html").read_bytes()
         headers = {**_SAFE, "Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store"}
-        return Reply(200, headers, page)
+        return EncodedResponse(200, headers, page)
 
-    async def _find_file(self, path: str, accept_encoding: str | None) -> Reply:
+    async def _find_file(self, path: str, accept_encoding: str | None) -> EncodedResponse:
         name = path.removeprefix("assets/")
         if not _HASHED.fullmatch(name) or not (self._built / "assets" / name).is_file():
             raise NotFound(f"The console has no file {path}.")
-        encoding = None if name.endswith(_ALREADY_SMALL) else encoding_for(accept_encoding)
+        encoding = None if name.endswith(UNCOMPRESSED_TYPES) else encoding_for(accept_encoding)
         body, encoding = await self._encode_page(name, encoding)
         media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
         if media_type.startswith("text/") or media_type.endswith("javascript"):
@@ -96,7 +96,7 @@ class Pages:
         headers = {**_SAFE, "Content-Type": media_type, "Cache-Control": FOR_A_YEAR, "Vary": "Accept-Encoding"}
         if encoding is not None:
             headers["Content-Encoding"] = encoding
-        return Reply(200, headers, body)
+        return EncodedResponse(200, headers, body)
 
     async def _encode_page(self, name: str, encoding: str | None) -> tuple[bytes, str | None]:
         kept = self._kept.get((name, encoding))

@@ -7,26 +7,26 @@ from typing import Annotated
 from msgspec import Meta
 
 from gridloom.console import store
-from gridloom.console.rules import ForeignRequest, Home, refuse_known_foreign
-from gridloom.console.sessions import LONGEST_IDLE, ConsoleSessions, NoConsoleSession, new_cookie
-from gridloom.edge import PUBLIC, Answer, Call, RequestBody, View, operation
-from gridloom.edge.guarding.admission import NetworkNotAllowed
+from gridloom.console.rules import AllowedOrigins, ForeignRequest, reject_cross_origin
+from gridloom.console.sessions import MAX_IDLE, ConsoleSessions, NoConsoleSession, new_cookie
+from gridloom.edge import PUBLIC, Call, RequestBody, Response, ResponseBody, operation
+from gridloom.edge.admit.authentication import NetworkNotAllowed
 from gridloom.identity import views
 from gridloom.identity.auth_routes import PUBLIC_BODY_LIMIT
+from gridloom.identity.login.login import SingleSignOnRequired, WrongCredentials, sign_in
+from gridloom.identity.login.password_rules import LONGEST
+from gridloom.identity.login.passwords import LoginsBusy
+from gridloom.identity.login.sessions import TokenPair
+from gridloom.identity.login.throttling import LoginThrottled
 from gridloom.identity.model import SessionEnd
 from gridloom.identity.permissions import OrganisationKind
 from gridloom.identity.second_factor.challenges import SecondFactorRequired
 from gridloom.identity.second_factor.sign_in import ChallengeExpired, complete_sign_in
 from gridloom.identity.second_factor.verification import WrongSecondFactor
-from gridloom.identity.signing_in.login import SingleSignOnRequired, WrongCredentials, sign_in
-from gridloom.identity.signing_in.password_rules import LONGEST
-from gridloom.identity.signing_in.passwords import LoginsBusy
-from gridloom.identity.signing_in.sessions import TokenPair
-from gridloom.identity.signing_in.throttling import LoginThrottled
 from gridloom.identity.store import sessions as identity_sessions
+from gridloom.identity.token_verification.verification import TokenAuthenticator
 from gridloom.identity.tokens import hash_of
-from gridloom.identity.verifying.verification import Authenticator
-from gridloom.identity.views import NOT_KEPT
+from gridloom.identity.views import NO_STORE
 from gridloom.settings import Settings
 
 TAG = "Console"
@@ -56,7 +56,7 @@ class ConsoleCredentials(RequestBody):
                 raise ValueError(f"is missing - at field `{name}`")
 
 
-class ConsoleSession(View):
+class ConsoleSession(ResponseBody):
     """Who is signed in, and where."""
 
     user: views.User
@@ -89,29 +89,29 @@ class ConsoleSession(View):
     defers_transaction=True,
     secret_answer=True,
 )
-async def begin_console_session(call: Call, body: ConsoleCredentials) -> Answer[None]:
+async def begin_console_session(call: Call, body: ConsoleCredentials) -> Response[None]:
     """Sets a cookie that only the console's gateway takes. The tokens behind it stay in the service.
 
     Takes a user name and a password or, where these were answered with a challenge, the challenge and a code. The
     session ends after two idle hours, and after twelve hours in any case.
     """
-    refuse_known_foreign(call.headers, call.resources[Home])
+    reject_cross_origin(call.headers, call.resources[AllowedOrigins])
     if body.challenge is not None and body.code is not None:
         pair = await complete_sign_in(call, body.challenge, body.code)
     else:
         assert body.username is not None
         assert body.password is not None
         pair = await sign_in(call, body.username, body.password)
-    return Answer(None, headers=await begin_cookie(call, pair))
+    return Response(None, headers=await begin_cookie(call, pair))
 
 
 async def begin_cookie(call: Call, pair: TokenPair) -> dict[str, str]:
     """The headers that give a browser the session that has just begun."""
     cookie = new_cookie()
     await store.insert_cookie(call.db, hash_of(cookie), pair.caller.session_id)
-    await store.begin_console_time(call.db, pair.caller.session_id, LONGEST_IDLE)
-    call.signed_in_as(pair.caller)
-    return {**NOT_KEPT, "Set-Cookie": call.resources[ConsoleSessions].set_cookie(cookie)}
+    await store.begin_console_time(call.db, pair.caller.session_id, MAX_IDLE)
+    call.set_caller(pair.caller)
+    return {**NO_STORE, "Set-Cookie": call.resources[ConsoleSessions].set_cookie(cookie)}
 
 
 @operation(
@@ -124,12 +124,12 @@ async def begin_cookie(call: Call, pair: TokenPair) -> dict[str, str]:
     rate_limit="public",
     problems=(NoConsoleSession, ForeignRequest),
 )
-async def read_console_session(call: Call) -> Answer[ConsoleSession]:
+async def read_console_session(call: Call) -> Response[ConsoleSession]:
     """The person behind the cookie, with what they may do at this moment."""
-    refuse_known_foreign(call.headers, call.resources[Home])
+    reject_cross_origin(call.headers, call.resources[AllowedOrigins])
     sessions = call.resources[ConsoleSessions]
     cookie = sessions.cookie_of(call.header("cookie"))
-    caller = await call.resources[Authenticator].authenticate(await sessions.token_of(cookie))
+    caller = await call.resources[TokenAuthenticator].authenticate(await sessions.token_of(cookie))
     name, kind = await store.read_organisation(call.pool, caller.organisation_id)
     answer = ConsoleSession(
         user=views.user_of(caller),
@@ -137,7 +137,7 @@ async def read_console_session(call: Call) -> Answer[ConsoleSession]:
         organisation_kind=OrganisationKind(kind),
         environment=call.resources[Settings].environment,
     )
-    return Answer(answer, headers={**NOT_KEPT, "Set-Cookie": sessions.set_cookie(cookie)})
+    return Response(answer, headers={**NO_STORE, "Set-Cookie": sessions.set_cookie(cookie)})
 
 
 @operation(
@@ -152,14 +152,14 @@ async def read_console_session(call: Call) -> Answer[ConsoleSession]:
     problems=(NoConsoleSession, ForeignRequest),
     defers_transaction=True,
 )
-async def end_console_session(call: Call) -> Answer[None]:
+async def end_console_session(call: Call) -> Response[None]:
     """Ends this login: the cookie and the tokens behind it stop working everywhere within a second."""
-    refuse_known_foreign(call.headers, call.resources[Home])
+    reject_cross_origin(call.headers, call.resources[AllowedOrigins])
     sessions = call.resources[ConsoleSessions]
     cookie = sessions.cookie_of(call.header("cookie"))
-    caller = await call.resources[Authenticator].authenticate(await sessions.token_of(cookie))
-    call.signed_in_as(caller)
+    caller = await call.resources[TokenAuthenticator].authenticate(await sessions.token_of(cookie))
+    call.set_caller(caller)
     db = await call.begin()
     await identity_sessions.end_session(db, caller.session_id, SessionEnd.LOGOUT)
     sessions.forget(cookie)
-    return Answer(None, headers={**NOT_KEPT, "Set-Cookie": sessions.clear_cookie()})
+    return Response(None, headers={**NO_STORE, "Set-Cookie": sessions.clear_cookie()})

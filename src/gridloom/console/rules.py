@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from gridloom.kernel.problem import Forbidden
 
 READS = ("GET", "HEAD")
-MARK = "x-gridloom-console"
+CSRF_HEADER = "x-gridloom-console"
 
 
 class ForeignRequest(Forbidden):
@@ -25,7 +25,7 @@ class ForeignRequest(Forbidden):
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class AllowedOrigins:
     """Where the console lives."""
 
     addresses: tuple[str, ...]
@@ -39,7 +39,7 @@ class Home:
         return self.is_sandbox and bool(host) and parts.scheme in ("http", "https") and parts.netloc == host
 
 
-def check_origin(method: str, headers: Mapping[bytes, bytes], home: Home) -> None:
+def check_origin(method: str, headers: Mapping[bytes, bytes], home: AllowedOrigins) -> None:
     """Refuse what does not come from a page of this origin."""
     site, origin, host = (_read_header(headers, name) for name in ("sec-fetch-site", "origin", "host"))
     if site and site != "same-origin":
@@ -53,11 +53,11 @@ def check_origin(method: str, headers: Mapping[bytes, bytes], home: Home) -> Non
         return
     if not is_ours:
         raise ForeignRequest("A change needs the Origin header of a page of this address.")
-    if _read_header(headers, MARK) != "1":
+    if _read_header(headers, CSRF_HEADER) != "1":
         raise ForeignRequest("A change needs the header X-Gridloom-Console: 1.")
 
 
-def refuse_known_foreign(headers: Mapping[bytes, bytes], home: Home) -> None:
+def reject_cross_origin(headers: Mapping[bytes, bytes], home: AllowedOrigins) -> None:
     """Signing in and out: nobody else's page does it, though a program may."""
     site, origin, host = (_read_header(headers, name) for name in ("sec-fetch-site", "origin", "host"))
     if site and site not in ("same-origin", "none"):

@@ -14,13 +14,13 @@ from typing import Final
 from gridloom.console import store
 from gridloom.database.pool import Pool
 from gridloom.edge.operation import CONSOLE_COOKIE
-from gridloom.identity.keyring import Keyring
+from gridloom.identity.signing_key_cache import SigningKeyCache
 from gridloom.identity.tokens import ACCESS_LIFETIME, hash_of, sign_access_token
 from gridloom.kernel.problem import Unauthenticated
 
-MOST_TOKENS: Final = 20_000
-LONGEST_SESSION: Final = timedelta(hours=12)
-LONGEST_IDLE: Final = timedelta(hours=2)
+MAX_TOKENS: Final = 20_000
+MAX_SESSION: Final = timedelta(hours=12)
+MAX_IDLE: Final = timedelta(hours=2)
 USE_STORED_EVERY_S: Final = 60.0
 """How exactly idleness is known: a write for each call would be more than it is worth."""
 RENEWED_BEFORE_S: Final = 120.0
@@ -47,7 +47,7 @@ class _Token:
 class ConsoleSessions:
     """One a worker. Two tabs, and two replicas, each sign what they need: there is no refresh token to spend twice."""
 
-    def __init__(self, pool: Pool, keyring: Keyring, *, is_production: bool) -> None:
+    def __init__(self, pool: Pool, keyring: SigningKeyCache, *, is_production: bool) -> None:
         self._pool = pool
         self._keyring = keyring
         self._tokens: OrderedDict[bytes, _Token] = OrderedDict()
@@ -62,7 +62,7 @@ class ConsoleSessions:
         raise NoConsoleSession("Nobody is signed in to the console here.")
 
     def set_cookie(self, cookie: str) -> str:
-        value = f"{cookie}; Max-Age={int(LONGEST_SESSION.total_seconds())}"
+        value = f"{cookie}; Max-Age={int(MAX_SESSION.total_seconds())}"
         return f"{self.cookie_name}={value}; Path=/console; HttpOnly; SameSite=Strict{self._attributes}"
 
     def clear_cookie(self) -> str:
@@ -97,14 +97,14 @@ class ConsoleSessions:
         good_until = asked_at + ACCESS_LIFETIME.total_seconds() - RENEWED_BEFORE_S
         self._tokens[cookie_hash] = _Token(text, good_until, used_at)
         self._tokens.move_to_end(cookie_hash)
-        while len(self._tokens) > MOST_TOKENS:
+        while len(self._tokens) > MAX_TOKENS:
             self._tokens.popitem(last=False)
         return text
 
-    async def _find_session(self, cookie_hash: bytes, *, counts_as_use: bool) -> store.LivingSession | None:
+    async def _find_session(self, cookie_hash: bytes, *, counts_as_use: bool) -> store.ActiveSession | None:
         if counts_as_use:
-            return await store.continue_session(self._pool, cookie_hash, idle=LONGEST_IDLE, longest=LONGEST_SESSION)
-        return await store.find_session(self._pool, cookie_hash, longest=LONGEST_SESSION)
+            return await store.continue_session(self._pool, cookie_hash, idle=MAX_IDLE, longest=MAX_SESSION)
+        return await store.find_session(self._pool, cookie_hash, longest=MAX_SESSION)
 
     def forget(self, cookie: str) -> None:
         self._tokens.pop(hash_of(cookie), None)

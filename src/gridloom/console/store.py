@@ -10,7 +10,7 @@ from gridloom.database.pool import Database
 
 
 @dataclass(frozen=True, slots=True)
-class LivingSession:
+class ActiveSession:
     """A login that a cookie stands for, at the moment it was looked up."""
 
     session_id: UUID
@@ -29,7 +29,7 @@ async def insert_cookie(db: Database, cookie_hash: bytes, session_id: UUID) -> N
 
 async def continue_session(
     db: Database, cookie_hash: bytes, *, idle: timedelta, longest: timedelta
-) -> LivingSession | None:
+) -> ActiveSession | None:
     """The login behind a cookie, used now; None for one that is unknown, over or ended.
 
     It ends when it has not been used for `idle`, and `longest` after it began in any case.
@@ -54,10 +54,10 @@ async def continue_session(
     )
     if row is None:
         return None
-    return LivingSession(row["id"], row["member_id"], row["organisation_id"], row["now"])
+    return ActiveSession(row["id"], row["member_id"], row["organisation_id"], row["now"])
 
 
-async def find_session(db: Database, cookie_hash: bytes, *, longest: timedelta) -> LivingSession | None:
+async def find_session(db: Database, cookie_hash: bytes, *, longest: timedelta) -> ActiveSession | None:
     """The same without counting as a use."""
     row = await db.fetchrow(
         """
@@ -71,7 +71,7 @@ async def find_session(db: Database, cookie_hash: bytes, *, longest: timedelta) 
     )
     if row is None:
         return None
-    return LivingSession(row["id"], row["member_id"], row["organisation_id"], row["now"])
+    return ActiveSession(row["id"], row["member_id"], row["organisation_id"], row["now"])
 
 
 async def begin_console_time(db: Database, session_id: UUID, idle: timedelta) -> None:

@@ -13,19 +13,19 @@ import orjson
 from numpy.typing import NDArray
 
 
-def array_text(numbers: NDArray[np.float64]) -> str:
+def format_float8_array(numbers: NDArray[np.float64]) -> str:
     """Numbers as PostgreSQL writes an array, for `::float8[]` behind a parameter of text; exact."""
     if numbers.size == 1:
         return f"{{{numbers.item()!r}}}"
     return f"{{{orjson.dumps(np.ascontiguousarray(numbers), option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode()}}}"
 
 
-def integers_text(numbers: Sequence[int]) -> str:
+def format_int_array(numbers: Sequence[int]) -> str:
     """The same for `::int[]`."""
     return f"{{{','.join(map(str, numbers))}}}"
 
 
-def number_rows(packed: bytes | None, width: int) -> NDArray[np.float64]:
+def decode_float8_arrays(packed: bytes | None, width: int) -> NDArray[np.float64]:
     """Rows of so many numbers each, from `string_agg(array_send(…), ''::bytea)` over arrays `float8[]`; exact."""
     arrays = np.frombuffer(packed or b"", _sent_array(width))
     return arrays["items"]["number"].astype(np.float64)

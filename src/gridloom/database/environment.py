@@ -52,7 +52,7 @@ alter table sandbox_simulator add column if not exists fault text;            --
 """
 
 
-class WrongEnvironment(Exception):
+class EnvironmentMismatchError(Exception):
     """A production service on a sandbox's database, or the reverse."""
 
 
@@ -63,7 +63,7 @@ async def establish_environment(connection: asyncpg.Connection, name: Environmen
         await connection.execute("insert into environment (name) values ($1) on conflict do nothing", name)
         established = await connection.fetchval("select name from environment")
         if established != name:
-            raise WrongEnvironment(f"This database belongs to a {established} service and cannot serve {name}.")
+            raise EnvironmentMismatchError(f"This database belongs to a {established} service and cannot serve {name}.")
         if name == "sandbox":
             await connection.execute(_SANDBOX_CLOCK)
             await connection.execute(_SANDBOX_SIMULATOR)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _OF_MANY = "= any($1::int[])"
 
 
-async def fetch_of(db: Database, statement: str, keys: Sequence[int], *others: object) -> Sequence[asyncpg.Record]:
+async def fetch_by_keys(db: Database, statement: str, keys: Sequence[int], *others: object) -> Sequence[asyncpg.Record]:
     """The rows of a statement that asks for `= any($1::int[])`; for a single key it asks for `= $1`.
 
     Over a list PostgreSQL plans anew each time, since it cannot tell how long the next one will be, and that takes

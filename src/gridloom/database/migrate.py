@@ -10,7 +10,7 @@ import asyncpg
 from gridloom.database.pool import Database
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-OLDEST_SERVER_VERSION = 150000
+MIN_SERVER_VERSION = 150000
 LOCK_KEY = 0x6772_6964_6C6F_6F6D  # "gridloom"; whoever holds it migrates, everybody else waits
 
 HISTORY = """
@@ -21,7 +21,7 @@ create table if not exists schema_migration (
 """
 
 
-class MigrationRefused(Exception):
+class MigrationError(Exception):
     """The database and the migrations of this release do not belong together."""
 
 
@@ -41,10 +41,10 @@ def read_migrations(directory: Path = MIGRATIONS) -> list[Migration]:
     numbers: dict[str, str] = {}
     for migration in found:
         if not re.fullmatch(r"\d{4}_[a-z0-9_]+", migration.name):
-            raise MigrationRefused(f"{migration.name}.sql is not named like 0001_what_it_does.sql.")
+            raise MigrationError(f"{migration.name}.sql is not named like 0001_what_it_does.sql.")
         number = migration.name[:4]
         if number in numbers:
-            raise MigrationRefused(f"{numbers[number]}.sql and {migration.name}.sql have the same number.")
+            raise MigrationError(f"{numbers[number]}.sql and {migration.name}.sql have the same number.")
         numbers[number] = migration.name
     return found
 
@@ -53,15 +53,15 @@ async def migrate(connection: "asyncpg.Connection[asyncpg.Record]", directory: P
     """Bring the database up to this release and name what was applied; any number of replicas may call it at once."""
     migrations = read_migrations(directory)
     version = int(await connection.fetchval("show server_version_num"))
-    if version < OLDEST_SERVER_VERSION:
-        raise MigrationRefused(f"PostgreSQL 15 or later is needed; this server is {version // 10000}.")
+    if version < MIN_SERVER_VERSION:
+        raise MigrationError(f"PostgreSQL 15 or later is needed; this server is {version // 10000}.")
     applied = []
     while (name := await _apply_next(connection, migrations)) is not None:
         applied.append(name)
     return applied
 
 
-async def pending(connection: Database, directory: Path = MIGRATIONS) -> list[str]:
+async def pending_migrations(connection: Database, directory: Path = MIGRATIONS) -> list[str]:
     """What `migrate` would apply; empty when the database is up to date."""
     if await connection.fetchval("select to_regclass('schema_migration')") is None:
         return [migration.name for migration in read_migrations(directory)]
@@ -80,7 +80,7 @@ async def _apply_next(connection: "asyncpg.Connection[asyncpg.Record]", migratio
         try:
             await connection.execute(migration.sql)
         except asyncpg.PostgresError as error:
-            raise MigrationRefused(f"{migration.name}.sql failed and was undone: {error}") from error
+            raise MigrationError(f"{migration.name}.sql failed and was undone: {error}") from error
         await connection.execute(
             "insert into schema_migration (name, sha256) values ($1, $2)", migration.name, migration.sha256
         )
@@ -93,11 +93,11 @@ async def _list_outstanding(connection: Database, migrations: list[Migration]) -
     shipped = {migration.name: migration.sha256 for migration in migrations}
     for name, sha256 in sorted(applied.items()):
         if name not in shipped:
-            raise MigrationRefused(
+            raise MigrationError(
                 f"The database has had {name}.sql, which this release does not know: it is from a newer release."
             )
         if shipped[name] != sha256:
-            raise MigrationRefused(
+            raise MigrationError(
                 f"{name}.sql was changed after it had been applied to this database. Put the file back as it was "
                 "and write the change as a new migration."
             )

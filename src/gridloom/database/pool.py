@@ -22,11 +22,11 @@ Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Connection: TypeAlias = Union["asyncpg.Connection[asyncpg.Record]", "PoolConnectionProxy[asyncpg.Record]"]
 
 JSONB_VERSION = b"\x01"  # leads every binary jsonb
-IDLE_LOOK_EVERY_S = 150.0
+IDLE_POLL_INTERVAL_S = 150.0
 """A connection that has done nothing between two looks is closed, as far as the pool keeps enough of them."""
 
 
-class StatelessConnection(asyncpg.Connection):
+class NoResetConnection(asyncpg.Connection):
     """A connection that is given back as it is: resetting it would double what PostgreSQL does for a short read.
 
     So nothing may leave state in a session: `SET LOCAL` and `pg_advisory_xact_lock` only. An open transaction is still
@@ -38,36 +38,36 @@ class StatelessConnection(asyncpg.Connection):
 
     async def reset(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109 — the driver's own
         """Nothing at all for a connection at rest, as nearly all are that are given back."""
-        if not self.is_at_rest():
+        if not self.is_idle():
             await super().reset(timeout=timeout)
 
-    def is_at_rest(self) -> bool:
+    def is_idle(self) -> bool:
         own: Any = self
         return not (own.is_in_transaction() or own._top_xact is not None or own._listeners or own._log_listeners)
 
 
-class _Loan(PoolAcquireContext):
+class _AcquireContext(PoolAcquireContext):
     """A connection for the length of a block, given back without ado."""
 
     async def __aexit__(self, *_: object) -> None:
         borrowed: Any = self
         connection, borrowed.connection, borrowed.done = borrowed.connection, None, True
-        await give_back(borrowed.pool, connection)
+        await release(borrowed.pool, connection)
 
 
-class LeanPool(asyncpg.Pool):
+class NoResetPool(asyncpg.Pool):
     """A pool whose own reads and blocks give their connection back as changes do: without a task for each, and without
     a timer. Connections that are not needed are found by one look at all of them."""
 
     def acquire(self, *, timeout: float | None = None) -> Any:
-        return _Loan(self, timeout)
+        return _AcquireContext(self, timeout)
 
-    def look_for_idle_later(self, seen: Mapping[int, int]) -> None:
+    def schedule_idle_check(self, seen: Mapping[int, int]) -> None:
         look = partial(_close_idle, weakref.ref(self), seen)
-        asyncio.get_running_loop().call_later(IDLE_LOOK_EVERY_S, look)
+        asyncio.get_running_loop().call_later(IDLE_POLL_INTERVAL_S, look)
 
 
-def _close_idle(which: weakref.ref[LeanPool], seen: Mapping[int, int]) -> None:
+def _close_idle(which: weakref.ref[NoResetPool], seen: Mapping[int, int]) -> None:
     """Close connections at rest that have done nothing since the last look, which has `seen` how many queries each has
     answered."""
     pool: Any = which()
@@ -79,17 +79,17 @@ def _close_idle(which: weakref.ref[LeanPool], seen: Mapping[int, int]) -> None:
         counts[id(connection)] = connection._protocol.queries_count
         if seen.get(id(connection)) == counts[id(connection)]:
             holder._deactivate_inactive_connection()
-    pool.look_for_idle_later(counts)
+    pool.schedule_idle_check(counts)
 
 
 @asynccontextmanager
-async def snapshot(pool: Pool) -> "AsyncIterator[Database]":
+async def repeatable_read(pool: Pool) -> "AsyncIterator[Database]":
     """Several reads that all see the same moment."""
     async with pool.acquire() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
         yield connection
 
 
-async def take(pool: Pool, *, longest_wait_s: float) -> "PoolConnectionProxy[asyncpg.Record]":
+async def acquire(pool: Pool, *, longest_wait_s: float) -> "PoolConnectionProxy[asyncpg.Record]":
     """A connection of the pool; without a watch over the wait where there is nothing to wait for.
 
     That is so where a connection is at rest and nobody has come before: the one that was given back last stands last.
@@ -109,7 +109,7 @@ async def take(pool: Pool, *, longest_wait_s: float) -> "PoolConnectionProxy[asy
     return connection
 
 
-async def give_back(pool: Pool, connection: "PoolConnectionProxy[asyncpg.Record]") -> None:
+async def release(pool: Pool, connection: "PoolConnectionProxy[asyncpg.Record]") -> None:
     """Release a connection without the task that the pool makes for it, where there is nothing to wait for.
 
     That is so for a sound connection at rest, since nothing is reset. Where somebody waits for a connection it is
@@ -121,7 +121,7 @@ async def give_back(pool: Pool, connection: "PoolConnectionProxy[asyncpg.Record]
     if (
         physical is None
         or physical.is_closed()
-        or not physical.is_at_rest()
+        or not physical.is_idle()
         or physical._protocol._is_cancelling()
         or physical._protocol.queries_count >= holder._max_queries
         or holder._generation != own._generation
@@ -178,14 +178,14 @@ async def create_pool(
     prepare: Callable[..., Coroutine[Any, Any, None]] = prepare_connection,
 ) -> "asyncpg.Pool[asyncpg.Record]":
     """Open a pool of at most `size` connections to any PostgreSQL, over a socket or TCP."""
-    pool = LeanPool(
+    pool = NoResetPool(
         dsn,
         min_size=min(min_size, size),
         max_size=size,
         max_queries=50_000,
         loop=None,
         record_class=asyncpg.Record,
-        connection_class=StatelessConnection,
+        connection_class=NoResetConnection,
         init=prepare,
         command_timeout=command_timeout_s,
         timeout=10,
@@ -198,5 +198,5 @@ async def create_pool(
         ),
     )
     await pool
-    pool.look_for_idle_later({})
+    pool.schedule_idle_check({})
     return pool

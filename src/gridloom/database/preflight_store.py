@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from gridloom.database.migrate import pending
+from gridloom.database.migrate import pending_migrations
 
 EXTENSIONS = ("btree_gist", "btree_gin", "pg_trgm")
 
@@ -41,7 +41,7 @@ async def read_database_facts(dsn: str, timeout_s: float) -> DatabaseFacts:
         )
         assert row is not None
         has_schema = await connection.fetchval("select to_regclass('schema_migration')") is not None
-        missing = await pending(connection)
+        missing = await pending_migrations(connection)
         return DatabaseFacts(
             version=row["version"],
             role=row["role"],

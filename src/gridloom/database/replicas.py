@@ -1,6 +1,6 @@
 """Read replicas: standbys that answer reads once they have replayed what the reader must see.
 
-Whoever has written gets a position in the log, sealed (`Gridloom-Position`), and may hand it along with its next reads.
+Whoever has written gets a position in the log, sealed (`Gridloom-Lsn`), and may hand it along with its next reads.
 For a read that brings none the primary is asked how far its log has come at this moment. Either way a replica answers
 only what it has replayed up to there, else the primary does: no caller ever misses its own writes, nor those it was
 told of.
@@ -18,15 +18,15 @@ from typing import Final
 import asyncpg
 import structlog
 
-from gridloom.database.away import DATABASE_FAULTS, Outage
+from gridloom.database.errors import DATABASE_ERRORS, DatabaseFailure
+from gridloom.database.lsn import Lsn, LsnCipher, read_position
 from gridloom.database.pool import Pool, create_pool, prepare_connection
-from gridloom.database.positions import Position, PositionSeal, read_position
 
 log = structlog.get_logger()
 
-LOOK_EVERY_S: Final = 0.5
-LOOK_TIMEOUT_S: Final = 1.0
-MOST_LAG_S: Final = 3.0
+POLL_INTERVAL_S: Final = 0.5
+POLL_TIMEOUT_S: Final = 1.0
+MAX_REPLAY_LAG_S: Final = 3.0
 """A replica that is further behind is left out: waiting for it would mostly be in vain."""
 WAIT_S: Final = 0.05
 WAIT_STEP_S: Final = 0.002
@@ -50,7 +50,7 @@ class Replica:
     def __init__(self, name: str) -> None:
         self.name = name
         self.pool: Pool
-        self.replayed: Position = 0
+        self.replayed: Lsn = 0
         self.database: str | None = None
         self.answered = 0
         self.refused_writes_of: set[str] = set()
@@ -62,23 +62,23 @@ class Replica:
         self.replayed = read_position(await connection.fetchval("select pg_last_wal_replay_lsn()::text")) or 0
         self.database = await connection.fetchval(_DATABASE)
 
-    async def look(self) -> bool:
+    async def poll(self) -> bool:
         """Ask how far it has come, and whether it follows at all; raises what speaking to a database may raise."""
         row = await self.pool.fetchrow(
-            "select pg_is_in_recovery() as follows, pg_last_wal_replay_lsn()::text as position", timeout=LOOK_TIMEOUT_S
+            "select pg_is_in_recovery() as follows, pg_last_wal_replay_lsn()::text as position", timeout=POLL_TIMEOUT_S
         )
         assert row is not None
         self.replayed = max(self.replayed, read_position(row["position"]) or 0)
         if not row["follows"]:
-            self.leave_out("follows nobody")
+            self.disable("follows nobody")
             await self.pool.expire_connections()  # where its address names several, another one may be the standby now
         return bool(row["follows"])
 
-    async def has_reached(self, position: Position) -> bool:
+    async def has_reached(self, position: Lsn) -> bool:
         """Whether it has replayed the log up to there, now or within moments."""
         deadline = time.monotonic() + WAIT_S
         while self.replayed < position:
-            if not await self.look():
+            if not await self.poll():
                 return False
             if self.replayed < position and time.monotonic() >= deadline:
                 return False
@@ -86,20 +86,20 @@ class Replica:
                 await asyncio.sleep(WAIT_STEP_S)
         return True
 
-    def note_broken_read(self, operation: str, outage: Outage) -> None:
+    def record_failed_read(self, operation: str, outage: DatabaseFailure) -> None:
         """Whoever reads notices nothing, for the primary answers; an operation that writes is wrongly declared."""
-        if outage is Outage.AWAY:
-            self.leave_out("broke off")
-        if outage is Outage.READ_ONLY:
+        if outage is DatabaseFailure.AWAY:
+            self.disable("broke off")
+        if outage is DatabaseFailure.READ_ONLY:
             log.error("replica.asked_to_write", replica=self.name, operation=operation)
             self.refused_writes_of.add(operation)
 
-    def leave_out(self, reason: str) -> None:
+    def disable(self, reason: str) -> None:
         if self.left_out_because is None:
             log.warning("replica.left_out", replica=self.name, reason=reason)
         self.left_out_because = reason
 
-    def take_in(self) -> None:
+    def enable(self) -> None:
         if self.left_out_because is not None:
             log.info("replica.taken_in", replica=self.name)
         self.left_out_because = None
@@ -120,15 +120,15 @@ class Replicas:
         self.passed_over = 0  # reads that the primary answered instead
         self._primary = primary
         self._turn = 0
-        self._past: deque[tuple[float, Position]] = deque(maxlen=64)
+        self._past: deque[tuple[float, Lsn]] = deque(maxlen=64)
         self._database: str | None = None
-        self._seal: PositionSeal
+        self._seal: LsnCipher
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        self._seal = PositionSeal(await self._primary.fetchval("select position_key from environment"))
-        await self._look_at_all()
-        self._task = asyncio.create_task(self._keep_looking(), name="replicas")
+        self._seal = LsnCipher(await self._primary.fetchval("select position_key from environment"))
+        await self._poll_all()
+        self._task = asyncio.create_task(self._poll_forever(), name="replicas")
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -158,11 +158,11 @@ class Replicas:
                 return None
             replica.answered += 1
             return replica
-        except DATABASE_FAULTS as fault:
-            replica.leave_out(f"does not answer ({type(fault).__name__})")
+        except DATABASE_ERRORS as error:
+            replica.disable(f"does not answer ({type(error).__name__})")
             return None
 
-    async def read_primary_position(self) -> Position:
+    async def read_primary_position(self) -> Lsn:
         """How far the primary's log has come: behind everything that is committed by now."""
         return (await self._ask_primary())[0]
 
@@ -170,38 +170,38 @@ class Replicas:
         """The same, as a caller may see it."""
         return self._seal.seal(*await self._ask_primary())
 
-    async def _ask_primary(self) -> tuple[Position, int]:
+    async def _ask_primary(self) -> tuple[Lsn, int]:
         row = await self._primary.fetchrow(_POSITION_OF_PRIMARY)
         assert row is not None
         return read_position(row["position"]) or 0, row["read_at_us"]
 
-    async def _keep_looking(self) -> None:
+    async def _poll_forever(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_EVERY_S)
-            await self._look_at_all()
+            await asyncio.sleep(POLL_INTERVAL_S)
+            await self._poll_all()
 
-    async def _look_at_all(self) -> None:
-        with suppress(*DATABASE_FAULTS):  # while the primary is away, nobody falls behind it
-            async with asyncio.timeout(LOOK_TIMEOUT_S):
+    async def _poll_all(self) -> None:
+        with suppress(*DATABASE_ERRORS):  # while the primary is away, nobody falls behind it
+            async with asyncio.timeout(POLL_TIMEOUT_S):
                 self._past.append((time.monotonic(), await self.read_primary_position()))
                 self._database = self._database or await self._primary.fetchval(_DATABASE)
-        await asyncio.gather(*(self._look_at(replica) for replica in self.all))
+        await asyncio.gather(*(self._poll_one(replica) for replica in self.all))
 
-    async def _look_at(self, replica: Replica) -> None:
+    async def _poll_one(self, replica: Replica) -> None:
         try:
-            async with asyncio.timeout(LOOK_TIMEOUT_S):
-                if not await replica.look():
+            async with asyncio.timeout(POLL_TIMEOUT_S):
+                if not await replica.poll():
                     return
-        except DATABASE_FAULTS as fault:
-            replica.leave_out(f"does not answer ({type(fault).__name__})")
+        except DATABASE_ERRORS as error:
+            replica.disable(f"does not answer ({type(error).__name__})")
             return
         lag_s = self._measure_lag_s(replica)
         if replica.database != self._database:
-            replica.leave_out("is of another database")
-        elif lag_s > MOST_LAG_S:
-            replica.leave_out(f"{lag_s:.0f} s behind")
+            replica.disable("is of another database")
+        elif lag_s > MAX_REPLAY_LAG_S:
+            replica.disable(f"{lag_s:.0f} s behind")
         else:
-            replica.take_in()
+            replica.enable()
 
     def _measure_lag_s(self, replica: Replica) -> float:
         """How old the oldest position of the primary is that the replica has not replayed."""

@@ -13,7 +13,7 @@ from gridloom.database.pool import Database
 _NAME: Final = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 
 
-class Statement:
+class NamedStatement:
     """A text in which `:name` stands for what is passed as `name`; PostgreSQL sees numbered parameters as ever."""
 
     def __init__(self, text: str) -> None:

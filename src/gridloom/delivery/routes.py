@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from gridloom.database.pool import snapshot
+from gridloom.database.pool import repeatable_read
 from gridloom.delivery.dispatch import store as dispatch_store
 from gridloom.delivery.dispatch.reading import DispatchSeries, load_dispatch
 from gridloom.delivery.model import PartKind
@@ -27,16 +27,16 @@ from gridloom.delivery.wire import (
 )
 from gridloom.delivery.zones import store as zone_store
 from gridloom.delivery.zones.totals import ZoneTotals
-from gridloom.edge import ARROW, CSV, JSON, PARQUET, Answer, Call, Content, Page, Stream, operation
-from gridloom.edge.answering.tabular import TIME, stream_table
-from gridloom.edge.wire import parameter_refused, to_json
-from gridloom.identity.reach import asset_reach
+from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, Page, Response, Stream, operation
+from gridloom.edge.answer.tabular import TIME, stream_table
+from gridloom.edge.fields import parameter_error, to_json
+from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden, NotFound
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import PERIOD_S
-from gridloom.physical_assets.window_query import WindowQuery, asked_window
+from gridloom.physical_assets.window_query import WindowQuery, requested_window
 
 TAG = "Delivery"
 READ = Permission.READ_SCHEDULES
@@ -60,24 +60,24 @@ SCHEMA = pa.schema(
     answers=Dispatch,
     from_replica=True,
 )
-async def read_dispatch(call: Call, physical_asset_id: UUID, query: DispatchQuery) -> Answer[Content | Stream]:
+async def read_dispatch(call: Call, physical_asset_id: UUID, query: DispatchQuery) -> Response[Content | Stream]:
     """The planned quarter-hours of the window, each with its power and what that is for.
 
     A quarter-hour is final when the last gate of its delivery zone has closed; before that it is a plan, which reaches
     to the end of the next market day. `as-of` answers what was planned at an earlier moment. As a table, the parts of
     each kind are added up.
     """
-    async with snapshot(call.pool) as db:
-        reach = await asset_reach(db, call.caller, physical_asset_id, READ)
-        window = await asked_window(db, query)
+    async with repeatable_read(call.pool) as db:
+        reach = await authorize_asset(db, call.caller, physical_asset_id, READ)
+        window = await requested_window(db, query)
         first, end = period_number(window.start), period_number_from(window.end)
         dispatch = await load_dispatch(db, reach.key, first, end, query.as_of)
         ids = await dispatch_store.read_asset_ids(db, [key for _, key in dispatch.parts_kw if key])
     if call.accepts != JSON:
         table = stream_table(call.accepts, SCHEMA, _stream_batches(dispatch), file_name=f"dispatch-{physical_asset_id}")
-        return Answer(table, etag=str(dispatch.version))
+        return Response(table, etag=str(dispatch.version))
     body = await asyncio.to_thread(_dispatch_json, physical_asset_id, dispatch, ids)
-    return Answer(Content(body, JSON), etag=str(dispatch.version))
+    return Response(Content(body, JSON), etag=str(dispatch.version))
 
 
 def _dispatch_json(asset_id: UUID, dispatch: DispatchSeries, ids: Mapping[int, UUID]) -> bytes:
@@ -127,9 +127,9 @@ async def _stream_batches(dispatch: DispatchSeries) -> AsyncIterator[pa.RecordBa
 @operation("GET", "/delivery/runs", summary="List delivery runs", tag=TAG, access=READ, from_replica=True)
 async def list_delivery_runs(call: Call, query: RunsQuery) -> Page[DeliveryRun]:
     """For the platform's operator: the runs that changed something, the newest first."""
-    _refuse_others(call)
+    _reject_others(call)
     if query.start is not None and query.end is not None and query.start >= query.end:
-        raise parameter_refused("query", "end", "is not after start")
+        raise parameter_error("query", "end", "is not after start")
     runs = await run_store.read_runs(
         call.db,
         zone=query.delivery_zone,
@@ -145,7 +145,7 @@ async def list_delivery_runs(call: Call, query: RunsQuery) -> Page[DeliveryRun]:
 @operation("GET", "/delivery/runs/{runID}", summary="Read a delivery run", tag=TAG, access=READ, from_replica=True)
 async def read_delivery_run(call: Call, run_id: UUID) -> DeliveryRun:
     """For the platform's operator."""
-    _refuse_others(call)
+    _reject_others(call)
     run = await run_store.read_run(call.db, run_id)
     if run is None:
         raise NotFound(f"There is no delivery run {run_id}.")
@@ -155,9 +155,9 @@ async def read_delivery_run(call: Call, run_id: UUID) -> DeliveryRun:
 @operation("GET", "/delivery/zones", summary="Read what was netted and left unserved", tag=TAG, access=READ)
 async def list_delivery_zones(call: Call, query: WindowQuery) -> list[DeliveryZone]:
     """For the platform's operator: zone by zone, the quarter-hours of the window that were planned."""
-    _refuse_others(call)
-    async with snapshot(call.pool) as db:
-        window = await asked_window(db, query)
+    _reject_others(call)
+    async with repeatable_read(call.pool) as db:
+        window = await requested_window(db, query)
         first, end = period_number(window.start), period_number_from(window.end)
         found = await zone_store.read_totals(db, first, end)
         final_until = await zone_store.read_final_until(db)
@@ -186,7 +186,7 @@ def _view_quarters(totals: ZoneTotals) -> list[ZoneQuarter]:
     ]
 
 
-def _refuse_others(call: Call) -> None:
+def _reject_others(call: Call) -> None:
     if not call.caller.is_operator:
         raise Forbidden("Only the platform's operator reads delivery runs.")
 

@@ -9,13 +9,13 @@ from uuid import UUID
 from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.delivery.model import DistributionMethod, PartKind
-from gridloom.edge import Instant, Paging, View
+from gridloom.edge import Instant, Paging, ResponseBody
 from gridloom.physical_assets.window_query import WindowQuery
 
 Power = Annotated[float, Meta(description="kW; positive is export")]
 
 
-class DispatchPart(View):
+class DispatchPart(ResponseBody):
     """What a part of the power is for. FCR and aFRR parts are reserved power: magnitudes, no part of `power`."""
 
     kind: PartKind
@@ -26,7 +26,7 @@ class DispatchPart(View):
     ) = UNSET
 
 
-class DispatchPoint(View):
+class DispatchPoint(ResponseBody):
     """What the battery must do in one quarter-hour."""
 
     time: datetime
@@ -37,7 +37,7 @@ class DispatchPoint(View):
     ]
 
 
-class Dispatch(View):
+class Dispatch(ResponseBody):
     physical_asset_id: UUID
     version: Annotated[int, Meta(description="Counts each change; 0 where nothing was ever dispatched")]
     dispatch: Annotated[list[DispatchPoint], Meta(description="The quarter-hours of the window that are planned")]
@@ -47,7 +47,7 @@ class DispatchQuery(WindowQuery):
     as_of: Annotated[Instant | None, Meta(description="As it was planned at this moment")] = None
 
 
-class DeliveryRun(View):
+class DeliveryRun(ResponseBody):
     """One run: what was scheduled from `start` to `end`, and what became of it. Energies in MWh at the grid."""
 
     id: UUID
@@ -72,7 +72,7 @@ class DeliveryRun(View):
     solver_seconds: Annotated[float, Meta(description="What computing the plan took")]
 
 
-class ZoneQuarter(View):
+class ZoneQuarter(ResponseBody):
     """What a zone's virtual assets were to do in one quarter-hour, and what became of it."""
 
     time: datetime
@@ -83,7 +83,7 @@ class ZoneQuarter(View):
     unserved: Annotated[float, Meta(description="kW that no battery could serve; positive was to be exported")]
 
 
-class DeliveryZone(View):
+class DeliveryZone(ResponseBody):
     """`scheduledExport` − `scheduledImport` = `dispatched` + `unserved` in every quarter-hour."""
 
     delivery_zone: str

@@ -1,22 +1,8 @@
 """What all routes share: declared operations, wire types, problems, paging, safe retries, limits, OpenAPI."""
 
-from gridloom.edge.answers import (
-    ARROW,
-    CSV,
-    EVENT_STREAM,
-    HTML,
-    JSON,
-    NDJSON,
-    PARQUET,
-    XML,
-    Answer,
-    Content,
-    EventStream,
-    Page,
-    Stream,
-)
-from gridloom.edge.call import Call, Resources
+from gridloom.edge.call import AppState, Call
 from gridloom.edge.caller import Caller
+from gridloom.edge.fields import Instant, Name, QueryParameters, RequestBody, ResponseBody, Text, to_json
 from gridloom.edge.operation import (
     BULK_BODY_LIMIT,
     PUBLIC,
@@ -26,7 +12,21 @@ from gridloom.edge.operation import (
     operations_of,
 )
 from gridloom.edge.paging import Paging, encode_cursor
-from gridloom.edge.wire import Instant, Name, QueryParameters, RequestBody, Text, View, to_json
+from gridloom.edge.responses import (
+    ARROW,
+    CSV,
+    EVENT_STREAM,
+    HTML,
+    JSON,
+    NDJSON,
+    PARQUET,
+    XML,
+    Content,
+    EventStream,
+    Page,
+    Response,
+    Stream,
+)
 
 __all__ = [
     "ARROW",
@@ -40,7 +40,7 @@ __all__ = [
     "PUBLIC",
     "SIGNED_IN",
     "XML",
-    "Answer",
+    "AppState",
     "Call",
     "Caller",
     "Content",
@@ -52,10 +52,10 @@ __all__ = [
     "Paging",
     "QueryParameters",
     "RequestBody",
-    "Resources",
+    "Response",
+    "ResponseBody",
     "Stream",
     "Text",
-    "View",
     "encode_cursor",
     "operation",
     "operations_of",

@@ -11,13 +11,19 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import asyncpg
 
-from gridloom.database.away import DATABASE_FAULTS
-from gridloom.database.committing.after_commit import committed, physical_of, rolled_back
-from gridloom.database.committing.at_once import AtOnce
-from gridloom.database.committing.last_rows import collect_rows, forget_rows, write_at_once, write_collected
-from gridloom.database.pool import Database, give_back, take
+from gridloom.database.commit.after_commit import discard_callbacks, run_callbacks, underlying_connection
+from gridloom.database.commit.deferred_rows import (
+    begin_deferring,
+    discard_deferred,
+    execute_single_statement,
+    flush_deferred,
+)
+from gridloom.database.commit.single_statement import SingleStatementWrite
+from gridloom.database.errors import DATABASE_ERRORS
+from gridloom.database.pool import Database, acquire
+from gridloom.database.pool import release as give_back
 from gridloom.edge.caller import Caller
-from gridloom.edge.idempotency import Retry
+from gridloom.edge.idempotency import IdempotencyScope
 from gridloom.edge.operation import Operation
 from gridloom.edge.shares import Shares
 from gridloom.kernel.problem import PreconditionFailed, PreconditionRequired
@@ -25,18 +31,18 @@ from gridloom.kernel.problem import PreconditionFailed, PreconditionRequired
 if TYPE_CHECKING:
     from asyncpg.transaction import Transaction
 
-    from gridloom.database.committing.at_once import WriteOnly
+    from gridloom.database.commit.single_statement import RowSink
 
 R = TypeVar("R")
 
-LONGEST_WAIT_S: Final = 5
+MAX_WAIT_S: Final = 5
 """For a connection to the database."""
 
-AuditHook = Callable[["WriteOnly", "Call", int], Awaitable[None]]
+AuditHook = Callable[["RowSink", "Call", int], Awaitable[None]]
 """Called in the transaction of every audited change, with the status it will answer."""
 
 
-class Resources:
+class AppState:
     """What lives as long as the process (pool, hasher, listeners …), found by its type."""
 
     def __init__(self, *resources: object) -> None:
@@ -56,14 +62,14 @@ class Call:
     """What a handler is given."""
 
     __slots__ = (
-        "_at_once",
         "_audit",
         "_caller",
         "_commit_by_s",
-        "_condition_is_judged",
+        "_condition_is_checked",
         "_connection",
         "_has_begun",
         "_is_audited",
+        "_single_statement",
         "_transaction",
         "_verify",
         "accepts",
@@ -94,7 +100,7 @@ class Call:
         address: str,
         request_id: str,
         pool: asyncpg.Pool,
-        resources: Resources,
+        resources: AppState,
         stopping: asyncio.Event,
         audit: AuditHook,
         shares: Shares,
@@ -117,17 +123,17 @@ class Call:
         self.path_values: dict[str, Any] = {}
         self.audit_details: dict[str, Any] = {}
         """What the audit log should keep of this change besides who, what and when."""
-        self.retry: Retry | None = None
+        self.retry: IdempotencyScope | None = None
         self.receive: Callable[[], Awaitable[Any]] | None = None
         """What the server still has to say of this request once its body is read: that the caller has left."""
         self._audit = audit
         self._is_audited = False
-        self._condition_is_judged = False
+        self._condition_is_checked = False
         self._caller: Caller | None = None
         self._verify: Callable[[], Awaitable[Caller]] | None = None
         self._connection: Any = None
         self._transaction: Transaction | None = None
-        self._at_once: AtOnce | None = None
+        self._single_statement: SingleStatementWrite | None = None
         self._commit_by_s: float | None = None
         self._has_begun = False
         """Whether there was a transaction since the connection was taken."""
@@ -138,7 +144,7 @@ class Call:
         return self._caller
 
     @property
-    def known_caller(self) -> Caller | None:
+    def caller_if_known(self) -> Caller | None:
         return self._caller
 
     @property
@@ -146,11 +152,11 @@ class Call:
         """What the caller's use of scarce things counts for: its organisation, None where it is exempt."""
         return self.shares.holder_of(self.caller)
 
-    def signed_in_as(self, caller: Caller, verify: Callable[[], Awaitable[Caller]] | None = None) -> None:
+    def set_caller(self, caller: Caller, verify: Callable[[], Awaitable[Caller]] | None = None) -> None:
         self._caller = caller
         self._verify = verify
 
-    async def still_signed_in(self) -> Caller:
+    async def reauthenticate(self) -> Caller:
         """The caller with the rights it has now, for answers that go on for long; 401 once its token has ended."""
         assert self._verify is not None, "a public operation has no caller"
         self._caller = await self._verify()
@@ -167,33 +173,35 @@ class Call:
         """The pool on a read; on a change the one connection in the one transaction of this request."""
         if self._connection is not None:
             return cast(Database, self._connection)
-        assert self._at_once is None, "what is written at once reads from call.pool, and hands its rows to call.rows"
+        assert self._single_statement is None, (
+            "what is written at once reads from call.pool, and hands its rows to call.rows"
+        )
         assert not self.operation.changes_state, "call.begin() comes before call.db in a deferred transaction"
         return self.pool
 
     @property
-    def rows(self) -> WriteOnly:
+    def rows(self) -> RowSink:
         """Where a change puts rows that it does not read again: into its transaction, or into its one statement."""
-        return self._at_once if self._at_once is not None else self.db
+        return self._single_statement if self._single_statement is not None else self.db
 
-    def begin_at_once(self) -> AtOnce:
+    def begin_single_statement(self) -> SingleStatementWrite:
         """Gather rows from now on; `commit` writes them in one statement, and nothing is in the database before."""
         self._is_audited = False
-        self._at_once = AtOnce()
-        return self._at_once
+        self._single_statement = SingleStatementWrite()
+        return self._single_statement
 
-    async def begin_at_once_after_reading(self) -> AtOnce:
+    async def begin_read_then_write(self) -> SingleStatementWrite:
         """The same with a connection on which the handler reads first, and then writes all by a statement of its own,
         which breaks off where what was read has changed since."""
         assert self.retry is None, "a key is claimed by what is written last, or in a transaction"
-        change = self.begin_at_once()
+        change = self.begin_single_statement()
         await self._take_connection()
         change.connection = self.db
         return change
 
-    def forget_at_once(self) -> None:
+    def cancel_single_statement(self) -> None:
         """Nothing was written at once, and `begin` is next."""
-        self._at_once = None
+        self._single_statement = None
         self.audit_details.clear()
 
     async def begin(self) -> Database:
@@ -205,16 +213,16 @@ class Call:
             self._has_begun = True
             self._transaction = self._connection.transaction()
             await self._transaction.start()
-            collect_rows(self._connection)
+            begin_deferring(self._connection)
             if self.retry is not None:
                 await self.retry.begin(self.db)
         return self.db
 
     async def _take_connection(self) -> None:
         if self._connection is None:
-            self._connection = await take(self.pool, longest_wait_s=LONGEST_WAIT_S)
+            self._connection = await acquire(self.pool, longest_wait_s=MAX_WAIT_S)
 
-    def commit_within(self, seconds: float) -> None:
+    def set_commit_deadline(self, seconds: float) -> None:
         """Have the transaction undone unless it is committed so soon: for those who wait for it, but not for ever."""
         self._commit_by_s = time.monotonic() + seconds
 
@@ -228,26 +236,26 @@ class Call:
     @property
     def in_transaction(self) -> bool:
         """Whether there is something to commit."""
-        return self._transaction is not None or self._at_once is not None
+        return self._transaction is not None or self._single_statement is not None
 
     async def commit(self) -> None:
-        if self._at_once is not None:
+        if self._single_statement is not None:
             await self._take_connection()
-            await write_at_once(self.db, self._at_once)
-            change, self._at_once = self._at_once, None
+            await execute_single_statement(self.db, self._single_statement)
+            change, self._single_statement = self._single_statement, None
             change.committed()
         if self._transaction is not None:
-            await write_collected(self._connection)
+            await flush_deferred(self._connection)
             if self._commit_by_s is not None and time.monotonic() > self._commit_by_s:
                 raise TimeoutError("the change took longer than anybody waits for it")
             transaction, self._transaction = self._transaction, None
-            physical = physical_of(self._connection)
+            physical = underlying_connection(self._connection)
             await transaction.commit()
-            committed(physical)
+            run_callbacks(physical)
 
     def abandon_connection(self) -> None:
         """Have nobody use this connection again: the driver no longer knows what it will say next."""
-        physical: Any = physical_of(self._connection)
+        physical: Any = underlying_connection(self._connection)
         if physical is not None:
             physical.terminate()
 
@@ -255,21 +263,21 @@ class Call:
         """Roll back what was not committed and give the connection back."""
         connection, self._connection = self._connection, None
         transaction, self._transaction = self._transaction, None
-        self._at_once = None
+        self._single_statement = None
         if connection is None:
             return
-        physical: Any = physical_of(connection)
+        physical: Any = underlying_connection(connection)
         if self._has_begun:
             self._has_begun = False
-            rolled_back(physical)
-            forget_rows(physical)
+            discard_callbacks(physical)
+            discard_deferred(physical)
         try:
             if transaction is not None and physical is not None and not physical.is_closed():
                 await transaction.rollback()
-        except DATABASE_FAULTS:
+        except DATABASE_ERRORS:
             physical.terminate()
         finally:
-            with suppress(*DATABASE_FAULTS):  # what is released may be dead; the answer is known by now
+            with suppress(*DATABASE_ERRORS):  # what is released may be dead; the answer is known by now
                 await give_back(self.pool, connection)
 
     def header(self, name: str) -> str | None:
@@ -278,7 +286,7 @@ class Call:
 
     def check_if_match(self, etag: str, *, required: bool = False) -> None:
         """Refuse a change made against another version of the resource than the present one."""
-        self._condition_is_judged = True
+        self._condition_is_checked = True
         wanted = self.header("if-match")
         if wanted is None:
             if required:
@@ -288,10 +296,10 @@ class Call:
         if "*" not in tags and quoted(etag) not in tags:
             raise PreconditionFailed(f"The resource has changed: its ETag is {quoted(etag)} now.")
 
-    def refuse_unjudged_condition(self) -> None:
+    def reject_unchecked_if_match(self) -> None:
         """A resource without an ETag matches no tag, so a change of it on that condition does not happen."""
         wanted = self.header("if-match")
-        if self._condition_is_judged or self.operation.method == "POST" or wanted is None or wanted.strip() == "*":
+        if self._condition_is_checked or self.operation.method == "POST" or wanted is None or wanted.strip() == "*":
             return
         raise PreconditionFailed("The resource carries no ETag, so none can match.")
 

@@ -12,20 +12,20 @@ import asyncpg
 import orjson
 from cryptography.fernet import Fernet
 
-from gridloom.database.committing.at_once import AtOnce
-from gridloom.database.committing.last_rows import Target, write_last
+from gridloom.database.commit.deferred_rows import InsertTarget, defer_insert
+from gridloom.database.commit.single_statement import SingleStatementWrite
 from gridloom.database.pool import Database
 from gridloom.kernel.problem import BadRequest, FieldError, IdempotencyInProgress, IdempotencyKeyReused
 
 if TYPE_CHECKING:
-    from gridloom.database.committing.at_once import WriteOnly
+    from gridloom.database.commit.single_statement import RowSink
 
-KEPT_FOR = timedelta(hours=24)
-LONGEST_KEY = 255
+RETENTION = timedelta(hours=24)
+MAX_KEY = 255
 
 
 _COLUMNS: Final = dict.fromkeys(("caller_key", "key_digest", "fingerprint", "status", "headers", "body"), "{}")
-_ANSWERS: Final = Target(
+_ANSWERS: Final = InsertTarget(
     "idempotency",
     tuple(_COLUMNS.items()),
     """on conflict (caller_key, key_digest) do update
@@ -34,7 +34,7 @@ _ANSWERS: Final = Target(
 )
 
 
-_CLAIMS: Final = Target(
+_CLAIMS: Final = InsertTarget(
     "idempotency",
     tuple({**_COLUMNS, "fingerprint": "case when pg_try_advisory_xact_lock({}) then {}::bytea end"}.items()),
 )
@@ -45,21 +45,21 @@ off the whole statement."""
 
 
 @dataclass(frozen=True, slots=True)
-class StoredAnswer:
+class StoredResponse:
     status: int
     headers: dict[str, str]
     body: bytes
 
 
-class Replay(Exception):
+class ReplayStored(Exception):
     """The request was carried out before; this is what it answered."""
 
-    def __init__(self, answer: StoredAnswer) -> None:
+    def __init__(self, answer: StoredResponse) -> None:
         self.answer = answer
 
 
 @dataclass(frozen=True, slots=True)
-class RetryKey:
+class IdempotencyKey:
     """An Idempotency-Key as the database knows it."""
 
     caller_key: str
@@ -72,13 +72,13 @@ def still_running() -> IdempotencyInProgress:
     return IdempotencyInProgress("A request with this Idempotency-Key is still running. Ask again shortly.")
 
 
-class Retry:
+class IdempotencyScope:
     """One request under an Idempotency-Key."""
 
     def __init__(self, *, caller_key: str, operation_id: str, key: str, fingerprint: bytes, sealed: bool) -> None:
-        if not 0 < len(key) <= LONGEST_KEY:
+        if not 0 < len(key) <= MAX_KEY:
             raise BadRequest(
-                f"Idempotency-Key is 1 to {LONGEST_KEY} characters long.",
+                f"Idempotency-Key is 1 to {MAX_KEY} characters long.",
                 errors=[FieldError("header:Idempotency-Key", "has the wrong length")],
             )
         self._caller_key = caller_key
@@ -91,10 +91,10 @@ class Retry:
         )
 
     @property
-    def key(self) -> RetryKey:
+    def key(self) -> IdempotencyKey:
         """For a statement that looks the key up, and keeps the answer, along with the effect."""
         assert self._seal is None, "a sealed answer is kept by `finish`"
-        return RetryKey(self._caller_key, self._digest, self._lock, self._fingerprint)
+        return IdempotencyKey(self._caller_key, self._digest, self._lock, self._fingerprint)
 
     async def begin(self, db: Database) -> None:
         """Go on if this is the first attempt; otherwise raise what is known of the first one."""
@@ -103,37 +103,40 @@ class Retry:
             self._caller_key,
             self._digest,
             self._lock,
-            KEPT_FOR,
+            RETENTION,
         )
         assert row is not None
         if not row["is_free"]:
             raise still_running()
         if row["status"] is not None:
-            raise self.known_answer(row["fingerprint"], row["status"], row["headers"], row["body"])
+            raise self.stored_response(row["fingerprint"], row["status"], row["headers"], row["body"])
 
-    def known_answer(self, fingerprint: bytes, status: int, headers: str, body: bytes) -> Exception:
+    def stored_response(self, fingerprint: bytes, status: int, headers: str, body: bytes) -> Exception:
         """What to raise where an earlier attempt has its answer."""
         if bytes(fingerprint) != self._fingerprint:
             return IdempotencyKeyReused("This Idempotency-Key was used for a request with another body.")
-        return Replay(StoredAnswer(status, orjson.loads(headers), self._seal.decrypt(body) if self._seal else body))
+        return ReplayStored(
+            StoredResponse(status, orjson.loads(headers), self._seal.decrypt(body) if self._seal else body)
+        )
 
-    async def finish(self, db: WriteOnly, answer: StoredAnswer) -> None:
+    async def finish(self, db: RowSink, answer: StoredResponse) -> None:
         """Keep the answer, in the statement that writes the rest of the transaction's last rows.
 
-        Where that is all there is, it claims the key as well, and fails if another attempt has it: `is_taken` tells.
+        Where that is all there is, it claims the key as well, and fails if another attempt has it: `is_key_conflict`
+        tells.
         """
         body = self._seal.encrypt(answer.body) if self._seal else answer.body
         headers = orjson.dumps(answer.headers).decode()
         whose, kept = (self._caller_key, self._digest), (self._fingerprint, answer.status, headers, body)
-        if isinstance(db, AtOnce):
-            await write_last(db, _CLAIMS, (*whose, self._lock, *kept))
+        if isinstance(db, SingleStatementWrite):
+            await defer_insert(db, _CLAIMS, (*whose, self._lock, *kept))
         else:
-            await write_last(db, _ANSWERS, (*whose, *kept))
+            await defer_insert(db, _ANSWERS, (*whose, *kept))
 
 
-def is_taken(fault: asyncpg.IntegrityConstraintViolationError) -> bool:
+def is_key_conflict(error: asyncpg.IntegrityConstraintViolationError) -> bool:
     """Whether a statement was broken off because an earlier attempt under its key is running or has its answer."""
-    return fault.table_name == _CLAIMS.table
+    return error.table_name == _CLAIMS.table
 
 
 def fingerprint_of(method: str, target: str, body: bytes) -> bytes:
@@ -142,6 +145,6 @@ def fingerprint_of(method: str, target: str, body: bytes) -> bytes:
     return digest.digest()
 
 
-async def forget_expired(db: Database) -> None:
+async def delete_expired(db: Database) -> None:
     """Remove the answers that need not be repeated any more."""
-    await db.execute("delete from idempotency where created_at < clock_timestamp() - $1::interval", KEPT_FOR)
+    await db.execute("delete from idempotency where created_at < clock_timestamp() - $1::interval", RETENTION)

@@ -17,7 +17,7 @@ _SECRET_TEXT = re.compile(r"(Bearer\s+\S+|glk_\S+|eyJ[\w-]+\.[\w-]+\.[\w-]+|(?<=
 HIDDEN = "•••"
 
 
-def hide_secrets(_: Any, __: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def redact(_: Any, __: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """By the name of the field, and by what tokens and passwords in addresses look like."""
     for name, value in entry.items():
         if _SECRET_NAME.search(name):
@@ -30,7 +30,7 @@ def hide_secrets(_: Any, __: str, entry: MutableMapping[str, Any]) -> MutableMap
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
-def show_controls(_: Any, __: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def escape_control_characters(_: Any, __: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """What a caller sent stays one line of text: it neither moves a terminal's cursor nor looks like another entry."""
     for name, value in entry.items():
         if isinstance(value, str):
@@ -46,10 +46,10 @@ def configure_logs(format: LogFormat = "json", level: str = "INFO") -> None:
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
-        hide_secrets,
+        redact,
     ]
     if format == "console":
-        shared.append(show_controls)
+        shared.append(escape_control_characters)
     renderer: Any = (
         structlog.processors.JSONRenderer()
         if format == "json"

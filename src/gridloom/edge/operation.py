@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_type_hints
 
-from gridloom.edge.answers import JSON
-from gridloom.edge.wire import Decoder, ParameterDecoder, QueryParameters, wire_name
+from gridloom.edge.fields import Decoder, ParameterDecoder, QueryParameters, wire_name
+from gridloom.edge.responses import JSON
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Problem
 
@@ -59,7 +59,7 @@ class Operation:
     rate_limit: str | None
     audited: bool
     defers_transaction: bool
-    writes_at_once: bool
+    single_statement: bool
     secret_answer: bool
     from_replica: bool
     cookie: str | None
@@ -102,7 +102,7 @@ def operation(
     rate_limit: str | None = "standard",
     audited: bool = True,
     defers_transaction: bool = False,
-    writes_at_once: bool = False,
+    single_statement: bool = False,
     secret_answer: bool = False,
     from_replica: bool = False,
     cookie: str | None = None,
@@ -160,7 +160,7 @@ def operation(
             rate_limit=rate_limit,
             audited=audited and method != "GET",
             defers_transaction=defers_transaction,
-            writes_at_once=writes_at_once,
+            single_statement=single_statement,
             secret_answer=secret_answer,
             from_replica=from_replica,
             cookie=cookie,

@@ -13,15 +13,15 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import msgspec
 from msgspec import Meta
 
-from gridloom.edge.acceptance import accept_day, accept_instant
-from gridloom.edge.answers import Page
-from gridloom.edge.wire import QueryParameters, parameter_refused
+from gridloom.edge.field_checks import accept_day, accept_instant
+from gridloom.edge.fields import QueryParameters, parameter_error
+from gridloom.edge.responses import Page
 
 T = TypeVar("T")
 K = TypeVar("K")
 
 Limit = Annotated[int, Meta(ge=1, le=1000, description="The most items to answer")]
-LARGEST_PLACE = 2**63 - 1
+MAX_CURSOR_INTEGER = 2**63 - 1
 Cursor = Annotated[str, Meta(min_length=1, max_length=2000, description="Where to go on, from the Link header")]
 
 
@@ -36,12 +36,12 @@ class Paging(QueryParameters):
         """
         return None if self.cursor is None else decode_cursor(self.cursor, place)
 
-    def page(self, rows: Sequence[T], place_of: Callable[[T], Any]) -> Page[T]:
+    def page(self, rows: Sequence[T], cursor_of: Callable[[T], Any]) -> Page[T]:
         """Cut rows, read with a limit of one more than was asked for, into a page with its cursor."""
         if len(rows) <= self.limit:
             return Page(rows)
         kept = rows[: self.limit]
-        return Page(kept, encode_cursor(place_of(kept[-1])))
+        return Page(kept, encode_cursor(cursor_of(kept[-1])))
 
 
 def encode_cursor(place: Any) -> str:
@@ -55,19 +55,19 @@ def decode_cursor(cursor: str, place: type[K]) -> K:
         if b"\\u0000" in raw:
             raise ValueError
         decoded = msgspec.json.decode(raw, type=place)
-        _refuse_out_of_bounds(decoded)
+        _reject_out_of_bounds(decoded)
     except (binascii.Error, UnicodeError, RecursionError, ValueError, msgspec.MsgspecError):
-        raise parameter_refused("query", "cursor", "is not one that this service gave out") from None
+        raise parameter_error("query", "cursor", "is not one that this service gave out") from None
     return decoded
 
 
-def _refuse_out_of_bounds(place: Any) -> None:
+def _reject_out_of_bounds(place: Any) -> None:
     """Anybody can write a cursor: what no column can hold would fail in the database instead of here."""
     if isinstance(place, msgspec.Struct):
         place = msgspec.structs.astuple(place)
     if isinstance(place, tuple | list):
         for part in place:
-            _refuse_out_of_bounds(part)
+            _reject_out_of_bounds(part)
     elif isinstance(place, datetime):
         if place.tzinfo is None:
             raise ValueError
@@ -79,7 +79,7 @@ def _refuse_out_of_bounds(place: Any) -> None:
 
 
 def _is_storable(number: int | Decimal) -> bool:
-    return Decimal(number).is_finite() and -LARGEST_PLACE <= number <= LARGEST_PLACE
+    return Decimal(number).is_finite() and -MAX_CURSOR_INTEGER <= number <= MAX_CURSOR_INTEGER
 
 
 def next_link(target: str, cursor: str) -> str:

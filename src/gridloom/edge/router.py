@@ -9,15 +9,15 @@ from gridloom.edge.operation import Operation
 
 
 @dataclass(slots=True)
-class _Junction:
-    fixed: dict[str, _Junction] = field(default_factory=dict)
-    variable: _Junction | None = None
+class _RouteNode:
+    fixed: dict[str, _RouteNode] = field(default_factory=dict)
+    variable: _RouteNode | None = None
     operations: dict[str, Operation] = field(default_factory=dict)
 
 
 class Router:
     def __init__(self, operations: Iterable[Operation]) -> None:
-        self._root = _Junction()
+        self._root = _RouteNode()
         for operation in operations:
             self._add(operation)
 
@@ -25,10 +25,10 @@ class Router:
         junction = self._root
         for segment in operation.path.strip("/").split("/"):
             if segment.startswith("{"):
-                junction.variable = junction.variable or _Junction()
+                junction.variable = junction.variable or _RouteNode()
                 junction = junction.variable
             else:
-                junction = junction.fixed.setdefault(segment, _Junction())
+                junction = junction.fixed.setdefault(segment, _RouteNode())
         assert operation.method not in junction.operations, f"{operation.method} {operation.path} is declared twice"
         junction.operations[operation.method] = operation
 
@@ -49,7 +49,7 @@ class Router:
         return (junction.operations, values) if junction.operations else None
 
     def _walk(
-        self, junction: _Junction, segments: list[str], depth: int, values: list[str]
+        self, junction: _RouteNode, segments: list[str], depth: int, values: list[str]
     ) -> tuple[dict[str, Operation], list[str]] | None:
         if depth == len(segments):
             return (junction.operations, values) if junction.operations else None

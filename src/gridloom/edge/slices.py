@@ -21,7 +21,9 @@ SLICE_BYTES: Final = 256 * 1024
 _BETWEEN_ROWS: Final = re.compile(rb"\}\s*,\s*\{")
 
 
-def read_in_slices(body: bytes, read: Callable[[bytes], T], *, lines: bool, slice_bytes: int = SLICE_BYTES) -> list[T]:
+def decode_in_batches(
+    body: bytes, read: Callable[[bytes], T], *, lines: bool, slice_bytes: int = SLICE_BYTES
+) -> list[T]:
     """What `read` makes of the slices of a JSON array of objects, or of objects one a line, in their order.
 
     A body that has to be read in one piece gives a single result. A slice that is JSON, but not of the wanted shape, is
@@ -59,7 +61,7 @@ def _array_slices(body: bytes, slice_bytes: int) -> Iterator[bytes]:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowReader:
     """Reads bodies that are a list of structs, or a struct that holds such a list and nothing else."""
 
     struct: type[msgspec.Struct] | None
@@ -73,14 +75,14 @@ class Rows:
         if opening is None or not end:
             return None
         try:
-            slices = read_in_slices(body[opening.end() : end], self.decode, lines=False)
+            slices = decode_in_batches(body[opening.end() : end], self.decode, lines=False)
         except (msgspec.DecodeError, UnicodeDecodeError):  # the bracket was not the end of the list
             return None
         rows = [row for some in slices for row in some]
         return rows if self.struct is None else self.struct(**{self.field: rows})
 
 
-def rows_of(hint: Any) -> Rows | None:
+def rows_of(hint: Any) -> RowReader | None:
     """The reader of a body's type; None where it is not made of rows."""
     plain, struct, field, opening = _strip_annotation(hint), None, "", rb"\s*(?=\[)"
     if isinstance(plain, type) and issubclass(plain, msgspec.Struct):
@@ -92,7 +94,7 @@ def rows_of(hint: Any) -> Rows | None:
     item = _strip_annotation(get_args(plain)[0]) if get_origin(plain) is list else None
     if not (isinstance(item, type) and issubclass(item, msgspec.Struct)):
         return None
-    return Rows(struct, field, re.compile(opening), msgspec.json.Decoder(list[item]).decode)  # type: ignore[valid-type]
+    return RowReader(struct, field, re.compile(opening), msgspec.json.Decoder(list[item]).decode)  # type: ignore[valid-type]
 
 
 def _strip_annotation(hint: Any) -> Any:

@@ -10,11 +10,11 @@ def frame(sequence: int, type: str, body: bytes) -> bytes:
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (sequence, type.encode(), body)
 
 
-def opening(position: int, retry_ms: int) -> bytes:
+def opening_frame(position: int, retry_ms: int) -> bytes:
     """Tells the client where it stands before anything has happened, so that even a quiet connection can be resumed."""
     return b"retry: %d\nid: %d\n\n" % (retry_ms, position)
 
 
-def place(position: int) -> bytes:
+def sequence_frame(position: int) -> bytes:
     """A heart-beat that moves the client past events it was not told."""
     return b"id: %d\n\n" % position

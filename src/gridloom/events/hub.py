@@ -12,28 +12,28 @@ from uuid import UUID
 import structlog
 from prometheus_client import Gauge
 
-from gridloom.database.away import DATABASE_FAULTS
+from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.events import store
 from gridloom.events.model import SequencedEvent
 from gridloom.events.waking import Waker
 
 if TYPE_CHECKING:
-    from gridloom.database.listen import Listener
+    from gridloom.database.listener import Listener
     from gridloom.database.pool import Pool
 
 log = structlog.get_logger()
 
-MOST_AT_ONCE = 200
-SHARED_FOR_S = 0.5
+MAX_BATCH_SIZE = 200
+READ_CACHE_TTL_S = 0.5
 """How long streams at the same place share one reading: no longer than a grant taken back may go unnoticed."""
-RIGHTS_SETTLE_S = 1.0
+PERMISSION_CACHE_DELAY_S = 1.0
 """How long after an announcement of changed rights every cache in this process has certainly heard of it."""
 
 
 STREAMS = Gauge("gridloom_event_streams", "Open streams of events", multiprocess_mode="livesum")
 
 
-class Channel:
+class OrganisationFeed:
     """One organisation's order, as the open streams of this process follow it."""
 
     def __init__(self, pool: Pool, organisation_id: UUID) -> None:
@@ -48,12 +48,12 @@ class Channel:
         """The next events after a place. Streams that stand at the same place share the query."""
         now = time.monotonic()
         self._readings = {
-            place: (at, reading) for place, (at, reading) in self._readings.items() if now - at < SHARED_FOR_S
+            place: (at, reading) for place, (at, reading) in self._readings.items() if now - at < READ_CACHE_TTL_S
         }
         known = self._readings.get(after)
         if known is None:
             reading = asyncio.create_task(
-                store.read_events(self._pool, self.organisation_id, after, MOST_AT_ONCE), name="read events"
+                store.read_events(self._pool, self.organisation_id, after, MAX_BATCH_SIZE), name="read events"
             )
             known = self._readings[after] = (now, reading)
         events = await asyncio.shield(known[1])
@@ -65,7 +65,7 @@ class Channel:
 class EventHub:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._channels: dict[UUID, Channel] = {}
+        self._channels: dict[UUID, OrganisationFeed] = {}
         self._waker = Waker()
         self._chores: set[asyncio.Task[None]] = set()
 
@@ -73,14 +73,14 @@ class EventHub:
         listener.subscribe(store.CHANNEL, self._on_events)
 
     @asynccontextmanager
-    async def follow(self, organisation_id: UUID) -> AsyncIterator[tuple[Channel, asyncio.Event]]:
+    async def follow(self, organisation_id: UUID) -> AsyncIterator[tuple[OrganisationFeed, asyncio.Event]]:
         """The organisation's order, and what is set when there may be something new."""
-        channel = self._channels.setdefault(organisation_id, Channel(self._pool, organisation_id))
+        channel = self._channels.setdefault(organisation_id, OrganisationFeed(self._pool, organisation_id))
         changed = asyncio.Event()
         channel.streams.add(changed)
         STREAMS.inc()
         try:
-            heads = await store.heads_of(self._pool, [organisation_id])
+            heads = await store.last_sequences(self._pool, [organisation_id])
             channel.head = max(channel.head, heads.get(organisation_id, 0))
             yield channel, changed
         finally:
@@ -91,18 +91,18 @@ class EventHub:
 
     def rights_changed(self) -> None:
         """Have every stream look at its caller again, once what is remembered of callers has been forgotten."""
-        asyncio.get_running_loop().call_later(RIGHTS_SETTLE_S, self._wake_all)
+        asyncio.get_running_loop().call_later(PERMISSION_CACHE_DELAY_S, self._wake_all)
 
     def _wake_all(self) -> None:
         for channel in self._channels.values():
             self._wake(channel)
 
-    def _wake(self, channel: Channel) -> None:
+    def _wake(self, channel: OrganisationFeed) -> None:
         self._waker.wake(channel.organisation_id, channel.streams)
 
     def _on_events(self, payload: str | None) -> None:
         if payload is None or payload == "*":
-            chore = asyncio.create_task(self._look_everywhere(), name="look at every order")
+            chore = asyncio.create_task(self._poll_all(), name="look at every order")
             self._chores.add(chore)
             chore.add_done_callback(self._chores.discard)
             return
@@ -115,11 +115,11 @@ class EventHub:
                 channel.head = max(channel.head, int(head))
                 self._wake(channel)
 
-    async def _look_everywhere(self) -> None:
+    async def _poll_all(self) -> None:
         """After a pause in listening, or a notice too short to name everyone."""
         try:
-            heads = await store.heads_of(self._pool, list(self._channels))
-        except DATABASE_FAULTS as error:
+            heads = await store.last_sequences(self._pool, list(self._channels))
+        except DATABASE_ERRORS as error:
             log.warning("events.heads_unknown", error=repr(error))
             asyncio.get_running_loop().call_later(1.0, self._on_events, None)
             return

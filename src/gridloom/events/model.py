@@ -10,10 +10,10 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
-from gridloom.edge import View
+from gridloom.edge import ResponseBody
 
 
-class Event(View):
+class Event(ResponseBody):
     id: Annotated[UUID, Meta(description="The same for every reader, every attempt and every replay of this event")]
     type: str
     time: Annotated[datetime, Meta(description="When it happened, on the platform's clock")]

@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from gridloom.database.committing.after_commit import after_commit
+from gridloom.database.commit.after_commit import after_commit
 from gridloom.events import store
 from gridloom.events.model import NewEvent
 from gridloom.events.types import EVENT_TYPES, is_as_declared
 from gridloom.kernel.permission import Permission
 
 if TYPE_CHECKING:
-    from gridloom.database.committing.at_once import WriteOnly
+    from gridloom.database.commit.single_statement import RowSink
 
-_told: set[Callable[[], None]] = set()
+_listeners: set[Callable[[], None]] = set()
 
 
 async def record_event(
-    db: WriteOnly,
+    db: RowSink,
     *,
     type: str,
     organisation_id: UUID,
@@ -46,12 +46,12 @@ async def record_event(
     return event_id
 
 
-async def record_events(db: WriteOnly, events: Sequence[NewEvent]) -> list[UUID]:
+async def record_events(db: RowSink, events: Sequence[NewEvent]) -> list[UUID]:
     """Many at once, in this order."""
     for event in events:
         check_declared(event)
     ids = await store.put_in_outbox(db, events)
-    was_recorded(db)
+    notify_after_commit(db)
     return ids
 
 
@@ -62,20 +62,20 @@ def check_declared(event: NewEvent) -> None:
     )
 
 
-def was_recorded(db: WriteOnly) -> None:
+def notify_after_commit(db: RowSink) -> None:
     """Have what was put into the outbox in this transaction taken on once it commits."""
-    after_commit(db, _tell_listeners)
+    after_commit(db, _notify_listeners)
 
 
-def tell_when_recorded(callback: Callable[[], None]) -> None:
+def subscribe(callback: Callable[[], None]) -> None:
     """Have `callback` called after each commit in this process that recorded an event."""
-    _told.add(callback)
+    _listeners.add(callback)
 
 
-def stop_telling(callback: Callable[[], None]) -> None:
-    _told.discard(callback)
+def unsubscribe(callback: Callable[[], None]) -> None:
+    _listeners.discard(callback)
 
 
-def _tell_listeners() -> None:
-    for callback in tuple(_told):
+def _notify_listeners() -> None:
+    for callback in tuple(_listeners):
         callback()

@@ -7,14 +7,14 @@ from datetime import timedelta
 from gridloom.events import place_store, store
 from gridloom.jobs import JobRun, job
 
-KEPT_FOR = timedelta(days=30)
-AT_ONCE = 5000
+RETENTION = timedelta(days=30)
+BATCH_SIZE = 5000
 
 
 @job("events.forget", every=timedelta(hours=1), bulk=True)
-async def forget_old_events(run: JobRun) -> None:
+async def delete_expired_events(run: JobRun) -> None:
     """In short bites: what is left over is taken by the next run."""
     await place_store.delete_expired(run.db)
     for _ in range(20):
-        if await store.forget_events(run.db, KEPT_FOR, AT_ONCE) < AT_ONCE:
+        if await store.delete_events_before(run.db, RETENTION, BATCH_SIZE) < BATCH_SIZE:
             return

@@ -10,7 +10,7 @@ from msgspec import Meta
 from gridloom.edge import EVENT_STREAM, SIGNED_IN, Call, EventStream, QueryParameters, operation
 from gridloom.events import store
 from gridloom.events.hub import EventHub
-from gridloom.events.rules import Filter
+from gridloom.events.rules import EventFilter
 from gridloom.events.stream import stream_events
 from gridloom.events.stream_places import StreamPlaces
 from gridloom.events.types import EVENT_TYPES
@@ -65,7 +65,7 @@ async def follow_events(call: Call, query: EventQuery) -> EventStream:
     token does.
     """
     hub = call.resources[EventHub]
-    filter = Filter(_known_types(query.types or ()), tuple(part.strip("/") for part in query.subjects or ()))
+    filter = EventFilter(_known_types(query.types or ()), tuple(part.strip("/") for part in query.subjects or ()))
     position = await _starting_place(call)
     place = await call.resources[StreamPlaces].take(call)
     return EventStream(stream_events(call, hub, place, filter, position))
@@ -84,7 +84,7 @@ async def _starting_place(call: Call) -> int:
     """The place after which the stream starts."""
     organisation_id = call.caller.organisation_id
     asked = call.header("last-event-id")
-    head = (await store.heads_of(call.db, [organisation_id])).get(organisation_id, 0)
+    head = (await store.last_sequences(call.db, [organisation_id])).get(organisation_id, 0)
     if asked is None:
         return head
     if _PLACE.fullmatch(asked) is None or int(asked) > head:
@@ -93,7 +93,7 @@ async def _starting_place(call: Call) -> int:
             errors=[FieldError("header:Last-Event-ID", "is not a place in this order")],
         )
     position = int(asked)
-    oldest = await store.oldest_kept(call.db, organisation_id)
+    oldest = await store.first_retained_sequence(call.db, organisation_id)
     first = head + 1 if oldest is None else oldest
     if position == 0:
         return first - 1

@@ -10,22 +10,22 @@ from gridloom.events.model import SequencedEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class EventFilter:
     """No types means every type; no subjects, everything."""
 
     types: frozenset[str] = frozenset()
     subjects: tuple[str, ...] = ()
 
-    def lets_through(self, type: str, subject: str) -> bool:
+    def matches(self, type: str, subject: str) -> bool:
         """A subject stands for itself and for all below it: `physical-assets` for every physical asset."""
         if self.types and type not in self.types:
             return False
         return not self.subjects or any(subject == one or subject.startswith(f"{one}/") for one in self.subjects)
 
 
-def is_told(
+def is_visible_to(
     sequenced: SequencedEvent,
-    filter: Filter,
+    filter: EventFilter,
     permissions: frozenset[str],
     physical_asset_ids: Collection[UUID] | None = None,
 ) -> bool:
@@ -36,7 +36,7 @@ def is_told(
     if not sequenced.is_open or sequenced.permission not in permissions:
         return False
     if physical_asset_ids is not None:
-        own = Filter(subjects=tuple(f"physical-assets/{asset_id}" for asset_id in physical_asset_ids))
-        if not own.lets_through(sequenced.event.type, sequenced.event.subject):
+        own = EventFilter(subjects=tuple(f"physical-assets/{asset_id}" for asset_id in physical_asset_ids))
+        if not own.matches(sequenced.event.type, sequenced.event.subject):
             return False
-    return filter.lets_through(sequenced.event.type, sequenced.event.subject)
+    return filter.matches(sequenced.event.type, sequenced.event.subject)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-LOOK_EVERY_S = 2.0
+POLL_INTERVAL_S = 2.0
 """How long an event can wait whose process died between its commit and its sequencing."""
-MOST_AT_ONCE = 500
-GATHER_S = 0.01
+MAX_BATCH_SIZE = 500
+BATCH_DELAY_S = 0.01
 """How long to wait for company: a batch costs one commit, whatever its size."""
 BUSY_GATHER_S = 0.1
 """The same where events keep coming: they are many, and what each batch costs is the writers' time."""
@@ -30,18 +30,18 @@ SEQUENCED = Counter("gridloom_events_sequenced_total", "Events that this process
 class Sequencer:
     """Wakes after each commit in its own process that recorded an event; the database lets in one at a time."""
 
-    def __init__(self, pool: Pool, *, look_every_s: float = LOOK_EVERY_S) -> None:
+    def __init__(self, pool: Pool, *, poll_interval_s: float = POLL_INTERVAL_S) -> None:
         self._pool = pool
-        self._look_every_s = look_every_s
+        self._poll_interval_s = poll_interval_s
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        outbox.tell_when_recorded(self._wake.set)
+        outbox.subscribe(self._wake.set)
         self._task = asyncio.create_task(self._keep_sequencing(), name="event sequencer")
 
     async def stop(self) -> None:
-        outbox.stop_telling(self._wake.set)
+        outbox.unsubscribe(self._wake.set)
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -57,18 +57,18 @@ class Sequencer:
             self._wake.clear()
             try:
                 if woken or not await store.outbox_is_empty(self._pool):
-                    await self._number_events()
+                    await self._assign_sequences()
             except Exception as error:  # noqa: BLE001  # it must outlive whatever happens to it
                 log.warning("events.sequencing_failed", error=repr(error))
                 await asyncio.sleep(1)
-            gather_s = BUSY_GATHER_S if woken and self._wake.is_set() else GATHER_S
+            gather_s = BUSY_GATHER_S if woken and self._wake.is_set() else BATCH_DELAY_S
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._look_every_s):
+                async with asyncio.timeout(self._poll_interval_s):
                     await self._wake.wait()
                 await asyncio.sleep(gather_s)
 
-    async def _number_events(self) -> None:
-        taken = MOST_AT_ONCE
-        while taken == MOST_AT_ONCE:
-            taken = await store.sequence_events(self._pool, MOST_AT_ONCE)
+    async def _assign_sequences(self) -> None:
+        taken = MAX_BATCH_SIZE
+        while taken == MAX_BATCH_SIZE:
+            taken = await store.sequence_events(self._pool, MAX_BATCH_SIZE)
             SEQUENCED.inc(taken)

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import msgspec
 
-from gridloom.database.committing.at_once import AtOnce
-from gridloom.database.committing.last_rows import Target, write_collected, write_last
+from gridloom.database.commit.deferred_rows import InsertTarget, defer_insert, flush_deferred
+from gridloom.database.commit.single_statement import SingleStatementWrite
 from gridloom.edge import to_json
 from gridloom.events.framing import frame
 from gridloom.events.model import Event, NewEvent, SequencedEvent
@@ -20,7 +20,7 @@ from gridloom.kernel.ids import uuid7
 if TYPE_CHECKING:
     import asyncpg
 
-    from gridloom.database.committing.at_once import WriteOnly
+    from gridloom.database.commit.single_statement import RowSink
     from gridloom.database.pool import Database
 
 FEW: Final = 3
@@ -41,7 +41,7 @@ _COLUMNS = (
 )
 OUTBOX = f"event_outbox ({', '.join(name for name, _ in _COLUMNS)})"
 """Where an event goes, for a statement that writes it along with its cause; `outbox_row` has all values but `time`."""
-_OUTBOX_ROWS = Target("event_outbox", _COLUMNS)
+_OUTBOX_ROWS = InsertTarget("event_outbox", _COLUMNS)
 
 
 def outbox_row(event: NewEvent) -> tuple[object, ...]:
@@ -56,13 +56,13 @@ def outbox_row(event: NewEvent) -> tuple[object, ...]:
     )
 
 
-async def put_in_outbox(db: WriteOnly, events: Sequence[NewEvent]) -> list[UUID]:
+async def put_in_outbox(db: RowSink, events: Sequence[NewEvent]) -> list[UUID]:
     """A few together with what else the transaction writes last; many by a statement of their own."""
     rows = [outbox_row(event) for event in events]
-    if len(rows) <= FEW or isinstance(db, AtOnce):  # by far the most
-        await write_last(db, _OUTBOX_ROWS, *rows)
+    if len(rows) <= FEW or isinstance(db, SingleStatementWrite):  # by far the most
+        await defer_insert(db, _OUTBOX_ROWS, *rows)
     else:
-        await write_collected(db)  # events keep the order in which they are told
+        await flush_deferred(db)  # events keep the order in which they are told
         await db.execute(
             f"""
             insert into {OUTBOX}
@@ -85,7 +85,7 @@ async def sequence_events(db: Database, most: int) -> int:
     return int(await db.fetchval("select sequence_events($1, $2)", most, list(OPERATOR_TYPES)))
 
 
-async def await_places(db: Database) -> None:
+async def wait_for_sequencer(db: Database) -> None:
     """Until whoever gives places at this moment is done, the last step on every machine included.
 
     On a distributed database an order's counter, which the coordinator keeps, may show a moment before the events do.
@@ -93,7 +93,7 @@ async def await_places(db: Database) -> None:
     await db.execute("select pg_advisory_xact_lock_shared(hashtextextended('sequence_events', 6127))")
 
 
-IS_OPEN = """
+IS_READABLE = """
   (e.organisation_id = e.origin_id or e.asset_key is null
    or exists (select 1 from asset_grant g where g.asset_key = e.asset_key and g.organisation_id = e.organisation_id
                 and e.permission = any(g.permissions))
@@ -108,7 +108,7 @@ async def read_events(db: Database, organisation_id: UUID, after: int, most: int
     rows = await db.fetch(
         f"""
         select e.sequence, e.id, e.type, e.time, e.origin_id, e.subject, e.permission, e.data::text as data,
-               {IS_OPEN} as is_open
+               {IS_READABLE} as is_open
         from event e
         where e.organisation_id = $1 and e.sequence > $2
         order by e.sequence
@@ -137,7 +137,7 @@ def _read_event_row(row: asyncpg.Record) -> SequencedEvent:
     )
 
 
-async def heads_of(db: Database, organisation_ids: Sequence[UUID]) -> dict[UUID, int]:
+async def last_sequences(db: Database, organisation_ids: Sequence[UUID]) -> dict[UUID, int]:
     """How far each order has come; an organisation without events has no order yet."""
     rows = await db.fetch(
         "select organisation_id, last_sequence from event_head where organisation_id = any($1)", list(organisation_ids)
@@ -145,14 +145,14 @@ async def heads_of(db: Database, organisation_ids: Sequence[UUID]) -> dict[UUID,
     return {row["organisation_id"]: row["last_sequence"] for row in rows}
 
 
-async def oldest_kept(db: Database, organisation_id: UUID) -> int | None:
+async def first_retained_sequence(db: Database, organisation_id: UUID) -> int | None:
     oldest = await db.fetchval(
         "select sequence from event where organisation_id = $1 order by sequence limit 1", organisation_id
     )
     return None if oldest is None else int(oldest)
 
 
-async def forget_events(db: Database, older_than: timedelta, most: int) -> int:
+async def delete_events_before(db: Database, older_than: timedelta, most: int) -> int:
     """Forget up to `most` events of that age, from the start of each order; how many.
 
     What is left of an order has no gap, and its counter stays, so no place is ever given twice.

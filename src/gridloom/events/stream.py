@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, suppress
 
-from gridloom.database.away import DATABASE_FAULTS
+from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.edge import Call
-from gridloom.edge.answering.incidents import report_broken_stream
-from gridloom.events.framing import HEARTBEAT, opening
-from gridloom.events.framing import place as mark_place
+from gridloom.edge.answer.incidents import report_broken_stream
+from gridloom.events.framing import HEARTBEAT, opening_frame
+from gridloom.events.framing import sequence_frame as mark_place
 from gridloom.events.hub import EventHub
-from gridloom.events.rules import Filter, is_told
+from gridloom.events.rules import EventFilter, is_visible_to
 from gridloom.events.stream_places import StreamPlace
 from gridloom.kernel.problem import Forbidden, Unauthenticated
 
@@ -21,7 +21,7 @@ RETRY_MS = 2000
 
 
 async def stream_events(
-    call: Call, hub: EventHub, place: StreamPlace, filter: Filter, position: int, heartbeat_s: float = HEARTBEAT_S
+    call: Call, hub: EventHub, place: StreamPlace, filter: EventFilter, position: int, heartbeat_s: float = HEARTBEAT_S
 ) -> AsyncIterator[bytes]:
     """Frames of the events after `position`, each once and in order; the place is released with the stream.
 
@@ -33,23 +33,25 @@ async def stream_events(
     async with AsyncExitStack() as held:
         held.enter_context(place)
         channel, changed = await held.enter_async_context(hub.follow(organisation_id))
-        yield opening(position, RETRY_MS)
+        yield opening_frame(position, RETRY_MS)
         while True:
             changed.clear()
             try:
-                caller = await call.still_signed_in()
+                caller = await call.reauthenticate()
                 events = await channel.read(position) if channel.head > position else []
             except (Unauthenticated, Forbidden):
                 return  # whoever comes back is told why
-            except DATABASE_FAULTS as fault:
+            except DATABASE_ERRORS as error:
                 # Whoever comes back goes on where this stream ended, or is told that the database is away.
-                report_broken_stream(call.operation.operation_id, fault, request_id=call.request_id)
+                report_broken_stream(call.operation.operation_id, error, request_id=call.request_id)
                 return
             if caller.organisation_id != organisation_id:
                 return
             if events:
                 position = events[-1].sequence
-                told = [one for one in events if is_told(one, filter, caller.permissions, caller.physical_asset_ids)]
+                told = [
+                    one for one in events if is_visible_to(one, filter, caller.permissions, caller.physical_asset_ids)
+                ]
                 if told:
                     told_place = told[-1].sequence
                     yield b"".join(one.frame for one in told)

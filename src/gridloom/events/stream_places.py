@@ -11,7 +11,7 @@ from uuid import UUID
 
 import structlog
 
-from gridloom.database.away import DATABASE_FAULTS
+from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.edge import Call
 from gridloom.edge.shares import ShareUse
 from gridloom.events import place_store as store
@@ -104,7 +104,7 @@ class StreamPlaces:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
-        with suppress(*DATABASE_FAULTS):
+        with suppress(*DATABASE_ERRORS):
             await store.delete_worker(self._pool, self._worker_id)
 
     async def _report_for_ever(self) -> None:
@@ -123,7 +123,7 @@ class StreamPlaces:
             try:
                 for organisation_id in changed:
                     await self._report(organisation_id)
-            except DATABASE_FAULTS as error:
+            except DATABASE_ERRORS as error:
                 log.warning("streams.report_failed", error=repr(error))
                 await asyncio.sleep(1.0)
                 self._closed.update(dict.fromkeys(changed))

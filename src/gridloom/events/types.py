@@ -12,42 +12,42 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import View
+from gridloom.edge import ResponseBody
 
 From = Annotated[datetime, Meta(description="The start of the first period that changed")]
 Until = Annotated[datetime, Meta(description="The end of the last one")]
 
 
-class AuctionOpened(View):
+class AuctionOpened(ResponseBody):
     auction_id: UUID
     start: Annotated[datetime, Meta(description="When it opened")]
     end: Annotated[datetime, Meta(description="When it closes")]
 
 
-class AuctionCleared(View):
+class AuctionCleared(ResponseBody):
     auction_id: UUID
     status: Annotated[Literal["WON", "LOST", "NO_BIDS_SUBMITTED"], Meta(description="For this organisation")]
     virtual_asset_id: Annotated[UUID, Meta(description="What was allocated to it, if it won")] | UnsetType = UNSET
 
 
-class AuctionCancelled(View):
+class AuctionCancelled(ResponseBody):
     auction_id: UUID
     reason: Annotated[Literal["BY_OPERATOR", "NOT_DELIVERABLE"], Meta(description="Why")]
     status: Annotated[Literal["LOST", "NO_BIDS_SUBMITTED"], Meta(description="For this organisation")]
 
 
-class BidPlaced(View):
+class BidPlaced(ResponseBody):
     auction_id: UUID
     bid_id: UUID
     price: Annotated[float, Meta(description="EUR")]
 
 
-class VirtualAssetAllocated(View):
+class VirtualAssetAllocated(ResponseBody):
     virtual_asset_id: UUID
     auction_id: Annotated[UUID | None, Meta(description="The auction it was won in; null for a direct allocation")]
 
 
-class AvailabilityChange(View):
+class AvailabilityChange(ResponseBody):
     """Periods that follow each other, and what the virtual asset has available in all of them."""
 
     start: datetime
@@ -57,7 +57,7 @@ class AvailabilityChange(View):
     available_energy_capacity: Annotated[float, Meta(description="kWh")]
 
 
-class CutToExpect(View):
+class CutToExpect(ResponseBody):
     """A quarter-hour whose schedule will be cut when its gate closes, unless it is changed before."""
 
     timestamp: datetime
@@ -66,7 +66,7 @@ class CutToExpect(View):
     reason: Literal["STATE_OF_ENERGY_BOUNDARIES", "AVAILABILITY", "CYCLE_LIMIT"]
 
 
-class VirtualAssetAvailabilityChanged(View):
+class VirtualAssetAvailabilityChanged(ResponseBody):
     virtual_asset_id: UUID
     start: From
     end: Until
@@ -74,7 +74,7 @@ class VirtualAssetAvailabilityChanged(View):
     expected_cuts: Annotated[list[CutToExpect], Meta(description="At most 100, the earliest first")]
 
 
-class ScheduleUpdated(View):
+class ScheduleUpdated(ResponseBody):
     start: From
     end: Until
     periods: Annotated[int, Meta(description="How many were replaced")]
@@ -82,80 +82,80 @@ class ScheduleUpdated(View):
     version: Annotated[int, Meta(description="The version of a virtual asset's schedule")] | UnsetType = UNSET
 
 
-class ScheduleAdjusted(View):
+class ScheduleAdjusted(ResponseBody):
     start: From
     end: Until
     reason: Literal["STATE_OF_ENERGY_BOUNDARIES", "AVAILABILITY", "CYCLE_LIMIT"]
 
 
-class UnavailabilityDescribed(View):
+class UnavailabilityDescribed(ResponseBody):
     unavailability_id: UUID
     type: Annotated[str, Meta(description="Such as MAINTENANCE")]
     start: datetime
     end: datetime
 
 
-class UnavailabilityCancelled(View):
+class UnavailabilityCancelled(ResponseBody):
     unavailability_id: UUID
 
 
-class AncillaryResult(View):
+class AncillaryResult(ResponseBody):
     bid_id: UUID
     product: Annotated[str, Meta(examples=["NEGPOS_00_04"])]
     delivery_day: date
     status: Literal["ACCEPTED", "REJECTED"]
 
 
-class NotificationPublished(View):
+class NotificationPublished(ResponseBody):
     notification_id: UUID
     version: int
 
 
-class DataPointsUpdated(View):
+class DataPointsUpdated(ResponseBody):
     start: From
     end: Until
 
 
-class ForecastPublished(View):
+class ForecastPublished(ResponseBody):
     delivery_day: date
     series: Annotated[str, Meta(examples=["DAY_AHEAD_DE_LU"])]
     known_until: Annotated[date, Meta(description="The first day whose prices it does not know")]
 
 
-class StatementIssued(View):
+class StatementIssued(ResponseBody):
     statement_id: Annotated[UUID, Meta(description="The statement")]
     number: Annotated[str, Meta(examples=["2026-0009"])]
     month: Annotated[str, Meta(description="The month of market days", examples=["2026-09"])]
     total: Annotated[float, Meta(description="EUR; positive is paid to the organisation")]
 
 
-class DispatchUpdated(View):
+class DispatchUpdated(ResponseBody):
     start: From
     end: Until
     version: Annotated[int, Meta(description="The version of the battery's dispatch")]
 
 
-class DispatchDeviation(View):
+class DispatchDeviation(ResponseBody):
     start: Annotated[datetime, Meta(description="The start of the first quarter-hour")]
     end: Annotated[datetime, Meta(description="The end of the last one")]
     asked: Annotated[float, Meta(description="kWh that the dispatch asked for; positive is export")]
     delivered: Annotated[float, Meta(description="kWh that were measured")]
 
 
-class APIKeyExpiring(View):
+class APIKeyExpiring(ResponseBody):
     api_key_id: UUID
     name: str
     username: Annotated[str, Meta(description="The member who made it")]
     expires_at: datetime
 
 
-class QuotaNear(View):
+class QuotaNear(ResponseBody):
     share: Annotated[Literal["stored-telemetry"], Meta(description="The share that is nearly used up")]
     used: Annotated[int, Meta(description="Bytes")]
     limit: Annotated[int, Meta(description="Bytes")]
 
 
-class WebhookDisabled(View):
+class WebhookDisabled(ResponseBody):
     webhook_id: UUID
     url: str
     reason: Annotated[str, Meta(description="The last failure")]
@@ -167,7 +167,7 @@ class EventType:
     read in any case)."""
 
     name: str
-    data: type[View]
+    data: type[ResponseBody]
     description: str
     operator_reads: bool = False
 

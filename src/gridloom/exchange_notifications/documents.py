@@ -15,9 +15,9 @@ from lxml import etree
 
 from gridloom.exchange_notifications.message import (
     EventStatus,
-    EventType,
     MarketMessage,
     ReasonCode,
+    UmmEventType,
     UnavailabilityType,
     UnitType,
 )
@@ -40,11 +40,11 @@ EVENT_STATUS_WORDS: Final[Mapping[EventStatus, str]] = {
     EventStatus.DISMISSED: "Dismissed",
     EventStatus.INACTIVE: "Inactive",
 }
-EVENT_TYPE_WORDS: Final[Mapping[EventType, str]] = {
-    EventType.PRODUCTION_UNAVAILABILITY: "Production unavailability",
-    EventType.CONSUMPTION_UNAVAILABILITY: "Consumption unavailability",
-    EventType.TRANSMISSION_UNAVAILABILITY: "Transmission unavailability",
-    EventType.OTHER_UNAVAILABILITY: "Other unavailability",
+EVENT_TYPE_WORDS: Final[Mapping[UmmEventType, str]] = {
+    UmmEventType.PRODUCTION_UNAVAILABILITY: "Production unavailability",
+    UmmEventType.CONSUMPTION_UNAVAILABILITY: "Consumption unavailability",
+    UmmEventType.TRANSMISSION_UNAVAILABILITY: "Transmission unavailability",
+    UmmEventType.OTHER_UNAVAILABILITY: "Other unavailability",
 }
 UNAVAILABILITY_TYPE_WORDS: Final[Mapping[UnavailabilityType, str]] = {
     UnavailabilityType.PLANNED: "Planned",
@@ -78,7 +78,7 @@ def acer_umm(message: MarketMessage) -> bytes:
     _add_element(umm, "messageId", f"{message.message_id}_{message.version:03}")
     event = _add_element(umm, "event")
     _add_element(event, "eventStatus", EVENT_STATUS_WORDS[message.event_status])
-    _add_element(event, "eventType", EVENT_TYPE_WORDS[message.event_type or EventType.OTHER_UNAVAILABILITY])
+    _add_element(event, "eventType", EVENT_TYPE_WORDS[message.event_type or UmmEventType.OTHER_UNAVAILABILITY])
     _add_element(event, "eventStart", _instant_text(message.start))
     _add_element(event, "eventStop", _instant_text(message.end))
     _add_element(umm, "unavailabilityType", UNAVAILABILITY_TYPE_WORDS[message.unavailability_type])

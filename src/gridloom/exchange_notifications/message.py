@@ -23,7 +23,7 @@ class UnavailabilityType(StrEnum):
     UNPLANNED = "UNPLANNED"
 
 
-class EventType(StrEnum):
+class UmmEventType(StrEnum):
     """What kind of event REMIT sees; storage reports as OTHER_UNAVAILABILITY."""
 
     PRODUCTION_UNAVAILABILITY = "PRODUCTION_UNAVAILABILITY"
@@ -90,7 +90,7 @@ class MarketMessage:
     version: int
     event_status: EventStatus
     unavailability_type: UnavailabilityType
-    event_type: EventType | None
+    event_type: UmmEventType | None
     reason_code: ReasonCode | None
     unit_type: UnitType | None
     asset_name: str

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Instant, Paging, QueryParameters, RequestBody, View
-from gridloom.exchange_notifications.message import EventStatus, EventType, ReasonCode, UnavailabilityType, UnitType
+from gridloom.edge import Instant, Paging, QueryParameters, RequestBody, ResponseBody
+from gridloom.exchange_notifications.message import EventStatus, ReasonCode, UmmEventType, UnavailabilityType, UnitType
 from gridloom.physical_assets.model import EicCode, PowerKW
 
 MessageID = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,34}(?!\n)$", description="Up to 35 characters")]
@@ -38,7 +38,7 @@ class NewNotification(RequestBody):
     cause: Cause
     event_status: Annotated[Literal["ACTIVE"], Meta(description="A message starts so")] = "ACTIVE"
     message_id: MessageID | UnsetType = UNSET
-    event_type: EventType = EventType.OTHER_UNAVAILABILITY
+    event_type: UmmEventType = UmmEventType.OTHER_UNAVAILABILITY
     reason_code: ReasonCode | UnsetType = UNSET
     unit_type: UnitType = UnitType.GENERATION_UNIT
     asset_eic: EicCode | UnsetType = UNSET
@@ -60,7 +60,7 @@ class Revision(RequestBody):
     event_end: Instant | UnsetType = UNSET
     unavailable_capacity: PowerKW | UnsetType = UNSET
     cause: Cause | UnsetType = UNSET
-    event_type: EventType | UnsetType = UNSET
+    event_type: UmmEventType | UnsetType = UNSET
     reason_code: ReasonCode | UnsetType = UNSET
     unit_type: UnitType | UnsetType = UNSET
     asset_eic: EicCode | UnsetType = UNSET
@@ -73,7 +73,7 @@ class Revision(RequestBody):
     unavailability_ids: UnavailabilityIDs | UnsetType = UNSET
 
 
-class IntervalView(View):
+class IntervalView(ResponseBody):
     """A stretch over which the same is available."""
 
     start: datetime
@@ -82,7 +82,7 @@ class IntervalView(View):
     unavailable_capacity: float
 
 
-class ExchangeNotification(View):
+class ExchangeNotification(ResponseBody):
     """One version of a REMIT urgent market message."""
 
     id: UUID
@@ -91,7 +91,7 @@ class ExchangeNotification(View):
     version: int
     event_status: EventStatus
     unavailability_type: UnavailabilityType
-    event_type: EventType
+    event_type: UmmEventType
     reason_code: ReasonCode
     unit_type: UnitType
     asset_eic: str

@@ -12,7 +12,7 @@ from gridloom.exchange_notifications import rules, store
 from gridloom.exchange_notifications.message import CapacityInterval, EventStatus, MarketMessage
 from gridloom.exchange_notifications.model import NewCapacityInterval, NewNotification, Revision
 from gridloom.exchange_notifications.rules import AssetEicMissing
-from gridloom.identity.reach import Reach
+from gridloom.identity.authorization import AuthorizedAsset
 from gridloom.kernel.codes import BIDDING_ZONE_DE_LU_EIC, EicKind
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError
@@ -45,10 +45,10 @@ async def compose(
     available_kw = rules.available_capacity_kw(installed_kw, unavailable_kw, draft.available_capacity)
     if draft.capacity_intervals:
         intervals = rules.intervals_of(draft.capacity_intervals, start, end, installed_kw)
-        rules.check_most(unavailable_kw, intervals)
+        rules.check_peak_capacity(unavailable_kw, intervals)
     else:
         intervals = [CapacityInterval(start, end, available_kw, unavailable_kw)]
-    known = await store.known_unavailabilities(db, asset_key, draft.unavailability_ids)
+    known = await store.existing_unavailability_ids(db, asset_key, draft.unavailability_ids)
     rules.check_unavailabilities(draft.unavailability_ids, known)
     message = MarketMessage(
         message_id=message_id,
@@ -56,7 +56,7 @@ async def compose(
         event_status=status,
         unavailability_type=draft.unavailability_type,
         event_type=draft.event_type,
-        reason_code=draft.reason_code or rules.usual_reason(draft.unavailability_type),
+        reason_code=draft.reason_code or rules.default_reason(draft.unavailability_type),
         unit_type=draft.unit_type,
         asset_name=publisher.asset_name,
         asset_eic=asset_eic,
@@ -79,7 +79,7 @@ async def compose(
     )
 
 
-def as_draft(stored: store.StoredNotification) -> NewNotification:
+def draft_of(stored: store.StoredNotification) -> NewNotification:
     """A version as the request that would publish the same; a single interval says no more than the event."""
     message = stored.message
     assert message.event_type is not None, "only documents leave it out"
@@ -107,30 +107,30 @@ def as_draft(stored: store.StoredNotification) -> NewNotification:
     )
 
 
-def revised(before: store.StoredNotification, revision: Revision) -> NewNotification:
+def apply_revision(before: store.StoredNotification, revision: Revision) -> NewNotification:
     """What the next version says: what the revision leaves out stays, or follows from what it does say."""
-    draft = as_draft(before)
+    draft = draft_of(before)
     names = [name for name in revision.__struct_fields__ if name != "event_status"]
     changes = {name: value for name in names if (value := getattr(revision, name)) is not UNSET}
     if revision.capacity_intervals and revision.unavailable_capacity is UNSET:
         changes["unavailable_capacity"] = max(each.unavailable_capacity for each in revision.capacity_intervals)
-    if revision.reason_code is UNSET and draft.reason_code is rules.usual_reason(draft.unavailability_type):
+    if revision.reason_code is UNSET and draft.reason_code is rules.default_reason(draft.unavailability_type):
         changes["reason_code"] = UNSET
     return structs.replace(draft, **changes)
 
 
 async def publish(
-    db: Database, reach: Reach, asset_id: UUID, new: store.StoredNotification, published_by: UUID
+    db: Database, authorized: AuthorizedAsset, asset_id: UUID, new: store.StoredNotification, published_by: UUID
 ) -> None:
     """Write the version down and tell whoever listens."""
-    await store.insert_version(db, reach.key, new, published_by)
-    await store.set_unavailabilities(db, reach.key, new.id, new.unavailability_ids)
+    await store.insert_version(db, authorized.key, new, published_by)
+    await store.set_unavailabilities(db, authorized.key, new.id, new.unavailability_ids)
     await record_event(
         db,
         type="exchange-notification.published",
-        organisation_id=reach.organisation_id,
+        organisation_id=authorized.organisation_id,
         subject=f"physical-assets/{asset_id}/exchange-notifications/{new.id}",
         permission=READ,
-        asset_key=reach.key,
+        asset_key=authorized.key,
         data={"notificationID": new.id, "version": new.message.version},
     )

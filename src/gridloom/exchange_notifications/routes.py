@@ -8,7 +8,7 @@ from zlib import crc32
 from msgspec import UNSET
 
 from gridloom.capacity.store import lock_batteries
-from gridloom.edge import XML, Answer, Call, Content, Page, operation
+from gridloom.edge import XML, Call, Content, Page, Response, operation
 from gridloom.exchange_notifications import documents, rules, store
 from gridloom.exchange_notifications.message import DocumentReceiver, EventStatus
 from gridloom.exchange_notifications.model import (
@@ -21,7 +21,7 @@ from gridloom.exchange_notifications.model import (
     Revision,
     VersionQuery,
 )
-from gridloom.exchange_notifications.publishing import compose, publish, revised
+from gridloom.exchange_notifications.publishing import apply_revision, compose, publish
 from gridloom.exchange_notifications.rules import (
     AssetEicMissing,
     CapacityMismatch,
@@ -31,7 +31,7 @@ from gridloom.exchange_notifications.rules import (
     RemarksTooLong,
     UnknownUnavailabilities,
 )
-from gridloom.identity.reach import asset_reach
+from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, NotFound
@@ -62,23 +62,23 @@ PROBLEMS = (
 )
 async def publish_notification(
     call: Call, physical_asset_id: UUID, body: NewNotification
-) -> Answer[ExchangeNotification]:
+) -> Response[ExchangeNotification]:
     """A REMIT urgent market message in its first version. Capacities are kW; moments are rounded to whole minutes.
 
     Without `capacityIntervals` the same capacity is missing over the whole event; with them, they follow each other
     from its start to its end.
     """
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
-    await lock_batteries(call.db, [reach.key])
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE)
+    await lock_batteries(call.db, [authorized.key])
     notification_id = uuid7()
     message_id = notification_id.hex if body.message_id is UNSET else body.message_id
-    new = await compose(call.db, reach.key, notification_id, message_id, 1, EventStatus.ACTIVE, body)
-    if not await store.insert_notification(call.db, reach.key, notification_id, message_id):
+    new = await compose(call.db, authorized.key, notification_id, message_id, 1, EventStatus.ACTIVE, body)
+    if not await store.insert_notification(call.db, authorized.key, notification_id, message_id):
         detail = f"The asset has another notification with the message id {message_id}."
         raise MessageIdTaken(detail, errors=[FieldError("/messageID", detail)])
-    await publish(call.db, reach, physical_asset_id, new, call.caller.id)
+    await publish(call.db, authorized, physical_asset_id, new, call.caller.id)
     headers = {"Location": f"/physical-assets/{physical_asset_id}/exchange-notifications/{notification_id}"}
-    return Answer(_show_notification(physical_asset_id, new), headers=headers, etag=_make_etag(new))
+    return Response(_show_notification(physical_asset_id, new), headers=headers, etag=_make_etag(new))
 
 
 @operation(
@@ -93,9 +93,9 @@ async def list_notifications(
     call: Call, physical_asset_id: UUID, query: NotificationsQuery
 ) -> Page[ExchangeNotification]:
     """The newest first, each in its latest version."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
     check_order(query.start, query.end)
-    rows = await store.list_notifications(call.db, reach.key, query, query.after(UUID), query.limit + 1)
+    rows = await store.list_notifications(call.db, authorized.key, query, query.after(UUID), query.limit + 1)
     page = query.page(rows, lambda row: row.id)
     return Page([_show_notification(physical_asset_id, row) for row in page.items], page.next_cursor)
 
@@ -109,11 +109,11 @@ async def list_notifications(
 )
 async def read_notification(
     call: Call, physical_asset_id: UUID, notification_id: UUID, query: VersionQuery
-) -> Answer[ExchangeNotification]:
+) -> Response[ExchangeNotification]:
     """In its latest version, or in the one asked for."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    stored = await _read_known_notification(call, reach.key, notification_id, query.version)
-    return Answer(_show_notification(physical_asset_id, stored), etag=_make_etag(stored))
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    stored = await _require_notification(call, authorized.key, notification_id, query.version)
+    return Response(_show_notification(physical_asset_id, stored), etag=_make_etag(stored))
 
 
 @operation(
@@ -127,27 +127,27 @@ async def read_notification(
 )
 async def revise_notification(
     call: Call, physical_asset_id: UUID, notification_id: UUID, body: Revision
-) -> Answer[ExchangeNotification]:
+) -> Response[ExchangeNotification]:
     """Adds a version and dismisses the one before. What is left out is as it was in that one."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
-    await lock_batteries(call.db, [reach.key])
-    before = await _read_known_notification(call, reach.key, notification_id)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE)
+    await lock_batteries(call.db, [authorized.key])
+    before = await _require_notification(call, authorized.key, notification_id)
     call.check_if_match(_make_etag(before))
     if before.message.event_status is not EventStatus.ACTIVE:
         raise NotificationClosed(f"Version {before.message.version} of the message is {before.message.event_status}.")
-    if before.message.version == rules.MOST_VERSIONS:
-        raise NotificationClosed(f"The message has {rules.MOST_VERSIONS} versions, more than documents can count.")
+    if before.message.version == rules.MAX_VERSIONS:
+        raise NotificationClosed(f"The message has {rules.MAX_VERSIONS} versions, more than documents can count.")
     new = await compose(
         call.db,
-        reach.key,
+        authorized.key,
         notification_id,
         before.message.message_id,
         before.message.version + 1,
         body.event_status,
-        revised(before, body),
+        apply_revision(before, body),
     )
-    await publish(call.db, reach, physical_asset_id, new, call.caller.id)
-    return Answer(_show_notification(physical_asset_id, new), etag=_make_etag(new))
+    await publish(call.db, authorized, physical_asset_id, new, call.caller.id)
+    return Response(_show_notification(physical_asset_id, new), etag=_make_etag(new))
 
 
 @operation(
@@ -166,8 +166,8 @@ async def read_notification_document(
     The latter's sender is the `marketParticipantEic` of the asset's `market` metadata, as it was when the version was
     published.
     """
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    stored = await _read_known_notification(call, reach.key, notification_id, query.version)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    stored = await _require_notification(call, authorized.key, notification_id, query.version)
     if query.format is DocumentFormat.ACER_UMM:
         document = documents.acer_umm(stored.message)
     else:
@@ -176,7 +176,7 @@ async def read_notification_document(
     return Content(document, XML, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
-async def _read_known_notification(
+async def _require_notification(
     call: Call, asset_key: int, notification_id: UUID, version: int | None = None
 ) -> store.StoredNotification:
     stored = await store.read_notification(call.db, asset_key, notification_id, version)

@@ -10,15 +10,15 @@ from uuid import UUID
 
 from msgspec import UNSET, UnsetType
 
-from gridloom.edge.acceptance import LATEST
+from gridloom.edge.field_checks import LATEST
 from gridloom.exchange_notifications.message import CapacityInterval, MarketMessage, ReasonCode, UnavailabilityType
 from gridloom.exchange_notifications.model import NewCapacityInterval
 from gridloom.kernel.market_time import EPOCH
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 
-MOST_VERSIONS = 999
-LONGEST_REMARKS = 500
+MAX_VERSIONS = 999
+MAX_REMARKS_CHARACTERS = 500
 _MINUTE = timedelta(minutes=1)
 
 
@@ -94,7 +94,7 @@ def minute_up(instant: datetime) -> datetime:
     return instant + (EPOCH - instant) % _MINUTE
 
 
-def usual_reason(unavailability_type: UnavailabilityType) -> ReasonCode:
+def default_reason(unavailability_type: UnavailabilityType) -> ReasonCode:
     if unavailability_type is UnavailabilityType.PLANNED:
         return ReasonCode.FORESEEN_MAINTENANCE
     return ReasonCode.FAILURE
@@ -116,7 +116,7 @@ def available_capacity_kw(
     return rest_kw
 
 
-def check_most(unavailable_kw: float, intervals: Sequence[CapacityInterval]) -> None:
+def check_peak_capacity(unavailable_kw: float, intervals: Sequence[CapacityInterval]) -> None:
     """The documents hold the intervals alone, so the message says of them what they say."""
     most_kw = max(interval.unavailable_capacity_kw for interval in intervals)
     if abs(unavailable_kw - most_kw) > POWER_TOLERANCE_KW:
@@ -144,16 +144,16 @@ def intervals_of(
             )
         )
     if intervals[0].start != start:
-        _refuse_interval(0, "start", "does not start with the event")
+        _reject_interval(0, "start", "does not start with the event")
     if intervals[-1].end != end:
-        _refuse_interval(len(intervals) - 1, "end", "does not end with the event")
+        _reject_interval(len(intervals) - 1, "end", "does not end with the event")
     for position, (one, next_one) in enumerate(pairwise(intervals), start=1):
         if one.end != next_one.start:
-            _refuse_interval(position, "start", "does not start where the one before ends")
+            _reject_interval(position, "start", "does not start where the one before ends")
     return intervals
 
 
-def _refuse_interval(position: int, edge: str, detail: str) -> None:
+def _reject_interval(position: int, edge: str, detail: str) -> None:
     raise IntervalsDoNotCoverEvent(
         f"The interval {position} {detail}.", errors=[FieldError(f"/capacityIntervals/{position}/{edge}", detail)]
     )
@@ -161,10 +161,10 @@ def _refuse_interval(position: int, edge: str, detail: str) -> None:
 
 def check_remarks(message: MarketMessage) -> None:
     length = len(message.full_remarks or "")
-    if length <= LONGEST_REMARKS:
+    if length <= MAX_REMARKS_CHARACTERS:
         return
     pointer = "/durationUncertainty" if message.duration_uncertainty is not None else "/remarks"
-    detail = f"Remarks and uncertainty make {length} characters together, more than {LONGEST_REMARKS}."
+    detail = f"Remarks and uncertainty make {length} characters together, more than {MAX_REMARKS_CHARACTERS}."
     raise RemarksTooLong(detail, errors=[FieldError(pointer, detail)])
 
 
@@ -175,4 +175,4 @@ def check_unavailabilities(given: Sequence[UUID], known: set[UUID]) -> None:
         if unavailability_id not in known
     ]
     if faults:
-        raise UnknownUnavailabilities("; ".join(fault.detail for fault in faults) + ".", errors=faults)
+        raise UnknownUnavailabilities("; ".join(error.detail for error in faults) + ".", errors=faults)

@@ -13,15 +13,15 @@ import msgspec
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
-from gridloom.database.statement import Statement
+from gridloom.database.statement import NamedStatement
 from gridloom.exchange_notifications.message import (
     CapacityInterval,
     CodeScheme,
     EventStatus,
-    EventType,
     MarketMessage,
     ParticipantCode,
     ReasonCode,
+    UmmEventType,
     UnavailabilityType,
     UnitType,
 )
@@ -106,7 +106,7 @@ async def insert_notification(db: Database, asset_key: int, notification_id: UUI
     return str(status) == "INSERT 0 1"
 
 
-_INSERT_VERSION = Statement("""
+_INSERT_VERSION = NamedStatement("""
 insert into exchange_notification_version (
   asset_key, notification_id, version, event_status, unavailability_type, event_type, reason_code, unit_type,
   asset_name, asset_eic, bidding_zone, participant_name, installed_capacity_kw, available_capacity_kw,
@@ -204,7 +204,7 @@ async def list_notifications(
     return [_read_notification_row(row) for row in rows]
 
 
-async def known_unavailabilities(db: Database, asset_key: int, unavailability_ids: Sequence[UUID]) -> set[UUID]:
+async def existing_unavailability_ids(db: Database, asset_key: int, unavailability_ids: Sequence[UUID]) -> set[UUID]:
     if not unavailability_ids:
         return set()
     rows = await db.fetch(
@@ -268,7 +268,7 @@ def _read_message_row(row: asyncpg.Record) -> MarketMessage:
         version=row["version"],
         event_status=EventStatus(row["event_status"]),
         unavailability_type=UnavailabilityType(row["unavailability_type"]),
-        event_type=EventType(row["event_type"]),
+        event_type=UmmEventType(row["event_type"]),
         reason_code=ReasonCode(row["reason_code"]),
         unit_type=UnitType(row["unit_type"]),
         asset_name=row["asset_name"],

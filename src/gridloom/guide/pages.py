@@ -7,8 +7,8 @@ from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 
-from gridloom.edge.answering.negotiation import COMPRESS_FROM_BYTES, compress, encoding_for
-from gridloom.edge.answering.reply import Reply
+from gridloom.edge.answer.negotiation import COMPRESS_FROM_BYTES, compress, encoding_for
+from gridloom.edge.answer.render import EncodedResponse
 from gridloom.kernel.problem import NotFound
 
 BUILT = Path(str(files("gridloom.guide"))) / "static"
@@ -53,12 +53,12 @@ class GuidePages:
             )
         )
 
-    async def read(self, path: str, accept_encoding: str | None) -> Reply:
+    async def read(self, path: str, accept_encoding: str | None) -> EncodedResponse:
         if not self._files:
             raise NotFound(_NOT_BUILT)
         name = f"{path}index.html" if path == "" or path.endswith("/") else path
         if name not in self._files and f"{name}/index.html" in self._files:
-            return Reply(308, {"Location": f"{HOME}{name}/"}, b"")
+            return EncodedResponse(308, {"Location": f"{HOME}{name}/"}, b"")
         if name not in self._files:
             raise NotFound(f"The guide has no page {path}.")
         body, encoding = await self._encode_file(name, encoding_for(accept_encoding))
@@ -73,7 +73,7 @@ class GuidePages:
         }
         if encoding is not None:
             headers["Content-Encoding"] = encoding
-        return Reply(200, headers, body)
+        return EncodedResponse(200, headers, body)
 
     async def _encode_file(self, name: str, encoding: str | None) -> tuple[bytes, str | None]:
         if Path(name).suffix in _UNCOMPRESSED:

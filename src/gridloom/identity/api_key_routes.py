@@ -8,16 +8,16 @@ from uuid import UUID
 import msgspec
 
 from gridloom.database.pool import Database
-from gridloom.edge import SIGNED_IN, Answer, Call, Caller, Page, Paging, operation
+from gridloom.edge import SIGNED_IN, Call, Caller, Page, Paging, Response, operation
 from gridloom.edge.shares import ShareUse
 from gridloom.identity import views
+from gridloom.identity.authorization import authorize_organisation
 from gridloom.identity.permissions import in_order
-from gridloom.identity.person import PersonNeeded, ReauthenticationRequired, fresh_person_of, person_of
-from gridloom.identity.reach import organisation_reach
+from gridloom.identity.person import PersonNeeded, ReauthenticationRequired, fresh_person_of, require_user
 from gridloom.identity.security_policy import parse_networks
 from gridloom.identity.store import api_keys, grants
 from gridloom.identity.tokens import hash_of, new_api_key
-from gridloom.identity.views import NOT_KEPT, NewAPIKey
+from gridloom.identity.views import NO_STORE, NewAPIKey
 from gridloom.kernel.ids import APIKeyID, uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Conflict, FieldError, Forbidden, NotFound, Unprocessable
@@ -71,15 +71,15 @@ class ExpiryPassed(Unprocessable):
     problems=(PersonNeeded, ReauthenticationRequired, TooManyKeys, ExpiryPassed, KeyLivesTooLong, UnknownKeyAssets),
     secret_answer=True,
 )
-async def create_api_key(call: Call, body: NewAPIKey) -> Answer[views.IssuedAPIKey]:
+async def create_api_key(call: Call, body: NewAPIKey) -> Response[views.IssuedAPIKey]:
     """A credential for a machine. It can never do more than its creator may at the moment of use."""
     caller = await fresh_person_of(call)
-    _refuse_more_than_held(body.permissions, caller)
+    _reject_more_than_held(body.permissions, caller)
     networks = parse_networks(body.allowed_networks or [], "/allowedNetworks")
     if body.physical_asset_ids is not None:
-        await _refuse_unreached_assets(call, caller, body.physical_asset_ids)
+        await _reject_unreached_assets(call, caller, body.physical_asset_ids)
     age = await api_keys.lock_key_age(call.db, caller.organisation_id)
-    await _refuse_too_many(call, caller)
+    await _reject_too_many(call, caller)
     secret = new_api_key()
     key = await api_keys.insert_api_key(
         call.db,
@@ -94,13 +94,13 @@ async def create_api_key(call: Call, body: NewAPIKey) -> Answer[views.IssuedAPIK
     )
     call.audit_details.update(apiKeyID=str(key.id), permissions=in_order(key.permissions))
     issued = views.IssuedAPIKey(**msgspec.structs.asdict(views.view_of_key(key, key.permissions)), secret=secret)
-    return Answer(issued, headers=NOT_KEPT)
+    return Response(issued, headers=NO_STORE)
 
 
 @operation("GET", "/auth/api-keys", summary="List my API keys", tag=TAG, access=SIGNED_IN, problems=(PersonNeeded,))
 async def list_api_keys(call: Call, query: Paging) -> Page[views.APIKeyView]:
     """The caller's own, the oldest first, without their secrets, with what each may do now."""
-    caller = person_of(call)
+    caller = require_user(call)
     found = await api_keys.list_api_keys(call.db, caller.id, after=query.after(UUID), limit=query.limit + 1)
     page = query.page(found, lambda key: key.id)
     return Page([views.view_of_key(key, caller.permissions) for key in page.items], page.next_cursor)
@@ -134,7 +134,7 @@ async def delete_api_key(call: Call, api_key_id: UUID) -> None:
 )
 async def list_organisation_api_keys(call: Call, organisation_id: UUID, query: Paging) -> Page[views.MemberAPIKeyView]:
     """Every member's, the oldest first, without their secrets, with what each may do now."""
-    await organisation_reach(call.db, call.caller, organisation_id)
+    await authorize_organisation(call.db, call.caller, organisation_id)
     found = await api_keys.list_organisation_keys(
         call.db, organisation_id, after=query.after(UUID), limit=query.limit + 1
     )
@@ -153,7 +153,7 @@ async def list_organisation_api_keys(call: Call, organisation_id: UUID, query: P
 async def delete_organisation_api_key(call: Call, organisation_id: UUID, api_key_id: UUID) -> None:
     """The key stops working everywhere within a second."""
     await fresh_person_of(call)
-    await organisation_reach(call.db, call.caller, organisation_id)
+    await authorize_organisation(call.db, call.caller, organisation_id)
     username = await api_keys.find_organisation_key(call.db, organisation_id, api_key_id)
     if username is None:
         raise NotFound(f"No member of the organisation has an API key {api_key_id}.")
@@ -168,12 +168,12 @@ def _choose_expiry(wanted: datetime | None, age: api_keys.KeyAge) -> datetime:
     if wanted <= age.now:
         raise ExpiryPassed("expiresAt lies in the past.", errors=[FieldError("/expiresAt", "lies in the past")])
     if wanted > latest + CLOCK_TOLERANCE:
-        fault = f"lies more than {age.max_days} days ahead"
-        raise KeyLivesTooLong(f"expiresAt {fault}.", errors=[FieldError("/expiresAt", fault)])
+        error = f"lies more than {age.max_days} days ahead"
+        raise KeyLivesTooLong(f"expiresAt {error}.", errors=[FieldError("/expiresAt", error)])
     return wanted
 
 
-async def _refuse_unreached_assets(call: Call, caller: Caller, asset_ids: list[UUID]) -> None:
+async def _reject_unreached_assets(call: Call, caller: Caller, asset_ids: list[UUID]) -> None:
     reached = await grants.list_reached_assets(call.db, caller.organisation_id, asset_ids)
     faults = [
         FieldError(f"/physicalAssetIDs/{place}", "is no physical asset of your organisation, or granted to it")
@@ -184,7 +184,7 @@ async def _refuse_unreached_assets(call: Call, caller: Caller, asset_ids: list[U
         raise UnknownKeyAssets(f"{len(faults)} of the assets cannot be reached.", errors=faults[:50])
 
 
-async def _refuse_too_many(call: Call, caller: Caller) -> None:
+async def _reject_too_many(call: Call, caller: Caller) -> None:
     """Keys that have ended count until they are revoked."""
     if call.holder is None:
         return
@@ -208,7 +208,7 @@ async def read_key_use(limits: ShareLimits, db: Database, organisation_id: UUID)
     return ShareUse(used=held, limit=limits.api_keys, per_user=limits.api_keys_per_user)
 
 
-def _refuse_more_than_held(wanted: list[Permission], caller: Caller) -> None:
+def _reject_more_than_held(wanted: list[Permission], caller: Caller) -> None:
     missing = [word for word in in_order(wanted) if word not in caller.permissions]
     if missing:
         raise Forbidden(f"A key can do no more than its creator, and you do not hold {', '.join(missing)}.")

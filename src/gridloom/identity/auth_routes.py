@@ -5,25 +5,25 @@ from __future__ import annotations
 import asyncio
 
 from gridloom.audit.model import Actor
-from gridloom.audit.recording import record_refusal
-from gridloom.edge import PUBLIC, SIGNED_IN, Answer, Call, Caller, operation
-from gridloom.edge.guarding.admission import NetworkNotAllowed
+from gridloom.audit.recording import record_denied
+from gridloom.edge import PUBLIC, SIGNED_IN, Call, Caller, Response, operation
+from gridloom.edge.admit.authentication import NetworkNotAllowed
 from gridloom.identity import views
-from gridloom.identity.keyring import JWKS_MAX_AGE, Keyring
+from gridloom.identity.login.login import SingleSignOnRequired, WrongCredentials, check_login, sign_in
+from gridloom.identity.login.password_rules import PasswordRefused, check_password
+from gridloom.identity.login.passwords import LoginsBusy, PasswordHasher
+from gridloom.identity.login.sessions import continue_session
+from gridloom.identity.login.throttling import LoginThrottled
+from gridloom.identity.login.usernames import UsernameRefused, check_username
 from gridloom.identity.model import InvitationStatus, SessionEnd
-from gridloom.identity.person import PersonNeeded, person_of
+from gridloom.identity.person import PersonNeeded, require_user
 from gridloom.identity.second_factor.challenges import SecondFactorRequired
-from gridloom.identity.signing_in.login import SingleSignOnRequired, WrongCredentials, check_login, sign_in
-from gridloom.identity.signing_in.password_rules import PasswordRefused, check_password
-from gridloom.identity.signing_in.passwords import LoginsBusy, PasswordHasher
-from gridloom.identity.signing_in.sessions import continue_session
-from gridloom.identity.signing_in.throttling import LoginThrottled
-from gridloom.identity.signing_in.usernames import UsernameRefused, check_username
+from gridloom.identity.signing_key_cache import JWKS_MAX_AGE, SigningKeyCache
 from gridloom.identity.store import invitations, members, sessions
 from gridloom.identity.store.api_keys import delete_member_keys
 from gridloom.identity.store.second_factors import delete_challenges
 from gridloom.identity.tokens import hash_of
-from gridloom.identity.views import NOT_KEPT, Acceptance, Credentials, PasswordChange, RefreshRequest
+from gridloom.identity.views import NO_STORE, Acceptance, Credentials, PasswordChange, RefreshRequest
 from gridloom.kernel.ids import UserID, uuid7
 from gridloom.kernel.problem import Conflict, FieldError, NotFound, Problem, Unauthenticated
 
@@ -82,13 +82,13 @@ class WrongCurrentPassword(Problem):
     defers_transaction=True,
     secret_answer=True,
 )
-async def authenticate(call: Call, body: Credentials) -> Answer[views.Tokens]:
+async def authenticate(call: Call, body: Credentials) -> Response[views.Tokens]:
     """An access token for fifteen minutes, and a refresh token for thirty days that obtains the next one.
 
     A user with a second factor gets a 401 with a `challenge` instead, for `POST /auth/public/second-factor`.
     """
     pair = await sign_in(call, body.username, body.password)
-    return Answer(views.tokens_of(pair), headers=NOT_KEPT)
+    return Response(views.tokens_of(pair), headers=NO_STORE)
 
 
 @operation(
@@ -103,9 +103,9 @@ async def authenticate(call: Call, body: Credentials) -> Answer[views.Tokens]:
     defers_transaction=True,
     secret_answer=True,
 )
-async def refresh_tokens(call: Call, body: RefreshRequest) -> Answer[views.Tokens]:
+async def refresh_tokens(call: Call, body: RefreshRequest) -> Response[views.Tokens]:
     """Spends the refresh token; using a spent one ends the whole login."""
-    key = await call.resources[Keyring].for_signing()
+    key = await call.resources[SigningKeyCache].for_signing()
     db = await call.begin()
     spent = await sessions.spend_refresh_token(db, hash_of(body.refresh_token))
     if spent is None:
@@ -118,8 +118,8 @@ async def refresh_tokens(call: Call, body: RefreshRequest) -> Answer[views.Token
     pair = await continue_session(db, key, spent.session_id, spent.member_id)
     if pair is None:
         raise RefreshRefused("The session has ended.")
-    call.signed_in_as(pair.caller)
-    return Answer(views.tokens_of(pair), headers=NOT_KEPT)
+    call.set_caller(pair.caller)
+    return Response(views.tokens_of(pair), headers=NO_STORE)
 
 
 async def _end_stolen_session(call: Call, spent: sessions.SpentToken) -> None:
@@ -129,7 +129,7 @@ async def _end_stolen_session(call: Call, spent: sessions.SpentToken) -> None:
         account = await members.read_account(connection, spent.member_id)
         assert account is not None, "a session does not outlive its member"
         member = account.member
-        await record_refusal(
+        await record_denied(
             connection,
             call,
             401,
@@ -141,11 +141,11 @@ async def _end_stolen_session(call: Call, spent: sessions.SpentToken) -> None:
 @operation(
     "GET", "/auth/public/jwks", summary="The keys that verify tokens", tag=TAG, access=PUBLIC, rate_limit="public"
 )
-async def read_key_set(call: Call) -> Answer[views.KeySet]:
+async def read_key_set(call: Call) -> Response[views.KeySet]:
     """Public keys as JSON Web Keys; a token's header names its key by `kid`."""
-    keys = [views.view_of_signing_key(key) for key in await call.resources[Keyring].all()]
+    keys = [views.view_of_signing_key(key) for key in await call.resources[SigningKeyCache].all()]
     max_age_s = int(JWKS_MAX_AGE.total_seconds())
-    return Answer(views.KeySet(keys=keys), headers={"Cache-Control": f"public, max-age={max_age_s}"})
+    return Response(views.KeySet(keys=keys), headers={"Cache-Control": f"public, max-age={max_age_s}"})
 
 
 @operation(
@@ -185,7 +185,7 @@ async def accept_invitation(call: Call, body: Acceptance) -> views.User:
     )
     if member is None:
         raise UsernameTaken(f"The user name {username} is taken.", errors=[FieldError("/username", "is taken")])
-    call.signed_in_as(
+    call.set_caller(
         Caller(
             id=member.id,
             kind="USER",
@@ -214,7 +214,7 @@ async def accept_invitation(call: Call, body: Acceptance) -> views.User:
 )
 async def logout(call: Call) -> None:
     """Ends this login: its access and refresh tokens stop working everywhere within a second."""
-    await sessions.end_session(call.db, person_of(call).session_id, SessionEnd.LOGOUT)
+    await sessions.end_session(call.db, require_user(call).session_id, SessionEnd.LOGOUT)
 
 
 @operation(
@@ -243,7 +243,7 @@ async def read_me(call: Call) -> views.User:
 )
 async def update_password(call: Call, body: PasswordChange) -> None:
     """Sets a new password; every other login of this user ends, and its API keys are revoked unless `keepAPIKeys`."""
-    caller = person_of(call)
+    caller = require_user(call)
     names = (caller.username, caller.display_name)
     await asyncio.to_thread(check_password, body.new_password, names, pointer="/newPassword")
     if body.new_password == body.current_password:

@@ -8,11 +8,11 @@ from typing import Final
 
 from gridloom.database.pool import Pool
 from gridloom.database.sealing import Seal
-from gridloom.identity.model import found_organisation
+from gridloom.identity.login.password_rules import find_weakness, normalised
+from gridloom.identity.login.passwords import hash_blocking
+from gridloom.identity.login.usernames import canonical_username
+from gridloom.identity.model import new_organisation
 from gridloom.identity.permissions import OrganisationKind, Role
-from gridloom.identity.signing_in.password_rules import fault_of, normalised
-from gridloom.identity.signing_in.passwords import hash_now
-from gridloom.identity.signing_in.usernames import known_as
 from gridloom.identity.store.members import insert_member
 from gridloom.identity.store.organisations import insert_organisation, is_empty_platform, lock_platform
 from gridloom.identity.store.signing_keys import ensure_signing_key
@@ -28,7 +28,7 @@ NO_SECRETS_KEY: Final = (
 )
 
 
-class BootstrapRefused(Exception):
+class BootstrapError(Exception):
     """The platform is empty, and the credentials of its first ADMIN are missing or too weak for production."""
 
 
@@ -62,15 +62,15 @@ async def bootstrap_operator(
         await lock_platform(connection)
         is_empty = await is_empty_platform(connection)
         if is_empty and in_production and not seal.has_key:
-            raise BootstrapRefused(NO_SECRETS_KEY)
+            raise BootstrapError(NO_SECRETS_KEY)
         await ensure_signing_key(connection, seal)
         if not is_empty:
             return None
-        chosen = known_as(username or OPERATOR_USERNAME)
+        chosen = canonical_username(username or OPERATOR_USERNAME)
         if in_production:
             _check_production(username, password)
         secret = password or secrets.token_urlsafe(18)
-        organisation = found_organisation(OPERATOR_NAME, OrganisationKind.OPERATOR)
+        organisation = new_organisation(OPERATOR_NAME, OrganisationKind.OPERATOR)
         await insert_organisation(connection, organisation)
         member = await insert_member(
             connection,
@@ -79,7 +79,7 @@ async def bootstrap_operator(
             username=chosen,
             display_name=chosen,
             role=Role.ADMIN,
-            password_hash=hash_now(secret),
+            password_hash=hash_blocking(secret),
         )
         assert member is not None, "the platform was empty"
         return Bootstrap(organisation.id, member.id, chosen, secret, is_made_up=not password)
@@ -87,10 +87,10 @@ async def bootstrap_operator(
 
 def _check_production(username: str | None, password: str | None) -> None:
     if not username or not password:
-        raise BootstrapRefused(
+        raise BootstrapError(
             "The database is empty. Set GRIDLOOM_BOOTSTRAP_USERNAME and GRIDLOOM_BOOTSTRAP_PASSWORD for the operator's "
             "first ADMIN, or start the sandbox with GRIDLOOM_ENVIRONMENT=sandbox."
         )
-    fault = fault_of(normalised(password), username)
-    if fault is not None:
-        raise BootstrapRefused(f"GRIDLOOM_BOOTSTRAP_PASSWORD {fault}.")
+    error = find_weakness(normalised(password), username)
+    if error is not None:
+        raise BootstrapError(f"GRIDLOOM_BOOTSTRAP_PASSWORD {error}.")

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import structlog
 
-MOST_WAITING: Final = 1000
+MAX_WAITING: Final = 1000
 ATTEMPTS: Final = 4
 TIMEOUT_S: Final = 20.0
 LAST_LETTERS_S: Final = 2.0
@@ -28,7 +28,7 @@ class Mailer:
         """smtp_url: `smtp://user:password@host:587` (STARTTLS where offered) or `smtps://…:465`."""
         self._url = None if not smtp_url else urlsplit(smtp_url)
         self._sender = sender
-        self._waiting: queue.Queue[EmailMessage | None] = queue.Queue(MOST_WAITING)
+        self._waiting: queue.Queue[EmailMessage | None] = queue.Queue(MAX_WAITING)
         self._thread: threading.Thread | None = None
         self._is_closing = threading.Event()
 
@@ -71,8 +71,8 @@ class Mailer:
         for attempt in range(ATTEMPTS):
             try:
                 self._send(message)
-            except (OSError, smtplib.SMTPException) as fault:
-                log.warning("mail.failed", attempt=attempt + 1, fault=type(fault).__name__)
+            except (OSError, smtplib.SMTPException) as error:
+                log.warning("mail.failed", attempt=attempt + 1, error=type(error).__name__)
                 if self._is_closing.wait(2.0**attempt):
                     break
             else:

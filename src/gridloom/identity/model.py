@@ -8,7 +8,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from gridloom.identity.permissions import OrganisationKind, Role, permissions_of
-from gridloom.kernel.ids import APIKeyID, InvitationID, OrganisationID, SessionID, UserID, moment_of, uuid7
+from gridloom.kernel.ids import APIKeyID, InvitationID, OrganisationID, SessionID, UserID, uuid7, uuid7_time
 from gridloom.kernel.networks import Network
 from gridloom.kernel.permission import Permission
 
@@ -31,10 +31,10 @@ class Organisation:
         return f"{self.id.hex}-{self.version}"
 
 
-def found_organisation(name: str, kind: OrganisationKind) -> Organisation:
+def new_organisation(name: str, kind: OrganisationKind) -> Organisation:
     """A new one. Its moment is the one in its id, by which lists are ordered, so it is known before it is written."""
     organisation_id = OrganisationID(uuid7())
-    moment = moment_of(organisation_id)
+    moment = uuid7_time(organisation_id)
     return Organisation(organisation_id, name, kind, version=1, created_at=moment, updated_at=moment)
 
 
@@ -155,7 +155,7 @@ class Invitation:
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class GrantRecord:
     """What an organisation may do with an asset that it does not own."""
 
     asset_key: int

@@ -9,18 +9,18 @@ from uuid import UUID
 from msgspec import UNSET
 
 from gridloom.database.clock import real_now
-from gridloom.database.committing.after_commit import after_commit
-from gridloom.edge import SIGNED_IN, Answer, Call, Caller, Page, Paging, operation
+from gridloom.database.commit.after_commit import after_commit
+from gridloom.edge import SIGNED_IN, Call, Caller, Page, Paging, Response, operation
 from gridloom.identity import views
+from gridloom.identity.authorization import authorize_organisation
 from gridloom.identity.mail import Mailer
-from gridloom.identity.model import InvitationStatus, Member, Organisation, found_organisation
+from gridloom.identity.model import InvitationStatus, Member, Organisation, new_organisation
 from gridloom.identity.permissions import OrganisationKind, Role, in_order, permissions_of
 from gridloom.identity.person import PersonNeeded, ReauthenticationRequired, fresh_person_of
-from gridloom.identity.reach import organisation_reach
-from gridloom.identity.security_policy import WouldLockYouOut, parse_networks, refuse_lockout
+from gridloom.identity.security_policy import WouldLockYouOut, parse_networks, reject_lockout
 from gridloom.identity.store import api_keys, invitations, members, organisations
 from gridloom.identity.tokens import INVITATION_LIFETIME, hash_of, new_invitation_token
-from gridloom.identity.views import NOT_KEPT, MemberChange, NewInvitation, NewOrganisation, OrganisationChange
+from gridloom.identity.views import NO_STORE, MemberChange, NewInvitation, NewOrganisation, OrganisationChange
 from gridloom.kernel.ids import InvitationID, uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Conflict, Forbidden, NotFound
@@ -53,13 +53,13 @@ class InvitationAccepted(Conflict):
     tag=TAG,
     access=MANAGE,
     status=201,
-    writes_at_once=True,
+    single_statement=True,
 )
-async def create_organisation(call: Call, body: NewOrganisation) -> Answer[views.OrganisationView]:
+async def create_organisation(call: Call, body: NewOrganisation) -> Response[views.OrganisationView]:
     """The platform's operator only. Its first ADMIN comes by invitation."""
     if not call.caller.is_operator:
         raise Forbidden("Only the platform's operator founds organisations.")
-    organisation = found_organisation(body.name, body.kind)
+    organisation = new_organisation(body.name, body.kind)
     await organisations.insert_organisation(call.rows, organisation)
     call.audit_details.update(organisationID=str(organisation.id))
     return _answer_organisation(organisation)
@@ -90,9 +90,9 @@ async def list_organisations(call: Call, query: Paging) -> Page[views.Organisati
     access=SIGNED_IN,
     asset_scope="free",
 )
-async def read_organisation(call: Call, organisation_id: UUID) -> Answer[views.OrganisationView]:
+async def read_organisation(call: Call, organisation_id: UUID) -> Response[views.OrganisationView]:
     """Members of an organisation read their own; the operator reads any."""
-    await organisation_reach(call.db, call.caller, organisation_id)
+    await authorize_organisation(call.db, call.caller, organisation_id)
     organisation = await organisations.read_organisation(call.db, organisation_id)
     assert organisation is not None, "organisations are never deleted"
     return _answer_organisation(organisation)
@@ -108,7 +108,7 @@ async def read_organisation(call: Call, organisation_id: UUID) -> Answer[views.O
 )
 async def update_organisation(
     call: Call, organisation_id: UUID, body: OrganisationChange
-) -> Answer[views.OrganisationView]:
+) -> Response[views.OrganisationView]:
     """Fields that are left out stay. What it demands of its members and keys is changed by a person who has signed in
     within the last ten minutes. A lower `maxKeyAgeDays` shortens the keys there are: each ends within so many days."""
     organisation = await _lock_organisation(call, organisation_id)
@@ -119,7 +119,7 @@ async def update_organisation(
     if _security_of(wanted) != _security_of(organisation):
         await fresh_person_of(call)
     if wanted.allowed_networks != organisation.allowed_networks and call.caller.organisation_id == organisation_id:
-        refuse_lockout(list(wanted.allowed_networks), call.address)
+        reject_lockout(list(wanted.allowed_networks), call.address)
     if wanted == organisation:
         return _answer_organisation(organisation)
     before, after = _describe_change(organisation), _describe_change(wanted)
@@ -142,12 +142,12 @@ async def update_organisation(
     status=201,
     secret_answer=True,
 )
-async def create_invitation(call: Call, organisation_id: UUID, body: NewInvitation) -> Answer[views.IssuedInvitation]:
+async def create_invitation(call: Call, organisation_id: UUID, body: NewInvitation) -> Response[views.IssuedInvitation]:
     """Answers the token once, and sends it by e-mail where a mail server is configured. It works for seven days."""
-    await organisation_reach(call.db, call.caller, organisation_id)
+    await authorize_organisation(call.db, call.caller, organisation_id)
     organisation = await organisations.read_organisation(call.db, organisation_id)
     assert organisation is not None, "organisations are never deleted"
-    _refuse_giving_more_than_held(call.caller, body.role, organisation.kind)
+    _reject_giving_more_than_held(call.caller, body.role, organisation.kind)
     token = new_invitation_token()
     invitation = await invitations.insert_invitation(
         call.db,
@@ -171,13 +171,13 @@ async def create_invitation(call: Call, organisation_id: UUID, body: NewInvitati
         expires_at=invitation.expires_at,
         token=token,
     )
-    return Answer(issued, headers=NOT_KEPT)
+    return Response(issued, headers=NO_STORE)
 
 
 @operation("GET", "/organisations/{organisationID}/invitations", summary="List invitations", tag=TAG, access=MANAGE)
 async def list_invitations(call: Call, organisation_id: UUID, query: Paging) -> Page[views.InvitationView]:
     """The oldest first, those that were accepted, revoked or have expired included; never with their tokens."""
-    await organisation_reach(call.db, call.caller, organisation_id)
+    await authorize_organisation(call.db, call.caller, organisation_id)
     found = await invitations.list_invitations(call.db, organisation_id, after=query.after(UUID), limit=query.limit + 1)
     page = query.page(found, lambda invitation: invitation.id)
     return Page([views.view_of_invitation(invitation) for invitation in page.items], page.next_cursor)
@@ -193,7 +193,7 @@ async def list_invitations(call: Call, organisation_id: UUID, query: Paging) -> 
 )
 async def revoke_invitation(call: Call, organisation_id: UUID, invitation_id: UUID) -> None:
     """Its token stops working at once. Revoking it again changes nothing."""
-    await organisation_reach(call.db, call.caller, organisation_id)
+    await authorize_organisation(call.db, call.caller, organisation_id)
     invitation = await invitations.lock_invitation(call.db, organisation_id, invitation_id)
     if invitation is None:
         raise NotFound(f"There is no invitation {invitation_id} to this organisation.")
@@ -215,7 +215,7 @@ async def list_members(call: Call, organisation_id: UUID, query: Paging) -> Page
     """In the order of their joining. An API key needs the permission to manage the organisation."""
     if call.caller.kind != "USER" and MANAGE not in call.caller.permissions:
         raise Forbidden(f"An API key needs {MANAGE} to see who the members are.")
-    await organisation_reach(call.db, call.caller, organisation_id)
+    await authorize_organisation(call.db, call.caller, organisation_id)
     found = await members.list_members(call.db, organisation_id, after=query.after(UUID), limit=query.limit + 1)
     page = query.page(found, lambda member: member.id)
     return Page(
@@ -234,19 +234,19 @@ async def list_members(call: Call, organisation_id: UUID, query: Paging) -> Page
 )
 async def update_member(
     call: Call, organisation_id: UUID, user_id: UUID, body: MemberChange
-) -> Answer[views.MemberView]:
+) -> Response[views.MemberView]:
     """Holds for the member's sessions and API keys within a second."""
     member = await lock_member(call, organisation_id, user_id)
     call.check_if_match(member.etag)
     if body.role is not UNSET and body.role is not member.role:
-        _refuse_giving_more_than_held(call.caller, body.role, member.organisation_kind)
-        await _refuse_losing_last_admin(call, member)
+        _reject_giving_more_than_held(call.caller, body.role, member.organisation_kind)
+        await _reject_losing_last_admin(call, member)
         await members.change_role(call.db, member.id, body.role)
         call.audit_details.update(before={"role": member.role}, after={"role": body.role})
         changed = await members.read_member(call.db, organisation_id, user_id)
         assert changed is not None
         member = changed
-    return Answer(views.view_of_member(member, with_email=True), etag=member.etag)
+    return Response(views.view_of_member(member, with_email=True), etag=member.etag)
 
 
 @operation(
@@ -261,13 +261,13 @@ async def delete_member(call: Call, organisation_id: UUID, user_id: UUID) -> Non
     """Their sessions and API keys stop working everywhere within a second."""
     member = await lock_member(call, organisation_id, user_id)
     call.check_if_match(member.etag)
-    await _refuse_losing_last_admin(call, member)
+    await _reject_losing_last_admin(call, member)
     await members.delete_member(call.db, member.id)
     call.audit_details.update(username=member.username, role=member.role)
 
 
 async def _lock_organisation(call: Call, organisation_id: UUID) -> Organisation:
-    await organisation_reach(call.db, call.caller, organisation_id)
+    await authorize_organisation(call.db, call.caller, organisation_id)
     organisation = await organisations.lock_organisation(call.db, organisation_id)
     assert organisation is not None, "organisations are never deleted"
     return organisation
@@ -282,14 +282,14 @@ async def lock_member(call: Call, organisation_id: UUID, user_id: UUID) -> Membe
     return member
 
 
-def _refuse_giving_more_than_held(caller: Caller, role: Role, kind: OrganisationKind) -> None:
+def _reject_giving_more_than_held(caller: Caller, role: Role, kind: OrganisationKind) -> None:
     """A key made for managing members alone could otherwise make itself a member who may do everything."""
     missing = in_order(permissions_of(role, kind) - caller.permissions)
     if missing:
         raise Forbidden(f"{role} may do what you may not: {', '.join(missing)}.")
 
 
-async def _refuse_losing_last_admin(call: Call, member: Member) -> None:
+async def _reject_losing_last_admin(call: Call, member: Member) -> None:
     if member.role is Role.ADMIN and await members.count_admins(call.db, member.organisation_id) == 1:
         raise LastAdministrator(f"{member.username} is the last ADMIN of the organisation.")
 
@@ -326,8 +326,8 @@ def _describe_change(organisation: Organisation) -> dict[str, object]:
     }
 
 
-def _answer_organisation(organisation: Organisation) -> Answer[views.OrganisationView]:
-    return Answer(views.view_of_organisation(organisation), etag=organisation.etag)
+def _answer_organisation(organisation: Organisation) -> Response[views.OrganisationView]:
+    return Response(views.view_of_organisation(organisation), etag=organisation.etag)
 
 
 def _send_invitation(mailer: Mailer, email: str, organisation: Organisation, token: str) -> None:

@@ -29,7 +29,7 @@ class ReauthenticationRequired(Forbidden):
     title = "Sign in again first"
 
 
-def person_of(call: Call) -> Caller:
+def require_user(call: Call) -> Caller:
     """The caller, if it is a person who has logged in."""
     if call.caller.kind != "USER":
         raise PersonNeeded("An API key cannot manage credentials or sessions.")
@@ -38,7 +38,7 @@ def person_of(call: Call) -> Caller:
 
 async def fresh_person_of(call: Call) -> Caller:
     """The caller, if it is a person who has logged in within the last ten minutes."""
-    caller = person_of(call)
+    caller = require_user(call)
     if not await has_signed_in_within(call.pool, caller.session_id, FRESH_FOR):
         raise ReauthenticationRequired("This needs a sign-in of the last ten minutes.")
     return caller

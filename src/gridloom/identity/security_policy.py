@@ -22,14 +22,14 @@ def parse_networks(texts: list[str], pointer: str) -> list[str]:
     for place, text in enumerate(texts):
         try:
             networks.append(str(parse_network(text)))
-        except ValueError as fault:
-            faults.append(FieldError(f"{pointer}/{place}", f"is not a network in CIDR notation: {fault}"))
+        except ValueError as error:
+            faults.append(FieldError(f"{pointer}/{place}", f"is not a network in CIDR notation: {error}"))
     if faults:
         raise BadRequest(f"{faults[0].pointer}: {faults[0].detail}", errors=faults[:50])
     return list(dict.fromkeys(networks))
 
 
-def refuse_lockout(networks: list[str], address: str) -> None:
+def reject_lockout(networks: list[str], address: str) -> None:
     if networks and not is_within(address, map(parse_network, networks)):
-        fault = f"do not contain your own address {address}"
-        raise WouldLockYouOut(f"The networks {fault}.", errors=[FieldError("/allowedNetworks", fault)])
+        error = f"do not contain your own address {address}"
+        raise WouldLockYouOut(f"The networks {error}.", errors=[FieldError("/allowedNetworks", error)])

@@ -7,7 +7,7 @@ from uuid import UUID
 from gridloom.edge import SIGNED_IN, Call, Page, Paging, operation
 from gridloom.identity import views
 from gridloom.identity.model import SessionEnd
-from gridloom.identity.person import PersonNeeded, person_of
+from gridloom.identity.person import PersonNeeded, require_user
 from gridloom.identity.store import sessions
 from gridloom.identity.store.second_factors import delete_challenges
 from gridloom.kernel.problem import Forbidden, NotFound
@@ -18,7 +18,7 @@ TAG = "Authentication"
 @operation("GET", "/auth/sessions", summary="List my sessions", tag=TAG, access=SIGNED_IN, problems=(PersonNeeded,))
 async def list_sessions(call: Call, query: Paging) -> Page[views.SessionView]:
     """Where the caller is signed in, the oldest first. `lastUsedAt` is exact to five minutes."""
-    caller = person_of(call)
+    caller = require_user(call)
     found = await sessions.list_sessions(call.db, caller.id, after=query.after(UUID), limit=query.limit + 1)
     page = query.page(found, lambda session: session.id)
     return Page([views.view_of_session(session, caller.session_id) for session in page.items], page.next_cursor)
@@ -34,7 +34,7 @@ async def list_sessions(call: Call, query: Paging) -> Page[views.SessionView]:
 )
 async def end_other_sessions(call: Call) -> None:
     """Ends all sessions of the caller but its own: their tokens stop working everywhere within a second."""
-    caller = person_of(call)
+    caller = require_user(call)
     await delete_challenges(call.db, caller.id)
     await sessions.end_other_sessions(call.db, caller.id, kept=caller.session_id, cause=SessionEnd.ENDED_BY_USER)
 
@@ -49,7 +49,7 @@ async def end_other_sessions(call: Call) -> None:
 )
 async def end_session(call: Call, session_id: UUID) -> None:
     """Its tokens stop working everywhere within a second."""
-    caller = person_of(call)
+    caller = require_user(call)
     owner_id = await sessions.find_session_owner(call.db, session_id)
     if owner_id is None:
         raise NotFound(f"There is no session {session_id}, or it has ended.")

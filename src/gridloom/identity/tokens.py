@@ -23,7 +23,7 @@ ISSUER: Final = "gridloom"
 ACCESS_LIFETIME: Final = timedelta(minutes=15)
 REFRESH_LIFETIME: Final = timedelta(days=30)
 INVITATION_LIFETIME: Final = timedelta(days=7)
-LONGEST_TOKEN: Final = 2048
+MAX_TOKEN: Final = 2048
 CLOCK_SKEW_S: Final = 5.0
 """Tokens are issued and judged by the database's clock; another of its servers may have taken over in between."""
 
@@ -91,8 +91,8 @@ def kid_of(token: str) -> str:
     """Which key the token says it was signed with; nothing of it is believed yet."""
     try:
         header = jwt.get_unverified_header(token)
-    except jwt.InvalidTokenError as fault:
-        raise TokenInvalid(str(fault)) from None
+    except jwt.InvalidTokenError as error:
+        raise TokenInvalid(str(error)) from None
     kid = header.get("kid")
     if header.get("alg") != ALGORITHM or not isinstance(kid, str):
         raise TokenInvalid("the header names no key of ours")
@@ -113,8 +113,8 @@ def read_access_token(token: str, key: Ed25519PublicKey) -> Claims:
         if not 0 < expires_at - issued_at <= ACCESS_LIFETIME.total_seconds():
             raise TokenInvalid("it lasts longer than any that was issued")
         return Claims(UserID(UUID(claims["sub"])), SessionID(UUID(claims["sid"])), issued_at, expires_at)
-    except (jwt.InvalidTokenError, ValueError, TypeError, AttributeError) as fault:
-        raise TokenInvalid(str(fault)) from None
+    except (jwt.InvalidTokenError, ValueError, TypeError, AttributeError) as error:
+        raise TokenInvalid(str(error)) from None
 
 
 def public_part(key: SigningKey) -> str:

@@ -8,16 +8,16 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from gridloom.edge import SIGNED_IN, Call, View, operation
+from gridloom.edge import SIGNED_IN, Call, ResponseBody, operation
 from gridloom.edge.shares import Meter
-from gridloom.identity.reach import organisation_reach
+from gridloom.identity.authorization import authorize_organisation
 from gridloom.kernel.shares import Share
 
 _EXACT: Final = frozenset({Share.JOBS, Share.EVENT_STREAMS, Share.API_KEYS, Share.STORED_TELEMETRY})
 _UNITS: Final[dict[Share, Literal["COUNT", "BYTES"]]] = {Share.BODY_BYTES: "BYTES", Share.STORED_TELEMETRY: "BYTES"}
 
 
-class ShareUsage(View):
+class ShareUsage(ResponseBody):
     """One share of an organisation and its use."""
 
     share: Annotated[Share, Meta(description="The name that a 429 has in `share`", examples=[Share.COMPUTATIONS.value])]
@@ -35,7 +35,7 @@ class ShareUsage(View):
     as_of: Annotated[datetime | None, Meta(description="When it was counted, where that is not now")]
 
 
-class Usage(View):
+class Usage(ResponseBody):
     """Every share of an organisation."""
 
     organisation_id: UUID
@@ -53,7 +53,7 @@ class Usage(View):
 async def read_usage(call: Call, organisation_id: UUID) -> Usage:
     """For any member. Beyond a share requests are answered 429 `share-exceeded` with its name; API keys and stored
     telemetry 409."""
-    await organisation_reach(call.db, call.caller, organisation_id)
+    await authorize_organisation(call.db, call.caller, organisation_id)
     shares = [await _view_share(call, organisation_id, share, meter) for share, meter in call.shares.meters.items()]
     return Usage(organisation_id=organisation_id, shares=shares)
 

@@ -9,8 +9,10 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Caller, Instant, Name, RequestBody, View
-from gridloom.edge.guarding.rate_limit import network_of
+from gridloom.edge import Caller, Instant, Name, RequestBody, ResponseBody
+from gridloom.edge.admit.rate_limiter import network_of
+from gridloom.identity.login.password_rules import LONGEST, SHORTEST
+from gridloom.identity.login.sessions import TokenPair
 from gridloom.identity.model import (
     APIKey,
     Invitation,
@@ -22,8 +24,6 @@ from gridloom.identity.model import (
     SessionKind,
 )
 from gridloom.identity.permissions import OrganisationKind, Role, in_order
-from gridloom.identity.signing_in.password_rules import LONGEST, SHORTEST
-from gridloom.identity.signing_in.sessions import TokenPair
 from gridloom.identity.tokens import ACCESS_LIFETIME, SigningKey, public_part
 from gridloom.kernel.permission import Permission
 
@@ -43,7 +43,7 @@ Email = Annotated[
     str, Meta(max_length=254, pattern=r"^[^@\s]{1,64}@[^@\s]{1,189}(?!\n)$", examples=["ada@example.org"])
 ]
 OpaqueToken = Annotated[str, Meta(min_length=1, max_length=200)]
-NOT_KEPT: Final = {"Cache-Control": "no-store"}
+NO_STORE: Final = {"Cache-Control": "no-store"}
 """No cache on the way may keep an answer with a secret in it."""
 
 Code = Annotated[str, Meta(pattern=r"^[0-9]{6}(?!\n)$", description="Six digits", examples=["492039"])]
@@ -137,7 +137,7 @@ class Tokens(msgspec.Struct, kw_only=True, frozen=True):
     scope: Annotated[str, Meta(description="The permissions, separated by spaces")]
 
 
-class PublicKey(View):
+class PublicKey(ResponseBody):
     """One of them (RFC 8037)."""
 
     kty: Literal["OKP"]
@@ -148,13 +148,13 @@ class PublicKey(View):
     x: Annotated[str, Meta(description="The key itself in base64url")]
 
 
-class KeySet(View):
+class KeySet(ResponseBody):
     """The public keys that verify access tokens (RFC 7517)."""
 
     keys: list[PublicKey]
 
 
-class User(View):
+class User(ResponseBody):
     id: UUID
     username: str
     display_name: str
@@ -167,7 +167,7 @@ class User(View):
     ]
 
 
-class SessionView(View):
+class SessionView(ResponseBody):
     """Where the caller is signed in."""
 
     id: UUID
@@ -179,7 +179,7 @@ class SessionView(View):
     current: Annotated[bool, Meta(description="Whether this request belongs to it")]
 
 
-class APIKeyView(View):
+class APIKeyView(ResponseBody):
     """A key without its secret."""
 
     id: UUID
@@ -204,7 +204,7 @@ class IssuedAPIKey(APIKeyView):
     secret: Annotated[str, Meta(description="Send it as a Bearer token. It cannot be shown again")]
 
 
-class OrganisationView(View):
+class OrganisationView(ResponseBody):
     id: UUID
     name: str
     kind: OrganisationKind
@@ -217,7 +217,7 @@ class OrganisationView(View):
     ]
 
 
-class InvitationView(View):
+class InvitationView(ResponseBody):
     id: UUID
     organisation_id: UUID
     email: str
@@ -227,7 +227,7 @@ class InvitationView(View):
     expires_at: datetime
 
 
-class IssuedInvitation(View):
+class IssuedInvitation(ResponseBody):
     """A new invitation with its token, which is shown this once."""
 
     id: UUID
@@ -240,7 +240,7 @@ class IssuedInvitation(View):
     token: Annotated[str, Meta(description="What the invited person sends when accepting. It cannot be shown again")]
 
 
-class MemberView(View):
+class MemberView(ResponseBody):
     id: UUID
     organisation_id: UUID
     username: str

@@ -1,9 +1,9 @@
 """Work that happens later: declared by kind, kept in PostgreSQL, run once by whichever replica is free."""
 
-from gridloom.jobs.declare import Clock, JobKind, JobRun, job, jobs_of, know
+from gridloom.jobs.declare import Clock, JobKind, JobRun, job, jobs_of, register_jobs
+from gridloom.jobs.fast_forward import run_due_platform_jobs
 from gridloom.jobs.queue import admit_job, cancel, enqueue
 from gridloom.jobs.runner import JobRunner
-from gridloom.jobs.stepping import run_due_platform_jobs
 
 __all__ = [
     "Clock",
@@ -15,6 +15,6 @@ __all__ = [
     "enqueue",
     "job",
     "jobs_of",
-    "know",
+    "register_jobs",
     "run_due_platform_jobs",
 ]

@@ -20,7 +20,7 @@ class JobRun:
     """One attempt.
 
     `db` is in the transaction that also ends the job: what the run writes counts exactly once, or not at all.
-    `quiet_until` is there while a sandbox's clock leaps: before that moment nothing else falls due.
+    `idle_until` is there while a sandbox's clock leaps: before that moment nothing else falls due.
     """
 
     db: PoolConnectionProxy[asyncpg.Record]
@@ -29,7 +29,7 @@ class JobRun:
     payload: Mapping[str, Any]
     due: datetime
     attempt: int
-    quiet_until: datetime | None = None
+    idle_until: datetime | None = None
 
 
 Handler = Callable[[JobRun], Awaitable[None]]
@@ -50,7 +50,7 @@ KINDS: dict[str, JobKind] = {}
 """Every kind this process knows, by name; a runner leaves jobs of other kinds to the replicas that know them."""
 
 
-def know(*kinds: JobKind) -> None:
+def register_jobs(*kinds: JobKind) -> None:
     """Have this process run jobs of these kinds."""
     for kind in kinds:
         known = KINDS.get(kind.name)
@@ -77,7 +77,7 @@ def job(
     bulk: bool = False,
     for_organisations: bool = False,
 ) -> Callable[[Handler], Handler]:
-    """Declare the handler of a kind of job. It runs in processes that `know` it, as the wiring has them do.
+    """Declare the handler of a kind of job. It runs in processes that `register_jobs` it, as the wiring has them do.
 
     `limit`: how long one attempt may take. `every`: makes it a recurring job that needs no enqueue, on `clock`.
     `bulk`: long work of which a worker does one at a time, so that it never stands in the way of what must happen on

@@ -29,7 +29,7 @@ async def enqueue(
     clock: Clock = "real",
     payload: Mapping[str, Any] | None = None,
     restart: bool = True,
-    at_latest: bool = False,
+    keep_earlier_due: bool = False,
     organisation_id: UUID | None = None,
     size: int = 0,
 ) -> None:
@@ -37,14 +37,14 @@ async def enqueue(
 
     There is one job per (kind, key): enqueuing it again moves its due time, replaces its payload and revives a dead
     one. A run that is under way is not waited for; the job then runs once more. With `restart` off a job that has
-    failed is left to its rest: for those who ask again and again for what is still to be done. With `at_latest` one
-    that waits for an earlier time keeps that time: for jobs that look at all that has happened since they were due.
+    failed is left to its rest: for those who ask again and again for what is still to be done. With `keep_earlier_due`
+    one that waits for an earlier time keeps that time: for jobs that look at all that has happened since they were due.
     A job that an organisation asks for names it, and its size (about its seconds): smaller ones of it run first.
     """
     assert due.tzinfo is not None, "a due time is an instant"
     known = KINDS.get(kind)
     assert known is None or known.for_organisations == (organisation_id is not None), f"whose job is {kind}?"
-    await store.put(db, kind, key, clock, due, payload or {}, restart, at_latest, organisation_id, size)
+    await store.put(db, kind, key, clock, due, payload or {}, restart, keep_earlier_due, organisation_id, size)
 
 
 async def admit_job(call: Call, db: Database) -> None:

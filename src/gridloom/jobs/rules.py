@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 FIRST_PAUSE_S = 1.0
-LONGEST_PAUSE_S = 300.0
+MAX_PAUSE_S = 300.0
 SPREAD = 0.2
 STUCK_AFTER = 10
 """Failures in a row from which on a job needs somebody's attention."""
-MOST_DEATHS = 10
+MAX_CRASHES = 10
 """How many processes a job may take along before it is laid aside. The pauses between grow, so that what merely ran
 beside it gets through long before."""
 
@@ -22,11 +22,11 @@ def pause_after(failures: int, spread: float) -> timedelta:
     """
     assert failures >= 1
     assert -1.0 <= spread <= 1.0
-    pause_s = min(FIRST_PAUSE_S * 2.0 ** min(failures - 1, 30), LONGEST_PAUSE_S)
+    pause_s = min(FIRST_PAUSE_S * 2.0 ** min(failures - 1, 30), MAX_PAUSE_S)
     return timedelta(seconds=pause_s * (1 + SPREAD * spread))
 
 
-def pause_after_death(deaths: int, spread: float) -> timedelta:
+def pause_after_death(crashes: int, spread: float) -> timedelta:
     """None after the first, for a process can die of anything; then as after failures."""
-    assert deaths >= 1
-    return timedelta() if deaths == 1 else pause_after(deaths - 1, spread)
+    assert crashes >= 1
+    return timedelta() if crashes == 1 else pause_after(crashes - 1, spread)

@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from gridloom.database.committing.after_commit import transaction
+from gridloom.database.commit.after_commit import transaction
 from gridloom.jobs import store
+from gridloom.jobs.attempt import mark_started, run_claimed
 from gridloom.jobs.declare import KINDS
-from gridloom.jobs.run import begin, run_begun
 
 if TYPE_CHECKING:
-    from gridloom.database.listen import Listener
+    from gridloom.database.listener import Listener
     from gridloom.database.pool import Database, Pool
 
 log = structlog.get_logger()
 
-LOOK_EVERY_S = 30.0
+POLL_INTERVAL_S = 30.0
 """The longest sleep: what a lost notification can cost."""
-LOOK_AGAIN_S = 1.0
+RETRY_DELAY_S = 1.0
 """How soon to look again for a job that somebody else is running, or after trouble with the database."""
-AT_ONCE = 4
+MAX_CONCURRENT_JOBS = 4
 
-Claim = Callable[["Database", list[str]], Awaitable[store.Claimed | None]]
+Claim = Callable[["Database", list[str]], Awaitable[store.ClaimedJob | None]]
 
 
 class _Lanes:
@@ -58,20 +58,20 @@ class JobRunner:
         self,
         pool: Pool,
         *,
-        at_once: int = AT_ONCE,
+        max_concurrent: int = MAX_CONCURRENT_JOBS,
         organisation_places: int = 3,
         max_running: int = 2,
-        look_every_s: float = LOOK_EVERY_S,
+        poll_interval_s: float = POLL_INTERVAL_S,
     ) -> None:
         """`max_running`: jobs of one organisation that run at a time on all replicas together."""
         self._pool = pool
-        self._look_every_s = look_every_s
+        self._poll_interval_s = poll_interval_s
         self._wake = asyncio.Event()
         self._stopping = False
         self._claiming = asyncio.Lock()  # by one lane at a time: it takes two connections, and all lanes share one pool
         claim_of_organisation = partial(store.claim_due_of_organisation, max_running=max_running)
         self._groups = (
-            _Lanes(at_once, for_organisations=False, claim=store.claim_due),
+            _Lanes(max_concurrent, for_organisations=False, claim=store.claim_due),
             _Lanes(organisation_places, for_organisations=True, claim=claim_of_organisation),
         )
         self._task: asyncio.Task[None] | None = None
@@ -108,27 +108,27 @@ class JobRunner:
         while not self._stopping:
             self._wake.clear()
             try:
-                pause_s = min([await self._look_for_work(lanes) for lanes in self._groups])
+                pause_s = min([await self._poll_once(lanes) for lanes in self._groups])
             except Exception as error:  # noqa: BLE001  # it must outlive whatever happens to it
                 log.warning("job.queue_unreachable", error=repr(error))
-                pause_s = LOOK_AGAIN_S
+                pause_s = RETRY_DELAY_S
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause_s):
                     await self._wake.wait()
 
-    async def _look_for_work(self, lanes: _Lanes) -> float:
+    async def _poll_once(self, lanes: _Lanes) -> float:
         """Start as many lanes as find something to do; the seconds until the next look."""
-        is_due, next_s = await store.look(self._pool, lanes.free_kinds())
-        pause_s = self._look_every_s if next_s is None else min(next_s, self._look_every_s)
+        is_due, next_s = await store.next_due(self._pool, lanes.free_kinds())
+        pause_s = self._poll_interval_s if next_s is None else min(next_s, self._poll_interval_s)
         if not is_due:
             return pause_s
         while not self._stopping and len(lanes.tasks) < lanes.places:
-            if not await self._start_lane(lanes):
+            if not await self._start_task(lanes):
                 # What is due is being run, here or elsewhere; should its runner die, it is ours a moment later.
-                return min(pause_s, LOOK_AGAIN_S)
+                return min(pause_s, RETRY_DELAY_S)
         return pause_s
 
-    async def _start_lane(self, lanes: _Lanes) -> bool:
+    async def _start_task(self, lanes: _Lanes) -> bool:
         found: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         lane = asyncio.create_task(self._run_while_due(lanes, found), name="job lane")
         lanes.tasks.add(lane)
@@ -141,7 +141,7 @@ class JobRunner:
                 pass
         except Exception as error:  # noqa: BLE001  # a lost connection, most likely: the job is as it was
             log.warning("job.lane_broke", error=repr(error))
-            await asyncio.sleep(LOOK_AGAIN_S)
+            await asyncio.sleep(RETRY_DELAY_S)
         finally:
             if not found.done():
                 found.set_result(False)
@@ -159,11 +159,11 @@ class JobRunner:
                         return False
                     if not found.done():
                         found.set_result(True)
-                    if not await begin(self._pool, db, claimed):
+                    if not await mark_started(self._pool, db, claimed):
                         return True
                     lanes.is_bulk_running = lanes.is_bulk_running or (bulk := KINDS[claimed.kind].bulk)
                     await turn.aclose()
-                    await run_begun(self._pool, db, claimed)
+                    await run_claimed(self._pool, db, claimed)
                     return True
         finally:
             if bulk:

@@ -25,7 +25,7 @@ SOON = timedelta(seconds=90)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claimed:
+class ClaimedJob:
     """A job that nobody but this transaction runs."""
 
     kind: str
@@ -33,7 +33,7 @@ class Claimed:
     payload: Mapping[str, Any]
     due: datetime
     attempts: int
-    deaths: int
+    crashes: int
     begun_at: datetime | None
     revision: int
     lag_s: float
@@ -41,7 +41,7 @@ class Claimed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
+class QueueHealth:
     """What the readiness check and the metrics say about the queue."""
 
     dead: int
@@ -60,7 +60,7 @@ async def put(
     due: datetime,
     payload: Mapping[str, Any],
     restart: bool,
-    at_latest: bool,
+    keep_earlier_due: bool,
     organisation_id: UUID | None,
     size: int,
 ) -> None:
@@ -81,7 +81,7 @@ async def put(
         )
         select pg_notify($6, '') from put where due < job_now(clock) + $7::interval
         """,
-        kind, key, clock, due, msgspec.json.encode(payload).decode(), CHANNEL, SOON, restart, at_latest,
+        kind, key, clock, due, msgspec.json.encode(payload).decode(), CHANNEL, SOON, restart, keep_earlier_due,
         organisation_id, size,
     )  # fmt: skip
 
@@ -102,7 +102,7 @@ async def remove(db: Database, kind: str, key: str) -> bool:
     return await db.fetchval("delete from job where kind = $1 and key = $2 returning true", kind, key) is not None
 
 
-async def claim_due(db: Database, kinds: Sequence[str]) -> Claimed | None:
+async def claim_due(db: Database, kinds: Sequence[str]) -> ClaimedJob | None:
     row = await db.fetchrow(
         """
         select kind, key, payload::text as payload, due, attempts, deaths, begun_at, revision,
@@ -115,7 +115,7 @@ async def claim_due(db: Database, kinds: Sequence[str]) -> Claimed | None:
     return None if row is None else _read_claimed_row(row)
 
 
-async def claim_due_of_organisation(db: Database, kinds: Sequence[str], max_running: int) -> Claimed | None:
+async def claim_due_of_organisation(db: Database, kinds: Sequence[str], max_running: int) -> ClaimedJob | None:
     """The next job of the organisation whose turn it is; at most so many of one run on all replicas together."""
     row = await db.fetchrow(
         """
@@ -147,7 +147,7 @@ async def count_jobs(db: Database, organisation_id: UUID) -> tuple[int, int]:
     return row["running"], row["queued"]
 
 
-async def claim_one(db: Database, kind: str, key: str) -> Claimed | None:
+async def claim_one(db: Database, kind: str, key: str) -> ClaimedJob | None:
     """This one job, once nobody runs it or is putting it; None if it is done by then, or rests after a failure."""
     await db.execute("select pg_advisory_xact_lock(job_lock($1, $2))", kind, key)
     row = await db.fetchrow(
@@ -163,14 +163,14 @@ async def claim_one(db: Database, kind: str, key: str) -> Claimed | None:
     return None if row is None else _read_claimed_row(row)
 
 
-def _read_claimed_row(row: asyncpg.Record) -> Claimed:
-    return Claimed(
+def _read_claimed_row(row: asyncpg.Record) -> ClaimedJob:
+    return ClaimedJob(
         kind=row["kind"],
         key=row["key"],
         payload=msgspec.json.decode(row["payload"]),
         due=row["due"],
         attempts=row["attempts"],
-        deaths=row["deaths"],
+        crashes=row["deaths"],
         begun_at=row["begun_at"],
         revision=row["revision"],
         lag_s=row["lag_s"],
@@ -178,7 +178,7 @@ def _read_claimed_row(row: asyncpg.Record) -> Claimed:
     )
 
 
-async def note_begun(pool: Pool, job: Claimed) -> bool:
+async def record_started(pool: Pool, job: ClaimedJob) -> bool:
     """Commit, while the claim is held by another connection, that the job is being run; False if it was moved or
     cancelled meanwhile.
 
@@ -201,7 +201,7 @@ async def note_begun(pool: Pool, job: Claimed) -> bool:
     return noted is not None
 
 
-async def note_given_up(pool: Pool, job: Claimed) -> None:
+async def clear_started(pool: Pool, job: ClaimedJob) -> None:
     """The run was undone by a runner that was told to stop: no fault of the job's."""
     await pool.execute(
         "update job set begun_at = null where kind = $1 and key = $2 and revision = $3",
@@ -220,7 +220,7 @@ async def limit_transaction(db: Database, limit: timedelta) -> None:
     )
 
 
-async def finish(db: Database, job: Claimed) -> bool:
+async def finish(db: Database, job: ClaimedJob) -> bool:
     """End the job in the transaction of its effects; False if it was cancelled while it ran.
 
     A recurring job comes back at its next time; one that was enqueued again meanwhile stays as it is.
@@ -251,7 +251,7 @@ async def finish(db: Database, job: Claimed) -> bool:
     return again is not None
 
 
-async def fail(db: Database, job: Claimed, error: str, pause: timedelta) -> None:
+async def fail(db: Database, job: ClaimedJob, error: str, pause: timedelta) -> None:
     """Note an attempt that failed and let the job rest: a recurring one until its next time at most."""
     await db.execute(
         """
@@ -264,7 +264,7 @@ async def fail(db: Database, job: Claimed, error: str, pause: timedelta) -> None
     )  # fmt: skip
 
 
-async def note_death(db: Database, job: Claimed, error: str, pause: timedelta, most_deaths: int) -> bool:
+async def record_crash(db: Database, job: ClaimedJob, error: str, pause: timedelta, most_deaths: int) -> bool:
     """Note an attempt that nobody lived to end; let the job rest or, after the last one it is granted, lay it aside.
 
     True if it is laid aside now. A recurring job never is, but it may rest for longer than its interval.
@@ -284,7 +284,7 @@ async def note_death(db: Database, job: Claimed, error: str, pause: timedelta, m
     return bool(state == "DEAD")
 
 
-async def look(db: Database, kinds: Sequence[str]) -> tuple[bool, float | None]:
+async def next_due(db: Database, kinds: Sequence[str]) -> tuple[bool, float | None]:
     """Whether a job is due (running ones included), and the real seconds until the next one that is not due yet.
 
     The platform's clock runs at the real clock's pace, so a difference on it is one in real time; where it stands
@@ -337,7 +337,7 @@ async def earliest_platform_jobs(
     return [(row["kind"], row["key"], row["due"]) for row in rows]
 
 
-async def health(db: Database, most_shown: int = 20) -> Health:
+async def health(db: Database, most_shown: int = 20) -> QueueHealth:
     """What is running counts as late no more; the lock of a run shows in two halves. An organisation's jobs are never
     late: they wait for its turn.
 
@@ -371,7 +371,7 @@ async def health(db: Database, most_shown: int = 20) -> Health:
         """,
         STUCK_AFTER, most_shown,
     )  # fmt: skip
-    return Health(
+    return QueueHealth(
         dead=row["dead"],
         stuck=row["stuck"],
         failing=row["failing"],
@@ -386,7 +386,7 @@ async def wake(db: Database) -> None:
     await db.execute("select pg_notify($1, '')", CHANNEL)
 
 
-async def revive(db: Database, kind: str, key: str) -> bool:
+async def retry_now(db: Database, kind: str, key: str) -> bool:
     """Have a job that is dead or rests after a failure tried at once, as if it had never failed."""
     revived = await db.fetchval(
         """

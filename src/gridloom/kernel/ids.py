@@ -23,7 +23,7 @@ AuctionID = NewType("AuctionID", UUID)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TAIL_BITS = 74  # what the milliseconds, the version and the variant leave of 128
 _FRESH_BYTES = 10
-_DRAWN_AT_ONCE_BYTES = 1024
+_ENTROPY_BATCH_BYTES = 1024
 _FRESH_SHIFT = 8 * _FRESH_BYTES - (_TAIL_BITS - 1)  # a clear top bit leaves room to count up within the millisecond
 
 
@@ -53,7 +53,7 @@ class _Sequence:
         """A number of so many bytes that nobody can guess; the system is asked for many at a time."""
         start, end = self._used, self._used + size_bytes
         if end > len(self._drawn):
-            self._drawn, start, end = os.urandom(_DRAWN_AT_ONCE_BYTES), 0, size_bytes
+            self._drawn, start, end = os.urandom(_ENTROPY_BATCH_BYTES), 0, size_bytes
         self._used = end
         return int.from_bytes(self._drawn[start:end], "big")
 
@@ -61,17 +61,17 @@ class _Sequence:
 _sequence = _Sequence()
 
 
-def _start_anew() -> None:
+def _reset_after_fork() -> None:
     """A forked process must not wait for a lock that a thread of its parent held."""
     global _sequence
     _sequence = _Sequence()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_anew)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
-def moment_of(identifier: UUID) -> datetime:
+def uuid7_time(identifier: UUID) -> datetime:
     """When an identifier was made, to the millisecond, by the clock of whoever made it."""
     return _EPOCH + timedelta(milliseconds=identifier.int >> 80)
 

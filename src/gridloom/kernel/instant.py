@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 
-def written(moment: datetime) -> str:
+def format_instant(moment: datetime) -> str:
     """RFC 3339 in UTC with `Z`: whole seconds, or milliseconds where there are any."""
     utc = moment.astimezone(UTC)
     precision = "milliseconds" if utc.microsecond >= 1000 else "seconds"

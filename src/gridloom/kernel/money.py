@@ -13,7 +13,7 @@ PLAIN_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 """A number as people write it. Python also reads `1_0`, ` 5`, `+5`, `1e3` and the digits of other scripts."""
 
 
-def is_plain_number(text: str) -> bool:
+def is_decimal_literal(text: str) -> bool:
     return PLAIN_NUMBER.fullmatch(text) is not None
 
 

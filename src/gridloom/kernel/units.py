@@ -15,7 +15,7 @@ QUARTER_HOUR_H: Final = 0.25
 KW_PER_MW: Final = 1000.0
 POWER_TOLERANCE_KW: Final = 1e-6
 """Powers nearer than a milliwatt are the same: what dividing by shares and summing doubles leaves behind."""
-LEAST_EFFICIENCY: Final = 0.01
+MIN_EFFICIENCY: Final = 0.01
 """Below this no battery is one, and the energy behind a kWh grows beyond what doubles can tell apart."""
 
 

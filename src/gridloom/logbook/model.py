@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
-from gridloom.edge import Instant, Name, Paging, RequestBody, Text, View
+from gridloom.edge import Instant, Name, Paging, RequestBody, ResponseBody, Text
 
 EntryType = Annotated[str, Meta(min_length=1, max_length=50, description="Such as INSPECTION; a word of your own")]
 Tag = Annotated[str, Meta(min_length=1, max_length=50)]
@@ -21,12 +21,12 @@ class Impact(StrEnum):
     NEGATIVE = "NEGATIVE"
 
 
-class Source(StrEnum):
+class EntrySource(StrEnum):
     USER = "USER"
     SYSTEM = "SYSTEM"
 
 
-class NewEntry(RequestBody):
+class NewLogbookEntry(RequestBody):
     title: Name
     type: EntryType
     start: Instant
@@ -36,7 +36,7 @@ class NewEntry(RequestBody):
     tags: Annotated[list[Tag], Meta(max_length=50)] = []
 
 
-class LogbookEntry(View):
+class LogbookEntry(ResponseBody):
     """What happened. An entry is never changed; a correction is an entry that names the one it corrects."""
 
     id: UUID
@@ -49,7 +49,7 @@ class LogbookEntry(View):
     tags: list[str]
     author_id: UUID | None
     created_at: datetime
-    source: Source
+    source: EntrySource
     corrects_id: UUID | None
 
 
@@ -62,11 +62,11 @@ class LogbookQuery(Paging):
     type: Annotated[str, Meta(min_length=1, max_length=50)] | None = None
     tag: tuple[Tag, ...] | None = None
     text: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
-    source: Source | None = None
+    source: EntrySource | None = None
     impact: Impact | None = None
 
 
-class EntryPlace(Struct, array_like=True):
+class EntryCursor(Struct, array_like=True):
     """Where a page of entries ends."""
 
     start: Instant

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from gridloom.edge import Answer, Call, Page, operation
-from gridloom.identity.reach import asset_reach
+from gridloom.edge import Call, Page, Response, operation
+from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound
 from gridloom.logbook import store
-from gridloom.logbook.model import EntryPlace, LogbookEntry, LogbookQuery, NewEntry, Source
+from gridloom.logbook.model import EntryCursor, EntrySource, LogbookEntry, LogbookQuery, NewLogbookEntry
 
 TAG = "Logbook"
 READ = Permission.READ_PHYSICAL_ASSETS
@@ -26,12 +26,12 @@ CREATE = Permission.CREATE_LOGBOOK
 )
 async def search_logbook(call: Call, physical_asset_id: UUID, query: LogbookQuery) -> Page[LogbookEntry]:
     """By time, type, tags, text, source and impact; the latest start first."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
     if query.start is not None and query.end is not None and query.start >= query.end:
         raise BadRequest(
             "The window ends before it starts.", errors=[FieldError("query:end", "is not after the start")]
         )
-    found = await store.search_entries(call.db, reach.key, query, query.after(EntryPlace), query.limit + 1)
+    found = await store.search_entries(call.db, authorized.key, query, query.after(EntryCursor), query.limit + 1)
     page = query.page(found, lambda placed: placed.place)
     return Page([placed.entry for placed in page.items], page.next_cursor)
 
@@ -44,11 +44,11 @@ async def search_logbook(call: Call, physical_asset_id: UUID, query: LogbookQuer
     access=CREATE,
     status=201,
 )
-async def write_logbook_entry(call: Call, physical_asset_id: UUID, body: NewEntry) -> Answer[LogbookEntry]:
+async def write_logbook_entry(call: Call, physical_asset_id: UUID, body: NewLogbookEntry) -> Response[LogbookEntry]:
     """An entry cannot be changed or removed, by anybody."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE)
     _check_order(body)
-    entry = await store.insert_entry(call.db, reach.key, body, call.caller.id, Source.USER)
+    entry = await store.insert_entry(call.db, authorized.key, body, call.caller.id, EntrySource.USER)
     return _answer_entry(physical_asset_id, entry)
 
 
@@ -61,8 +61,8 @@ async def write_logbook_entry(call: Call, physical_asset_id: UUID, body: NewEntr
 )
 async def read_logbook_entry(call: Call, physical_asset_id: UUID, entry_id: UUID) -> LogbookEntry:
     """An entry is never changed; a correction is an entry of its own that names it in `correctsID`."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    return await _read_known_entry(call, reach.key, entry_id)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    return await _require_entry(call, authorized.key, entry_id)
 
 
 @operation(
@@ -74,27 +74,27 @@ async def read_logbook_entry(call: Call, physical_asset_id: UUID, entry_id: UUID
     status=201,
 )
 async def correct_logbook_entry(
-    call: Call, physical_asset_id: UUID, entry_id: UUID, body: NewEntry
-) -> Answer[LogbookEntry]:
+    call: Call, physical_asset_id: UUID, entry_id: UUID, body: NewLogbookEntry
+) -> Response[LogbookEntry]:
     """The entry stays as it is; the new one names it in `correctsID`."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
-    await _read_known_entry(call, reach.key, entry_id)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE)
+    await _require_entry(call, authorized.key, entry_id)
     _check_order(body)
-    entry = await store.insert_entry(call.db, reach.key, body, call.caller.id, Source.USER, entry_id)
+    entry = await store.insert_entry(call.db, authorized.key, body, call.caller.id, EntrySource.USER, entry_id)
     return _answer_entry(physical_asset_id, entry)
 
 
-async def _read_known_entry(call: Call, asset_key: int, entry_id: UUID) -> LogbookEntry:
+async def _require_entry(call: Call, asset_key: int, entry_id: UUID) -> LogbookEntry:
     entry = await store.read_entry(call.db, asset_key, entry_id)
     if entry is None:
         raise NotFound(f"The asset's logbook has no entry {entry_id}.")
     return entry
 
 
-def _check_order(body: NewEntry) -> None:
+def _check_order(body: NewLogbookEntry) -> None:
     if body.end is not None and body.start >= body.end:
         raise BadRequest("The entry ends before it starts.", errors=[FieldError("/end", "is not after the start")])
 
 
-def _answer_entry(asset_id: UUID, entry: LogbookEntry) -> Answer[LogbookEntry]:
-    return Answer(entry, headers={"Location": f"/physical-assets/{asset_id}/logbook/{entry.id}"})
+def _answer_entry(asset_id: UUID, entry: LogbookEntry) -> Response[LogbookEntry]:
+    return Response(entry, headers={"Location": f"/physical-assets/{asset_id}/logbook/{entry.id}"})

@@ -9,12 +9,12 @@ from uuid import UUID
 
 import asyncpg
 
-from gridloom.database.committing.last_rows import Target, write_last
+from gridloom.database.commit.deferred_rows import InsertTarget, defer_insert
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import uuid7
-from gridloom.logbook.model import EntryPlace, Impact, LogbookEntry, LogbookQuery, NewEntry, Source
+from gridloom.logbook.model import EntryCursor, EntrySource, Impact, LogbookEntry, LogbookQuery, NewLogbookEntry
 
-_ENTRIES = Target(
+_ENTRIES = InsertTarget(
     "logbook_entry",
     [
         (name, "{}")
@@ -39,15 +39,20 @@ _COLUMNS = "id, title, description, type, impact, starts_at, ends_at, tags, auth
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedEntry:
+class EntryWithCursor:
     """An entry with its place in the order."""
 
-    place: EntryPlace
+    place: EntryCursor
     entry: LogbookEntry
 
 
 async def insert_entry(
-    db: Database, asset_key: int, new: NewEntry, author_id: UUID | None, source: Source, corrects_id: UUID | None = None
+    db: Database,
+    asset_key: int,
+    new: NewLogbookEntry,
+    author_id: UUID | None,
+    source: EntrySource,
+    corrects_id: UUID | None = None,
 ) -> LogbookEntry:
     row = await db.fetchrow(
         f"{_INSERT} returning {_COLUMNS}", *_list_values(asset_key, new, author_id, source, corrects_id)
@@ -56,13 +61,17 @@ async def insert_entry(
     return _read_entry_row(row)
 
 
-async def write_system_entries(db: Database, asset_key: int, entries: Sequence[NewEntry], author_id: UUID) -> None:
+async def write_system_entries(
+    db: Database, asset_key: int, entries: Sequence[NewLogbookEntry], author_id: UUID
+) -> None:
     """Many at once, in this order, as `write_system_entry` writes one."""
-    await db.executemany(_INSERT, [_list_values(asset_key, new, author_id, Source.SYSTEM, None) for new in entries])
+    await db.executemany(
+        _INSERT, [_list_values(asset_key, new, author_id, EntrySource.SYSTEM, None) for new in entries]
+    )
 
 
 def _list_values(
-    asset_key: int, new: NewEntry, author_id: UUID | None, source: Source, corrects_id: UUID | None
+    asset_key: int, new: NewLogbookEntry, author_id: UUID | None, source: EntrySource, corrects_id: UUID | None
 ) -> tuple[object, ...]:
     return (
         asset_key,
@@ -94,8 +103,10 @@ async def write_system_entry(
     author_id: UUID | None = None,
 ) -> None:
     """What the platform itself writes down, in the transaction of what happened; `author_id` is who caused it."""
-    new = NewEntry(title=title, type=type, start=start, description=description, impact=impact, end=end, tags=[*tags])
-    await write_last(db, _ENTRIES, _list_values(asset_key, new, author_id, Source.SYSTEM, None))
+    new = NewLogbookEntry(
+        title=title, type=type, start=start, description=description, impact=impact, end=end, tags=[*tags]
+    )
+    await defer_insert(db, _ENTRIES, _list_values(asset_key, new, author_id, EntrySource.SYSTEM, None))
 
 
 async def read_entry(db: Database, asset_key: int, entry_id: UUID) -> LogbookEntry | None:
@@ -108,8 +119,8 @@ async def read_entry(db: Database, asset_key: int, entry_id: UUID) -> LogbookEnt
 
 
 async def search_entries(
-    db: Database, asset_key: int, query: LogbookQuery, after: EntryPlace | None, limit: int
-) -> list[PlacedEntry]:
+    db: Database, asset_key: int, query: LogbookQuery, after: EntryCursor | None, limit: int
+) -> list[EntryWithCursor]:
     """The latest start first; entries without an end last as long as their start."""
     rows = await db.fetch(
         f"""
@@ -137,7 +148,7 @@ async def search_entries(
         None if after is None else after.sequence,
         limit,
     )
-    return [PlacedEntry(EntryPlace(row["starts_at"], row["sequence"]), _read_entry_row(row)) for row in rows]
+    return [EntryWithCursor(EntryCursor(row["starts_at"], row["sequence"]), _read_entry_row(row)) for row in rows]
 
 
 def _match_containing(text: str) -> str:
@@ -158,6 +169,6 @@ def _read_entry_row(row: asyncpg.Record) -> LogbookEntry:
         tags=row["tags"],
         author_id=row["author_id"],
         created_at=row["created_at"],
-        source=Source(row["source"]),
+        source=EntrySource(row["source"]),
         corrects_id=row["corrects_id"],
     )

@@ -32,7 +32,7 @@ _SAMPLE = 64
 # Below this a frame of zstd costs more than it saves.
 _WORTH_COMPRESSING = 64
 # A body never unpacks to more than this, whatever it claims.
-_LARGEST_BODY = 1 << 30
+_MAX_BODY = 1 << 30
 
 _PLAIN, _ZSTD = b"\x00", b"\x01"
 
@@ -72,7 +72,7 @@ def decode_times(body: bytes | memoryview) -> Times:
 def _unpack_body(body: bytes | memoryview) -> bytes | memoryview:
     unpacked: bytes | memoryview = memoryview(body)[1:]
     if body[:1] == _ZSTD:
-        unpacked = _contexts.decompressor.decompress(unpacked, max_output_size=_LARGEST_BODY)
+        unpacked = _contexts.decompressor.decompress(unpacked, max_output_size=_MAX_BODY)
     return unpacked
 
 

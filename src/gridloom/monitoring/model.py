@@ -26,8 +26,8 @@ LATEST_US: Final = 4_102_444_800 * SECOND_US
 TOLERATED_AHEAD_US: Final = 24 * HOUR_US
 """How far a point may lie ahead of the platform's clock."""
 
-MOST_POINTS: Final = 1_000_000
-MOST_SIGNALS: Final = 4096
+MAX_POINTS: Final = 1_000_000
+MAX_SIGNALS: Final = 4096
 
 
 def microseconds(instant: datetime) -> int:
@@ -105,7 +105,7 @@ REASONS: Final[dict[Reason, str]] = {
     Reason.VALUE_NOT_FINITE: "the value is not finite",
     Reason.BAD_QUALITY: "the sender itself calls the value bad",
     Reason.INVALID_QUALITY: "the quality is none of GOOD, UNCERTAIN and BAD",
-    Reason.TOO_MANY_SIGNALS: f"an asset has at most {MOST_SIGNALS} signals",
+    Reason.TOO_MANY_SIGNALS: f"an asset has at most {MAX_SIGNALS} signals",
 }
 
 
@@ -116,7 +116,7 @@ class Refusals:
     counts: dict[Reason, int] = field(default_factory=dict)
     places: dict[Reason, list[str]] = field(default_factory=dict)
 
-    MOST_PLACES = 10
+    MAX_PLACES = 10
 
     @property
     def total(self) -> int:
@@ -127,7 +127,7 @@ class Refusals:
             return
         self.counts[reason] = self.counts.get(reason, 0) + count
         known = self.places.setdefault(reason, [])
-        known.extend(places[: self.MOST_PLACES - len(known)])
+        known.extend(places[: self.MAX_PLACES - len(known)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class SignalSeries:
     """One signal's points in the order of time, at most one at an instant."""
 
     times: Times
@@ -164,12 +164,12 @@ class Series:
     def __len__(self) -> int:
         return len(self.times)
 
-    def between(self, start_us: int, end_us: int) -> Series:
+    def between(self, start_us: int, end_us: int) -> SignalSeries:
         first, last = np.searchsorted(self.times, (start_us, end_us))
-        return Series(self.times[first:last], self.values[first:last])
+        return SignalSeries(self.times[first:last], self.values[first:last])
 
 
-EMPTY: Final = Series(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
+EMPTY: Final = SignalSeries(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
 
 LATEST: Final = np.dtype([("time", "<i8"), ("value", "<f8")])
 """How a head keeps the last point of each signal."""

@@ -20,7 +20,7 @@ THREADS: Final = 2
 
 
 @cache
-def _open_workbench() -> ThreadPoolExecutor:
+def _make_executor() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(THREADS, thread_name_prefix="telemetry")
 
 
@@ -28,4 +28,4 @@ async def off_loop(is_heavy: bool, work: Callable[P, R], *args: P.args, **kwargs
     """Here and now if it is light; in one of the few threads if it is heavy."""
     if not is_heavy:
         return work(*args, **kwargs)
-    return await asyncio.get_running_loop().run_in_executor(_open_workbench(), lambda: work(*args, **kwargs))
+    return await asyncio.get_running_loop().run_in_executor(_make_executor(), lambda: work(*args, **kwargs))

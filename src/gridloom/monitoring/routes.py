@@ -24,24 +24,24 @@ from gridloom.edge import (
     operation,
 )
 from gridloom.events.stream_places import StreamPlaces
-from gridloom.identity.reach import asset_reach
+from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound
 from gridloom.kernel.resolution import Resolution
 from gridloom.kernel.window import Window
 from gridloom.monitoring import segments, store
-from gridloom.monitoring.dictionaries import Dictionaries, ids_of_asset
+from gridloom.monitoring.ingest.cached_clock import CachedClock, receive, refusals_of, write
+from gridloom.monitoring.ingest.columns import TooManyPoints
 from gridloom.monitoring.model import EARLIEST_US, LATEST_US, STANDARD_SIGNALS, instant_of, microseconds, signal_type
 from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
+from gridloom.monitoring.query import rendering
+from gridloom.monitoring.query.aggregation import Aggregation
+from gridloom.monitoring.query.latest import point_of, unpack
+from gridloom.monitoring.query.read_limiter import turn_of
+from gridloom.monitoring.query.stream import TelemetryHub, place_of, stream_points
+from gridloom.monitoring.query.totals import sum_signals
 from gridloom.monitoring.quota import QuotaExceeded, Quotas
-from gridloom.monitoring.reading import rendering
-from gridloom.monitoring.reading.aggregation import Aggregation
-from gridloom.monitoring.reading.latest import point_of, unpack
-from gridloom.monitoring.reading.stream import TelemetryHub, place_of, stream_points
-from gridloom.monitoring.reading.summing import sum_signals
-from gridloom.monitoring.reading.turns import turn_of
-from gridloom.monitoring.receiving.columns import TooManyPoints
-from gridloom.monitoring.receiving.reception import Reception, receive, refusals_of, write
+from gridloom.monitoring.signal_id_cache import SignalIdCache, ids_of_asset
 from gridloom.monitoring.views import (
     MANY_ASSETS_BODY,
     ONE_ASSET_BODY,
@@ -62,7 +62,7 @@ TAG = "Asset monitoring"
 READ = Permission.READ_MONITORING
 CREATE = Permission.CREATE_MONITORING
 _DAY = timedelta(hours=24)
-MOST_SUMMED_SIGNALS = 256
+MAX_SUMMED_SIGNALS = 256
 _FORMATS = (JSON, CSV, ARROW, PARQUET)
 
 
@@ -76,15 +76,15 @@ _FORMATS = (JSON, CSV, ARROW, PARQUET)
 )
 async def list_signals(call: Call, physical_asset_id: UUID, query: Paging) -> Page[Signal]:
     """By name, each with its unit, its kind, and the times of its first and last point."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    head = await store.find_head(call.db, reach.key)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    head = await store.find_head(call.db, authorized.key)
     if head is None:
         return Page([])
-    ids = await store.signal_ids(call.db, reach.key)
+    ids = await store.signal_ids(call.db, authorized.key)
     after = query.after(str)
     names = sorted(name for name in ids if after is None or name > after)[: query.limit + 1]
     latest = unpack(head.latest)
-    folded, hot = await store.first_times(call.db, reach.key)
+    folded, hot = await store.first_times(call.db, authorized.key)
     bodies = [segment.body for segment in hot]
     firsts = await off_loop(sum(map(len, bodies)) > HEAVY_BYTES // 4, segments.first_times, bodies, folded)
     signals = [
@@ -123,13 +123,13 @@ async def write_datapoints(call: Call, physical_asset_id: UUID, body: bytes) -> 
     Points may be late and in any order; the same signal and time again overwrites. A point that cannot be stored is
     refused with its reason, and the rest is stored. What is counted as written or overwritten is durable.
     """
-    reach = await asset_reach(call.pool, call.caller, physical_asset_id, CREATE)
-    reception = call.resources[Reception]
+    authorized = await authorize_asset(call.pool, call.caller, physical_asset_id, CREATE)
+    reception = call.resources[CachedClock]
     received = await receive(call, body, reception, many=False)
     if call.holder is not None:
-        await call.resources[Quotas].admit(call.pool, received, {None: reach.organisation_id}, reception.now_us)
+        await call.resources[Quotas].admit(call.pool, received, {None: authorized.organisation_id}, reception.now_us)
     db = await call.begin()
-    stored = await write(db, received, {None: reach.key}, reception.now_us)
+    stored = await write(db, received, {None: authorized.key}, reception.now_us)
     return Written(
         received=received.count,
         written=sum(outcome.written for outcome in stored.values()),
@@ -159,13 +159,13 @@ async def write_datapoints_of_many(call: Call, body: bytes) -> AllWritten:
 
     An asset that is unknown or out of the caller's reach refuses the whole request.
     """
-    reception = call.resources[Reception]
+    reception = call.resources[CachedClock]
     received = await receive(call, body, reception, many=True)
     keys: dict[UUID | None, int] = {}
     owners: dict[UUID | None, UUID] = {}
     for asset_id in received.assets:
-        reach = await asset_reach(call.pool, call.caller, asset_id, CREATE)
-        keys[asset_id], owners[asset_id] = reach.key, reach.organisation_id
+        authorized = await authorize_asset(call.pool, call.caller, asset_id, CREATE)
+        keys[asset_id], owners[asset_id] = authorized.key, authorized.organisation_id
     if call.holder is not None:
         await call.resources[Quotas].admit(call.pool, received, owners, reception.now_us)
     db = await call.begin()
@@ -202,15 +202,15 @@ async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPoints
 
     Signals come in the order asked for (else by name), each in the order of time.
     """
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
     window = await _choose_window(call, query.start, query.end)
     start_us, end_us = _times_of(window)
     if query.aggregation is Aggregation.TIME_WEIGHTED_AVG:
         # Values hold on, but not into a time that has not come.
         end_us = max(start_us, min(end_us, microseconds(await platform_now(call.db))))
     selection = rendering.Selection(
-        asset_key=reach.key,
-        signals=await _choose_signals(call, physical_asset_id, reach.key, query.datapoints),
+        asset_key=authorized.key,
+        signals=await _choose_signals(call, physical_asset_id, authorized.key, query.datapoints),
         start_us=start_us,
         end_us=end_us,
         resolution=query.resolution,
@@ -218,7 +218,7 @@ async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPoints
         turn=turn_of(call.caller.organisation_id),
     )
     if query.resolution is not Resolution.RAW:
-        _refuse_many(selection.signals)
+        _reject_many(selection.signals)
     return await rendering.answer(call.db, selection, call.accepts, f"telemetry-{physical_asset_id}")
 
 
@@ -232,9 +232,9 @@ async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPoints
 )
 async def read_latest_datapoints(call: Call, physical_asset_id: UUID, query: SelectionQuery) -> Latest:
     """The point with the latest time of each signal; a signal that never had one is left out."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    chosen = await _choose_signals(call, physical_asset_id, reach.key, query.datapoints)
-    head = await store.find_head(call.db, reach.key)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    chosen = await _choose_signals(call, physical_asset_id, authorized.key, query.datapoints)
+    head = await store.find_head(call.db, authorized.key)
     latest = unpack(head.latest if head is not None else b"")
     known = {name: signal_id for name, signal_id in chosen.items() if signal_id is not None and signal_id < len(latest)}
     return Latest(
@@ -264,12 +264,12 @@ async def sum_datapoints(call: Call, physical_asset_id: UUID, query: SpanQuery) 
     sample holding until the next, for 15 minutes at most, and the full cycles: energy discharged divided by the energy
     capacity in force at the start.
     """
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
     window = await _choose_window(call, query.start, query.end)
-    chosen = await _choose_signals(call, physical_asset_id, reach.key, query.datapoints)
-    _refuse_many(chosen)
+    chosen = await _choose_signals(call, physical_asset_id, authorized.key, query.datapoints)
+    _reject_many(chosen)
     turn = turn_of(call.caller.organisation_id)
-    data = await sum_signals(call.db, reach.key, chosen, *_times_of(window), turn=turn)
+    data = await sum_signals(call.db, authorized.key, chosen, *_times_of(window), turn=turn)
     return DetailedSum(start=window.start, end=window.end, data=data)
 
 
@@ -289,13 +289,13 @@ async def follow_datapoints(call: Call, physical_asset_id: UUID, query: Selectio
     may have been folded into the archive; an event `gap` then says to read that span again. A comment every 15 seconds
     shows that the connection lives.
     """
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
     asked = call.header("last-event-id")
     wanted = frozenset(query.datapoints) if query.datapoints is not None else None
     place = None if asked is None else place_of(asked)
     hub = call.resources[TelemetryHub]
     held = await call.resources[StreamPlaces].take(call)
-    return EventStream(stream_points(call, hub, held, physical_asset_id, reach.key, wanted, place))
+    return EventStream(stream_points(call, hub, held, physical_asset_id, authorized.key, wanted, place))
 
 
 async def _choose_window(call: Call, start: datetime | None, end: datetime | None) -> Window:
@@ -318,13 +318,13 @@ def _times_of(window: Window) -> tuple[int, int]:
     return start_us, min(max(microseconds(window.end), start_us), LATEST_US)
 
 
-def _refuse_many(signals: Mapping[str, object]) -> None:
+def _reject_many(signals: Mapping[str, object]) -> None:
     """Buckets and sums are made signal by signal."""
-    if len(signals) > MOST_SUMMED_SIGNALS:
+    if len(signals) > MAX_SUMMED_SIGNALS:
         raise BadRequest(
-            f"Buckets and sums are answered for up to {MOST_SUMMED_SIGNALS} signals at a time, and this asks for "
+            f"Buckets and sums are answered for up to {MAX_SUMMED_SIGNALS} signals at a time, and this asks for "
             f"{len(signals)}. Name them in `datapoints`, in several requests.",
-            errors=[FieldError("query:datapoints", f"more than {MOST_SUMMED_SIGNALS} signals")],
+            errors=[FieldError("query:datapoints", f"more than {MAX_SUMMED_SIGNALS} signals")],
         )
 
 
@@ -332,7 +332,7 @@ async def _choose_signals(
     call: Call, asset_id: UUID, asset_key: int, names: tuple[str, ...] | None
 ) -> dict[str, int | None]:
     """The ids of the asked signals, all by name where none is named; None for a known name without points."""
-    ids = await ids_of_asset(call.db, call.resources[Dictionaries], asset_id, asset_key, names)
+    ids = await ids_of_asset(call.db, call.resources[SignalIdCache], asset_id, asset_key, names)
     if names is None:
         return {name: ids[name] for name in sorted(ids)}
     unknown = [name for name in names if name not in ids and name not in STANDARD_SIGNALS]

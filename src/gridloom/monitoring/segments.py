@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from gridloom.monitoring import codec
 from gridloom.monitoring.codec import Times, Values
 from gridloom.monitoring.market_days import day_numbers
-from gridloom.monitoring.model import EMPTY, Points, Series
+from gridloom.monitoring.model import EMPTY, Points, SignalSeries
 
 _HEADER = struct.Struct("<BHI")
 _OWN_TIMES, _SHARED_TIMES = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class SegmentColumns:
     """Points by signal, then time, no two alike: signal `signal_ids[i]` owns the next `counts[i]` of the points."""
 
     signal_ids: NDArray[np.int64]
@@ -34,11 +34,11 @@ class Columns:
     def __len__(self) -> int:
         return len(self.times)
 
-    def series(self) -> Iterator[tuple[int, Series]]:
+    def series(self) -> Iterator[tuple[int, SignalSeries]]:
         end = 0
         for signal_id, count in zip(self.signal_ids.tolist(), self.counts.tolist(), strict=True):
             start, end = end, end + count
-            yield signal_id, Series(self.times[start:end], self.values[start:end])
+            yield signal_id, SignalSeries(self.times[start:end], self.values[start:end])
 
     def times_by_signal(self) -> Iterator[tuple[int, Times]]:
         """Each signal's times; where all have the same, they are one array."""
@@ -47,7 +47,7 @@ class Columns:
             yield signal_id, series.times if shared is None else shared
 
 
-def arrange(points: Points, signal_ids: NDArray[np.int64]) -> Columns:
+def sort_and_deduplicate(points: Points, signal_ids: NDArray[np.int64]) -> SegmentColumns:
     """The points in order, the last of equal signal and time kept; `signal_ids[code]` is the id of the code's name."""
     keys, times, values = signal_ids[points.codes], points.times, points.values
     if not _is_ordered(keys, times):
@@ -63,7 +63,7 @@ def arrange(points: Points, signal_ids: NDArray[np.int64]) -> Columns:
     return _make_columns(keys, times, values)
 
 
-def by_day(columns: Columns) -> Iterator[tuple[int, Columns]]:
+def by_day(columns: SegmentColumns) -> Iterator[tuple[int, SegmentColumns]]:
     """The columns of each market day they touch."""
     first, last = day_numbers(np.array([columns.times.min(), columns.times.max()])).tolist()
     if first == last:
@@ -77,7 +77,7 @@ def by_day(columns: Columns) -> Iterator[tuple[int, Columns]]:
         yield day, _make_columns(keys[chosen], columns.times[chosen], columns.values[chosen])
 
 
-def encode(columns: Columns) -> bytes:
+def encode(columns: SegmentColumns) -> bytes:
     ids, counts, times = columns.signal_ids, columns.counts, columns.times
     shared = _shared_times(columns)
     flag = _OWN_TIMES if shared is None else _SHARED_TIMES
@@ -87,16 +87,16 @@ def encode(columns: Columns) -> bytes:
     return head + codec.encode(shared, columns.values, cold=False)
 
 
-def decode(body: bytes) -> Columns:
+def decode(body: bytes) -> SegmentColumns:
     flag, signals, total = _HEADER.unpack_from(body)
     ids = np.frombuffer(body, "<u2", signals, _HEADER.size).astype(np.int64)
     start = _HEADER.size + 2 * signals
     if flag == _SHARED_TIMES:
         times, values = codec.decode(memoryview(body)[start:])
-        return Columns(ids, np.full(signals, total // signals), np.tile(times, signals), values)
+        return SegmentColumns(ids, np.full(signals, total // signals), np.tile(times, signals), values)
     counts = np.frombuffer(body, "<u4", signals, start).astype(np.int64)
     times, values = codec.decode(memoryview(body)[start + 4 * signals :])
-    return Columns(ids, counts, times, values)
+    return SegmentColumns(ids, counts, times, values)
 
 
 def decode_times(body: bytes) -> Iterator[tuple[int, Times]]:
@@ -119,7 +119,7 @@ def signal_ids(body: bytes) -> list[int]:
     return ids
 
 
-def join(parts: Iterable[Columns]) -> Columns:
+def join(parts: Iterable[SegmentColumns]) -> SegmentColumns:
     """Segments in the order of their sequence as one: the later wins."""
     pieces = list(parts)
     if len(pieces) == 1:
@@ -127,10 +127,10 @@ def join(parts: Iterable[Columns]) -> Columns:
     keys = np.concatenate([np.repeat(piece.signal_ids, piece.counts) for piece in pieces])
     times = np.concatenate([piece.times for piece in pieces])
     values = np.concatenate([piece.values for piece in pieces])
-    return arrange(Points((), keys, times, values), np.arange(int(keys.max(initial=0)) + 1))
+    return sort_and_deduplicate(Points((), keys, times, values), np.arange(int(keys.max(initial=0)) + 1))
 
 
-def overlay(layers: Iterable[Series]) -> Series:
+def merge_last_wins(layers: Iterable[SignalSeries]) -> SignalSeries:
     """Layers of one signal from the oldest to the newest as one series: the newest wins."""
     pieces = [layer for layer in layers if len(layer)]
     if len(pieces) <= 1:
@@ -138,12 +138,12 @@ def overlay(layers: Iterable[Series]) -> Series:
     times = np.concatenate([piece.times for piece in pieces])
     values = np.concatenate([piece.values for piece in pieces])
     if bool((times[1:] > times[:-1]).all()):
-        return Series(times, values)
+        return SignalSeries(times, values)
     order = np.argsort(times, kind="stable")
     times, values = times[order], values[order]
     kept = np.ones(len(times), dtype=bool)
     kept[:-1] = times[1:] != times[:-1]
-    return Series(times[kept], values[kept])
+    return SignalSeries(times[kept], values[kept])
 
 
 def first_times(bodies: Iterable[bytes], known: Mapping[int, int]) -> dict[int, int]:
@@ -156,10 +156,10 @@ def first_times(bodies: Iterable[bytes], known: Mapping[int, int]) -> dict[int, 
     return firsts
 
 
-def _make_columns(keys: NDArray[np.int64], times: Times, values: Values) -> Columns:
+def _make_columns(keys: NDArray[np.int64], times: Times, values: Values) -> SegmentColumns:
     changes = np.flatnonzero(keys[1:] != keys[:-1]) + 1
     starts = np.concatenate(([0], changes))
-    return Columns(keys[starts], np.diff(np.append(starts, len(keys))), times, values)
+    return SegmentColumns(keys[starts], np.diff(np.append(starts, len(keys))), times, values)
 
 
 def _is_ordered(keys: NDArray[np.int64], times: Times) -> bool:
@@ -167,7 +167,7 @@ def _is_ordered(keys: NDArray[np.int64], times: Times) -> bool:
     return bool(((keys[1:] > keys[:-1]) | (same & (times[1:] > times[:-1]))).all())
 
 
-def _shared_times(columns: Columns) -> Times | None:
+def _shared_times(columns: SegmentColumns) -> Times | None:
     """The times that all signals have in common, where they do."""
     signals, count = len(columns.counts), int(columns.counts[0])
     if signals * count != len(columns) or not bool((columns.counts == count).all()):

@@ -8,17 +8,17 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Instant, QueryParameters, View
+from gridloom.edge import Instant, QueryParameters, ResponseBody
 from gridloom.kernel.resolution import Resolution
 from gridloom.monitoring.model import Reason, SignalKind
-from gridloom.monitoring.reading.aggregation import Aggregation
+from gridloom.monitoring.query.aggregation import Aggregation
 
 SignalName = Annotated[
     str, Meta(pattern=r"^[a-z0-9_.]{1,64}(?!\n)$", description="A signal's name", examples=["state_of_charge"])
 ]
 
 
-class Refusal(View):
+class Refusal(ResponseBody):
     """Points refused for one reason; `pointers` lead to the first of them."""
 
     reason: Reason
@@ -27,7 +27,7 @@ class Refusal(View):
     pointers: list[str]
 
 
-class Written(View):
+class Written(ResponseBody):
     """received = written + overwritten + refused."""
 
     received: int
@@ -37,7 +37,7 @@ class Written(View):
     refusals: list[Refusal]
 
 
-class AssetWritten(View):
+class AssetWritten(ResponseBody):
     physical_asset_id: UUID
     written: int
     overwritten: int
@@ -47,7 +47,7 @@ class AllWritten(Written):
     assets: list[AssetWritten]
 
 
-class Signal(View):
+class Signal(ResponseBody):
     name: str
     unit: str
     kind: SignalKind
@@ -78,7 +78,7 @@ class SelectionQuery(QueryParameters):
     datapoints: tuple[SignalName, ...] | None = None
 
 
-class DataPointMeta(View):
+class DataPointMeta(ResponseBody):
     data_point_name: str
     unit: str
     resolution: Resolution
@@ -86,29 +86,29 @@ class DataPointMeta(View):
     description: str
 
 
-class Point(View):
+class Point(ResponseBody):
     time: datetime
     value: float | None
 
 
-class DataPoints(View):
+class DataPoints(ResponseBody):
     meta_data: list[DataPointMeta]
     data: dict[str, list[Point]]
 
 
-class LatestMeta(View):
+class LatestMeta(ResponseBody):
     data_point_name: str
     unit: str
     kind: SignalKind
     description: str
 
 
-class Latest(View):
+class Latest(ResponseBody):
     meta_data: list[LatestMeta]
     data: dict[str, Point]
 
 
-class SignalSum(View):
+class SignalSum(ResponseBody):
     """Energies in kWh and cycles stand only at signals that are a power."""
 
     unit: str
@@ -123,7 +123,7 @@ class SignalSum(View):
     cycles: float | UnsetType = UNSET
 
 
-class DetailedSum(View):
+class DetailedSum(ResponseBody):
     start: datetime
     end: datetime
     data: dict[str, SignalSum]

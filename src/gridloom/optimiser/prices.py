@@ -10,16 +10,16 @@ from typing import Final
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.kernel.instant import written
+from gridloom.kernel.instant import format_instant
 from gridloom.kernel.market_time import market_day_window, period_number, period_start
 from gridloom.kernel.problem import Problem
 from gridloom.market_calendar import PERIOD_S
-from gridloom.optimiser.forecasts.day_table import DayTable, quarters_of, table_of
+from gridloom.optimiser.day_table import DayTable, quarters_of, table_of
 from gridloom.optimiser.solving.programme import Floats
 from gridloom.reference_prices.store import read_price_arrays
 
 DAY_AHEAD: Final = "DAY_AHEAD_DE_LU"
-_LONGEST_PRICE: Final = timedelta(days=1)
+_MAX_PRICE: Final = timedelta(days=1)
 
 
 class PricesMissing(Problem):
@@ -34,13 +34,13 @@ class PricesMissing(Problem):
 
 
 def prices_missing(series: str, period: int) -> PricesMissing:
-    moment = written(period_start(period))
+    moment = format_instant(period_start(period))
     return PricesMissing(f"{series} has no price for the quarter-hour {moment}.", firstMissingPeriod=moment)
 
 
 async def load_quarters(db: Database, series: str, first: int, end: int) -> Floats:
     """The price of each period from `first` up to but not `end`; not a number where there is none."""
-    rows = await read_price_arrays(db, series, period_start(first) - _LONGEST_PRICE, period_start(end))
+    rows = await read_price_arrays(db, series, period_start(first) - _MAX_PRICE, period_start(end))
     return await asyncio.to_thread(spread_over_quarters, *rows, first, end)
 
 

@@ -19,7 +19,7 @@ from gridloom.optimiser.solving.linear import Deadline
 
 T = TypeVar("T")
 
-SOLVING_S: Final = 5.0
+SOLVER_TIMEOUT_S: Final = 5.0
 MAX_SHORT_PERIODS: Final = 200
 """Two market days of one asset: what is longer waits behind what is not."""
 
@@ -30,7 +30,7 @@ class SolverTurn:
     def __init__(self, threads: ThreadPoolExecutor) -> None:
         self._threads = threads
 
-    async def solve(self, work: Callable[[Deadline], T], seconds: float = SOLVING_S) -> T:
+    async def solve(self, work: Callable[[Deadline], T], seconds: float = SOLVER_TIMEOUT_S) -> T:
         """The work's result, made in a solver's thread; when this is cancelled, the work is stopped."""
         deadline = Deadline(seconds)
 

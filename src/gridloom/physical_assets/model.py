@@ -9,20 +9,20 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from gridloom.edge import Instant, Name, Paging, QueryParameters, RequestBody, View
+from gridloom.edge import Instant, Name, Paging, QueryParameters, RequestBody, ResponseBody
 from gridloom.kernel.codes import EIC_PATTERN, ControlArea
-from gridloom.kernel.units import LEAST_EFFICIENCY
+from gridloom.kernel.units import MIN_EFFICIENCY
 
-MOST_POWER_KW = 10_000_000.0
-MOST_ENERGY_KWH = 100_000_000.0
+MAX_POWER_KW = 10_000_000.0
+MAX_ENERGY_KWH = 100_000_000.0
 
-PowerKW = Annotated[float, Meta(ge=0, le=MOST_POWER_KW, description="kW")]
-EnergyKWh = Annotated[float, Meta(gt=0, le=MOST_ENERGY_KWH, description="kWh")]
+PowerKW = Annotated[float, Meta(ge=0, le=MAX_POWER_KW, description="kW")]
+EnergyKWh = Annotated[float, Meta(gt=0, le=MAX_ENERGY_KWH, description="kWh")]
 Efficiency = Annotated[
-    float, Meta(ge=LEAST_EFFICIENCY, le=1, description="Ratio of what comes out to what goes in, one way")
+    float, Meta(ge=MIN_EFFICIENCY, le=1, description="Ratio of what comes out to what goes in, one way")
 ]
 Ratio = Annotated[float, Meta(ge=0, le=1)]
-RampRate = Annotated[float, Meta(gt=0, le=MOST_POWER_KW, description="kW/s")]
+RampRate = Annotated[float, Meta(gt=0, le=MAX_POWER_KW, description="kW/s")]
 CycleLimit = Annotated[float, Meta(gt=0, le=100_000, description="Full cycles: energy discharged ÷ energy capacity")]
 EicCode = Annotated[str, Meta(pattern=EIC_PATTERN, description="EIC, 16 characters with the check character")]
 
@@ -80,7 +80,7 @@ class PhysicalAssetChange(RequestBody):
     status: AssetStatus | UnsetType = UNSET
 
 
-class Parameters(View):
+class Parameters(ResponseBody):
     """What an asset is rated for from `validFrom` on, until a later version takes over."""
 
     version: int
@@ -99,7 +99,7 @@ class Parameters(View):
     recorded_at: datetime
 
 
-class PhysicalAsset(View):
+class PhysicalAsset(ResponseBody):
     id: UUID
     name: str
     organisation_id: UUID
@@ -120,7 +120,7 @@ class AssetsQuery(Paging):
     fleet_id: UUID | None = None
 
 
-class VersionPlace(Struct, array_like=True):
+class VersionCursor(Struct, array_like=True):
     """Where a page of versions ends."""
 
     version: Annotated[int, Meta(ge=0, lt=2**31)]

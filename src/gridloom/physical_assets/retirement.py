@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from gridloom.capacity.model import TOLERANCE, Holding, HoldingKind
-from gridloom.capacity.rules import Standing
-from gridloom.capacity.store import LockedBatteries, load_firm_standing
+from gridloom.capacity.rules import BatteryCapacity
+from gridloom.capacity.store import LockedBatteries, load_firm_capacity
 from gridloom.database.pool import Database
-from gridloom.kernel.instant import written
+from gridloom.kernel.instant import format_instant
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.problem import Problem
 from gridloom.physical_assets import store
@@ -37,10 +37,10 @@ async def check_retirable(db: Database, locked: LockedBatteries, asset_key: int)
     if end is None:
         return
     first = period_number(locked.since)
-    standing = (await load_firm_standing(db, [asset_key], first, end))[asset_key]
-    open_ones = find_uncovered(standing, first, end)
+    capacity = (await load_firm_capacity(db, [asset_key], first, end))[asset_key]
+    open_ones = find_uncovered(capacity, first, end)
     if open_ones:
-        raise _refuse_retirement(open_ones)
+        raise _reject_retirement(open_ones)
 
 
 async def check_still_retirable(db: Database, locked: LockedBatteries, asset_key: int) -> None:
@@ -49,21 +49,21 @@ async def check_still_retirable(db: Database, locked: LockedBatteries, asset_key
         await check_retirable(db, locked, asset_key)
 
 
-def find_uncovered(standing: Standing, first: int, end: int) -> list[Holding]:
+def find_uncovered(capacity: BatteryCapacity, first: int, end: int) -> list[Holding]:
     """Firm holdings in whose periods some of the battery is available."""
-    book = standing.book(first, end)
+    book = capacity.book(first, end)
     return [
         one
-        for one in standing.holdings
+        for one in capacity.holdings
         if one.is_firm and (book.available[book.steps_between(one.first, one.end)] > TOLERANCE).any()
     ]
 
 
-def _refuse_retirement(holdings: Sequence[Holding]) -> AssetCommitted:
+def _reject_retirement(holdings: Sequence[Holding]) -> AssetCommitted:
     until: datetime = period_start(max(one.end for one in holdings))
     kinds = ", ".join(sorted({one.kind.value for one in holdings}))
     return AssetCommitted(
-        f"Commitments of the battery ({len(holdings)}: {kinds}) stand until {written(until)}, and it is not "
+        f"Commitments of the battery ({len(holdings)}: {kinds}) stand until {format_instant(until)}, and it is not "
         "unavailable with its whole volume for all of that time.",
         commitments=[_name_commitment(one) for one in sorted(holdings, key=lambda one: one.first)[:MAX_NAMED]],
     )
@@ -72,8 +72,8 @@ def _refuse_retirement(holdings: Sequence[Holding]) -> AssetCommitted:
 def _name_commitment(one: Holding) -> dict[str, object]:
     named: dict[str, object] = {
         "kind": one.kind.value,
-        "start": written(period_start(one.first)),
-        "end": written(period_start(one.end)),
+        "start": format_instant(period_start(one.first)),
+        "end": format_instant(period_start(one.end)),
         "charge": round(one.charge_kw, 6),
         "discharge": round(one.discharge_kw, 6),
     }

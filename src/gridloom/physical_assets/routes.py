@@ -7,19 +7,23 @@ from uuid import UUID
 from msgspec import UNSET, structs
 
 from gridloom.capacity.store import lock_batteries
-from gridloom.edge import Answer, Call, Page, Paging, operation
+from gridloom.edge import Call, Page, Paging, Response, operation
+from gridloom.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.identity.permissions import GRANTABLE, in_order
-from gridloom.identity.reach import asset_reach, organisation_reach
 from gridloom.identity.store.grants import insert_asset, put_grant
 from gridloom.kernel.codes import EicKind
 from gridloom.kernel.ids import uuid7
-from gridloom.kernel.instant import written
+from gridloom.kernel.instant import format_instant
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, NotFound
 from gridloom.kernel.window import Window
 from gridloom.physical_assets import store
-from gridloom.physical_assets.availability.changes import LOOK_AT_BACKED, TELL_HOLDERS, announce_change
-from gridloom.physical_assets.conflicts import LONGEST
+from gridloom.physical_assets.availability.changes import (
+    EMIT_AVAILABILITY_CHANGED,
+    READ_BACKED_AVAILABILITY,
+    enqueue_revalidation_if_held,
+)
+from gridloom.physical_assets.conflicts import MAX_WINDOW
 from gridloom.physical_assets.model import (
     AssetsQuery,
     AssetStatus,
@@ -29,7 +33,7 @@ from gridloom.physical_assets.model import (
     ParametersQuery,
     PhysicalAsset,
     PhysicalAssetChange,
-    VersionPlace,
+    VersionCursor,
 )
 from gridloom.physical_assets.retirement import AssetCommitted, check_retirable, check_still_retirable
 from gridloom.physical_assets.rules import (
@@ -79,12 +83,12 @@ async def list_physical_assets(call: Call, query: AssetsQuery) -> Page[PhysicalA
     status=201,
     problems=(InvalidCode, InconsistentParameters, UnknownFleet, NotFound),
 )
-async def register_physical_asset(call: Call, body: NewPhysicalAsset) -> Answer[PhysicalAsset]:
+async def register_physical_asset(call: Call, body: NewPhysicalAsset) -> Response[PhysicalAsset]:
     """For your own organisation, or, as the platform's operator, for any; the operator then holds a revocable grant.
 
     The parameters hold from the day of commissioning; without such a day they have always held.
     """
-    owner_id = await organisation_reach(call.db, call.caller, body.organisation_id)
+    owner_id = await authorize_organisation(call.db, call.caller, body.organisation_id)
     check_eic_code(body.eic_code, "/eicCode", EicKind.RESOURCE)
     check_parameters(body.parameters, "/parameters")
     await _check_fleet(call, body.fleet_id, owner_id)
@@ -98,10 +102,10 @@ async def register_physical_asset(call: Call, body: NewPhysicalAsset) -> Answer[
 
 
 @operation("GET", "/physical-assets/{physicalAssetID}", summary="Read an asset", tag=TAG, access=READ)
-async def read_physical_asset(call: Call, physical_asset_id: UUID) -> Answer[PhysicalAsset]:
+async def read_physical_asset(call: Call, physical_asset_id: UUID) -> Response[PhysicalAsset]:
     """With the parameters in force now. Where another organisation owns it, a grant is needed."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    return _answer_asset(await store.read_asset(call.db, reach.key))
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    return _answer_asset(await store.read_asset(call.db, authorized.key))
 
 
 @operation(
@@ -114,47 +118,47 @@ async def read_physical_asset(call: Call, physical_asset_id: UUID) -> Answer[Phy
 )
 async def update_physical_asset(
     call: Call, physical_asset_id: UUID, body: PhysicalAssetChange
-) -> Answer[PhysicalAsset]:
+) -> Response[PhysicalAsset]:
     """What is left out stays as it is. Ratings change with `PUT …/parameters`.
 
     An asset is set `INACTIVE` or `DECOMMISSIONED` when it has nothing promised any more, or when an unavailability of
     its whole volume covers all of that; it takes on nothing new.
     """
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, UPDATE)
-    locked = await lock_batteries(call.db, [reach.key])
-    before = await store.read_asset(call.db, reach.key, for_change=True)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, UPDATE)
+    locked = await lock_batteries(call.db, [authorized.key])
+    before = await store.read_asset(call.db, authorized.key, for_change=True)
     call.check_if_match(_make_etag(before))
     if body.eic_code is not UNSET:
         check_eic_code(body.eic_code, "/eicCode", EicKind.RESOURCE)
     if body.fleet_id is not UNSET:
-        await _check_fleet(call, body.fleet_id, reach.organisation_id)
-    if body.delivery_zone not in (UNSET, before.asset.delivery_zone) and await store.backs_something(
-        call.db, reach.key
+        await _check_fleet(call, body.fleet_id, authorized.organisation_id)
+    if body.delivery_zone not in (UNSET, before.asset.delivery_zone) and await store.has_backing(
+        call.db, authorized.key
     ):
         detail = f"The asset backs virtual assets in the delivery zone {before.asset.delivery_zone}."
         raise DeliveryZoneHeld(detail, errors=[FieldError("/deliveryZone", detail)])
     if body.status not in (UNSET, AssetStatus.ACTIVE, before.asset.status):
-        await check_retirable(call.db, locked, reach.key)
+        await check_retirable(call.db, locked, authorized.key)
     changes = {name: value for name, value in structs.asdict(body).items() if value is not UNSET}
     after = structs.replace(before.asset, **changes)
     if after != before.asset:
-        await store.update_physical_asset(call.db, reach.key, after)
-    return _answer_asset(await store.read_asset(call.db, reach.key))
+        await store.update_physical_asset(call.db, authorized.key, after)
+    return _answer_asset(await store.read_asset(call.db, authorized.key))
 
 
 @operation(
     "GET", "/physical-assets/{physicalAssetID}/parameters", summary="Read the parameters in force", tag=TAG, access=READ
 )
-async def read_parameters(call: Call, physical_asset_id: UUID, query: ParametersQuery) -> Answer[Parameters]:
+async def read_parameters(call: Call, physical_asset_id: UUID, query: ParametersQuery) -> Response[Parameters]:
     """Those in force at `at`; without it those in force now, or, before the first come into force, the first."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    latest = await store.latest_parameters_version(call.db, reach.key)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    latest = await store.latest_parameters_version(call.db, authorized.key)
     if query.at is None:
-        return Answer((await store.read_asset(call.db, reach.key)).asset.parameters, etag=str(latest))
-    found = await store.read_parameters_at(call.db, reach.key, query.at)
+        return Response((await store.read_asset(call.db, authorized.key)).asset.parameters, etag=str(latest))
+    found = await store.read_parameters_at(call.db, authorized.key, query.at)
     if found is None:
-        raise NotFound(f"No parameters of the asset were in force at {written(query.at)}.")
-    return Answer(found, etag=str(latest))
+        raise NotFound(f"No parameters of the asset were in force at {format_instant(query.at)}.")
+    return Response(found, etag=str(latest))
 
 
 @operation(
@@ -167,27 +171,27 @@ async def read_parameters(call: Call, physical_asset_id: UUID, query: Parameters
 )
 async def put_parameters(
     call: Call, physical_asset_id: UUID, body: NewParametersVersion, query: ParametersQuery
-) -> Answer[Parameters]:
+) -> Response[Parameters]:
     """Holds from `validFrom` (or `at`; now, when both are left out) until a version with a later one. Nothing recorded
     before is changed.
 
     `If-Match` takes the ETag of the latest version. What was offered or scheduled and no longer fits shows in the
     asset's health.
     """
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, UPDATE)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, UPDATE)
     check_parameters(body)
-    locked = await lock_batteries(call.db, [reach.key])
-    call.check_if_match(str(await store.latest_parameters_version(call.db, reach.key)))
+    locked = await lock_batteries(call.db, [authorized.key])
+    call.check_if_match(str(await store.latest_parameters_version(call.db, authorized.key)))
     now = locked.since
     valid_from = body.valid_from or query.at or now
     ahead = max(valid_from, now)
     # From where they hold, which may be long ago: what stood at gates that have closed is kept for accounts.
-    backed = await LOOK_AT_BACKED.get()(call.db, reach.key, Window(valid_from, ahead + LONGEST))
-    added = await store.insert_parameters(call.db, reach.key, valid_from, body, call.caller.id)
-    await check_still_retirable(call.db, locked, reach.key)
-    await announce_change(call.db, locked, reach.key)
-    await TELL_HOLDERS.get()(call.db, backed, now)
-    return Answer(added, etag=str(added.version))
+    backed = await READ_BACKED_AVAILABILITY.get()(call.db, authorized.key, Window(valid_from, ahead + MAX_WINDOW))
+    added = await store.insert_parameters(call.db, authorized.key, valid_from, body, call.caller.id)
+    await check_still_retirable(call.db, locked, authorized.key)
+    await enqueue_revalidation_if_held(call.db, locked, authorized.key)
+    await EMIT_AVAILABILITY_CHANGED.get()(call.db, backed, now)
+    return Response(added, etag=str(added.version))
 
 
 @operation(
@@ -200,11 +204,11 @@ async def put_parameters(
 )
 async def list_parameters_history(call: Call, physical_asset_id: UUID, query: Paging) -> Page[Parameters]:
     """As they were recorded, the latest first."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    place = query.after(VersionPlace)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    place = query.after(VersionCursor)
     before = None if place is None else place.version
-    rows = await store.list_parameters(call.db, reach.key, before=before, limit=query.limit + 1)
-    return query.page(rows, lambda parameters: VersionPlace(parameters.version))
+    rows = await store.list_parameters(call.db, authorized.key, before=before, limit=query.limit + 1)
+    return query.page(rows, lambda parameters: VersionCursor(parameters.version))
 
 
 async def _check_fleet(call: Call, fleet_id: UUID | None, organisation_id: UUID) -> None:
@@ -219,5 +223,5 @@ def _make_etag(stored: store.StoredAsset) -> str:
     return f"{stored.version}-{stored.asset.parameters.version}"
 
 
-def _answer_asset(stored: store.StoredAsset, headers: dict[str, str] | None = None) -> Answer[PhysicalAsset]:
-    return Answer(stored.asset, headers=headers or {}, etag=_make_etag(stored))
+def _answer_asset(stored: store.StoredAsset, headers: dict[str, str] | None = None) -> Response[PhysicalAsset]:
+    return Response(stored.asset, headers=headers or {}, etag=_make_etag(stored))

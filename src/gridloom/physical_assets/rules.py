@@ -9,7 +9,7 @@ from gridloom.kernel.market_time import market_day_window
 from gridloom.kernel.problem import FieldError, Problem
 from gridloom.physical_assets.model import AssetStatus, NewParameters
 
-BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+ALWAYS_VALID_FROM = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class InvalidCode(Problem):
@@ -60,8 +60,8 @@ def check_eic_code(code: str | None, pointer: str, kind: EicKind | None = None) 
         return
     try:
         check_eic(code, kind)
-    except ValueError as fault:
-        raise InvalidCode(str(fault), errors=[FieldError(pointer, str(fault))]) from None
+    except ValueError as error:
+        raise InvalidCode(str(error), errors=[FieldError(pointer, str(error))]) from None
 
 
 def check_parameters(parameters: NewParameters, pointer: str = "") -> None:
@@ -80,4 +80,4 @@ def check_active(status: AssetStatus) -> None:
 
 def first_valid_from(commissioned_on: date | None) -> datetime:
     """A new asset's ratings hold from the day it is commissioned; an asset without such a day has always had them."""
-    return BEGINNING if commissioned_on is None else market_day_window(commissioned_on).start
+    return ALWAYS_VALID_FROM if commissioned_on is None else market_day_window(commissioned_on).start

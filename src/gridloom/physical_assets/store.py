@@ -11,7 +11,7 @@ import asyncpg
 
 from gridloom.database.clock import platform_now, platform_now_to_the_ms
 from gridloom.database.pool import Database
-from gridloom.database.statement import Statement
+from gridloom.database.statement import NamedStatement
 from gridloom.physical_assets.model import (
     AssetStatus,
     NewParameters,
@@ -101,7 +101,7 @@ async def _read_asset_rows(db: Database, rows: Sequence[asyncpg.Record]) -> list
     """
     unsure = [row["key"] for row in rows if row["valid_from"] > row["recorded_at"]]
     found = await _read_parameters_in_force(db, unsure) if unsure else {}
-    return [_read_asset_row(row, found.get(row["key"]) or parameters_of(row)) for row in rows]
+    return [_read_asset_row(row, found.get(row["key"]) or read_parameters_row(row)) for row in rows]
 
 
 async def _read_parameters_in_force(db: Database, asset_keys: Sequence[int]) -> dict[int, Parameters]:
@@ -114,7 +114,7 @@ async def _read_parameters_in_force(db: Database, asset_keys: Sequence[int]) -> 
         asset_keys,
         await platform_now(db),
     )
-    return {row["asset_key"]: parameters_of(row) for row in rows}
+    return {row["asset_key"]: read_parameters_row(row) for row in rows}
 
 
 async def list_assets(
@@ -177,7 +177,7 @@ async def list_assets(
     return [stored.asset for stored in await _read_asset_rows(db, rows)]
 
 
-async def backs_something(db: Database, asset_key: int) -> bool:
+async def has_backing(db: Database, asset_key: int) -> bool:
     """Whether a virtual asset whose life is not over, or the auction of one, holds some of it."""
     found = await db.fetchval(
         """select true from capacity_holding
@@ -209,7 +209,7 @@ async def fleet_belongs_to(db: Database, fleet_id: UUID, organisation_id: UUID) 
 
 
 # One row, unless it is the asset's first: an aggregate gives one either way.
-_INSERT_PARAMETERS = Statement("""
+_INSERT_PARAMETERS = NamedStatement("""
 insert into physical_asset_parameters (
   asset_key, version, valid_from, rated_charge_power_kw, rated_discharge_power_kw, energy_capacity_kwh,
   min_state_of_charge, max_state_of_charge, charge_efficiency, discharge_efficiency, ramp_rate_kw_s,
@@ -245,7 +245,7 @@ async def insert_parameters(
         recorded_by=recorded_by,
         recorded_at=await platform_now_to_the_ms(db),
     )
-    return parameters_of(row)
+    return read_parameters_row(row)
 
 
 async def read_parameters_at(db: Database, asset_key: int, at: datetime) -> Parameters | None:
@@ -257,7 +257,7 @@ async def read_parameters_at(db: Database, asset_key: int, at: datetime) -> Para
         asset_key,
         at,
     )
-    return None if row is None else parameters_of(row)
+    return None if row is None else read_parameters_row(row)
 
 
 async def list_parameters(db: Database, asset_key: int, *, before: int | None, limit: int) -> list[Parameters]:
@@ -271,7 +271,7 @@ async def list_parameters(db: Database, asset_key: int, *, before: int | None, l
         before,
         limit,
     )
-    return [parameters_of(row) for row in rows]
+    return [read_parameters_row(row) for row in rows]
 
 
 async def latest_parameters_version(db: Database, asset_key: int) -> int:
@@ -281,7 +281,7 @@ async def latest_parameters_version(db: Database, asset_key: int) -> int:
     return version
 
 
-def parameters_of(row: asyncpg.Record) -> Parameters:
+def read_parameters_row(row: asyncpg.Record) -> Parameters:
     return Parameters(
         version=row["version"],
         valid_from=row["valid_from"],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gridloom.database.pool import Database
-from gridloom.kernel.need import Need
+from gridloom.kernel.dependency import Dependency
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,5 +18,7 @@ class LatestTelemetry:
     state_of_charge_percentage: float | None
 
 
-LATEST_TELEMETRY: Need[Callable[[Database, int], Awaitable[LatestTelemetry | None]]] = Need("the latest telemetry")
+LATEST_TELEMETRY: Dependency[Callable[[Database, int], Awaitable[LatestTelemetry | None]]] = Dependency(
+    "the latest telemetry"
+)
 """From an asset's key; None means that nothing was ever measured."""

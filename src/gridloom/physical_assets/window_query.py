@@ -9,10 +9,10 @@ from gridloom.database.pool import Database
 from gridloom.edge import Instant, QueryParameters
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.conflicts import LONGEST
+from gridloom.physical_assets.conflicts import MAX_WINDOW
 
-BACK = timedelta(hours=24)
-AHEAD = timedelta(hours=48)
+DEFAULT_BACK = timedelta(hours=24)
+DEFAULT_AHEAD = timedelta(hours=48)
 
 
 class WindowQuery(QueryParameters):
@@ -22,13 +22,13 @@ class WindowQuery(QueryParameters):
     end: Instant | None = None
 
 
-async def asked_window(db: Database, query: WindowQuery) -> Window:
+async def requested_window(db: Database, query: WindowQuery) -> Window:
     """The window of a query, its missing ends set around now; three years at most."""
     start, end = query.start, query.end
     if start is None or end is None:
         now = await platform_now_to_the_ms(db)
-        start, end = start or min(now, end or now) - BACK, end or max(now, start or now) + AHEAD
-    return checked_window(start, end, "query:start", "query:end")
+        start, end = start or min(now, end or now) - DEFAULT_BACK, end or max(now, start or now) + DEFAULT_AHEAD
+    return validated_window(start, end, "query:start", "query:end")
 
 
 def check_order(start: datetime | None, end: datetime | None) -> None:
@@ -39,14 +39,14 @@ def check_order(start: datetime | None, end: datetime | None) -> None:
         )
 
 
-def checked_window(start: datetime, end: datetime, start_pointer: str, end_pointer: str) -> Window:
+def validated_window(start: datetime, end: datetime, start_pointer: str, end_pointer: str) -> Window:
     if start >= end:
         raise BadRequest(
             "The window ends before it starts.", errors=[FieldError(end_pointer, "is not after the start")]
         )
-    if end - start > LONGEST:
+    if end - start > MAX_WINDOW:
         raise BadRequest(
-            f"The window is longer than {LONGEST.days} days.",
+            f"The window is longer than {MAX_WINDOW.days} days.",
             errors=[FieldError(start_pointer, "is too far from the end")],
         )
     return Window(start, end)

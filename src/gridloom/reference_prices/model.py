@@ -12,19 +12,21 @@ from uuid import UUID
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class PriceSeries:
     name: str
     unit: str
     description: str
 
 
 _TABLE: Final = (
-    Series("DAY_AHEAD_DE_LU", "EUR/MWh", "Day-ahead auction, bidding zone DE-LU; hourly until 2025-09-30"),
-    Series("INTRADAY_DE_LU", "EUR/MWh", "Intraday, all continuous trades of a quarter-hour, volume-weighted (ID-full)"),
-    Series("REBAP_DE", "EUR/MWh", "Imbalance price, the same for too much and too little"),
-    Series("FCR_DE", "EUR/MW/h", "FCR settlement price, per hour of the block"),
+    PriceSeries("DAY_AHEAD_DE_LU", "EUR/MWh", "Day-ahead auction, bidding zone DE-LU; hourly until 2025-09-30"),
+    PriceSeries(
+        "INTRADAY_DE_LU", "EUR/MWh", "Intraday, all continuous trades of a quarter-hour, volume-weighted (ID-full)"
+    ),
+    PriceSeries("REBAP_DE", "EUR/MWh", "Imbalance price, the same for too much and too little"),
+    PriceSeries("FCR_DE", "EUR/MW/h", "FCR settlement price, per hour of the block"),
     *(
-        Series(
+        PriceSeries(
             f"AFRR_{market}_{direction}_DE_{kind}",
             unit,
             f"aFRR {market.lower()}, {direction}, {kind.lower()} price; positive is paid to the provider",
@@ -34,7 +36,7 @@ _TABLE: Final = (
         for kind in ("AVERAGE", "MARGINAL")
     ),
 )
-SERIES: Final[Mapping[str, Series]] = MappingProxyType({series.name: series for series in _TABLE})
+SERIES: Final[Mapping[str, PriceSeries]] = MappingProxyType({series.name: series for series in _TABLE})
 
 CheckedKind = Literal["wholesale-trades", "fcr", "afrr-capacity"]
 
@@ -48,7 +50,7 @@ class PublishedPrice:
 
 
 @dataclass(frozen=True, slots=True)
-class Deviation:
+class SettledPriceDeviation:
     """A settled price that is not what was published."""
 
     asset_key: int

@@ -12,10 +12,10 @@ from uuid import UUID
 from msgspec import Meta
 
 from gridloom.database.pool import Database
-from gridloom.edge import BULK_BODY_LIMIT, Call, Instant, Page, Paging, RequestBody, View, operation
-from gridloom.edge.wire import parameter_refused
-from gridloom.identity.reach import asset_reach
-from gridloom.kernel.need import Need
+from gridloom.edge import BULK_BODY_LIMIT, Call, Instant, Page, Paging, RequestBody, ResponseBody, operation
+from gridloom.edge.fields import parameter_error
+from gridloom.identity.authorization import authorize_asset
+from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, PayloadTooLarge
 from gridloom.reference_prices import store
@@ -26,8 +26,8 @@ from gridloom.settlements.store import asset_keys
 from gridloom.settlements.views import AssetKey
 
 TAG = "Reference prices"
-MOST_ROWS = 100_000
-CHECKED_AT_ONCE = 2_000
+MAX_ROWS = 100_000
+MAX_INLINE_ROWS = 2_000
 
 SeriesName = Annotated[
     str,
@@ -48,14 +48,14 @@ class NewReferencePrice(RequestBody):
     price: Price
 
 
-class ReferencePrice(View):
+class ReferencePrice(ResponseBody):
     series: str
     start: datetime
     end: datetime
     price: Decimal
 
 
-PRICES_CHANGED: Need[Callable[[Database, Sequence[PublishedPrice]], Awaitable[None]]] = Need(
+PRICES_CHANGED: Dependency[Callable[[Database, Sequence[PublishedPrice]], Awaitable[None]]] = Dependency(
     "what rests on published prices, to be made anew when they change"
 )
 
@@ -71,7 +71,7 @@ PRICES_CHANGED: Need[Callable[[Database, Sequence[PublishedPrice]], Awaitable[No
 )
 async def record_reference_prices(call: Call, body: list[NewReferencePrice]) -> Counts:
     """Known again by series and start: the same row changes nothing, another is its next version. All rows or none."""
-    prices = _read_prices(body) if len(body) <= CHECKED_AT_ONCE else await asyncio.to_thread(_read_prices, body)
+    prices = _read_prices(body) if len(body) <= MAX_INLINE_ROWS else await asyncio.to_thread(_read_prices, body)
     inserted, replaced = await store.put_prices(call.db, prices, call.caller.id)
     if inserted or replaced:
         await PRICES_CHANGED.get()(call.db, prices)
@@ -81,9 +81,9 @@ async def record_reference_prices(call: Call, body: list[NewReferencePrice]) -> 
 
 
 def _read_prices(rows: list[NewReferencePrice]) -> list[PublishedPrice]:
-    if len(rows) > MOST_ROWS:
-        raise PayloadTooLarge(f"A request holds up to {MOST_ROWS} rows, and this one {len(rows)}.")
-    errors = [error for position, row in enumerate(rows) for error in _find_faults(position, row)]
+    if len(rows) > MAX_ROWS:
+        raise PayloadTooLarge(f"A request holds up to {MAX_ROWS} rows, and this one {len(rows)}.")
+    errors = [error for position, row in enumerate(rows) for error in _validate_row(position, row)]
     if errors:
         raise BadRequest(f"Nothing was recorded. {errors[0].pointer}: {errors[0].detail}", errors=errors[:100])
     return [
@@ -92,7 +92,7 @@ def _read_prices(rows: list[NewReferencePrice]) -> list[PublishedPrice]:
     ]
 
 
-def _find_faults(position: int, row: NewReferencePrice) -> list[FieldError]:
+def _validate_row(position: int, row: NewReferencePrice) -> list[FieldError]:
     found = []
     if row.series not in SERIES:
         found.append(FieldError(f"/{position}/series", f"is not one of {', '.join(SERIES)}"))
@@ -121,8 +121,8 @@ class ReferencePriceQuery(Paging, kw_only=True):
 async def list_reference_prices(call: Call, query: ReferencePriceQuery) -> Page[ReferencePrice]:
     """One series by start, as it stands or as it was known at a moment."""
     if query.series not in SERIES:
-        raise parameter_refused("query", "series", f"is not one of {', '.join(SERIES)}")
-    _refuse_backwards(query)
+        raise parameter_error("query", "series", f"is not one of {', '.join(SERIES)}")
+    _check_window_order(query)
     await check_as_of(call.db, query.as_of, PRICES)
     prices = await store.list_prices(
         call.db, query.series, query.start, query.end, query.after(datetime), query.limit + 1, query.as_of
@@ -143,7 +143,7 @@ class DeviationQuery(Paging, kw_only=True):
     tolerance: Annotated[float, Meta(ge=0, le=1_000_000, description="Differences up to this are fine")] = 0.005
 
 
-class PriceDeviation(View):
+class PriceDeviation(ResponseBody):
     """A settled price that is not the published one: above or below it, or, where bids are paid, above the marginal."""
 
     asset_id: UUID
@@ -165,7 +165,7 @@ class PriceDeviation(View):
 )
 async def list_price_deviations(call: Call, query: DeviationQuery) -> Page[PriceDeviation]:
     """By asset, time and trade or product. What has no published price is not listed."""
-    _refuse_backwards(query)
+    _check_window_order(query)
     key = None if query.asset_id is None else await _asset_key(call, query.asset_id)
     found = await store.list_deviations(
         call.db,
@@ -196,14 +196,14 @@ async def list_price_deviations(call: Call, query: DeviationQuery) -> Page[Price
     )
 
 
-def _refuse_backwards(query: ReferencePriceQuery | DeviationQuery) -> None:
+def _check_window_order(query: ReferencePriceQuery | DeviationQuery) -> None:
     if query.start is not None and query.end is not None and query.start >= query.end:
-        raise parameter_refused("query", "end", "is not after start")
+        raise parameter_error("query", "end", "is not after start")
 
 
 async def _asset_key(call: Call, asset_id: UUID) -> int:
     if not call.caller.is_operator:
-        return (await asset_reach(call.db, call.caller, asset_id, Permission.READ_REVENUE, kind=None)).key
+        return (await authorize_asset(call.db, call.caller, asset_id, Permission.READ_REVENUE, kind=None)).key
     keys = await asset_keys(call.db, [asset_id])
     if asset_id not in keys:
         raise NotFound(f"There is no asset {asset_id}.")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.database.pool import Database
-from gridloom.reference_prices.model import Deviation, PublishedPrice
+from gridloom.reference_prices.model import PublishedPrice, SettledPriceDeviation
 
 _WRITING: Final = 7_108_260
 """The advisory lock of whoever loads prices."""
@@ -189,11 +189,11 @@ async def list_deviations(
     tolerance: Decimal,
     after: Sequence[Any] | None,
     limit: int,
-) -> list[Deviation]:
+) -> list[SettledPriceDeviation]:
     """Settled prices apart from the published one; where each is paid its own bid, those above the marginal one."""
     place = list(after) if after is not None else [None, None, None, None]
     rows = await db.fetch(
         DEVIATIONS[kind],
         organisation_id, asset_key, start, end, tolerance, limit, *place,
     )  # fmt: skip
-    return [Deviation(**row) for row in rows]
+    return [SettledPriceDeviation(**row) for row in rows]

@@ -9,16 +9,16 @@ from math import floor
 
 import numpy as np
 
-from gridloom.market_calendar import HOUR_S, date_of, day_number, day_start, number_of
+from gridloom.market_calendar import HOUR_S, day_number, day_start, market_date, market_day_number
 from gridloom.revenue.formulas import FloatArray, quotient
-from gridloom.revenue.model import AuctionResult, Buckets, Rating, Span, Toll
+from gridloom.revenue.model import AuctionResult, RatedPowerSteps, ReportBuckets, SecondsSpan, Toll
 
 TOLLING_MEASURES = ("tolling_revenue_eur", "tolling_price_weighted", "tolling_mw_h")
 AUCTION_MEASURES = ("vba_revenue_eur", "hurdle_price_weighted", "hurdle_mw_h")
 
 
 def tolling_sums(
-    tolls: Iterable[Toll], ratings: Mapping[int, Rating], weights: Mapping[int, float], buckets: Buckets
+    tolls: Iterable[Toll], ratings: Mapping[int, RatedPowerSteps], weights: Mapping[int, float], buckets: ReportBuckets
 ) -> dict[str, FloatArray]:
     """EUR/MW/year × rated MW × hours ÷ hours in that calendar year, in market time and within the asset's life.
 
@@ -31,7 +31,7 @@ def tolling_sums(
         price_s, time_s, asset_mw_h = (np.zeros(len(buckets)) for _ in range(3))
         spans = []
         for toll in own:
-            span = rating.lived_part(toll.span)
+            span = rating.in_service_fraction(toll.span)
             spans.append(span)
             for part, year_h in _calendar_years(span, buckets):
                 starts, ends = _clip_buckets(part, buckets)
@@ -48,7 +48,10 @@ def tolling_sums(
 
 
 def auction_sums(
-    results: Iterable[AuctionResult], ratings: Mapping[int, Rating], weights: Mapping[int, float], buckets: Buckets
+    results: Iterable[AuctionResult],
+    ratings: Mapping[int, RatedPowerSteps],
+    weights: Mapping[int, float],
+    buckets: ReportBuckets,
 ) -> dict[str, FloatArray]:
     """The price evenly over the delivery window; the hurdle price as a level, weighted by rated power."""
     sums = {name: np.zeros(len(buckets)) for name in AUCTION_MEASURES}
@@ -66,36 +69,36 @@ def auction_sums(
     return sums
 
 
-def _joined_spans(spans: Iterable[Span]) -> Iterator[Span]:
+def _joined_spans(spans: Iterable[SecondsSpan]) -> Iterator[SecondsSpan]:
     """The time that lies in any of them, each moment once."""
     start_s = end_s = float("-inf")
     for span in sorted(spans, key=lambda span: span.start_s):
         if span.start_s > end_s:
             if start_s < end_s:
-                yield Span(start_s, end_s)
+                yield SecondsSpan(start_s, end_s)
             start_s = span.start_s
         end_s = max(end_s, span.end_s)
     if start_s < end_s:
-        yield Span(start_s, end_s)
+        yield SecondsSpan(start_s, end_s)
 
 
-def _clip_buckets(span: Span, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
+def _clip_buckets(span: SecondsSpan, buckets: ReportBuckets) -> tuple[FloatArray, FloatArray]:
     """The part of each bucket that lies within the span; empty ones start where they end."""
     return np.clip(buckets.starts_s, span.start_s, span.end_s), np.clip(buckets.ends_s, span.start_s, span.end_s)
 
 
-def _calendar_years(span: Span, buckets: Buckets) -> Iterator[tuple[Span, float]]:
+def _calendar_years(span: SecondsSpan, buckets: ReportBuckets) -> Iterator[tuple[SecondsSpan, float]]:
     """The parts of a span by calendar year in market time, and the hours of that year: 8760 or 8784.
 
     Only the years that the buckets reach: contracts without an end are recorded until 2099.
     """
     start_s, end_s = max(span.start_s, buckets.starts_s.min()), min(span.end_s, buckets.ends_s.max())
     while start_s < end_s:
-        year = date_of(day_number(floor(start_s))).year
+        year = market_date(day_number(floor(start_s))).year
         next_year_s = _new_year_s(year + 1)
-        yield Span(start_s, min(end_s, next_year_s)), (next_year_s - _new_year_s(year)) / HOUR_S
+        yield SecondsSpan(start_s, min(end_s, next_year_s)), (next_year_s - _new_year_s(year)) / HOUR_S
         start_s = next_year_s
 
 
 def _new_year_s(year: int) -> float:
-    return float(day_start(number_of(date(year, 1, 1))))
+    return float(day_start(market_day_number(date(year, 1, 1))))

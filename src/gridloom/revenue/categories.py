@@ -12,10 +12,10 @@ from types import MappingProxyType
 from typing import Final
 
 from gridloom.revenue.formulas import Formula, PerMegawatt, PerYear, Ratio, Sum, Total
-from gridloom.settlements.measures import MEASURES, Source
+from gridloom.settlements.measures import MEASURES, FactSource
 
 
-class Kind(Enum):
+class CategoryKind(Enum):
     """How a category's values combine: within a bucket, and over several assets."""
 
     ADDITIVE = ("sum", "the sum over the bucket, a longer block pro rata by time", "the sum")
@@ -53,27 +53,27 @@ class Kind(Enum):
 class Category:
     name: str
     unit: str
-    kind: Kind
+    kind: CategoryKind
     formula: Formula
     description: str
 
     @property
-    def sources(self) -> frozenset[Source]:
+    def sources(self) -> frozenset[FactSource]:
         """The kinds of facts that it is made of; `raw` gives a value for each of their own periods."""
         return frozenset(SOURCE_OF[measure] for measure in self.formula.measures if measure in SOURCE_OF)
 
 
-SOURCE_OF: Final[Mapping[str, Source]] = MappingProxyType(
+SOURCE_OF: Final[Mapping[str, FactSource]] = MappingProxyType(
     {measure.name: measure.source for measure in MEASURES}
     | {
-        "fcr_capacity_mw": Source.FCR,
-        "fcr_price_capacity_eur": Source.FCR,
-        "tolling_revenue_eur": Source.TOLLING,
-        "tolling_price_weighted": Source.TOLLING,
-        "tolling_mw_h": Source.TOLLING,
-        "vba_revenue_eur": Source.AUCTION,
-        "hurdle_price_weighted": Source.AUCTION,
-        "hurdle_mw_h": Source.AUCTION,
+        "fcr_capacity_mw": FactSource.FCR,
+        "fcr_price_capacity_eur": FactSource.FCR,
+        "tolling_revenue_eur": FactSource.TOLLING,
+        "tolling_price_weighted": FactSource.TOLLING,
+        "tolling_mw_h": FactSource.TOLLING,
+        "vba_revenue_eur": FactSource.AUCTION,
+        "hurdle_price_weighted": FactSource.AUCTION,
+        "hurdle_mw_h": FactSource.AUCTION,
     }
 )
 """Every summed measure but the rated power, and where it comes from."""
@@ -105,7 +105,7 @@ _PER_MEGAWATT: Final = {name: PerMegawatt(formula) for name, formula, _ in _REVE
 
 
 def _make_additive(name: str, unit: str, formula: Formula, description: str) -> Category:
-    return Category(name, unit, Kind.ADDITIVE, formula, description)
+    return Category(name, unit, CategoryKind.ADDITIVE, formula, description)
 
 
 _TABLE: Final = (
@@ -117,14 +117,14 @@ _TABLE: Final = (
     Category(
         "buy_vwap_wholesale",
         "EUR/MWh",
-        Kind.RATIO,
+        CategoryKind.RATIO,
         Ratio("buy_cost_eur", "buy_volume_mwh"),
         "Volume-weighted average price of the energy bought",
     ),
     Category(
         "sell_vwap_wholesale",
         "EUR/MWh",
-        Kind.RATIO,
+        CategoryKind.RATIO,
         Ratio("sell_proceeds_eur", "sell_volume_mwh"),
         "Volume-weighted average price of the energy sold",
     ),
@@ -145,12 +145,16 @@ _TABLE: Final = (
     # FCR
     _make_additive("revenue_fcr", "EUR", _FCR, "Accepted FCR capacity × settlement price × delivery hours"),
     Category(
-        "capacity_fcr", "MW", Kind.FCR_CAPACITY, Total(("fcr_capacity_mw",), is_total=False), "Accepted FCR capacity"
+        "capacity_fcr",
+        "MW",
+        CategoryKind.FCR_CAPACITY,
+        Total(("fcr_capacity_mw",), is_total=False),
+        "Accepted FCR capacity",
     ),
     Category(
         "settlement_price_fcr",
         "EUR/MW/h",
-        Kind.FCR_PRICE,
+        CategoryKind.FCR_PRICE,
         Ratio("fcr_price_capacity_eur", "fcr_capacity_mw_h", otherwise=_FCR_MEAN_PRICE),
         "FCR settlement price per hour",
     ),
@@ -167,14 +171,14 @@ _TABLE: Final = (
     Category(
         "capacity_fcr_weighted_avg",
         "MW",
-        Kind.FCR_AVERAGE,
+        CategoryKind.FCR_AVERAGE,
         Ratio("fcr_capacity_mw_h", "fcr_delivery_h"),
         "Weighted FCR capacity over delivery hours",
     ),
     Category(
         "settlement_price_fcr_weighted_avg",
         "EUR/MW/h",
-        Kind.FCR_AVERAGE,
+        CategoryKind.FCR_AVERAGE,
         _FCR_MEAN_PRICE,
         "Weighted FCR settlement price over delivery hours",
     ),
@@ -186,14 +190,14 @@ _TABLE: Final = (
     Category(
         "settlement_price_afrr_energy_pos",
         "EUR/MWh",
-        Kind.RATIO,
+        CategoryKind.RATIO,
         Ratio("afrr_pos_revenue_eur", "afrr_pos_volume_mwh"),
         "Settlement price of upward activations, weighted by volume",
     ),
     Category(
         "settlement_price_afrr_energy_neg",
         "EUR/MWh",
-        Kind.RATIO,
+        CategoryKind.RATIO,
         Ratio("afrr_neg_revenue_eur", "afrr_neg_volume_mwh"),
         "Settlement price of downward activations, weighted by volume",
     ),
@@ -204,7 +208,7 @@ _TABLE: Final = (
     Category(
         "annual_price_tolling",
         "EUR/MW/year",
-        Kind.LEVEL,
+        CategoryKind.LEVEL,
         Ratio("tolling_price_weighted", "tolling_mw_h"),
         "Annual price of the tolling contracts, those in parallel added up",
     ),
@@ -212,7 +216,7 @@ _TABLE: Final = (
     Category(
         "hurdle_price_vba",
         "EUR",
-        Kind.LEVEL,
+        CategoryKind.LEVEL,
         Ratio("hurdle_price_weighted", "hurdle_mw_h"),
         "Hurdle price of the virtual battery auction",
     ),
@@ -221,7 +225,7 @@ _TABLE: Final = (
         Category(
             f"revenue_normalised_{name}",
             "EUR/MW",
-            Kind.NORMALISED,
+            CategoryKind.NORMALISED,
             _PER_MEGAWATT[name],
             f"The {meaning} per MW of rated power",
         )
@@ -231,7 +235,7 @@ _TABLE: Final = (
         Category(
             f"revenue_normalised_per_year_{name}",
             "EUR/MW/year",
-            Kind.PER_YEAR,
+            CategoryKind.PER_YEAR,
             PerYear(_PER_MEGAWATT[name]),
             f"The {meaning} per MW of rated power, times 365",
         )

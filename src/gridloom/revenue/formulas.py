@@ -25,7 +25,7 @@ class Sums(dict[str, FloatArray]):
         return formula.values(self)
 
 
-class RememberingSums(Sums):
+class MemoizedSums(Sums):
     """Works out each formula once, however many others are made of it. For as long as all results are wanted anyway."""
 
     def __init__(self, sums: Mapping[str, FloatArray]) -> None:

@@ -19,7 +19,7 @@ from gridloom.market_calendar import (
     period_counts,
 )
 from gridloom.revenue.formulas import FloatArray
-from gridloom.revenue.model import Buckets, Span
+from gridloom.revenue.model import ReportBuckets, SecondsSpan
 
 BLOCK: Final = "block"
 PERIODS_AN_HOUR: Final = 4
@@ -37,7 +37,7 @@ class Grid:
     """The part of each period that lies within the window; None where the window holds all of them."""
     group_starts: Ints
     """The first period of each bucket."""
-    buckets: Buckets
+    buckets: ReportBuckets
     shown: slice
     """The buckets of which some part lies within the window; they alone are in `buckets`."""
 
@@ -53,7 +53,7 @@ class Grid:
         return np.add.reduceat(covered, self.group_starts, axis=1)[:, self.shown]
 
 
-def grid_of(numbers: Ints, resolution: Resolution | str, window: Span) -> Grid:
+def grid_of(numbers: Ints, resolution: Resolution | str, window: SecondsSpan) -> Grid:
     """The grid of consecutive market days at a resolution, or by wall-clock blocks."""
     counts = period_counts(numbers)
     offsets = np.concatenate(([0], np.cumsum(counts)))
@@ -72,7 +72,7 @@ def grid_of(numbers: Ints, resolution: Resolution | str, window: Span) -> Grid:
         int(np.searchsorted(ends, window.start_s, side="right")),
         int(np.searchsorted(labels, window.end_s, side="left")),
     )
-    buckets = Buckets(
+    buckets = ReportBuckets(
         labels[shown],
         np.maximum(labels[shown], window.start_s).astype(np.float64),
         np.minimum(ends[shown], window.end_s).astype(np.float64),
@@ -92,11 +92,11 @@ def _group_sizes(numbers: Ints, counts: Ints, resolution: Resolution | str) -> I
     return counts
 
 
-def days_of(window: Span) -> Ints:
+def days_of(window: SecondsSpan) -> Ints:
     """The numbers of the market days of which the window holds some part."""
     return np.arange(day_number(floor(window.start_s)), day_number(ceil(window.end_s) - 1) + 1)
 
 
-def parts_of(numbers: Ints, days_at_once: int) -> Iterator[Ints]:
-    for first in range(0, len(numbers), days_at_once):
-        yield numbers[first : first + days_at_once]
+def parts_of(numbers: Ints, day_batch_size: int) -> Iterator[Ints]:
+    for first in range(0, len(numbers), day_batch_size):
+        yield numbers[first : first + day_batch_size]

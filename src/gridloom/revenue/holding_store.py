@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from gridloom.database.keyed import fetch_of
+from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
 from gridloom.kernel.window import Window
 from gridloom.revenue.model import Contribution, Subject
@@ -22,7 +22,7 @@ class Holdings:
 
 async def read_holdings(db: Database, organisation_id: UUID, window: Window) -> Holdings:
     rows = await db.fetch("select key, kind from asset where organisation_id = $1 order by key", organisation_id)
-    alive = await fetch_of(
+    alive = await fetch_by_keys(
         db,
         """select asset_key from virtual_asset
            where asset_key = any($1::int[]) and end_at > $2 and start_at < $3 order by asset_key""",

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from gridloom.database.pool import Database
-from gridloom.market_calendar import Ints, date_of
+from gridloom.market_calendar import Ints, market_date
 from gridloom.revenue import store
-from gridloom.revenue.summing import KeptDays
-from gridloom.settlements.measures import Source
-from gridloom.settlements.sheets import encode_sheet
+from gridloom.revenue.aggregation import KeptDays
+from gridloom.settlements.measures import FactSource
+from gridloom.settlements.period_aggregates import encode_aggregates
 from gridloom.settlements.store import read_sheets
 
 
-async def read_kept_days(
-    db: Database, keys: Sequence[int], days: Ints, sources: Sequence[Source], as_of: datetime | None
+async def read_stored_days(
+    db: Database, keys: Sequence[int], days: Ints, sources: Sequence[FactSource], as_of: datetime | None
 ) -> KeptDays:
     first = int(days[0])
     if not sources:
@@ -23,11 +23,11 @@ async def read_kept_days(
     if as_of is None:
         return await store.read_days(db, keys, days, sources)
     every_key = [key for key in keys for _ in days]
-    dates = [date_of(int(number)) for number in days] * len(keys)
-    found: dict[int, dict[Source, Sequence[bytes | None]]] = {key: {} for key in keys}
+    dates = [market_date(int(number)) for number in days] * len(keys)
+    found: dict[int, dict[FactSource, Sequence[bytes | None]]] = {key: {} for key in keys}
     for source in sources:
         sheets = await read_sheets(db, source, every_key, dates, as_of)
-        bodies = [encode_sheet(source, sheet) for sheet in sheets]
+        bodies = [encode_aggregates(source, sheet) for sheet in sheets]
         for position, key in enumerate(keys):
             found[key][source] = bodies[position * len(days) : (position + 1) * len(days)]
     return KeptDays(first, found)

@@ -10,11 +10,11 @@ import numpy as np
 from gridloom.market_calendar import HOUR_S, Ints
 from gridloom.revenue.formulas import FloatArray
 
-LONGEST_REPORT_DAYS: Final = 3660
+MAX_REPORT_DAYS: Final = 3660
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SecondsSpan:
     """A half-open span of time in whole or fractional seconds since 1970."""
 
     start_s: float
@@ -22,7 +22,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Rating:
+class RatedPowerSteps:
     """The mean of rated charge and discharge power of one asset, as steps in time; the first holds from ever.
 
     life: outside it the power counts for nobody; None for an asset without an end.
@@ -30,7 +30,7 @@ class Rating:
 
     starts_s: FloatArray
     power_mw: FloatArray
-    life: Span | None = None
+    life: SecondsSpan | None = None
 
     def integral_mw_h(self, instants_s: FloatArray) -> FloatArray:
         """The integral of power from the first step to each instant, in MW·h."""
@@ -47,12 +47,12 @@ class Rating:
         hours = (ends_s - starts_s) / HOUR_S
         return (self.integral_mw_h(ends_s) - self.integral_mw_h(starts_s)) / hours
 
-    def lived_part(self, span: Span) -> Span:
+    def in_service_fraction(self, span: SecondsSpan) -> SecondsSpan:
         """The part of a span within the asset's life; an empty one starts where it ends."""
         if self.life is None:
             return span
         start_s = max(span.start_s, self.life.start_s)
-        return Span(start_s, max(start_s, min(span.end_s, self.life.end_s)))
+        return SecondsSpan(start_s, max(start_s, min(span.end_s, self.life.end_s)))
 
     def lived_mw(self, starts_s: FloatArray, ends_s: FloatArray) -> FloatArray:
         """The time-weighted mean over each bucket, nothing outside the asset's life."""
@@ -95,7 +95,7 @@ class Toll:
     """A tolling contract."""
 
     asset_key: int
-    span: Span
+    span: SecondsSpan
     annual_price_eur_mw: float
 
 
@@ -104,13 +104,13 @@ class AuctionResult:
     """What a virtual asset was won for, spread evenly over its delivery window."""
 
     asset_key: int
-    span: Span
+    span: SecondsSpan
     price_eur: float
     hurdle_price_eur: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Buckets:
+class ReportBuckets:
     """Consecutive or scattered buckets: their names and the parts of them that lie within the asked window."""
 
     labels_s: Ints

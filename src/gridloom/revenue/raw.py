@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from gridloom.kernel.resolution import Resolution
 from gridloom.market_calendar import PERIOD_S, Ints
 from gridloom.revenue.accruals import AUCTION_MEASURES, TOLLING_MEASURES, auction_sums, tolling_sums
+from gridloom.revenue.aggregation import KeptDays, sum_over_assets
 from gridloom.revenue.categories import SOURCE_OF
 from gridloom.revenue.formulas import FloatArray
 from gridloom.revenue.grid import BLOCK, grid_of
-from gridloom.revenue.model import AuctionResult, Buckets, Contribution, Rating, Span, Toll
-from gridloom.revenue.summing import KeptDays, sum_over_assets
-from gridloom.settlements.measures import BLOCK_SOURCES, PERIOD_SOURCES, Source
+from gridloom.revenue.model import AuctionResult, Contribution, RatedPowerSteps, ReportBuckets, SecondsSpan, Toll
+from gridloom.settlements.measures import BLOCK_SOURCES, PERIOD_SOURCES, FactSource
 
 BoolArray: TypeAlias = NDArray[np.bool_]
-Accruing: TypeAlias = tuple[Sequence[Toll], Sequence[AuctionResult], Mapping[int, Rating], Mapping[int, float]]
-_Points: TypeAlias = tuple[Buckets, dict[str, FloatArray]]
+Accruing: TypeAlias = tuple[Sequence[Toll], Sequence[AuctionResult], Mapping[int, RatedPowerSteps], Mapping[int, float]]
+_Points: TypeAlias = tuple[ReportBuckets, dict[str, FloatArray]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class RawSums:
 
     labels_s: Ints
     sums: dict[str, FloatArray]
-    spans: dict[Source, Buckets]
+    spans: dict[FactSource, ReportBuckets]
     """The time of each source's facts at every start, a delivery period where it has none."""
-    present: dict[Source, BoolArray]
+    present: dict[FactSource, BoolArray]
     """Which sources have a fact there."""
 
 
@@ -45,48 +45,48 @@ _NO_VALUE: Final = frozenset({"fcr_capacity_mw"})
 
 def raw_sums(
     days: Ints,
-    window: Span,
+    window: SecondsSpan,
     kept: KeptDays,
-    starts: Mapping[Source, Ints],
+    starts: Mapping[FactSource, Ints],
     contributions: Sequence[Contribution],
-    sources: frozenset[Source],
+    sources: frozenset[FactSource],
     accruing: Accruing,
 ) -> RawSums:
     """All facts within the window; `starts` are those of kept sources."""
-    found: dict[Source, _Points] = {}
+    found: dict[FactSource, _Points] = {}
     for source in sources:
         if source in PERIOD_SOURCES or source in BLOCK_SOURCES:
-            found[source] = _kept_points(days, window, kept, starts[source], contributions, source)
+            found[source] = _stored_points(days, window, kept, starts[source], contributions, source)
     tolls, results, ratings, weights = accruing
-    if Source.TOLLING in sources:
+    if FactSource.TOLLING in sources:
         groups = _tolls_by_start(tolls)
         spans = [
-            _make_one_bucket(Span(group[0].span.start_s, max(toll.span.end_s for toll in group)), window)
+            _make_one_bucket(SecondsSpan(group[0].span.start_s, max(toll.span.end_s for toll in group)), window)
             for group in groups
         ]
         own = [tolling_sums(group, ratings, weights, span) for group, span in zip(groups, spans, strict=True)]
-        found[Source.TOLLING] = _span_points(spans, own, TOLLING_MEASURES)
-    if Source.AUCTION in sources:
+        found[FactSource.TOLLING] = _span_points(spans, own, TOLLING_MEASURES)
+    if FactSource.AUCTION in sources:
         spans = [_make_one_bucket(result.span, window) for result in results]
         own = [auction_sums([result], ratings, weights, span) for result, span in zip(results, spans, strict=True)]
-        found[Source.AUCTION] = _span_points(spans, own, AUCTION_MEASURES)
+        found[FactSource.AUCTION] = _span_points(spans, own, AUCTION_MEASURES)
     return _on_one_line(found)
 
 
-def _kept_points(
+def _stored_points(
     days: Ints,
-    window: Span,
+    window: SecondsSpan,
     kept: KeptDays,
     starts: Ints,
     contributions: Sequence[Contribution],
-    source: Source,
+    source: FactSource,
 ) -> _Points:
     grid = grid_of(days, BLOCK if source in BLOCK_SOURCES else Resolution.QUARTER_HOUR, window)
     there = np.isin(grid.buckets.labels_s, starts)
     sums = sum_over_assets(grid, kept, contributions, (source,))
     own = {name: values[there] for name, values in sums.items() if SOURCE_OF[name] is source}
     buckets = grid.buckets
-    return Buckets(buckets.labels_s[there], buckets.starts_s[there], buckets.ends_s[there]), own
+    return ReportBuckets(buckets.labels_s[there], buckets.starts_s[there], buckets.ends_s[there]), own
 
 
 def _tolls_by_start(tolls: Sequence[Toll]) -> list[list[Toll]]:
@@ -97,15 +97,15 @@ def _tolls_by_start(tolls: Sequence[Toll]) -> list[list[Toll]]:
     return list(groups.values())
 
 
-def _make_one_bucket(span: Span, window: Span) -> Buckets:
+def _make_one_bucket(span: SecondsSpan, window: SecondsSpan) -> ReportBuckets:
     start_s, end_s = max(span.start_s, window.start_s), min(span.end_s, window.end_s)
-    return Buckets(np.array([int(span.start_s)]), np.array([start_s]), np.array([end_s]))
+    return ReportBuckets(np.array([int(span.start_s)]), np.array([start_s]), np.array([end_s]))
 
 
 def _span_points(
-    spans: Sequence[Buckets], parts: Sequence[Mapping[str, FloatArray]], measures: Sequence[str]
+    spans: Sequence[ReportBuckets], parts: Sequence[Mapping[str, FloatArray]], measures: Sequence[str]
 ) -> _Points:
-    buckets = Buckets(
+    buckets = ReportBuckets(
         np.array([span.labels_s[0] for span in spans], dtype=np.int64),
         np.array([span.starts_s[0] for span in spans]),
         np.array([span.ends_s[0] for span in spans]),
@@ -113,7 +113,7 @@ def _span_points(
     return buckets, {name: np.array([sums[name][0] for sums in parts]) for name in measures}
 
 
-def _on_one_line(found: Mapping[Source, _Points]) -> RawSums:
+def _on_one_line(found: Mapping[FactSource, _Points]) -> RawSums:
     labels = np.unique(np.concatenate([own.labels_s for own, _ in found.values()]).astype(np.int64))
     line = RawSums(labels, {}, {}, {})
     for source, (own, sums) in found.items():
@@ -124,7 +124,7 @@ def _on_one_line(found: Mapping[Source, _Points]) -> RawSums:
         starts_s[places] = own.starts_s
         ends_s = starts_s + np.where(there, 0.0, PERIOD_S)
         np.maximum.at(ends_s, places, own.ends_s)
-        line.spans[source] = Buckets(labels, starts_s, ends_s)
+        line.spans[source] = ReportBuckets(labels, starts_s, ends_s)
         for name, values in sums.items():
             line.sums[name] = np.where(there, 0.0, np.nan) if name in _NO_VALUE else np.zeros(len(labels))
             np.add.at(line.sums[name], places, values)

@@ -13,15 +13,15 @@ import pyarrow as pa
 from msgspec import UNSET, Meta, UnsetType
 from numpy.typing import NDArray
 
-from gridloom.edge import View
-from gridloom.edge.answering.tabular import TIME, points_json
+from gridloom.edge import ResponseBody
+from gridloom.edge.answer.tabular import TIME, points_json
+from gridloom.revenue.aggregation import BoolArray
 from gridloom.revenue.categories import CATEGORIES, Category
-from gridloom.revenue.formulas import FloatArray, RememberingSums
+from gridloom.revenue.formulas import FloatArray, MemoizedSums
 from gridloom.revenue.reporting import Part, Report
-from gridloom.revenue.summing import BoolArray
 
 
-class DataPointMetaData(View):
+class DataPointMetaData(ResponseBody):
     """What a category is, as its values here are made."""
 
     data_point_name: str
@@ -65,7 +65,7 @@ async def record_batches(report: Report, parts: AsyncIterator[Part]) -> AsyncIte
 
 def _record_batch(schema: pa.Schema, categories: Sequence[Category], part: Part) -> pa.RecordBatch:
     columns = [pa.array(part.buckets.labels_s * 1000, type=pa.int64()).cast(TIME)]
-    remembering = replace(part, sums=RememberingSums(part.sums))
+    remembering = replace(part, sums=MemoizedSums(part.sums))
     columns += [
         _make_column(category, remembering.values(category), part.is_shown(category)) for category in categories
     ]

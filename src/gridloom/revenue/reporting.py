@@ -11,28 +11,28 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.database.pool import Database, Pool, snapshot
+from gridloom.database.pool import Database, Pool, repeatable_read
 from gridloom.kernel.resolution import Resolution
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Ints, day_start
 from gridloom.revenue import store
 from gridloom.revenue.accruals import auction_sums, tolling_sums
+from gridloom.revenue.aggregation import KeptDays, rated_power_mw, sum_over_assets
 from gridloom.revenue.categories import CATEGORIES, Category
 from gridloom.revenue.formulas import FloatArray, Sums
 from gridloom.revenue.grid import days_of, grid_of, parts_of
-from gridloom.revenue.kept_days import read_kept_days
-from gridloom.revenue.model import AuctionResult, Buckets, Rating, Span, Subject, Toll
+from gridloom.revenue.kept_days import read_stored_days
+from gridloom.revenue.model import AuctionResult, RatedPowerSteps, ReportBuckets, SecondsSpan, Subject, Toll
 from gridloom.revenue.raw import raw_sums
-from gridloom.revenue.summing import KeptDays, rated_power_mw, sum_over_assets
-from gridloom.settlements.measures import KEPT_SOURCES, Source
+from gridloom.settlements.measures import AGGREGATED_SOURCES, FactSource
 from gridloom.settlements.store import read_starts
 
-ASSET_DAYS_AT_ONCE: Final = 8_000
-DAYS_AT_ONCE: Final = 375
+ASSET_DAY_BATCH_SIZE: Final = 8_000
+DAY_BATCH_SIZE: Final = 375
 """Bound what is read at one moment: the sheets of 8,000 asset-days, or those of a year."""
 DAYS_IN_A_PART: Final = 183
 """Two parts a year: fewer are sent late, more cost the fixed part of their work more often."""
-SHORTEST_FIRST: Final = (*KEPT_SOURCES, Source.TOLLING, Source.AUCTION)
+SHORTEST_FIRST: Final = (*AGGREGATED_SOURCES, FactSource.TOLLING, FactSource.AUCTION)
 """Periods, blocks, contracts."""
 
 
@@ -45,20 +45,20 @@ class Report:
     resolution: Resolution
     categories: tuple[Category, ...]
     as_of: datetime | None = None
-    provisional_sources: frozenset[Source] = frozenset()
+    provisional_sources: frozenset[FactSource] = frozenset()
     """Of which there are awards in the window that are not settled yet."""
 
     @cached_property
-    def span(self) -> Span:
-        return Span(self.window.start.timestamp(), self.window.end.timestamp())
+    def span(self) -> SecondsSpan:
+        return SecondsSpan(self.window.start.timestamp(), self.window.end.timestamp())
 
     @cached_property
-    def sources(self) -> frozenset[Source]:
+    def sources(self) -> frozenset[FactSource]:
         return frozenset().union(*(category.sources for category in self.categories))
 
     @cached_property
-    def kept_sources(self) -> tuple[Source, ...]:
-        return tuple(source for source in KEPT_SOURCES if source in self.sources)
+    def aggregated_sources(self) -> tuple[FactSource, ...]:
+        return tuple(source for source in AGGREGATED_SOURCES if source in self.sources)
 
     @cached_property
     def measures(self) -> frozenset[str]:
@@ -73,10 +73,10 @@ class Part:
     rated_power_mw: for `raw`, over the time of each source's facts, which may be a quarter-hour or years.
     """
 
-    buckets: Buckets
+    buckets: ReportBuckets
     sums: Sums
-    present: dict[Source, np.ndarray[tuple[int], np.dtype[np.bool_]]]
-    rated_power_mw: dict[Source, FloatArray] = field(default_factory=dict)
+    present: dict[FactSource, np.ndarray[tuple[int], np.dtype[np.bool_]]]
+    rated_power_mw: dict[FactSource, FloatArray] = field(default_factory=dict)
 
     def values(self, category: Category) -> FloatArray:
         if not self.rated_power_mw or "rated_power_mw" not in category.formula.measures:
@@ -101,11 +101,11 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Background:
+class ReportInputs:
     """What changes slowly and is read once for a report."""
 
-    ratings: dict[int, Rating]
-    rated: tuple[Rating, ...]
+    ratings: dict[int, RatedPowerSteps]
+    rated: tuple[RatedPowerSteps, ...]
     tolls: Sequence[Toll]
     results: Sequence[AuctionResult]
     weights: dict[int, float]
@@ -120,16 +120,16 @@ async def report_parts(db: Pool, report: Report) -> AsyncIterator[Part]:
     """The report in parts of consecutive days. Each part is as of one moment; memory holds one part at a time."""
     background = await _read_background(db, report)
     numbers = days_of(report.span)
-    at_once = max(1, min(DAYS_AT_ONCE, ASSET_DAYS_AT_ONCE // max(1, len(report.subject.contributions))))
+    batch_size = max(1, min(DAY_BATCH_SIZE, ASSET_DAY_BATCH_SIZE // max(1, len(report.subject.contributions))))
     if report.resolution is Resolution.RAW:
-        async for part in _raw_parts(db, report, background, numbers, at_once):
+        async for part in _raw_parts(db, report, background, numbers, batch_size):
             yield part
         return
     if report.resolution is Resolution.DAY and report.as_of is None:
         async for part in _daily_parts(db, report, background, numbers):
             yield part
         return
-    for days in parts_of(numbers, at_once):
+    for days in parts_of(numbers, batch_size):
         async for part in _parts_from_sheets(db, report, background, days):
             yield part
 
@@ -147,55 +147,57 @@ async def begun(parts: AsyncIterator[Part]) -> AsyncIterator[Part]:
     return chained()
 
 
-async def _read_background(db: Database, report: Report) -> Background:
+async def _read_background(db: Database, report: Report) -> ReportInputs:
     subject, sources = report.subject, report.sources
     tolls: Sequence[Toll] = ()
     results: Sequence[AuctionResult] = ()
     window = report.window
-    if Source.TOLLING in sources:
+    if FactSource.TOLLING in sources:
         tolls = await store.read_tolls(db, subject.keys, window.start, window.end, report.as_of)
-    if Source.AUCTION in sources:
+    if FactSource.AUCTION in sources:
         results = await store.read_auction_results(db, subject.keys, window.start, window.end, report.as_of)
     accruing = {toll.asset_key for toll in tolls} | {result.asset_key for result in results}
     ratings = await store.read_ratings(db, accruing | set(subject.rated_keys), report.as_of)
     rated = tuple(ratings[key] for key in subject.rated_keys if key in ratings)
     weights = {part.asset_key: part.weight for part in subject.contributions}
-    return Background(ratings, rated, tolls, results, weights)
+    return ReportInputs(ratings, rated, tolls, results, weights)
 
 
-async def _parts_from_sheets(db: Database, report: Report, background: Background, days: Ints) -> AsyncIterator[Part]:
+async def _parts_from_sheets(db: Database, report: Report, background: ReportInputs, days: Ints) -> AsyncIterator[Part]:
     """Days that are read at one moment, then summed up some at a time: the first are on their way while others wait."""
-    kept = await _kept_days(db, report, days)
+    kept = await _stored_days(db, report, days)
     for some in parts_of(days, DAYS_IN_A_PART):
         yield await asyncio.to_thread(_sum_sheets, report, background, some, kept.on(some))
 
 
-def _sum_sheets(report: Report, background: Background, days: Ints, kept: KeptDays) -> Part:
+def _sum_sheets(report: Report, background: ReportInputs, days: Ints, kept: KeptDays) -> Part:
     grid = grid_of(days, report.resolution, report.span)
-    sums = sum_over_assets(grid, kept, report.subject.contributions, report.kept_sources)
+    sums = sum_over_assets(grid, kept, report.subject.contributions, report.aggregated_sources)
     return _complete_part(report, background, grid.buckets, sums)
 
 
-def _complete_part(report: Report, background: Background, buckets: Buckets, sums: dict[str, FloatArray]) -> Part:
+def _complete_part(
+    report: Report, background: ReportInputs, buckets: ReportBuckets, sums: dict[str, FloatArray]
+) -> Part:
     """The kept sums completed by what accrues with time and by the rated power."""
     needed = report.measures
-    if Source.TOLLING in report.sources:
+    if FactSource.TOLLING in report.sources:
         sums |= tolling_sums(background.tolls, background.ratings, background.weights, buckets)
-    if Source.AUCTION in report.sources:
+    if FactSource.AUCTION in report.sources:
         sums |= auction_sums(background.results, background.ratings, background.weights, buckets)
     if "rated_power_mw" in needed:
         sums["rated_power_mw"] = rated_power_mw(background.rated, buckets)
     return Part(buckets, Sums({name: values for name, values in sums.items() if name in needed}), {})
 
 
-async def _kept_days(db: Database, report: Report, days: Ints) -> KeptDays:
-    return await read_kept_days(db, report.subject.keys, days, report.kept_sources, report.as_of)
+async def _stored_days(db: Database, report: Report, days: Ints) -> KeptDays:
+    return await read_stored_days(db, report.subject.keys, days, report.aggregated_sources, report.as_of)
 
 
 # --- daily: sums as they lie, but for the days that the window cuts -------------------------------------------------
 
 
-async def _daily_parts(db: Database, report: Report, background: Background, numbers: Ints) -> AsyncIterator[Part]:
+async def _daily_parts(db: Database, report: Report, background: ReportInputs, numbers: Ints) -> AsyncIterator[Part]:
     span = report.span
     first_cut = span.start_s > day_start(numbers[0])
     last_cut = span.end_s < day_start(numbers[-1] + 1)
@@ -216,15 +218,15 @@ async def _daily_parts(db: Database, report: Report, background: Background, num
 
 
 async def _raw_parts(
-    db: Pool, report: Report, background: Background, numbers: Ints, at_once: int
+    db: Pool, report: Report, background: ReportInputs, numbers: Ints, batch_size: int
 ) -> AsyncIterator[Part]:
     waiting_tolls, waiting_results = list(background.tolls), list(background.results)
-    for days in parts_of(numbers, at_once):
-        async with snapshot(db) as moment:
-            kept = await _kept_days(moment, report, days)
+    for days in parts_of(numbers, batch_size):
+        async with repeatable_read(db) as moment:
+            kept = await _stored_days(moment, report, days)
             starts = {
                 source: await read_starts(moment, source, report.subject.keys, days, report.as_of)
-                for source in report.kept_sources
+                for source in report.aggregated_sources
             }
         is_last = int(days[-1]) == int(numbers[-1])
         until_s = float("inf") if is_last else float(day_start(days[-1] + 1))
@@ -239,10 +241,10 @@ async def _raw_parts(
 
 def _raw_part(
     report: Report,
-    background: Background,
+    background: ReportInputs,
     days: Ints,
     kept: KeptDays,
-    starts: Mapping[Source, Ints],
+    starts: Mapping[FactSource, Ints],
     tolls: Sequence[Toll],
     results: Sequence[AuctionResult],
 ) -> Part:
@@ -255,9 +257,9 @@ def _raw_part(
         report.sources,
         (tolls, results, background.ratings, background.weights),
     )
-    rated: dict[Source, FloatArray] = {}
+    rated: dict[FactSource, FloatArray] = {}
     if "rated_power_mw" in report.measures:
         rated = {source: rated_power_mw(background.rated, span) for source, span in line.spans.items()}
     starts_s = line.labels_s.astype(np.float64)
     sums = Sums({name: values for name, values in line.sums.items() if name in report.measures})
-    return Part(Buckets(line.labels_s, starts_s, starts_s), sums, line.present, rated)
+    return Part(ReportBuckets(line.labels_s, starts_s, starts_s), sums, line.present, rated)

@@ -11,10 +11,22 @@ import numpy as np
 from msgspec import Meta
 
 from gridloom.database.pool import Database
-from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Caller, Instant, QueryParameters, Stream, View, operation
-from gridloom.edge.answering.tabular import stream_table
-from gridloom.edge.wire import parameter_refused
-from gridloom.identity.reach import asset_reach, organisation_reach
+from gridloom.edge import (
+    ARROW,
+    CSV,
+    JSON,
+    PARQUET,
+    Call,
+    Caller,
+    Instant,
+    QueryParameters,
+    ResponseBody,
+    Stream,
+    operation,
+)
+from gridloom.edge.answer.tabular import stream_table
+from gridloom.edge.fields import parameter_error
+from gridloom.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden, NotFound
 from gridloom.kernel.resolution import Resolution
@@ -23,7 +35,7 @@ from gridloom.market_calendar import calendar_edges_s, instant_of
 from gridloom.revenue import store
 from gridloom.revenue.categories import CATEGORIES
 from gridloom.revenue.holding_store import read_holdings, read_subject
-from gridloom.revenue.model import LONGEST_REPORT_DAYS, Contribution, Subject
+from gridloom.revenue.model import MAX_REPORT_DAYS, Contribution, Subject
 from gridloom.revenue.rendering import DataPointMetaData, json_chunks, record_batches, schema_of
 from gridloom.revenue.reporting import Part, Report, all_categories, begun, report_parts
 from gridloom.settlements.as_of import AsOf, check_as_of
@@ -31,7 +43,7 @@ from gridloom.settlements.as_of import AsOf, check_as_of
 TAG: Final = "Revenue reporting"
 READ: Final = Permission.READ_REVENUE
 FORMATS: Final = (JSON, CSV, ARROW, PARQUET)
-MOST_BUCKETS: Final = 40_000
+MAX_BUCKETS: Final = 40_000
 
 ReportResolution = Annotated[
     Literal["raw", "15-minute", "hourly", "daily"],
@@ -50,12 +62,12 @@ class DataPointQuery(QueryParameters):
     as_of: AsOf = None
 
 
-class RevenuePoint(View):
+class RevenuePoint(ResponseBody):
     time: datetime
     value: float | None
 
 
-class RevenuePoints(View):
+class RevenuePoints(ResponseBody):
     """Every category's values in order of time; null where there is none, such as a price without volume."""
 
     meta_data: list[DataPointMetaData]
@@ -92,7 +104,7 @@ async def read_portfolio_data_points(call: Call, portfolio_id: UUID, query: Data
     group = await store.read_portfolio(call.db, portfolio_id)
     if group is None:
         raise NotFound(f"There is no portfolio {portfolio_id}.")
-    await organisation_reach(call.db, call.caller, group.organisation_id)
+    await authorize_organisation(call.db, call.caller, group.organisation_id)
     parts = tuple(Contribution(key) for key in group.asset_keys)
     return await _answer_report(call, Subject(f"portfolio-{portfolio_id}", parts, group.asset_keys), query)
 
@@ -140,9 +152,9 @@ async def read_physical_asset_data_points(call: Call, physical_asset_id: UUID, q
 
     A share of a fact is that share of its energy, capacity and euros; prices and hours stay as they are.
     """
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ, kind="PHYSICAL")
-    parts = await store.read_backed(call.db, [reach.key])
-    return await _answer_report(call, Subject(f"physical-asset-{physical_asset_id}", parts, (reach.key,)), query)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ, kind="PHYSICAL")
+    parts = await store.read_backed(call.db, [authorized.key])
+    return await _answer_report(call, Subject(f"physical-asset-{physical_asset_id}", parts, (authorized.key,)), query)
 
 
 @operation(
@@ -161,21 +173,21 @@ async def read_organisation_data_points(call: Call, organisation_id: UUID, query
     Others' virtual assets count by the shares of its batteries behind them. The rated power is that of its virtual
     assets and of its batteries that back none of them.
     """
-    await organisation_reach(call.db, call.caller, organisation_id)
+    await authorize_organisation(call.db, call.caller, organisation_id)
     holdings = await read_holdings(call.db, organisation_id, _read_window(query.start, query.end))
     return await _answer_report(call, await read_subject(call.db, holdings), query)
 
 
 async def _virtual_asset(call: Call, virtual_asset_id: UUID) -> Subject:
-    reach = await asset_reach(call.db, call.caller, virtual_asset_id, READ, kind="VIRTUAL")
-    return Subject(f"virtual-asset-{virtual_asset_id}", (Contribution(reach.key),), (reach.key,))
+    authorized = await authorize_asset(call.db, call.caller, virtual_asset_id, READ, kind="VIRTUAL")
+    return Subject(f"virtual-asset-{virtual_asset_id}", (Contribution(authorized.key),), (authorized.key,))
 
 
 async def _answer_report(call: Call, subject: Subject, query: DataPointQuery) -> Stream:
     names = query.datapoints or ()
     unknown = [name for name in names if name not in CATEGORIES]
     if unknown:
-        raise parameter_refused("query", "datapoints", f"{', '.join(unknown[:10])[:500]} is no category")
+        raise parameter_error("query", "datapoints", f"{', '.join(unknown[:10])[:500]} is no category")
     window = _read_window(query.start, query.end)
     await check_as_of(call.db, query.as_of)
     report = Report(
@@ -197,13 +209,13 @@ async def _answer_report(call: Call, subject: Subject, query: DataPointQuery) ->
 def _read_window(start: datetime, end: datetime) -> Window:
     first_s, end_s = calendar_edges_s()
     if start >= end:
-        raise parameter_refused("query", "end", "is not after start")
+        raise parameter_error("query", "end", "is not after start")
     if start < instant_of(first_s):
-        raise parameter_refused("query", "start", "is before the year 2000")
+        raise parameter_error("query", "start", "is before the year 2000")
     if end > instant_of(end_s):
-        raise parameter_refused("query", "end", "is after the year 2099")
-    if (end - start).days > LONGEST_REPORT_DAYS:
-        raise parameter_refused("query", "end", f"is more than {LONGEST_REPORT_DAYS} days after start")
+        raise parameter_error("query", "end", "is after the year 2099")
+    if (end - start).days > MAX_REPORT_DAYS:
+        raise parameter_error("query", "end", f"is more than {MAX_REPORT_DAYS} days after start")
     return Window(start, end)
 
 
@@ -219,7 +231,7 @@ class BucketQuery(QueryParameters):
     as_of: AsOf = None
 
 
-class RevenueBucket(View):
+class RevenueBucket(ResponseBody):
     """The part of a bucket that lies within the window; `figures` are the categories that its revenue is made of."""
 
     start: datetime
@@ -228,7 +240,7 @@ class RevenueBucket(View):
     figures: dict[str, float | None]
 
 
-class RevenueBuckets(View):
+class RevenueBuckets(ResponseBody):
     virtual_asset_id: UUID
     start: datetime
     end: datetime
@@ -313,8 +325,8 @@ async def _view_buckets(
         as_of=query.as_of,
     )
     step_s = {Resolution.QUARTER_HOUR: 900, Resolution.HOUR: 3600}.get(report.resolution, 82_800)
-    if report.window.duration.total_seconds() / step_s > MOST_BUCKETS:
-        raise parameter_refused("query", "end", f"leads to more than {MOST_BUCKETS} buckets; ask for data points")
+    if report.window.duration.total_seconds() / step_s > MAX_BUCKETS:
+        raise parameter_error("query", "end", f"leads to more than {MAX_BUCKETS} buckets; ask for data points")
     buckets = [
         bucket async for part in report_parts(call.pool, report) for bucket in _show_part(part, revenues, figures)
     ]

@@ -13,16 +13,16 @@ from uuid import UUID
 
 import numpy as np
 
-from gridloom.database.keyed import fetch_of
+from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import KW_PER_MW
 from gridloom.kernel.window import Window
-from gridloom.market_calendar import Ints, date_of
+from gridloom.market_calendar import Ints, market_date
+from gridloom.revenue.aggregation import LEVEL_MEASURES, KeptDays
 from gridloom.revenue.formulas import FloatArray
-from gridloom.revenue.model import AuctionResult, Contribution, Rating, Span, Toll
-from gridloom.revenue.summing import LEVEL_MEASURES, KeptDays
-from gridloom.settlements.measures import KEPT_SOURCES, MEASURES, Source
+from gridloom.revenue.model import AuctionResult, Contribution, RatedPowerSteps, SecondsSpan, Toll
+from gridloom.settlements.measures import AGGREGATED_SOURCES, MEASURES, FactSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +89,12 @@ async def read_backed(db: Database, physical_keys: Sequence[int]) -> tuple[Contr
     return tuple(Contribution(row["key"], row["weight"], row["holders"]) for row in rows)
 
 
-async def read_ratings(db: Database, keys: Iterable[int], as_of: datetime | None) -> dict[int, Rating]:
+async def read_ratings(db: Database, keys: Iterable[int], as_of: datetime | None) -> dict[int, RatedPowerSteps]:
     """The rated power of virtual assets over their life, and of physical ones by their effective parameters.
 
     As of a moment: by the parameters recorded until then, for they may reach back and change what a toll has earned.
     """
-    rows = await fetch_of(
+    rows = await fetch_by_keys(
         db,
         """
         select asset_key, null::timestamptz as valid_from, start_at, end_at,
@@ -117,19 +117,19 @@ async def read_ratings(db: Database, keys: Iterable[int], as_of: datetime | None
     return {key: _read_rating(found) for key, found in steps.items()}
 
 
-def _read_rating(rows: Sequence[Any]) -> Rating:
+def _read_rating(rows: Sequence[Any]) -> RatedPowerSteps:
     power_mw = np.array([row["power_kw"] for row in rows]) / KW_PER_MW
     first = rows[0]
     if first["valid_from"] is None:
-        life = Span(first["start_at"].timestamp(), first["end_at"].timestamp())
-        return Rating(np.array([life.start_s]), power_mw, life)
-    return Rating(np.array([row["valid_from"].timestamp() for row in rows]), power_mw)
+        life = SecondsSpan(first["start_at"].timestamp(), first["end_at"].timestamp())
+        return RatedPowerSteps(np.array([life.start_s]), power_mw, life)
+    return RatedPowerSteps(np.array([row["valid_from"].timestamp() for row in rows]), power_mw)
 
 
 async def read_tolls(
     db: Database, keys: Sequence[int], start: datetime, end: datetime, as_of: datetime | None
 ) -> list[Toll]:
-    rows = await fetch_of(
+    rows = await fetch_by_keys(
         db,
         """
         select asset_key, start_at, end_at, annual_price_eur_mw::float8 as price
@@ -151,7 +151,7 @@ async def read_auction_results(
     db: Database, keys: Sequence[int], start: datetime, end: datetime, as_of: datetime | None
 ) -> list[AuctionResult]:
     """What the auctions room has cleared; no copy is kept, so that a result shows the moment it is there."""
-    rows = await fetch_of(
+    rows = await fetch_by_keys(
         db,
         """
         select a.key, u.delivery_start, u.delivery_end, u.winning_price_eur::float8 as price,
@@ -185,7 +185,7 @@ _ARE_PROVISIONAL: Final = ", ".join(
 
 async def read_provisional_sources(
     db: Database, keys: Sequence[int], window: Window, as_of: datetime | None
-) -> frozenset[Source]:
+) -> frozenset[FactSource]:
     """Of which sources awards of these assets on market days of the window are not settled yet."""
     found = await db.fetchrow(
         f"select {_ARE_PROVISIONAL}",
@@ -196,29 +196,29 @@ async def read_provisional_sources(
     )
     assert found is not None
     return frozenset(
-        source for source, is_there in zip((Source.FCR, Source.AFRR_CAPACITY), found, strict=True) if is_there
+        source for source, is_there in zip((FactSource.FCR, FactSource.AFRR_CAPACITY), found, strict=True) if is_there
     )
 
 
-def _make_span(start: datetime, end: datetime) -> Span:
-    return Span(start.timestamp(), end.timestamp())
+def _make_span(start: datetime, end: datetime) -> SecondsSpan:
+    return SecondsSpan(start.timestamp(), end.timestamp())
 
 
 # --- kept sums and sheets ------------------------------------------------------------------------------------------
 
 
-async def read_days(db: Database, keys: Sequence[int], numbers: Ints, sources: Iterable[Source]) -> KeptDays:
+async def read_days(db: Database, keys: Sequence[int], numbers: Ints, sources: Iterable[FactSource]) -> KeptDays:
     """The kept sheets of consecutive market days; one statement, hence one moment."""
-    wanted = [source for source in KEPT_SOURCES if source in set(sources)]
+    wanted = [source for source in AGGREGATED_SOURCES if source in set(sources)]
     columns = ", ".join(source.value for source in wanted)
     rows = await db.fetch(
         f"select asset_key, day - $2::date, {columns} from settled_periods"
         " where asset_key = any($1::int[]) and day between $2 and $3 order by asset_key, day",
         list(keys),
-        date_of(int(numbers[0])),
-        date_of(int(numbers[-1])),
+        market_date(int(numbers[0])),
+        market_date(int(numbers[-1])),
     )
-    found: dict[int, dict[Source, Sequence[bytes | None]]] = {}
+    found: dict[int, dict[FactSource, Sequence[bytes | None]]] = {}
     for key, own in groupby(rows, key=itemgetter(0)):
         _, places, *sheets = zip(*own, strict=True)
         found[key] = {
@@ -259,8 +259,8 @@ async def read_day_sums(db: Database, contributions: Sequence[Contribution], num
         [part.asset_key for part in contributions],
         [part.weight for part in contributions],
         [float(part.holders) for part in contributions],
-        date_of(int(numbers[0])),
-        date_of(int(numbers[-1])),
+        market_date(int(numbers[0])),
+        market_date(int(numbers[-1])),
     )
     return _by_day(rows, numbers)
 

@@ -9,20 +9,20 @@ from msgspec import UNSET, UnsetType
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Connection
-from gridloom.edge import SIGNED_IN, Call, Instant, RequestBody, View, operation
-from gridloom.identity.store.announcements import announce, organisation_subject
+from gridloom.edge import SIGNED_IN, Call, Instant, RequestBody, ResponseBody, operation
+from gridloom.identity.store.revocations import notify_revoked, organisation_subject
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, Forbidden
 from gridloom.sandbox import clock, store
 from gridloom.sandbox.clock import ClockMovesForward
-from gridloom.sandbox.walking import begin_world_again
+from gridloom.sandbox.simulated_clock import begin_world_again
 from gridloom.settings import Settings
 
 TAG = "Sandbox"
 FARTHEST = timedelta(days=3660)
 
 
-class ClockView(View):
+class ClockView(ResponseBody):
     now: Instant
 
 
@@ -57,10 +57,10 @@ async def move_clock(call: Call, body: ClockChange) -> ClockView:
     if call.resources[Settings].clock_movers == "operator" and not call.caller.is_operator:
         raise Forbidden("Only the operator moves this sandbox's clock.")
     if (body.now is UNSET) == (body.advance is UNSET):
-        raise _refuse_malformed("", "give either now or advance")
+        raise _reject_malformed("", "give either now or advance")
     span = None if isinstance(body.advance, UnsetType) else body.advance
     if span is not None and not timedelta() <= span <= FARTHEST:
-        raise _refuse_malformed("/advance", "is a span of 0 to 3660 days")
+        raise _reject_malformed("/advance", "is a span of 0 to 3660 days")
     moment = None if isinstance(body.now, UnsetType) else body.now
     stands_at = await clock.move_clock(call.pool, to=moment, by=span)
     await call.begin()  # for the audit log alone: what happened on the way committed step by step
@@ -80,10 +80,10 @@ async def reset_sandbox(call: Call) -> None:
     world begins anew, thirty days back."""
     if not call.caller.is_operator:
         raise Forbidden("Only the operator can reset the sandbox.")
-    await store.take_turn(call.db)
-    gone = await store.clear_away(cast(Connection, call.db), call.caller.organisation_id)
+    await store.lock_clock(call.db)
+    gone = await store.reset_data(cast(Connection, call.db), call.caller.organisation_id)
     for organisation_id in gone:
-        await announce(call.db, organisation_subject(organisation_id))
+        await notify_revoked(call.db, organisation_subject(organisation_id))
     settings = call.resources[Settings]
     if settings.simulator:
         await begin_world_again(call.db, settings.simulator_days)
@@ -93,5 +93,5 @@ def _show_clock(now: datetime) -> ClockView:
     return ClockView(now=now.replace(microsecond=now.microsecond // 1000 * 1000))
 
 
-def _refuse_malformed(pointer: str, what: str) -> BadRequest:
+def _reject_malformed(pointer: str, what: str) -> BadRequest:
     return BadRequest(f"{pointer or 'The body'}: {what}.", errors=[FieldError(pointer, what)])

@@ -9,7 +9,7 @@ from gridloom.kernel.market_time import PERIOD, floor_to_period, market_day_of, 
 
 TICK_S = 1.0
 """How often the clock is moved within a quarter-hour, where it does not run by itself."""
-AT_ONCE = timedelta(seconds=TICK_S)
+RUN_IMMEDIATELY = timedelta(seconds=TICK_S)
 """What lies further behind is walked, with what is due on the way happening at its moment."""
 
 
@@ -71,12 +71,12 @@ class Simulation:
 
 
 @dataclass(frozen=True, slots=True)
-class Stay:
+class Idle:
     """History has reached the present."""
 
 
 @dataclass(frozen=True, slots=True)
-class Jump:
+class JumpTo:
     """Take the clock there now; then look again after the pause."""
 
     to: datetime
@@ -84,7 +84,7 @@ class Jump:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class RunUntil:
     """Let the clock run at the real one's pace, `ahead` of it, until the moment at which it waits."""
 
     ahead: timedelta
@@ -92,23 +92,23 @@ class Flow:
     pause_s: float
 
 
-def next_move(state: Simulation) -> Stay | Jump | Flow:
+def next_move(state: Simulation) -> Idle | JumpTo | RunUntil:
     """What becomes of the clock once the simulator is through with its quarter-hour."""
     goal = state.next_step
     if goal <= state.now:
-        return Jump(state.now)
+        return JumpTo(state.now)
     if not state.history_complete:
-        return Jump(goal) if goal <= state.real else Stay()
+        return JumpTo(goal) if goal <= state.real else Idle()
     if state.target is not None and state.target > state.now:
-        return Jump(min(goal, state.target))
+        return JumpTo(min(goal, state.target))
     if state.position >= goal:
-        return Jump(goal)
-    if state.speed == 1 and state.position > state.now + AT_ONCE:
-        return Jump(state.position)
+        return JumpTo(goal)
+    if state.speed == 1 and state.position > state.now + RUN_IMMEDIATELY:
+        return JumpTo(state.position)
     left_s = (goal - state.position).total_seconds() / state.speed
     if state.speed == 1:
-        return Flow(state.anchor_platform - state.anchor_real, goal, left_s)
-    return Jump(max(state.position, state.now), min(TICK_S, left_s))
+        return RunUntil(state.anchor_platform - state.anchor_real, goal, left_s)
+    return JumpTo(max(state.position, state.now), min(TICK_S, left_s))
 
 
 def start_of_history(now: datetime, days: int) -> datetime:

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.database.clock import platform_now
-from gridloom.edge import SIGNED_IN, Call, Instant, RequestBody, View, operation
+from gridloom.edge import SIGNED_IN, Call, Instant, RequestBody, ResponseBody, operation
 from gridloom.kernel.market_time import floor_to_period
 from gridloom.kernel.problem import Forbidden, Problem
 from gridloom.sandbox import simulator_store, store
+from gridloom.sandbox.simulated_clock import SimulationChanged, await_step, resume
 from gridloom.sandbox.simulation import Simulation
-from gridloom.sandbox.walking import WorldChanges, await_step, resume
 from gridloom.settings import Settings
 
 TAG = "Sandbox"
@@ -32,7 +32,7 @@ class NoSimulator(Problem):
     title = "The sandbox has no simulator"
 
 
-class SimulatorView(View):
+class SimulatorView(ResponseBody):
     running: bool
     seed: Seed
     speed: Speed
@@ -70,7 +70,7 @@ async def steer_simulator(call: Call, body: SimulatorChange) -> SimulatorView:
     published yet, and for the next reset."""
     if not call.caller.is_operator:
         raise Forbidden("Only the operator steers the simulator.")
-    await store.take_turn(call.db)
+    await store.lock_clock(call.db)
     state = await simulator_store.read_simulation(call.db)
     if state is None or not call.resources[Settings].simulator:
         raise NoSimulator("Start the service with GRIDLOOM_SIMULATOR=on.")
@@ -120,7 +120,7 @@ class StepDone(RequestBody):
     )
 
 
-class StepView(View):
+class StepView(ResponseBody):
     """The quarter-hour at which the clock waits, and what the simulator needs to know for it."""
 
     world: Annotated[int, Meta(description="Counts the worlds of this sandbox: a reset begins another")]
@@ -155,8 +155,8 @@ async def take_simulator_step(call: Call, body: StepDone) -> StepView:
     others stand by until it has been silent for a minute."""
     if not call.caller.is_operator:
         raise Forbidden("Only the operator's simulator takes part in the clock.")
-    changes = call.resources[WorldChanges]
-    takes_part = await simulator_store.take_part(call.pool, call.caller.id, SILENCE)
+    changes = call.resources[SimulationChanged]
+    takes_part = await simulator_store.acquire_lease(call.pool, call.caller.id, SILENCE)
     if not takes_part:
         state = await simulator_store.read_simulation(call.pool)
         if state is not None:
@@ -164,7 +164,7 @@ async def take_simulator_step(call: Call, body: StepDone) -> StepView:
     else:
         world, done = body.world, body.done
         if not isinstance(world, UnsetType) and not isinstance(done, UnsetType) and floor_to_period(done) == done:
-            await simulator_store.keep_done(call.pool, world, done, body.memory)
+            await simulator_store.complete_step(call.pool, world, done, body.memory)
         state = await await_step(call.pool, changes, PATIENCE_S, call.stopping)
     if state is None:
         raise NoSimulator("Start the service with GRIDLOOM_SIMULATOR=on.")

@@ -50,10 +50,10 @@ async def begin_again(db: Database, start: datetime) -> None:
         """,
         start,
     )
-    await tell(db)
+    await notify_changed(db)
 
 
-async def hold_clock(db: Database, moment: datetime) -> None:
+async def freeze_clock(db: Database, moment: datetime) -> None:
     """Let the clock stand there, wherever it stood before: only at the beginning of a world."""
     await db.execute("update sandbox_clock set ahead = $1::timestamptz - clock_timestamp(), hold_until = $1", moment)
 
@@ -78,7 +78,7 @@ async def commit_without_the_disk(db: Database) -> None:
     await db.execute("set local synchronous_commit = off")
 
 
-async def let_clock_flow(db: Database, ahead: timedelta, until: datetime) -> bool:
+async def run_clock(db: Database, ahead: timedelta, until: datetime) -> bool:
     """Let the clock run at the real one's pace until a moment; False where it does so already."""
     changed = await db.fetchval(
         """
@@ -101,7 +101,7 @@ async def release_clock(db: Database) -> None:
     )
 
 
-async def take_part(db: Database, member_id: UUID, silence: timedelta) -> bool:
+async def acquire_lease(db: Database, member_id: UUID, silence: timedelta) -> bool:
     """Be the simulator of this world: whoever is, until it has not been heard of for a while. False: another one is."""
     taken = await db.fetchval(
         """
@@ -114,12 +114,12 @@ async def take_part(db: Database, member_id: UUID, silence: timedelta) -> bool:
     return taken is not None
 
 
-async def keep_fault(db: Database, sentence: str) -> None:
+async def store_error(db: Database, sentence: str) -> None:
     """Why there is no simulator; until one takes part again."""
     await db.execute("update sandbox_simulator set fault = $1", sentence)
 
 
-async def hand_out(db: Database, step: datetime) -> None:
+async def mark_issued(db: Database, step: datetime) -> None:
     await db.execute(
         """
         update sandbox_simulator set step = $1, is_done = false, target = case when target > $1 then target end
@@ -129,7 +129,7 @@ async def hand_out(db: Database, step: datetime) -> None:
     )
 
 
-async def keep_done(db: Database, world: int, step: datetime, memory: Any) -> bool:
+async def complete_step(db: Database, world: int, step: datetime, memory: Any) -> bool:
     """Note that the simulator is through with a step and what it remembers; False if that is not the one awaited.
 
     While time hurries it may be through with later ones, too: the clock does not wait at those any more.
@@ -156,10 +156,10 @@ async def complete_history(db: Database) -> None:
     )
 
 
-async def ask_for(db: Database, target: datetime) -> None:
+async def set_target(db: Database, target: datetime) -> None:
     """Have the clock hurry until a moment."""
     await db.execute("update sandbox_simulator set target = greatest(target, $1)", target)
-    await tell(db)
+    await notify_changed(db)
 
 
 async def reach_target(db: Database, moment: datetime) -> None:
@@ -178,9 +178,9 @@ async def steer(db: Database, *, running: bool, seed: int, speed: float, now: da
         """,
         running, seed, speed, now,
     )  # fmt: skip
-    await tell(db)
+    await notify_changed(db)
 
 
-async def tell(db: Database) -> None:
+async def notify_changed(db: Database) -> None:
     """Wake whoever waits for the simulated world to change."""
     await db.execute("select pg_notify($1, '')", CHANNEL)

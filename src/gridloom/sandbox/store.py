@@ -15,7 +15,7 @@ HOLD_ATTEMPTS = 100
 
 # What a reset leaves: the schema, the environment, the operator's own people and their sign-ins, the keys that sign
 # tokens, and the audit log, which nothing can remove.
-KEPT_TABLES = (
+PRESERVED_TABLES = (
     "schema_migration",
     "environment",
     "sandbox_clock",
@@ -33,14 +33,14 @@ KEPT_TABLES = (
 APPEND_ONLY = ("audit_log", "logbook_entry", "statement", "statement_account", "statement_month")
 
 
-async def take_turn(db: Database) -> None:
+async def lock_clock(db: Database) -> None:
     """Until the transaction ends nobody else moves the clock or resets the platform."""
     await db.execute("select pg_advisory_xact_lock($1)", _TURN)
     # This transaction does nothing but hold the turn while years may pass in others.
     await db.execute("set local idle_in_transaction_session_timeout = 0")
 
 
-async def has_turn(db: Database) -> bool:
+async def try_lock_clock(db: Database) -> bool:
     """Take the turn if nobody has it. The transaction may then stay idle for as long as what is due takes to happen."""
     took: bool = await db.fetchval(
         "select pg_try_advisory_xact_lock($1) from set_config('idle_in_transaction_session_timeout', '0', true)", _TURN
@@ -66,7 +66,7 @@ async def set_clock(db: Database, moment: datetime) -> None:
     )
 
 
-async def clear_away(db: Connection, operator_id: UUID) -> list[UUID]:
+async def reset_data(db: Connection, operator_id: UUID) -> list[UUID]:
     """Remove everything but what is kept, and put the clock back to the real time; the organisations that are gone."""
     tables = await db.fetch(
         """
@@ -76,12 +76,12 @@ async def clear_away(db: Connection, operator_id: UUID) -> list[UUID]:
           and c.relname <> all($1::text[])
         order by c.relname
         """,
-        list(KEPT_TABLES),
+        list(PRESERVED_TABLES),
     )
     names = ", ".join(row["name"] for row in tables)
     # Append-only tables refuse to be emptied: here, and only here, in one transaction of a sandbox, they may be.
     await db.execute(f"grant truncate on {', '.join(APPEND_ONLY)} to current_user")
-    await _hold_all(db, names)
+    await _lock_tables(db, names)
     await db.execute(f"truncate {names} restart identity")
     await db.execute(f"revoke truncate on {', '.join(APPEND_ONLY)} from current_user")
     await db.execute("delete from job where every is null")
@@ -92,7 +92,7 @@ async def clear_away(db: Connection, operator_id: UUID) -> list[UUID]:
     return [row["id"] for row in gone]
 
 
-async def _hold_all(db: Connection, names: str) -> None:
+async def _lock_tables(db: Connection, names: str) -> None:
     """Lock these tables, all or none: whoever holds some of them and waits for others gets on while we wait for all."""
     for attempt in range(1, HOLD_ATTEMPTS + 1):
         try:

@@ -6,24 +6,24 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gridloom.serving.serve import Started
+    from gridloom.serving.serve import StartupReport
 
 
 def run_service() -> None:
     """Serve the platform as the environment and .env say."""
     from gridloom.settings import describe_unknown_variable, find_unknown_variables, read_settings
-    from gridloom.worker.shared_metrics import share_figures
+    from gridloom.worker.prometheus_multiprocess import set_metrics_directory
 
     settings = read_settings()
     for name, nearest in find_unknown_variables().items():
         sys.stderr.write(f"Warning: {describe_unknown_variable(name, nearest)}\n")
-    share_figures(settings)
+    set_metrics_directory(settings)
     from gridloom.serving.serve import serve
 
     serve(settings, announce_start)
 
 
-def announce_start(started: Started) -> None:
+def announce_start(started: StartupReport) -> None:
     from rich.console import Console
     from rich.panel import Panel
     from rich.table import Table

@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
-from gridloom.database.migrate import OLDEST_SERVER_VERSION
+from gridloom.database.migrate import MIN_SERVER_VERSION
 from gridloom.database.preflight_store import DatabaseFacts, read_database_facts
 from gridloom.settings import (
     Settings,
-    SettingsRefused,
+    SettingsError,
     describe_unknown_variable,
     find_unknown_variables,
     read_settings,
@@ -50,7 +50,7 @@ def run_checks() -> list[CheckResult]:
     ]
     try:
         settings = read_settings()
-    except SettingsRefused as error:
+    except SettingsError as error:
         return [*results, *(CheckResult("settings", Verdict.FAILED, line) for line in str(error).splitlines())]
     if not results:
         results.append(CheckResult("settings", Verdict.OK, f"{settings.environment}, {settings.base_url}"))
@@ -83,8 +83,8 @@ def _check_database(settings: Settings) -> Iterator[CheckResult]:
 
 def validate_database(settings: Settings, facts: DatabaseFacts) -> Iterator[CheckResult]:
     """What a server must be and allow; pure."""
-    if facts.version < OLDEST_SERVER_VERSION:
-        detail = f"PostgreSQL {OLDEST_SERVER_VERSION // 10000} or later is needed; this is {facts.version // 10000}."
+    if facts.version < MIN_SERVER_VERSION:
+        detail = f"PostgreSQL {MIN_SERVER_VERSION // 10000} or later is needed; this is {facts.version // 10000}."
         yield CheckResult("database", Verdict.FAILED, detail)
     elif facts.is_read_only:
         yield CheckResult("database", Verdict.FAILED, "The server is a standby or read-only. Name the primary.")

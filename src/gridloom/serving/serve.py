@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 # What is heavy is loaded late: a start that is refused says so at once.
 
-MOST_DESCRIPTORS = 131_072
+MAX_DESCRIPTORS = 131_072
 
 log = structlog.get_logger(__name__)
 
 
-class ServeRefused(Exception):
+class StartupError(Exception):
     """The service cannot start, in a sentence that says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartupReport:
     """What a person wants to know once the service answers."""
 
     address: str
@@ -54,7 +54,7 @@ class Started:
     seconds: float
 
 
-def serve(settings: Settings, announce: Callable[[Started], None]) -> None:
+def serve(settings: Settings, announce: Callable[[StartupReport], None]) -> None:
     """Run the service until SIGTERM or Ctrl-C; what is in flight is finished, and no process stays behind."""
     began = time.monotonic()
     signal.signal(signal.SIGTERM, _leave_process)
@@ -76,11 +76,11 @@ def serve(settings: Settings, announce: Callable[[Started], None]) -> None:
         def on_ready() -> None:
             seconds = time.monotonic() - began
             embedded = postgres is not None
-            announce(Started(address_of(settings), settings, embedded, migrations, bootstrap, sign_ins, seconds))
+            announce(StartupReport(address_of(settings), settings, embedded, migrations, bootstrap, sign_ins, seconds))
 
         failure = Supervisor(settings, postgres, on_ready).run()
     if failure is not None:
-        raise ServeRefused(failure)
+        raise StartupError(failure)
 
 
 async def prepare(settings: Settings) -> tuple[list[str], Bootstrap | None]:
@@ -92,9 +92,9 @@ async def prepare(settings: Settings) -> tuple[list[str], Bootstrap | None]:
         connection = await asyncpg.connect(settings.database_url, timeout=10)
     except (OSError, asyncpg.PostgresError, TimeoutError) as error:
         where = urlsplit(settings.database_url)
-        raise ServeRefused(f"No connection to PostgreSQL at {where.hostname or where.path}: {error}") from error
+        raise StartupError(f"No connection to PostgreSQL at {where.hostname or where.path}: {error}") from error
     try:
-        await _refuse_standby(connection, settings.database_url)
+        await _reject_standby(connection, settings.database_url)
         applied = await migrate(connection)
         await establish_environment(connection, settings.environment)
     finally:
@@ -119,19 +119,19 @@ async def _check_secrets(pool: Pool, settings: Settings, sealing: Sealing) -> No
 
     try:
         await list_signing_keys(pool, sealing.signing_keys)
-    except SecretUnreadable as fault:
-        raise ServeRefused(
-            f"{fault} Set the one that this database was sealed with; a former one goes into "
+    except SecretUnreadable as error:
+        raise StartupError(
+            f"{error} Set the one that this database was sealed with; a former one goes into "
             "GRIDLOOM_FORMER_SECRETS_KEYS."
-        ) from fault
+        ) from error
     if settings.environment == "production" and settings.secrets_key is None:
         log.warning("secrets.not_sealed", advice=NO_SECRETS_KEY)
 
 
-async def _refuse_standby(connection: asyncpg.Connection[asyncpg.Record], dsn: str) -> None:
+async def _reject_standby(connection: asyncpg.Connection[asyncpg.Record], dsn: str) -> None:
     if await connection.fetchval("select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean"):
         where = urlsplit(dsn)
-        raise ServeRefused(
+        raise StartupError(
             f"The PostgreSQL at {where.hostname or where.path} is a standby or takes no changes. "
             "Set GRIDLOOM_DATABASE_URL to the primary."
         )
@@ -139,8 +139,8 @@ async def _refuse_standby(connection: asyncpg.Connection[asyncpg.Record], dsn: s
 
 async def prepare_simulator(settings: Settings) -> list[SignIn]:
     """Give a sandbox its world and the simulator a way in; who may sign in there, if there is one."""
-    from gridloom.operate import let_simulator_in
-    from gridloom.sandbox.walking import prepare_world
+    from gridloom.operator_commands import invite_simulator
+    from gridloom.sandbox.simulated_clock import prepare_world
 
     assert settings.database_url is not None
     async with await create_pool(settings.database_url, size=1) as pool, pool.acquire() as connection:
@@ -151,14 +151,14 @@ async def prepare_simulator(settings: Settings) -> list[SignIn]:
                 seed=settings.simulator_seed,
                 history_days=settings.simulator_days,
             )
-        return await let_simulator_in(connection, settings.home) if settings.simulator else []
+        return await invite_simulator(connection, settings.home) if settings.simulator else []
 
 
 def _raise_descriptor_limit() -> None:
     """As many open connections as the system lets this user have; the usual first limit of 1,024 is soon reached."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, MOST_DESCRIPTORS), hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, MAX_DESCRIPTORS), hard))
 
 
 def _leave_process(*_: object) -> None:
@@ -178,7 +178,7 @@ def _check_port(settings: Settings) -> None:
             probe.bind(address)
             probe.listen(1)
     except OSError as error:
-        raise ServeRefused(
+        raise StartupError(
             f"Port {settings.port} on {settings.host} cannot be had ({error.strerror or error}). "
             "Stop what uses it, or set GRIDLOOM_PORT to another."
         ) from None

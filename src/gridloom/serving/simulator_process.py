@@ -21,7 +21,7 @@ from gridloom.simulator.credentials import SHUT_OUT_STATUS, say_shut_out
 log = structlog.get_logger()
 
 PAUSE_S = 2.0
-SHUT_OUT_PAUSE_S = 600.0
+LOGIN_REJECTED_DELAY_S = 600.0
 """Where it was not let in: somebody may put that right, but not soon."""
 
 
@@ -61,17 +61,17 @@ class SimulatorProcess:
         if status != SHUT_OUT_STATUS:
             log.error("simulator_died", action="starting it again")
             return
-        self.due = time.monotonic() + SHUT_OUT_PAUSE_S
+        self.due = time.monotonic() + LOGIN_REJECTED_DELAY_S
         # It has said why in the log; those who ask the service are told the same. Should the database be away, it is
         # told after the next attempt.
         with suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
-            asyncio.run(_keep_fault(self.settings, say_shut_out(self.settings.home)))
+            asyncio.run(_store_error(self.settings, say_shut_out(self.settings.home)))
 
 
-async def _keep_fault(settings: Settings, sentence: str) -> None:
+async def _store_error(settings: Settings, sentence: str) -> None:
     from gridloom.database.pool import create_pool
     from gridloom.sandbox import simulator_store
 
     assert settings.database_url is not None
     async with await create_pool(settings.database_url, size=1) as pool:
-        await simulator_store.keep_fault(pool, sentence)
+        await simulator_store.store_error(pool, sentence)

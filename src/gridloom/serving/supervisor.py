@@ -28,24 +28,24 @@ from gridloom.database.server.processes import EmbeddedPostgresError, end_with_p
 from gridloom.edge.logs import configure_logs
 from gridloom.serving.simulator_process import SimulatorProcess
 from gridloom.settings import Settings, address_of
-from gridloom.worker.heap import keep_freed_memory
-from gridloom.worker.shared_metrics import forget_worker
+from gridloom.worker.malloc import configure_malloc
+from gridloom.worker.prometheus_multiprocess import mark_worker_dead
 from gridloom.worker.signals import END_STREAMS
 
 log = structlog.get_logger()
 
-QUIET_S = 0.2  # between two looks at what should be alive
+POLL_INTERVAL_S = 0.2  # between two looks at what should be alive
 STARTING_S = 0.05  # the same before the service has been ready
 STABLE_S = 2.0  # a worker that lived this long has got to its work
 FREE_RESTARTS = 3  # in a row and at once; then with growing pauses
-MOST_FAILED_STARTS = 8  # before the service has ever been ready: then something is wrong with it
-LONGEST_PAUSE_S = 1.0
-LONGEST_START_S = 30.0
+MAX_FAILED_STARTS = 8  # before the service has ever been ready: then something is wrong with it
+MAX_PAUSE_S = 1.0
+MAX_START_S = 30.0
 ROTATION_EVERY_S = 30.0
-LONGEST_TURN_S = (
+THREAD_SWITCH_INTERVAL_S = (
     0.001  # of a thread, while the event loop waits for the interpreter; by itself Python lets it have 5 ms
 )
-MOST_OPEN_A_WORKER = 65_536  # connections; who says nothing on one is closed by edge/guarding/connections.py
+MAX_CONNECTIONS_PER_WORKER = 65_536  # connections; who says nothing on one is closed by edge/admit/connection_reaper.py
 
 _TCP_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _LISTENING = "0A"
@@ -72,13 +72,13 @@ def load_application(settings: Settings, supervisor: int) -> Any:
     os.setsid()  # Ctrl-C goes to the supervisor, which lets requests finish
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # until the server sets its own
     signal.signal(END_STREAMS, signal.SIG_IGN)  # until the service sets its own
-    keep_freed_memory()
-    sys.setswitchinterval(LONGEST_TURN_S)
+    configure_malloc()
+    sys.setswitchinterval(THREAD_SWITCH_INTERVAL_S)
     from gridloom.app import create_app
-    from gridloom.edge.receiving.long_bodies import fork_from_here, leave_pandas_out
+    from gridloom.edge.decode.decoder_process import leave_pandas_out, start_fork_server
 
     leave_pandas_out()
-    fork_from_here()  # while nothing runs here beside us
+    start_fork_server()  # while nothing runs here beside us
     configure_logs(settings.log_format, settings.log_level.upper())
     return create_app(settings)
 
@@ -99,7 +99,7 @@ class Supervisor(MPServer):
             workers=settings.workers,
             websockets=False,
             backlog=2048,
-            backpressure=MOST_OPEN_A_WORKER,
+            backpressure=MAX_CONNECTIONS_PER_WORKER,
             http1_settings=HTTP1Settings(header_read_timeout=15_000),
             log_level=LogLevels.critical,  # what happens to workers is told by ourselves
             workers_kill_timeout=settings.shutdown_grace_s,
@@ -129,7 +129,7 @@ class Supervisor(MPServer):
 
     def _serve_loop(self, spawn_target: Any, target_loader: Any) -> None:
         while not self.interrupt_signal:
-            self.main_loop_interrupt.wait(QUIET_S if self.is_ready else STARTING_S)
+            self.main_loop_interrupt.wait(POLL_INTERVAL_S if self.is_ready else STARTING_S)
             if self.interrupt_signal:
                 break
             self.main_loop_interrupt.clear()
@@ -137,7 +137,7 @@ class Supervisor(MPServer):
             self._replace_dead_workers(spawn_target, target_loader)
             self._rotate_log()
             if self.reload_signal:
-                self._renew_workers(spawn_target, target_loader)
+                self._rolling_restart(spawn_target, target_loader)
             if not self.is_ready and _is_answering(self.settings):
                 self.is_ready = True
                 self._expose_metrics()
@@ -146,7 +146,7 @@ class Supervisor(MPServer):
                 self.simulator.keep_alive()
         self.interrupt_children.clear()
 
-    def _renew_workers(self, spawn_target: Any, target_loader: Any) -> None:
+    def _rolling_restart(self, spawn_target: Any, target_loader: Any) -> None:
         """At SIGHUP: worker after worker, each new one before its old one leaves. Streams of the old one end cleanly,
         and the database is looked after meanwhile."""
         self.reload_signal = False
@@ -160,13 +160,13 @@ class Supervisor(MPServer):
 
     def _await_listening(self, worker: Any) -> None:
         """Until then nobody but the old worker can take a connection; one that does not get there is replaced later."""
-        deadline = time.monotonic() + LONGEST_START_S
+        deadline = time.monotonic() + MAX_START_S
         while (
             worker.is_alive()
             and time.monotonic() < deadline
             and not _is_listening(worker.inner.pid, self.settings.port)
         ):
-            time.sleep(QUIET_S / 4)
+            time.sleep(POLL_INTERVAL_S / 4)
             self._revive_database()
 
     def _end_worker(self, worker: Any) -> None:
@@ -176,13 +176,13 @@ class Supervisor(MPServer):
         worker.terminate()
         deadline = time.monotonic() + self.settings.shutdown_grace_s
         while worker.is_alive() and time.monotonic() < deadline:
-            worker.join(QUIET_S)
+            worker.join(POLL_INTERVAL_S)
             self._revive_database()
         if worker.is_alive():
             log.error("worker_does_not_leave", pid=pid, action="killing it")
             worker.kill()
             worker.join()
-        forget_worker(pid)
+        mark_worker_dead(pid)
 
     def _rotate_log(self) -> None:
         now = time.monotonic()
@@ -217,22 +217,22 @@ class Supervisor(MPServer):
             self.postgres.revive()
         except EmbeddedPostgresError as error:  # a full disk, say: the workers answer 503 until somebody made room
             log.error("postgres_does_not_start", reason=str(error))
-            self.revival_due = time.monotonic() + LONGEST_PAUSE_S
+            self.revival_due = time.monotonic() + MAX_PAUSE_S
 
     def _replace_dead_workers(self, spawn_target: Any, target_loader: Any) -> None:
         now = time.monotonic()
         for index in sorted(set(self.interrupt_children)):
             short_lives = self.short_lives.get(index, 0) + 1 if now - self.wrks[index].birth < STABLE_S else 0
             self.short_lives[index] = short_lives
-            if short_lives > MOST_FAILED_STARTS and not self.is_ready:
+            if short_lives > MAX_FAILED_STARTS and not self.is_ready:
                 self.failure = "The workers do not start; the messages above say why."
                 self.interrupt_signal = True
                 return
-            pause_s = min(0.05 * 2 ** (short_lives - FREE_RESTARTS), LONGEST_PAUSE_S)
+            pause_s = min(0.05 * 2 ** (short_lives - FREE_RESTARTS), MAX_PAUSE_S)
             self.restarts_due[index] = now + (pause_s if short_lives > FREE_RESTARTS else 0)
             dead = self.wrks[index].inner
             log.error("worker_died", worker=index + 1, pid=dead.pid, cause=_cause_of(dead), action="replacing it")
-            forget_worker(dead.pid)
+            mark_worker_dead(dead.pid)
         self.interrupt_children.clear()
         for index in [index for index, due in self.restarts_due.items() if due <= now]:
             del self.restarts_due[index]

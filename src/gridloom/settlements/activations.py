@@ -15,58 +15,58 @@ from gridloom.market_calendar import (
     PERIODS_PER_DAY,
     Floats,
     calendar_edges_s,
-    date_of,
     day_number,
-    day_of,
     day_start,
-    first_period,
+    first_period_of_utc_day,
+    market_date,
     period_counts,
+    utc_day_of,
 )
 from gridloom.settlements import store
-from gridloom.settlements.measures import POSITION, Source, positions_of
+from gridloom.settlements.measures import POSITION, FactSource, positions_of
 from gridloom.settlements.model import Touched
-from gridloom.settlements.sheets import decode_sheets
-from gridloom.virtual_assets.energy.activations import Activated, KnownActivations
-from gridloom.virtual_assets.energy.store import mark_activated, write_activations
-from gridloom.virtual_assets.schedule.gates import look_again
+from gridloom.settlements.period_aggregates import decode_sheets
+from gridloom.virtual_assets.energy.activations import ActivatedEnergy, ActivationsAsOf
+from gridloom.virtual_assets.energy.store import set_first_activated, write_activations
+from gridloom.virtual_assets.schedule.gate_jobs import enqueue_revalidation
 
-_UPWARD = POSITION["afrr_pos_volume_mwh"] - positions_of(Source.AFRR_ENERGY).start
+_UPWARD = POSITION["afrr_pos_volume_mwh"] - positions_of(FactSource.AFRR_ENERGY).start
 
 
-async def read_activated(db: Database, asset_key: int, first: int, end: int) -> Activated:
+async def read_activated(db: Database, asset_key: int, first: int, end: int) -> ActivatedEnergy:
     """Upward activations, which the asset exports, from the sums and sheets that settlements keep."""
     period_kwh = np.zeros(max(0, end - first))
     calendar_first, calendar_end = (edge // PERIOD_S for edge in calendar_edges_s())
     low, high = max(first, calendar_first), min(end, calendar_end)  # nothing can be settled outside
     if low >= high:
-        return Activated(0.0, period_kwh)
+        return ActivatedEnergy(0.0, period_kwh)
     first_day, last_day = day_number(low * PERIOD_S), day_number((high - 1) * PERIOD_S)
     numbers = np.arange(first_day, last_day + 1)
-    days = [date_of(number) for number in numbers.tolist()]
+    days = [market_date(number) for number in numbers.tolist()]
     before_mwh = await store.read_activated_before(db, asset_key, days[0])
     bodies = await store.read_activation_sheets(db, asset_key, days[0], days[-1])
     if bodies:
-        sheet = decode_sheets(Source.AFRR_ENERGY, [bodies.get(day) for day in days], period_counts(numbers).tolist())
+        sheet = decode_sheets(
+            FactSource.AFRR_ENERGY, [bodies.get(day) for day in days], period_counts(numbers).tolist()
+        )
         upward_mwh = sheet[_UPWARD]
         start = day_start(first_day) // PERIOD_S
         before_mwh += float(upward_mwh[: low - start].sum())
         period_kwh[low - first : high - first] = KW_PER_MW * upward_mwh[low - start : high - start]
-    return Activated(KW_PER_MW * before_mwh, period_kwh)
+    return ActivatedEnergy(KW_PER_MW * before_mwh, period_kwh)
 
 
-async def read_activated_as_of(
-    db: Database, asset_key: int, first: int, end: int, moment: datetime
-) -> KnownActivations:
+async def read_activated_as_of(db: Database, asset_key: int, first: int, end: int, moment: datetime) -> ActivationsAsOf:
     """Both directions as they were settled at a moment, corrections of later left out."""
     kwh = np.zeros((2, max(0, end - first)))
     if first < end:
         for row in await store.read_activations_as_of(db, asset_key, period_start(first), period_start(end), moment):
             direction = 0 if row["direction"] == "POS" else 1
             kwh[direction, period_number(row["period"]) - first] = KW_PER_MW * row["volume_mwh"]
-    return KnownActivations(kwh[0], kwh[1])
+    return ActivationsAsOf(kwh[0], kwh[1])
 
 
-async def move_stores(db: Database, touched: Sequence[Touched], now: datetime) -> None:
+async def propagate_activations(db: Database, touched: Sequence[Touched], now: datetime) -> None:
     """Tell the virtual assets whose activations have changed; what no longer fits of their schedules is looked at."""
     spans: dict[int, tuple[int, int]] = {}
     for change in touched:
@@ -74,17 +74,17 @@ async def move_stores(db: Database, touched: Sequence[Touched], now: datetime) -
         known = spans.get(change.asset_key, (first, end))
         spans[change.asset_key] = min(known[0], first), max(known[1], end)
     for key, (first, end) in sorted(spans.items()):
-        asset = await mark_activated(db, key, first)
+        asset = await set_first_activated(db, key, first)
         if asset is not None:
-            await write_activations(db, key, await _read_by_day(db, key, day_of(first), day_of(end - 1) + 1))
-            await look_again(db, asset, now)
+            await write_activations(db, key, await _read_by_day(db, key, utc_day_of(first), utc_day_of(end - 1) + 1))
+            await enqueue_revalidation(db, asset, now)
 
 
 async def _read_by_day(db: Database, key: int, first: int, end: int) -> dict[int, tuple[Floats, Floats]]:
     """Upward and downward volumes of days of UTC, in kWh a period."""
     kwh = np.zeros((2, end - first, PERIODS_PER_DAY))
-    start = first_period(first)
-    for row in await store.read_activations(db, key, period_start(start), period_start(first_period(end))):
+    start = first_period_of_utc_day(first)
+    for row in await store.read_activations(db, key, period_start(start), period_start(first_period_of_utc_day(end))):
         direction = 0 if row["direction"] == "POS" else 1
         day, slot = divmod(period_number(row["period"]) - start, PERIODS_PER_DAY)
         kwh[direction, day, slot] = KW_PER_MW * row["volume_mwh"]

@@ -9,8 +9,8 @@ from msgspec import Meta
 
 from gridloom.database.pool import Database
 from gridloom.edge import Instant
-from gridloom.edge.wire import parameter_refused
-from gridloom.kernel.instant import written
+from gridloom.edge.fields import parameter_error
+from gridloom.kernel.instant import format_instant
 from gridloom.kernel.problem import Problem
 from gridloom.settlements import version_store
 
@@ -36,6 +36,8 @@ async def check_as_of(db: Database, as_of: datetime | None, *whats: str) -> None
         return
     now, since = await version_store.read_version_start(db, whats)
     if as_of >= now:
-        raise parameter_refused("query", "as-of", "is not before now")
+        raise parameter_error("query", "as-of", "is not before now")
     if since is not None and as_of < since:
-        raise AsOfTooEarly(f"Versions are kept since {written(since)}; as-of is before that.", since=written(since))
+        raise AsOfTooEarly(
+            f"Versions are kept since {format_instant(since)}; as-of is before that.", since=format_instant(since)
+        )

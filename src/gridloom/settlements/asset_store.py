@@ -12,7 +12,7 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.kernel.units import KW_PER_MW
-from gridloom.settlements.plausibility import AssetCapability
+from gridloom.settlements.capability_checks import AssetCapability
 
 
 async def read_capabilities(db: Database, ids: Sequence[UUID]) -> Mapping[UUID, AssetCapability]:

@@ -19,24 +19,24 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from gridloom.edge import CSV, JSON, NDJSON, PARQUET
-from gridloom.edge.receiving.plausibility import refuse_long_lines, refuse_long_numbers
-from gridloom.edge.slices import count_in_slices, read_in_slices
-from gridloom.edge.wire import escape, refused
+from gridloom.edge.decode.prechecks import reject_long_lines, reject_long_numbers
+from gridloom.edge.fields import escape, refused
+from gridloom.edge.slices import count_in_slices, decode_in_batches
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
 from gridloom.settlements import parquet_limits
 from gridloom.settlements.model import FactKind, Row
 
-MOST_ROWS: Final = 100_000
-MOST_ERRORS: Final = 100
-MOST_FIELDS: Final = 10
-MOST_COLUMNS: Final = 100
-LONGEST_HEADER: Final = 10_000
-MOST_TEXT_BYTES: Final = 64 << 20
-LONGEST_LINE_BYTES: Final = 16 * 1024
+MAX_ROWS: Final = 100_000
+MAX_ERRORS: Final = 100
+MAX_FIELDS: Final = 10
+MAX_COLUMNS: Final = 100
+MAX_HEADER: Final = 10_000
+MAX_TEXT_BYTES: Final = 64 << 20
+MAX_LINE_BYTES: Final = 16 * 1024
 BULK_FORMATS: Final = (JSON, NDJSON, CSV, PARQUET)
 
 
-class FaultyRows(Exception):
+class InvalidRows(Exception):
     """Rows that cannot be read, up to a hundred of them with their fault, beside those that can."""
 
     def __init__(self, errors: Sequence[FieldError], total: int, sound: Mapping[int, Row]) -> None:
@@ -51,8 +51,8 @@ def decode_rows(kind: FactKind, body: bytes, media_type: str) -> Sequence[Row]:
     """The rows of a bulk request; every row that cannot be read, up to a hundred, in one refusal."""
     try:
         return read_rows(kind, body, media_type)
-    except FaultyRows as faulty:
-        raise refuse_rows(faulty.errors, faulty.total) from None
+    except InvalidRows as faulty:
+        raise reject_rows(faulty.errors, faulty.total) from None
 
 
 def read_rows(kind: FactKind, body: bytes, media_type: str) -> Sequence[Row]:
@@ -60,27 +60,27 @@ def read_rows(kind: FactKind, body: bytes, media_type: str) -> Sequence[Row]:
     rows = _READERS[media_type](kind.row, body)
     if not rows:
         raise BadRequest("At least one row is needed and none was sent.", errors=[FieldError("", "no rows")])
-    _refuse_too_many(len(rows))
+    _reject_too_many(len(rows))
     return rows
 
 
-def refuse_rows(errors: Sequence[FieldError], total: int) -> BadRequest:
+def reject_rows(errors: Sequence[FieldError], total: int) -> BadRequest:
     """One refusal for all the faults of a request."""
     more = f" and {total - len(errors)} more" if total > len(errors) else ""
     first = errors[0]
     return BadRequest(f"Nothing was recorded. {first.pointer}: {first.detail}{more}", errors=errors)
 
 
-def _refuse_crowd(body: bytes, mark: bytes) -> None:
+def _reject_crowd(body: bytes, mark: bytes) -> None:
     """Before anything is unfolded: a body with far more marks than rows are taken would only cost memory."""
     marks = count_in_slices(body, mark)
-    if marks > 2 * MOST_ROWS:
-        _refuse_too_many(marks)
+    if marks > 2 * MAX_ROWS:
+        _reject_too_many(marks)
 
 
-def _refuse_too_many(count: int) -> None:
-    if count > MOST_ROWS:
-        raise PayloadTooLarge(f"A request holds up to {MOST_ROWS} rows, and this one {count}.")
+def _reject_too_many(count: int) -> None:
+    if count > MAX_ROWS:
+        raise PayloadTooLarge(f"A request holds up to {MAX_ROWS} rows, and this one {count}.")
 
 
 # --- JSON ----------------------------------------------------------------------------------------------------------
@@ -97,22 +97,22 @@ def _row_decoder(row: type[Row]) -> msgspec.json.Decoder[Any]:
 
 
 def _read_json(row: type[Row], body: bytes) -> Sequence[Row]:
-    refuse_long_numbers(body)
-    _refuse_crowd(body, b'"assetID"')
+    reject_long_numbers(body)
+    _reject_crowd(body, b'"assetID"')
     try:
-        return _join_slices(read_in_slices(body, _array_decoder(row).decode, lines=False))
+        return _join_slices(decode_in_batches(body, _array_decoder(row).decode, lines=False))
     except msgspec.ValidationError:
-        if count_in_slices(body, b",") > MOST_FIELDS * MOST_ROWS:
+        if count_in_slices(body, b",") > MAX_FIELDS * MAX_ROWS:
             raise _refused_whole(row, body) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:
         parts = msgspec.json.decode(body, type=list[msgspec.Raw])
-    except msgspec.ValidationError as fault:
-        raise refused(str(fault)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
-        raise BadRequest(f"The body is not JSON: {fault}.", errors=[FieldError("", "not JSON")]) from None
-    _refuse_too_many(len(parts))
+    except msgspec.ValidationError as error:
+        raise refused(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRequest(f"The body is not JSON: {error}.", errors=[FieldError("", "not JSON")]) from None
+    _reject_too_many(len(parts))
     return _read_each(parts, _row_decoder(row).decode)
 
 
@@ -120,8 +120,8 @@ def _refused_whole(row: type[Row], body: bytes) -> BadRequest:
     """The first fault, by its place in the whole body."""
     try:
         _array_decoder(row).decode(body)
-    except msgspec.ValidationError as fault:
-        return refused(str(fault))
+    except msgspec.ValidationError as error:
+        return refused(str(error))
     raise AssertionError("a slice was refused and the whole is not")
 
 
@@ -130,13 +130,13 @@ def _join_slices(slices: Sequence[Sequence[Row]]) -> Sequence[Row]:
 
 
 def _read_ndjson(row: type[Row], body: bytes) -> Sequence[Row]:
-    refuse_long_numbers(body)
-    _refuse_crowd(body, b"\n")
+    reject_long_numbers(body)
+    _reject_crowd(body, b"\n")
     try:
-        return _join_slices(read_in_slices(body, _row_decoder(row).decode_lines, lines=True))
+        return _join_slices(decode_in_batches(body, _row_decoder(row).decode_lines, lines=True))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         lines = [line for line in body.split(b"\n") if line.strip()]
-        _refuse_too_many(len(lines))
+        _reject_too_many(len(lines))
         return _read_each(lines, _row_decoder(row).decode)
 
 
@@ -144,24 +144,24 @@ def _read_ndjson(row: type[Row], body: bytes) -> Sequence[Row]:
 
 
 def _read_csv(row: type[Row], body: bytes) -> Sequence[Row]:
-    _refuse_crowd(body, b"\n")
-    refuse_long_lines(body, LONGEST_LINE_BYTES)
+    _reject_crowd(body, b"\n")
+    reject_long_lines(body, MAX_LINE_BYTES)
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise BadRequest("The body is not CSV in UTF-8.", errors=[FieldError("", "not UTF-8")]) from None
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        if not {"\n", "\r"} & set(text[:LONGEST_HEADER]) and len(text) > LONGEST_HEADER:
+        if not {"\n", "\r"} & set(text[:MAX_HEADER]) and len(text) > MAX_HEADER:
             raise csv.Error("its first line is too long")
         names = next(lines, [])
         if len(names) == 1 and ";" in names[0]:
             raise csv.Error("semicolons separate its columns; commas are expected, and decimal points")
         _check_names(row, names)
-        cells = list(islice((line for line in lines if line), MOST_ROWS + 1))
-    except csv.Error as fault:
-        raise BadRequest(f"The body is not CSV: {fault}.", errors=[FieldError("", str(fault))]) from None
-    _refuse_too_many(len(cells))
+        cells = list(islice((line for line in lines if line), MAX_ROWS + 1))
+    except csv.Error as error:
+        raise BadRequest(f"The body is not CSV: {error}.", errors=[FieldError("", str(error))]) from None
+    _reject_too_many(len(cells))
     readers = _text_readers(row)
     columns = [(name, readers[name]) for name in names]
     return _read_each(cells, lambda line: _convert_row(row, _name_columns(columns, line)))
@@ -205,19 +205,19 @@ def _text_readers(row: type[Row]) -> dict[str, Callable[[str], Any]]:
 
 def _read_parquet(row: type[Row], body: bytes) -> Sequence[Row]:
     try:
-        parquet_limits.check(body, MOST_ROWS)
+        parquet_limits.check(body, MAX_ROWS)
         facts = pq.read_metadata(pa.BufferReader(body))
-        _refuse_too_many(facts.num_rows)
+        _reject_too_many(facts.num_rows)
         schema = facts.schema.to_arrow_schema()
         _check_names(row, schema.names)
-        _refuse_nested(schema)
+        _reject_nested(schema)
         # Texts stay in their dictionaries until it is known what they unfold to.
         texts = [field.name for field in schema if _is_text(field.type)]
         table = pq.ParquetFile(pa.BufferReader(body), read_dictionary=texts).read()
         records = _without_nanoseconds(_unfold_texts(table)).to_pylist()
-    except _UNREADABLE as fault:
+    except _UNREADABLE as error:
         raise BadRequest(
-            f"The body is not Parquet: {_shorten_fault(fault)}", errors=[FieldError("", "not Parquet")]
+            f"The body is not Parquet: {_shorten_fault(error)}", errors=[FieldError("", "not Parquet")]
         ) from None
     return _read_each(
         records, lambda record: _convert_row(row, {name: _make_plain(cell) for name, cell in record.items()})
@@ -227,16 +227,16 @@ def _read_parquet(row: type[Row], body: bytes) -> Sequence[Row]:
 _UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, OverflowError, TypeError, KeyError, IndexError)
 
 
-def _shorten_fault(fault: Exception) -> str:
+def _shorten_fault(error: Exception) -> str:
     """The first line of what the library says, bounded."""
-    return (str(fault).splitlines() or ["unreadable"])[0][:200]
+    return (str(error).splitlines() or ["unreadable"])[0][:200]
 
 
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind))
 
 
-def _refuse_nested(schema: pa.Schema) -> None:
+def _reject_nested(schema: pa.Schema) -> None:
     nested = [field.name for field in schema if pa.types.is_nested(field.type)]
     if nested:
         raise BadRequest("A row has plain fields.", errors=[FieldError(f"/0/{nested[0]}", "is a list or a struct")])
@@ -250,8 +250,8 @@ def _unfold_texts(table: pa.Table) -> pa.Table:
         column = table.column(number)
         for chunk in column.chunks:
             widest = pc.max(pc.binary_length(chunk.dictionary)).as_py() or 0
-            if len(chunk) * widest > MOST_TEXT_BYTES:
-                raise PayloadTooLarge(f"The column {field.name} unfolds to more than {MOST_TEXT_BYTES >> 20} MiB.")
+            if len(chunk) * widest > MAX_TEXT_BYTES:
+                raise PayloadTooLarge(f"The column {field.name} unfolds to more than {MAX_TEXT_BYTES >> 20} MiB.")
         table = table.set_column(number, field.name, column.cast(field.type.value_type))
     return table
 
@@ -277,13 +277,13 @@ def _make_plain(cell: Any) -> Any:
 
 def _check_names(row: type[Row], names: Sequence[str]) -> None:
     known = {field.encode_name: field.required for field in msgspec.structs.fields(row)}
-    if len(names) > MOST_COLUMNS:
+    if len(names) > MAX_COLUMNS:
         raise BadRequest(f"A row has up to {len(known)} fields, and this table {len(names)} columns.")
     errors = [FieldError(f"/0/{escape(name)}", "is not a field of this request") for name in names if name not in known]
     errors += [FieldError(f"/0/{name}", "is missing") for name, needed in known.items() if needed and name not in names]
     errors += [FieldError(f"/0/{escape(name)}", "is given twice") for name in {n for n in names if names.count(n) > 1}]
     if errors:
-        raise refuse_rows(errors[:MOST_ERRORS], len(errors))
+        raise reject_rows(errors[:MAX_ERRORS], len(errors))
 
 
 def _convert_row(row: type[Row], record: dict[str, Any]) -> Row:
@@ -300,24 +300,24 @@ def _read_each(parts: Iterable[Any], read: Callable[[Any], Row]) -> Sequence[Row
     for position, part in enumerate(parts):
         try:
             rows[position] = read(part)
-        except (ValueError, UnicodeDecodeError, RecursionError) as fault:
+        except (ValueError, UnicodeDecodeError, RecursionError) as error:
             faults += 1
-            if len(errors) < MOST_ERRORS:
-                errors.append(_locate_fault(position, fault))
+            if len(errors) < MAX_ERRORS:
+                errors.append(_locate_fault(position, error))
     if errors:
-        raise FaultyRows(errors, faults, rows)
+        raise InvalidRows(errors, faults, rows)
     return list(rows.values())
 
 
-def _locate_fault(position: int, fault: Exception) -> FieldError:
-    if isinstance(fault, msgspec.ValidationError):
-        found = refused(str(fault)).errors[0]
+def _locate_fault(position: int, error: Exception) -> FieldError:
+    if isinstance(error, msgspec.ValidationError):
+        found = refused(str(error)).errors[0]
         return FieldError(f"/{position}{found.pointer}", found.detail)
-    if isinstance(fault, msgspec.DecodeError):
-        return FieldError(f"/{position}", f"is not JSON: {fault}")
-    if isinstance(fault, FaultyCell):
-        return FieldError(f"/{position}/{fault.field}", str(fault))
-    return FieldError(f"/{position}", str(fault))
+    if isinstance(error, msgspec.DecodeError):
+        return FieldError(f"/{position}", f"is not JSON: {error}")
+    if isinstance(error, FaultyCell):
+        return FieldError(f"/{position}/{error.field}", str(error))
+    return FieldError(f"/{position}", str(error))
 
 
 _READERS: Final[dict[str, Callable[[type[Row], bytes], Sequence[Row]]]] = {

@@ -10,12 +10,12 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.settlements.measures import Source
+from gridloom.settlements.measures import FactSource
 
-MOST_VOLUME_MWH: Final = 1_000_000.0
-MOST_CAPACITY_MW: Final = 100_000.0
-MOST_PRICE_EUR: Final = 1_000_000.0
-MOST_ANNUAL_PRICE_EUR_MW: Final = 100_000_000.0
+MAX_VOLUME_MWH: Final = 1_000_000.0
+MAX_CAPACITY_MW: Final = 100_000.0
+MAX_PRICE_EUR: Final = 1_000_000.0
+MAX_ANNUAL_PRICE_EUR_MW: Final = 100_000_000.0
 
 Moment = Annotated[datetime, Meta(tz=True)]
 PeriodStart = Annotated[
@@ -31,22 +31,22 @@ AssetID = Annotated[
     ),
 ]
 Volume = Annotated[
-    float, Meta(ge=0, le=MOST_VOLUME_MWH, description="MWh, kept to the hundredth of a watt-hour", examples=[2.5])
+    float, Meta(ge=0, le=MAX_VOLUME_MWH, description="MWh, kept to the hundredth of a watt-hour", examples=[2.5])
 ]
 Price = Annotated[
     float,
-    Meta(ge=-MOST_PRICE_EUR, le=MOST_PRICE_EUR, description="EUR/MWh, at most 2 decimals", examples=[84.31]),
+    Meta(ge=-MAX_PRICE_EUR, le=MAX_PRICE_EUR, description="EUR/MWh, at most 2 decimals", examples=[84.31]),
 ]
 CapacityPrice = Annotated[
     float,
     Meta(
-        ge=-MOST_PRICE_EUR,
-        le=MOST_PRICE_EUR,
+        ge=-MAX_PRICE_EUR,
+        le=MAX_PRICE_EUR,
         description="EUR/MW per hour, at most 6 decimals: prices per block are divided by the block's 3, 4 or 5 hours",
         examples=[22.286667],
     ),
 ]
-Capacity = Annotated[float, Meta(ge=0, le=MOST_CAPACITY_MW, description="MW", examples=[10.0])]
+Capacity = Annotated[float, Meta(ge=0, le=MAX_CAPACITY_MW, description="MW", examples=[10.0])]
 DeliveryHours = Annotated[
     float, Meta(ge=0, le=5, description="h, at most the block's true length, which is the default", examples=[4.0])
 ]
@@ -105,8 +105,8 @@ class AFRRActivation(Row, frozen=True):
     price: Annotated[
         float,
         Meta(
-            ge=-MOST_PRICE_EUR,
-            le=MOST_PRICE_EUR,
+            ge=-MAX_PRICE_EUR,
+            le=MAX_PRICE_EUR,
             description="EUR/MWh, at most 2 decimals; positive is paid to the provider",
             examples=[112.5],
         ),
@@ -117,7 +117,7 @@ class NetOff(Row, frozen=True):
     """Energy netted within the portfolio in one period; key: asset and time."""
 
     time: PeriodStart
-    volume: Annotated[float, Meta(ge=-MOST_VOLUME_MWH, le=MOST_VOLUME_MWH, description="MWh", examples=[0.75])]
+    volume: Annotated[float, Meta(ge=-MAX_VOLUME_MWH, le=MAX_VOLUME_MWH, description="MWh", examples=[0.75])]
 
 
 class TollingContract(Row, frozen=True):
@@ -128,7 +128,7 @@ class TollingContract(Row, frozen=True):
     end: Moment
     annual_price: Annotated[
         float,
-        Meta(ge=0, le=MOST_ANNUAL_PRICE_EUR_MW, description="EUR/MW/year, at most 2 decimals", examples=[120000.0]),
+        Meta(ge=0, le=MAX_ANNUAL_PRICE_EUR_MW, description="EUR/MW/year, at most 2 decimals", examples=[120000.0]),
     ]
 
 
@@ -163,7 +163,7 @@ class FactKind:
     path: str
     row: type[Row]
     table: str
-    source: Source
+    source: FactSource
     key: tuple[Column, ...]
     values: tuple[Column, ...]
     day: str
@@ -205,7 +205,7 @@ WHOLESALE_TRADES: Final = FactKind(
     path="wholesale-trades",
     row=WholesaleTrade,
     table="wholesale_trade",
-    source=Source.WHOLESALE,
+    source=FactSource.WHOLESALE,
     key=(_ASSET, Column("trade_id", "text", "trade_id"), _PERIOD, Column("side", "text", "side")),
     values=(
         Column("volume_mwh", "decimal", "volume"),
@@ -222,7 +222,7 @@ FCR_AWARDS: Final = FactKind(
     path="fcr",
     row=FCRAward,
     table="fcr_award",
-    source=Source.FCR,
+    source=FactSource.FCR,
     key=_BLOCK_KEY,
     values=(
         Column("capacity_mw", "decimal", "capacity"),
@@ -238,7 +238,7 @@ AFRR_CAPACITY_AWARDS: Final = FactKind(
     path="afrr-capacity",
     row=AFRRCapacityAward,
     table="afrr_capacity_award",
-    source=Source.AFRR_CAPACITY,
+    source=FactSource.AFRR_CAPACITY,
     key=_BLOCK_KEY,
     values=(
         Column("capacity_mw", "decimal", "capacity"),
@@ -254,7 +254,7 @@ AFRR_ACTIVATIONS: Final = FactKind(
     path="afrr-energy",
     row=AFRRActivation,
     table="afrr_activation",
-    source=Source.AFRR_ENERGY,
+    source=FactSource.AFRR_ENERGY,
     key=(_ASSET, _PERIOD, Column("direction", "text", "direction")),
     values=(Column("volume_mwh", "decimal", "volume"), Column("price_eur_mwh", "decimal", "price")),
     day=_DAY_OF_PERIOD,
@@ -266,7 +266,7 @@ NET_OFFS: Final = FactKind(
     path="net-off",
     row=NetOff,
     table="net_off",
-    source=Source.NET_OFF,
+    source=FactSource.NET_OFF,
     key=(_ASSET, _PERIOD),
     values=(Column("volume_mwh", "decimal", "volume"),),
     day=_DAY_OF_PERIOD,
@@ -278,7 +278,7 @@ TOLLING_CONTRACTS: Final = FactKind(
     path="tolling-contracts",
     row=TollingContract,
     table="tolling_contract",
-    source=Source.TOLLING,
+    source=FactSource.TOLLING,
     key=(_ASSET, Column("contract_id", "text", "contract_id")),
     values=(
         Column("start_at", "moment", "start"),

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
 
-MOST_UNPACKED_BYTES: Final = 128 << 20
-MOST_PAGES: Final = 20_000
-MOST_GROUPS: Final = 1_000
-LONGEST_FOOTER_BYTES: Final = 1 << 20
+MAX_UNPACKED_BYTES: Final = 128 << 20
+MAX_PAGES: Final = 20_000
+MAX_GROUPS: Final = 1_000
+MAX_FOOTER_BYTES: Final = 1 << 20
 
 _MAGIC: Final = b"PAR1"
 _MALFORMED: Final = "The Parquet file is cut off or malformed."
@@ -35,7 +35,7 @@ def check(body: bytes, most_rows: int) -> None:
     Read by hand: asking pyarrow about a column of a damaged file ends the process.
     """
     groups = _read_footer(body).get(_ROW_GROUPS, [])
-    if not isinstance(groups, list) or len(groups) > MOST_GROUPS:
+    if not isinstance(groups, list) or len(groups) > MAX_GROUPS:
         raise BadRequest(_MALFORMED)
     rows = sum(_read_size(group, _ROWS) for group in groups)
     if rows > most_rows:
@@ -50,16 +50,16 @@ def check(body: bytes, most_rows: int) -> None:
             unpacked += _read_size(header, _UNPACKED_SIZE)
             position += _read_size(header, _PACKED_SIZE)
             pages += 1
-            if unpacked > MOST_UNPACKED_BYTES or pages > MOST_PAGES:
-                raise PayloadTooLarge(f"The file unpacks to more than {MOST_UNPACKED_BYTES >> 20} MiB.")
-            _refuse_front_coding(header)
+            if unpacked > MAX_UNPACKED_BYTES or pages > MAX_PAGES:
+                raise PayloadTooLarge(f"The file unpacks to more than {MAX_UNPACKED_BYTES >> 20} MiB.")
+            _reject_front_coding(header)
 
 
 def _read_footer(body: bytes) -> dict[int, Any]:
     if len(body) < 12 or body[:4] != _MAGIC or body[-4:] != _MAGIC:
         raise BadRequest("The body is not Parquet.")
     length = int.from_bytes(body[-8:-4], "little")
-    if length > min(LONGEST_FOOTER_BYTES, len(body) - 12):
+    if length > min(MAX_FOOTER_BYTES, len(body) - 12):
         raise BadRequest(_MALFORMED)
     footer, _ = _read_struct(body, len(body) - 8 - length)
     return footer
@@ -87,7 +87,7 @@ def _read_size(struct: Any, field: int) -> int:
     return size
 
 
-def _refuse_front_coding(header: dict[int, Any]) -> None:
+def _reject_front_coding(header: dict[int, Any]) -> None:
     for page, field in _ENCODING_IN.items():
         details = header.get(page)
         if isinstance(details, dict) and details.get(field) == _FRONT_CODED:

@@ -9,13 +9,13 @@ from typing import Final
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.market_calendar import PERIOD_S, calendar_edges_s, date_of, day_number, day_start
+from gridloom.market_calendar import PERIOD_S, calendar_edges_s, day_number, day_start, market_date
 from gridloom.settlements import store
-from gridloom.settlements.measures import POSITION, Source, positions_of
-from gridloom.settlements.sheets import FloatArray
+from gridloom.settlements.measures import POSITION, FactSource, positions_of
+from gridloom.settlements.period_aggregates import FloatArray
 
-_TRADED: Final = positions_of(Source.WHOLESALE).start
-_ACTIVATED: Final = positions_of(Source.AFRR_ENERGY).start
+_TRADED: Final = positions_of(FactSource.WHOLESALE).start
+_ACTIVATED: Final = positions_of(FactSource.AFRR_ENERGY).start
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,8 +31,8 @@ async def read_period_volumes(
     db: Database, asset_key: int, first: int, end: int, as_of: datetime | None = None
 ) -> PeriodVolumes:
     """Periods are quarter-hours since 1970 in UTC; as of a moment, as known then."""
-    trades = await _read_periods(db, Source.WHOLESALE, asset_key, first, end, as_of)
-    activations = await _read_periods(db, Source.AFRR_ENERGY, asset_key, first, end, as_of)
+    trades = await _read_periods(db, FactSource.WHOLESALE, asset_key, first, end, as_of)
+    activations = await _read_periods(db, FactSource.AFRR_ENERGY, asset_key, first, end, as_of)
     return PeriodVolumes(
         trades[POSITION["buy_volume_mwh"] - _TRADED],
         trades[POSITION["sell_volume_mwh"] - _TRADED],
@@ -42,7 +42,7 @@ async def read_period_volumes(
 
 
 async def _read_periods(
-    db: Database, source: Source, asset_key: int, first: int, end: int, as_of: datetime | None
+    db: Database, source: FactSource, asset_key: int, first: int, end: int, as_of: datetime | None
 ) -> FloatArray:
     """A row for each of the source's measures."""
     count = positions_of(source).stop - positions_of(source).start
@@ -52,7 +52,7 @@ async def _read_periods(
     if low >= high:
         return values
     first_day, last_day = day_number(low * PERIOD_S), day_number((high - 1) * PERIOD_S)
-    days = [date_of(number) for number in range(first_day, last_day + 1)]
+    days = [market_date(number) for number in range(first_day, last_day + 1)]
     sheets = await store.read_sheets(db, source, [asset_key] * len(days), days, as_of)
     start = day_start(first_day) // PERIOD_S
     whole = np.concatenate(sheets, axis=1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from gridloom.ancillary.awards import ProvisionalAward
-from gridloom.ancillary.products import Market
+from gridloom.ancillary.products import AncillaryMarket
 from gridloom.database.pool import Database
 from gridloom.kernel.units import mw_from_kw
 from gridloom.settlements import store
@@ -28,7 +28,7 @@ async def record_provisional_awards(db: Database, asset_id: UUID, awards: Sequen
             settlement_price=float(one.price_eur_mw_h),
         )
         for one in kept
-        if one.market is Market.FCR
+        if one.market is AncillaryMarket.FCR
     ]
     afrr = [
         AFRRCapacityAward(
@@ -39,7 +39,7 @@ async def record_provisional_awards(db: Database, asset_id: UUID, awards: Sequen
             price=float(one.price_eur_mw_h),
         )
         for one in kept
-        if one.market is Market.AFRR_CAPACITY
+        if one.market is AncillaryMarket.AFRR_CAPACITY
     ]
     if fcr:
         await record_settlements(db, FCR_AWARDS, fcr, recorder)

@@ -11,21 +11,21 @@ from uuid import UUID
 
 import numpy as np
 
-from gridloom.audit.model import Actor, NewEntry
+from gridloom.audit.model import Actor, NewAuditRecord
 from gridloom.audit.store import insert_entry
-from gridloom.database.pool import Database, Pool, snapshot
+from gridloom.database.pool import Database, Pool, repeatable_read
 from gridloom.kernel.market_time import market_day_window
-from gridloom.market_calendar import date_of, number_of
+from gridloom.market_calendar import market_date, market_day_number
 from gridloom.settlements import store
-from gridloom.settlements.measures import KEPT_SOURCES, MEASURES, Source, positions_of
+from gridloom.settlements.measures import AGGREGATED_SOURCES, MEASURES, FactSource, positions_of
 from gridloom.settlements.model import Touched
-from gridloom.settlements.recording import announce, keep
-from gridloom.settlements.sheets import FloatArray, day_sums, encode_sheet, readable_sheet
-from gridloom.settlements.store import EMPTY_DAY, KeptDay, SettledAsset
+from gridloom.settlements.period_aggregates import FloatArray, day_sums, encode_aggregates, readable_sheet
+from gridloom.settlements.recording import emit_changed, store_aggregates
+from gridloom.settlements.store import EMPTY_DAY, SettledAsset, StoredDay
 
-DAYS_AT_ONCE: Final = 100
+DAY_BATCH_SIZE: Final = 100
 """Settlements of an asset wait while a part of its days is mended: a moment, not a minute."""
-MOST_SHOWN: Final = 1_000
+MAX_SHOWN: Final = 1_000
 """Differences that are told one by one; beyond, they are counted."""
 RELATIVE_TOLERANCE: Final = 1e-12
 """Of a day's sum: another order of adding up moves the last digits of a double, and nothing that anybody is paid."""
@@ -47,11 +47,11 @@ class Difference:
     from_facts: float
 
 
-_Found: TypeAlias = tuple[Difference, Source]
+_Found: TypeAlias = tuple[Difference, FactSource]
 
 
 @dataclass(slots=True)
-class Outcome:
+class RebuildReport:
     """What has been found so far, over all assets; `differences` are the first of them."""
 
     total_days: int
@@ -62,7 +62,7 @@ class Outcome:
     def add(self, days: Sequence[date], found: Sequence[_Found]) -> None:
         self.compared_days += len(days)
         self.differing_days += len({one.day for one, _ in found})
-        self.differences += [one for one, _ in found[: MOST_SHOWN - len(self.differences)]]
+        self.differences += [one for one, _ in found[: MAX_SHOWN - len(self.differences)]]
 
 
 class UnknownAssets(Exception):
@@ -70,8 +70,8 @@ class UnknownAssets(Exception):
 
 
 async def rebuild(
-    pool: Pool, asset_ids: Sequence[UUID], *, only_check: bool, watch: Callable[[Outcome], None] | None = None
-) -> Outcome:
+    pool: Pool, asset_ids: Sequence[UUID], *, only_check: bool, watch: Callable[[RebuildReport], None] | None = None
+) -> RebuildReport:
     """Compare the kept sums of these assets, or of all, with their facts and, unless only asked to check, mend them.
 
     Comparing takes no lock: facts and sums change in one transaction, so a snapshot sees either both or none. What
@@ -81,13 +81,13 @@ async def rebuild(
     unknown = set(asset_ids) - set(await store.asset_keys(pool, asset_ids))
     if unknown:
         raise UnknownAssets(f"There is no asset {', '.join(sorted(map(str, unknown)))}.")
-    outcome = Outcome(sum(asset.day_count for asset in assets))
+    outcome = RebuildReport(sum(asset.day_count for asset in assets))
     for asset in assets:
         for days in _split_days(asset):
-            async with snapshot(pool) as moment:
+            async with repeatable_read(pool) as moment:
                 found = await _compare_days(moment, asset, days)
             if found and not only_check:
-                found = await _mend_days(pool, asset, days)
+                found = await _repair_days(pool, asset, days)
             outcome.add(days, found)
             if watch is not None:
                 watch(outcome)
@@ -95,32 +95,32 @@ async def rebuild(
 
 
 def _split_days(asset: SettledAsset) -> Iterator[list[date]]:
-    first = number_of(asset.first_day)
-    for start in range(first, first + asset.day_count, DAYS_AT_ONCE):
-        end = min(start + DAYS_AT_ONCE, first + asset.day_count)
-        yield [date_of(number) for number in range(start, end)]
+    first = market_day_number(asset.first_day)
+    for start in range(first, first + asset.day_count, DAY_BATCH_SIZE):
+        end = min(start + DAY_BATCH_SIZE, first + asset.day_count)
+        yield [market_date(number) for number in range(start, end)]
 
 
 async def _compare_days(db: Database, asset: SettledAsset, days: Sequence[date]) -> list[_Found]:
-    kept = await store.read_kept_days(db, asset.key, days[0], days[-1])
+    kept = await store.read_stored_days(db, asset.key, days[0], days[-1])
     found: list[_Found] = []
-    for source in KEPT_SOURCES:
+    for source in AGGREGATED_SOURCES:
         sheets = await store.read_sheets(db, source, [asset.key] * len(days), days)
         found += await asyncio.to_thread(_find_differences, asset, source, days, kept, sheets)
     return found
 
 
-async def _mend_days(pool: Pool, asset: SettledAsset, days: Sequence[date]) -> list[_Found]:
+async def _repair_days(pool: Pool, asset: SettledAsset, days: Sequence[date]) -> list[_Found]:
     async with pool.acquire() as db, db.transaction():
         await store.lock_assets(db, [asset.key])
         found = await _compare_days(db, asset, days)
-        for source in KEPT_SOURCES:
+        for source in AGGREGATED_SOURCES:
             wrong = sorted({one.day for one, of in found if of is source})
             if wrong:
-                await keep(db, source, [asset.key] * len(wrong), wrong)
+                await store_aggregates(db, source, [asset.key] * len(wrong), wrong)
         if found:
             mended = sorted({one.day for one, _ in found})
-            await announce(db, [_make_touched(asset.key, day) for day in mended])
+            await emit_changed(db, [_make_touched(asset.key, day) for day in mended])
             await insert_entry(db, _write_entry(asset, mended))
         return found
 
@@ -130,8 +130,8 @@ def _make_touched(asset_key: int, day: date) -> Touched:
     return Touched(asset_key, day, window.start, window.end, 0, 0)
 
 
-def _write_entry(asset: SettledAsset, days: Sequence[date]) -> NewEntry:
-    return NewEntry(
+def _write_entry(asset: SettledAsset, days: Sequence[date]) -> NewAuditRecord:
+    return NewAuditRecord(
         actor=Actor("SYSTEM", name="command line"),
         action="rebuildRevenue",
         method="POST",
@@ -146,33 +146,35 @@ def _write_entry(asset: SettledAsset, days: Sequence[date]) -> NewEntry:
 
 def _find_differences(
     asset: SettledAsset,
-    source: Source,
+    source: FactSource,
     days: Sequence[date],
-    kept: Mapping[date, KeptDay],
+    kept: Mapping[date, StoredDay],
     sheets: Sequence[FloatArray],
 ) -> list[_Found]:
     names = [measure.name for measure in MEASURES if measure.source is source]
     there = [kept.get(day, EMPTY_DAY) for day in days]
-    kept_sums = np.array([one.sums[positions_of(source)] for one in there])
+    stored_sums = np.array([one.sums[positions_of(source)] for one in there])
     sums = day_sums(sheets)
-    is_right = np.isclose(kept_sums, sums, rtol=RELATIVE_TOLERANCE, atol=0)
+    is_right = np.isclose(stored_sums, sums, rtol=RELATIVE_TOLERANCE, atol=0)
     found: list[_Found] = []
     for position, (day, sheet) in enumerate(zip(days, sheets, strict=True)):
         places, sheet_sums = _count_differing(source, there[position].sheets[source], sheet)
         for n, name in enumerate(names):
             value = float(sums[position, n])
             if places[n]:
-                kept_value = None if sheet_sums is None else float(sheet_sums[n])
-                found.append((Difference(asset.id, day, name, int(places[n]), kept_value, value), source))
+                stored_value = None if sheet_sums is None else float(sheet_sums[n])
+                found.append((Difference(asset.id, day, name, int(places[n]), stored_value, value), source))
             if not is_right[position, n]:
-                found.append((Difference(asset.id, day, name, None, float(kept_sums[position, n]), value), source))
+                found.append((Difference(asset.id, day, name, None, float(stored_sums[position, n]), value), source))
     return found
 
 
-def _count_differing(source: Source, body: bytes | None, sheet: FloatArray) -> tuple[Sequence[int], FloatArray | None]:
+def _count_differing(
+    source: FactSource, body: bytes | None, sheet: FloatArray
+) -> tuple[Sequence[int], FloatArray | None]:
     """In how many places each measure differs, and what the kept ones sum up to, if they can be read."""
     count, width = sheet.shape
-    if body == encode_sheet(source, sheet):
+    if body == encode_aggregates(source, sheet):
         return [0] * count, None
     kept = readable_sheet(source, body, width)
     if kept is None:

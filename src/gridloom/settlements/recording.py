@@ -14,20 +14,20 @@ from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
 from gridloom.kernel.permission import Permission
 from gridloom.settlements import store
-from gridloom.settlements.activations import move_stores
+from gridloom.settlements.activations import propagate_activations
 from gridloom.settlements.asset_store import read_capabilities
-from gridloom.settlements.measures import KEPT_SOURCES, Source
+from gridloom.settlements.capability_checks import AssetCapability, reject_implausible, reject_others_assets
+from gridloom.settlements.measures import AGGREGATED_SOURCES, FactSource
 from gridloom.settlements.model import AFRR_ACTIVATIONS, Batch, Counts, FactKind, Origin, Row, Touched
-from gridloom.settlements.plausibility import AssetCapability, refuse_implausible, refuse_others_assets
-from gridloom.settlements.rules import NamedAssets, batch_of, columns_of
-from gridloom.settlements.sheets import FloatArray, day_sums, encode_sheet
+from gridloom.settlements.period_aggregates import FloatArray, day_sums, encode_aggregates
+from gridloom.settlements.rules import NamedAssets, columns_of, deduplicate
 
-DAYS_AT_ONCE: Final = 4_000
+DAY_BATCH_SIZE: Final = 4_000
 """Asset-days summed up in one go: bounds the memory of a batch that touches many."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedFacts:
     counts: Counts
     touched: tuple[Touched, ...]
 
@@ -44,24 +44,24 @@ class Recorder:
     holder_id: UUID | None = None
 
 
-async def record_settlements(db: Database, kind: FactKind, rows: Sequence[Row], recorder: Recorder) -> Recorded:
+async def record_settlements(db: Database, kind: FactKind, rows: Sequence[Row], recorder: Recorder) -> RecordedFacts:
     """Record rows in the caller's transaction, all or nothing."""
     columns = await asyncio.to_thread(columns_of, kind, rows)
     return await record_columns(db, kind, columns, recorder)
 
 
-async def record_columns(db: Database, kind: FactKind, columns: dict[str, Any], recorder: Recorder) -> Recorded:
+async def record_columns(db: Database, kind: FactKind, columns: dict[str, Any], recorder: Recorder) -> RecordedFacts:
     """The same for rows that are checked already (see `rules.columns_of`)."""
     named: NamedAssets = columns["asset_id"]
     assets = await read_capabilities(db, named.ids)
-    batch = await asyncio.to_thread(_judged_batch, kind, columns, assets, recorder.holder_id)
+    batch = await asyncio.to_thread(_validated_batch, kind, columns, assets, recorder.holder_id)
     await store.lock_assets(db, batch.asset_keys)
     touched = await store.merge(db, batch, recorder.by, recorder.origin)
-    if kind.source in KEPT_SOURCES:
-        await sum_up(db, kind.source, touched)
+    if kind.source in AGGREGATED_SOURCES:
+        await recompute(db, kind.source, touched)
     if kind is AFRR_ACTIVATIONS and touched:
-        await move_stores(db, touched, await platform_now(db))
-    await announce(db, touched)
+        await propagate_activations(db, touched, await platform_now(db))
+    await emit_changed(db, touched)
     replaced = sum(change.replaced for change in touched)
     inserted = sum(change.written for change in touched) - replaced
     counts = Counts(
@@ -70,40 +70,40 @@ async def record_columns(db: Database, kind: FactKind, columns: dict[str, Any], 
         replaced=replaced,
         unchanged=batch.received - inserted - replaced,
     )
-    return Recorded(counts, tuple(touched))
+    return RecordedFacts(counts, tuple(touched))
 
 
-def _judged_batch(
+def _validated_batch(
     kind: FactKind, columns: dict[str, Any], assets: Mapping[UUID, AssetCapability], holder_id: UUID | None
 ) -> Batch:
     named: NamedAssets = columns["asset_id"]
     if holder_id is not None:
-        refuse_others_assets(named, assets, holder_id)
-    batch = batch_of(kind, columns, {id: asset.key for id, asset in assets.items()})
-    refuse_implausible(kind, columns, assets)
+        reject_others_assets(named, assets, holder_id)
+    batch = deduplicate(kind, columns, {id: asset.key for id, asset in assets.items()})
+    reject_implausible(kind, columns, assets)
     return batch
 
 
-async def sum_up(db: Database, source: Source, touched: Sequence[Touched]) -> None:
+async def recompute(db: Database, source: FactSource, touched: Sequence[Touched]) -> None:
     """Sum up the touched days anew from their facts; their assets must be locked."""
     places = [(change.asset_key, change.day) for change in touched if change.day is not None]
-    for first in range(0, len(places), DAYS_AT_ONCE):
-        part = places[first : first + DAYS_AT_ONCE]
-        await keep(db, source, [key for key, _ in part], [day for _, day in part])
+    for first in range(0, len(places), DAY_BATCH_SIZE):
+        part = places[first : first + DAY_BATCH_SIZE]
+        await store_aggregates(db, source, [key for key, _ in part], [day for _, day in part])
 
 
-async def keep(db: Database, source: Source, keys: Sequence[int], days: Sequence[date]) -> None:
+async def store_aggregates(db: Database, source: FactSource, keys: Sequence[int], days: Sequence[date]) -> None:
     """Put what the facts of these asset-days say in the place of what was kept; their assets must be locked."""
     sheets = await store.read_sheets(db, source, keys, days)
     encoded, sums = await asyncio.to_thread(_fold_sheets, source, sheets)
-    await store.keep_sheets(db, source, keys, days, encoded, sums)
+    await store.store_period_aggregates(db, source, keys, days, encoded, sums)
 
 
-def _fold_sheets(source: Source, sheets: Sequence[FloatArray]) -> tuple[list[bytes | None], FloatArray]:
-    return [encode_sheet(source, sheet) for sheet in sheets], day_sums(sheets)
+def _fold_sheets(source: FactSource, sheets: Sequence[FloatArray]) -> tuple[list[bytes | None], FloatArray]:
+    return [encode_aggregates(source, sheet) for sheet in sheets], day_sums(sheets)
 
 
-async def announce(db: Database, touched: Sequence[Touched]) -> None:
+async def emit_changed(db: Database, touched: Sequence[Touched]) -> None:
     """One event for each asset whose figures changed."""
     by_asset: dict[int, list[Touched]] = {}
     for change in touched:

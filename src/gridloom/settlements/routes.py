@@ -11,13 +11,14 @@ import msgspec
 from msgspec import Meta
 
 from gridloom.edge import BULK_BODY_LIMIT, JSON, PARQUET, Call, Instant, Page, Paging, operation
-from gridloom.edge.receiving.long_bodies import LONG_BYTES, read_apart
-from gridloom.edge.wire import parameter_refused
-from gridloom.identity.reach import asset_reach
+from gridloom.edge.decode.decoder_process import SUBPROCESS_MIN_BYTES, run_in_subprocess
+from gridloom.edge.fields import parameter_error
+from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound, Problem
 from gridloom.settlements import store
-from gridloom.settlements.decoding import BULK_FORMATS, MOST_ROWS
+from gridloom.settlements.capability_checks import ImplausibleSettlement
+from gridloom.settlements.decoding import BULK_FORMATS, MAX_ROWS
 from gridloom.settlements.model import (
     AFRR_ACTIVATIONS,
     AFRR_CAPACITY_AWARDS,
@@ -29,7 +30,6 @@ from gridloom.settlements.model import (
     FactKind,
     Origin,
 )
-from gridloom.settlements.plausibility import ImplausibleSettlement
 from gridloom.settlements.recording import Recorder, record_columns
 from gridloom.settlements.rules import ContradictingRows, DeliveryBeyondBlock, UnknownSettledAsset, read_columns
 from gridloom.settlements.views import (
@@ -77,14 +77,14 @@ def _declare_bulk(
 
 def _rows_schema(kind: FactKind) -> dict[str, Any]:
     _, components = msgspec.json.schema_components([kind.row], ref_template="#/components/schemas/{name}")
-    return {"type": "array", "minItems": 1, "maxItems": MOST_ROWS, "items": components[kind.row.__name__]}
+    return {"type": "array", "minItems": 1, "maxItems": MAX_ROWS, "items": components[kind.row.__name__]}
 
 
 async def _record_facts(call: Call, kind: FactKind, body: bytes) -> Counts:
     # A few bytes of Parquet may stand for as many rows as a request may have.
-    is_long = len(body) > LONG_BYTES or call.content_type == PARQUET
+    is_long = len(body) > SUBPROCESS_MIN_BYTES or call.content_type == PARQUET
     if is_long:
-        columns = await read_apart(call.holder, read_columns, body, kind, call.content_type)
+        columns = await run_in_subprocess(call.holder, read_columns, body, kind, call.content_type)
     else:
         columns = await asyncio.to_thread(read_columns, body, kind, call.content_type)
     db = await call.begin()
@@ -161,10 +161,10 @@ class SettlementQuery(Paging):
 
 async def _list_facts(call: Call, query: SettlementQuery, listing: Listing[V]) -> Page[V]:
     if query.start is not None and query.end is not None and query.start >= query.end:
-        raise parameter_refused("query", "end", "is not after start")
+        raise parameter_error("query", "end", "is not after start")
     if query.versions and query.as_of is not None:
-        raise parameter_refused("query", "as-of", "cannot be combined with versions")
-    wanted = store.Filter(
+        raise parameter_error("query", "as-of", "cannot be combined with versions")
+    wanted = store.FactFilter(
         asset_keys=await _asset_keys(call, query.asset_id),
         start=query.start,
         end=query.end,
@@ -172,7 +172,7 @@ async def _list_facts(call: Call, query: SettlementQuery, listing: Listing[V]) -
         as_of=query.as_of,
     )
     rows = await store.list_facts(call.db, listing.kind, wanted, query.after(listing.place), query.limit + 1)
-    page = query.page(rows, listing.place_of)
+    page = query.page(rows, listing.cursor_of)
     return Page([listing.show(row) for row in page.items], page.next_cursor)
 
 
@@ -181,7 +181,7 @@ async def _asset_keys(call: Call, asset_id: UUID | None) -> Sequence[int] | None
     if asset_id is None:
         return None if call.caller.is_operator else await store.settled_keys(call.db, call.caller.organisation_id)
     if not call.caller.is_operator:
-        return [(await asset_reach(call.db, call.caller, asset_id, Permission.READ_REVENUE, kind=None)).key]
+        return [(await authorize_asset(call.db, call.caller, asset_id, Permission.READ_REVENUE, kind=None)).key]
     keys = await store.asset_keys(call.db, [asset_id])
     if asset_id not in keys:
         raise NotFound(f"There is no asset {asset_id}.")

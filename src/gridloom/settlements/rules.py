@@ -27,9 +27,9 @@ from gridloom.market_calendar import (
     PERIOD_S,
     block_period_counts,
     calendar_edges_s,
-    number_of,
+    market_day_number,
 )
-from gridloom.settlements.decoding import MOST_ERRORS, FaultyRows, read_rows, refuse_rows
+from gridloom.settlements.decoding import MAX_ERRORS, InvalidRows, read_rows, reject_rows
 from gridloom.settlements.model import (
     AFRR_CAPACITY_AWARDS,
     FCR_AWARDS,
@@ -89,7 +89,7 @@ class ContradictingRows(Problem):
     title = "Two rows of the request contradict each other"
 
 
-class Faults:
+class RowErrors:
     """The faults found so far, the first hundred of them with their place."""
 
     def __init__(self, places: Sequence[int] | None = None) -> None:
@@ -100,39 +100,39 @@ class Faults:
 
     def add(self, positions: Sequence[int] | NDArray[np.intp], field: str, detail: str) -> None:
         self.total += len(positions)
-        for position in positions[: max(0, MOST_ERRORS - len(self.errors))]:
+        for position in positions[: max(0, MAX_ERRORS - len(self.errors))]:
             place = int(position) if self._places is None else self._places[int(position)]
             self.errors.append(FieldError(f"/{place}/{field}", detail))
 
     def raise_malformed(self) -> None:
         if self.errors:
-            raise refuse_rows(self.errors, self.total)
+            raise reject_rows(self.errors, self.total)
 
 
 def read_columns(body: bytes, kind: FactKind, media_type: str) -> dict[str, Any]:
     """A bulk body as columns; one refusal names its malformed rows, whether a field's type or a rule tells them."""
     try:
         rows = read_rows(kind, body, media_type)
-    except FaultyRows as faulty:
-        faults = Faults(list(faulty.sound))
+    except InvalidRows as faulty:
+        faults = RowErrors(list(faulty.sound))
         if faulty.sound:
-            _judge_rows(kind, list(faulty.sound.values()), faults)
+            _validate_rows(kind, list(faulty.sound.values()), faults)
         errors = sorted([*faulty.errors, *faults.errors], key=lambda error: int(error.pointer.split("/")[1]))
-        raise refuse_rows(errors[:MOST_ERRORS], faulty.total + faults.total) from None
+        raise reject_rows(errors[:MAX_ERRORS], faulty.total + faults.total) from None
     return columns_of(kind, rows)
 
 
 def columns_of(kind: FactKind, rows: Sequence[Row]) -> dict[str, Any]:
     """The rows as columns named as in the table, asset ids under `asset_id`; a 400 or 422 names every faulty row."""
-    faults = Faults()
-    columns = _judge_rows(kind, rows, faults)
+    faults = RowErrors()
+    columns = _validate_rows(kind, rows, faults)
     faults.raise_malformed()
     if kind in (FCR_AWARDS, AFRR_CAPACITY_AWARDS):
         _settle_delivery_hours(columns)
     return columns
 
 
-def _judge_rows(kind: FactKind, rows: Sequence[Row], faults: Faults) -> dict[str, Any]:
+def _validate_rows(kind: FactKind, rows: Sequence[Row], faults: RowErrors) -> dict[str, Any]:
     columns: dict[str, Any] = {"asset_id": _name_assets(rows, faults)}
     for column in kind.columns[1:]:
         cells = list(map(attrgetter(column.field), rows))
@@ -146,7 +146,7 @@ def _judge_rows(kind: FactKind, rows: Sequence[Row], faults: Faults) -> dict[str
     return columns
 
 
-def batch_of(kind: FactKind, columns: dict[str, Any], asset_keys: Mapping[UUID, int]) -> Batch:
+def deduplicate(kind: FactKind, columns: dict[str, Any], asset_keys: Mapping[UUID, int]) -> Batch:
     """One row per natural key; the very same row twice is one, and two that differ are refused."""
     columns = dict(columns)
     assets: NamedAssets = columns.pop("asset_id")
@@ -155,7 +155,7 @@ def batch_of(kind: FactKind, columns: dict[str, Any], asset_keys: Mapping[UUID, 
     columns["asset_key"] = known[assets.numbers]
     unknown = np.flatnonzero(columns["asset_key"] == UNKNOWN)
     if len(unknown):
-        faults = Faults()
+        faults = RowErrors()
         faults.add(unknown, "assetID", "names no asset")
         first = assets.ids[int(assets.numbers[unknown[0]])]
         raise UnknownSettledAsset(
@@ -168,7 +168,7 @@ def batch_of(kind: FactKind, columns: dict[str, Any], asset_keys: Mapping[UUID, 
     places: dict[tuple[Any, ...], int] = {}
     for position, key in enumerate(_make_tuples(kind.key, columns)):
         places.setdefault(key, position)
-    _refuse_contradictions(kind, columns, places)
+    _reject_contradictions(kind, columns, places)
     kept = np.array(list(places.values()))
     columns = {name: _take_cells(cells, kept) for name, cells in columns.items()}
     return Batch(kind, columns, rows, keys)
@@ -180,9 +180,9 @@ def _count_facts(kind: FactKind, columns: Mapping[str, Any]) -> int:
     return int(keys.group_by(names, use_threads=False).aggregate([]).num_rows)
 
 
-def _refuse_contradictions(kind: FactKind, columns: Mapping[str, Any], first: Mapping[tuple[Any, ...], int]) -> None:
+def _reject_contradictions(kind: FactKind, columns: Mapping[str, Any], first: Mapping[tuple[Any, ...], int]) -> None:
     values = list(_make_tuples(kind.values, columns))
-    faults = Faults()
+    faults = RowErrors()
     for position, key in enumerate(_make_tuples(kind.key, columns)):
         if values[position] != values[first[key]]:
             faults.add([position], "assetID", f"is of the same fact as row {first[key]} and says something else")
@@ -220,7 +220,7 @@ class NamedAssets:
     numbers: NDArray[np.int64]
 
 
-def _name_assets(rows: Sequence[Row], faults: Faults) -> NamedAssets:
+def _name_assets(rows: Sequence[Row], faults: RowErrors) -> NamedAssets:
     encoded = pa.array(map(attrgetter("asset_id"), rows), pa.string(), size=len(rows)).dictionary_encode()
     distinct, places = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
     wrong = [place for place, text in enumerate(distinct) if _UUID.fullmatch(text) is None]
@@ -241,7 +241,7 @@ _FORBIDDEN = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{202a}-\x{202e}\x{2
 """What `kernel.text` refuses, in the words of the library that looks at a whole column."""
 
 
-def _read_text(column: Column, wire: str, cells: list[Any], faults: Faults) -> pa.StringArray:
+def _read_text(column: Column, wire: str, cells: list[Any], faults: RowErrors) -> pa.StringArray:
     texts = pa.array(cells, pa.string())
     wrong = np.flatnonzero(pc.match_substring_regex(texts, _FORBIDDEN).to_numpy(zero_copy_only=False))
     if len(wrong):
@@ -249,7 +249,7 @@ def _read_text(column: Column, wire: str, cells: list[Any], faults: Faults) -> p
     return texts
 
 
-def _read_moments(column: Column, wire: str, cells: list[Any], faults: Faults) -> NDArray[np.float64]:
+def _read_moments(column: Column, wire: str, cells: list[Any], faults: RowErrors) -> NDArray[np.float64]:
     """Seconds since 1970; NaN for a moment that was left out."""
     seconds = _read_numbers(cells, datetime.timestamp)
     first_s, end_s = calendar_edges_s()
@@ -273,15 +273,15 @@ def _read_numbers(cells: Sequence[Any], read: Callable[[Any], float]) -> NDArray
 _LEFT_OUT: Final = frozenset((NoneType, UnsetType))
 
 
-def _read_days(column: Column, wire: str, cells: list[Any], faults: Faults) -> NDArray[np.int64]:
+def _read_days(column: Column, wire: str, cells: list[Any], faults: RowErrors) -> NDArray[np.int64]:
     """Numbers of market days."""
     outside = [position for position, day in enumerate(cells) if not FIRST_DAY <= day <= LAST_DAY]
     if outside:
         faults.add(outside, wire, f"is not between the years {FIRST_DAY.year} and {LAST_DAY.year}")
-    return np.array([number_of(day) for day in cells], dtype=np.int64)
+    return np.array([market_day_number(day) for day in cells], dtype=np.int64)
 
 
-def _read_decimals(column: Column, wire: str, cells: list[Any], faults: Faults) -> NDArray[np.float64]:
+def _read_decimals(column: Column, wire: str, cells: list[Any], faults: RowErrors) -> NDArray[np.float64]:
     numbers = _read_numbers(cells, float)
     if column.name != "delivery_h":
         faults.add(np.flatnonzero(~np.isfinite(numbers)), wire, "is not a number")
@@ -295,7 +295,7 @@ def _read_decimals(column: Column, wire: str, cells: list[Any], faults: Faults) 
     return numbers
 
 
-def hundred_millionths(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+def to_fixed_point(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.rint(numbers * SCALE).astype(np.int64)
 
 
@@ -305,13 +305,13 @@ _READ: Final = {"text": _read_text, "moment": _read_moments, "day": _read_days, 
 # --- rules ---------------------------------------------------------------------------------------------------------
 
 
-def _check_period_starts(seconds: NDArray[np.float64], faults: Faults) -> None:
+def _check_period_starts(seconds: NDArray[np.float64], faults: RowErrors) -> None:
     off = np.flatnonzero(np.mod(seconds, PERIOD_S) != 0)
     if len(off):
         faults.add(off, "time", "is not the start of a 15-minute period")
 
 
-def _check_products(kind: FactKind, columns: Mapping[str, Any], faults: Faults) -> None:
+def _check_products(kind: FactKind, columns: Mapping[str, Any], faults: RowErrors) -> None:
     directions = ("NEGPOS",) if kind is FCR_AWARDS else ("POS", "NEG")
     known = [name for name, (direction, _) in BLOCK_OF.items() if direction in directions]
     wrong = [position for position, product in enumerate(columns["product"].to_pylist()) if product not in known]
@@ -321,13 +321,13 @@ def _check_products(kind: FactKind, columns: Mapping[str, Any], faults: Faults) 
 
 def _settle_delivery_hours(columns: dict[str, Any]) -> None:
     """The block's true length where no hours are given; never more than that."""
-    numbers = np.clip(columns["delivery_day"], number_of(FIRST_DAY), number_of(LAST_DAY))
+    numbers = np.clip(columns["delivery_day"], market_day_number(FIRST_DAY), market_day_number(LAST_DAY))
     blocks = np.array([BLOCK_OF[product][1] for product in columns["product"].to_pylist()])
     lengths_h = block_period_counts(numbers)[np.arange(len(numbers)), blocks] * (PERIOD_S / HOUR_S)
     given = columns["delivery_h"]
     beyond = np.flatnonzero(given > lengths_h)
     if len(beyond):
-        faults = Faults()
+        faults = RowErrors()
         faults.add(beyond, "deliveryHours", "exceeds the block's length")
         first = int(beyond[0])
         raise DeliveryBeyondBlock(

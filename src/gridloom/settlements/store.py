@@ -13,23 +13,31 @@ import numpy as np
 
 from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.database.pool import Database
-from gridloom.market_calendar import BLOCKS_PER_DAY, PERIOD_S, Ints, date_of, day_numbers, day_starts, number_of
-from gridloom.settlements.copying import FLOAT8, INT4, INT8, TEXT, copy_bytes
-from gridloom.settlements.measures import BLOCK_SOURCES, KEPT_SOURCES, MEASURES, Source
+from gridloom.market_calendar import (
+    BLOCKS_PER_DAY,
+    PERIOD_S,
+    Ints,
+    day_starts,
+    market_date,
+    market_day_number,
+    market_day_numbers,
+)
+from gridloom.settlements.binary_copy import FLOAT8, INT4, INT8, TEXT, copy_bytes
+from gridloom.settlements.measures import AGGREGATED_SOURCES, BLOCK_SOURCES, MEASURES, FactSource
 from gridloom.settlements.model import Batch, FactKind, Origin, Touched
-from gridloom.settlements.rules import hundred_millionths
-from gridloom.settlements.sheets import FloatArray, scatter
-from gridloom.settlements.statements import (
+from gridloom.settlements.period_aggregates import FloatArray, scatter
+from gridloom.settlements.rules import to_fixed_point
+from gridloom.settlements.sql import (
     EDGE_DAYS,
-    KEPT_DAYS,
     LOCK_ASSETS,
-    keep_sheets_statement,
-    keep_sums_statement,
+    STORED_DAYS,
     list_statement,
     merge_statement,
     stage_statement,
     staging_table,
     starts_statement,
+    store_daily_sums_statement,
+    store_period_aggregates_statement,
     summary_statement,
 )
 
@@ -79,9 +87,9 @@ def _stage_batch(batch: Batch) -> bytes:
     columns = []
     for column in batch.kind.columns:
         cells = batch.columns[column.name]
-        columns.append((_FORMS[column.form], hundred_millionths(cells) if column.form == "decimal" else cells))
+        columns.append((_FORMS[column.form], to_fixed_point(cells) if column.form == "decimal" else cells))
     if batch.kind.is_of_a_period:
-        columns.append((INT4, day_numbers(batch.columns["period"].astype(np.int64))))
+        columns.append((INT4, market_day_numbers(batch.columns["period"].astype(np.int64))))
     return copy_bytes(columns)
 
 
@@ -106,10 +114,10 @@ class _Pieces:
 
 
 async def read_sheets(
-    db: Database, source: Source, keys: Sequence[int], days: Sequence[date], as_of: datetime | None = None
+    db: Database, source: FactSource, keys: Sequence[int], days: Sequence[date], as_of: datetime | None = None
 ) -> list[FloatArray]:
     """The sheets of these asset-days, summed up from the facts themselves."""
-    numbers = np.array([number_of(day) for day in days], dtype=np.int64)
+    numbers = np.array([market_day_number(day) for day in days], dtype=np.int64)
     starts, ends = day_starts(numbers), day_starts(numbers + 1)
     statement = summary_statement(source, as_of=as_of is not None)
     places: dict[int, list[int]] = {}
@@ -126,38 +134,38 @@ async def read_sheets(
 
 
 async def read_starts(
-    db: Database, source: Source, keys: Sequence[int], days: Ints, as_of: datetime | None = None
+    db: Database, source: FactSource, keys: Sequence[int], days: Ints, as_of: datetime | None = None
 ) -> Ints:
     """When the facts of consecutive days start, also those worth nothing, which leave no trace in a sheet."""
-    parameters: list[Any] = [list(keys), date_of(int(days[0])), date_of(int(days[-1]) + 1)]
+    parameters: list[Any] = [list(keys), market_date(int(days[0])), market_date(int(days[-1]) + 1)]
     if as_of is not None:
         parameters.append(as_of)
     rows = await db.fetch(starts_statement(source, as_of=as_of is not None), *parameters)
     return np.array([row[0] for row in rows], dtype=np.int64)
 
 
-def _scatter_sheets(source: Source, found: Mapping[int, bytes], widths: Sequence[int]) -> list[FloatArray]:
+def _scatter_sheets(source: FactSource, found: Mapping[int, bytes], widths: Sequence[int]) -> list[FloatArray]:
     return [scatter(source, found.get(position, b""), width) for position, width in enumerate(widths)]
 
 
-def _find_widths(source: Source, starts: Ints, ends: Ints) -> list[int]:
+def _find_widths(source: FactSource, starts: Ints, ends: Ints) -> list[int]:
     if source in BLOCK_SOURCES:
         return [BLOCKS_PER_DAY] * len(starts)
     return ((ends - starts) // PERIOD_S).tolist()  # type: ignore[no-any-return]
 
 
-async def keep_sheets(
+async def store_period_aggregates(
     db: Database,
-    source: Source,
+    source: FactSource,
     keys: Sequence[int],
     days: Sequence[date],
     sheets: Sequence[bytes | None],
     sums: FloatArray,
 ) -> None:
     """Put the sheets and the day's sums in the place of those kept before."""
-    await db.execute(keep_sheets_statement(source), list(keys), list(days), list(sheets))
+    await db.execute(store_period_aggregates_statement(source), list(keys), list(days), list(sheets))
     now = await platform_now_to_the_ms(db)
-    await db.execute(keep_sums_statement(source), list(keys), list(days), now, *sums.T.tolist())
+    await db.execute(store_daily_sums_statement(source), list(keys), list(days), now, *sums.T.tolist())
 
 
 # --- what is kept, as it lies ----------------------------------------------------------------------------------------
@@ -197,25 +205,25 @@ async def settled_assets(db: Database, ids: Sequence[UUID]) -> list[SettledAsset
 
 
 @dataclass(frozen=True, slots=True)
-class KeptDay:
+class StoredDay:
     """What is kept of an asset's market day."""
 
     sums: FloatArray
     """One a measure."""
-    sheets: Mapping[Source, bytes | None]
+    sheets: Mapping[FactSource, bytes | None]
 
 
-EMPTY_DAY: Final = KeptDay(np.zeros(len(MEASURES)), dict.fromkeys(KEPT_SOURCES))
+EMPTY_DAY: Final = StoredDay(np.zeros(len(MEASURES)), dict.fromkeys(AGGREGATED_SOURCES))
 
 
-async def read_kept_days(db: Database, key: int, first: date, last: date) -> dict[date, KeptDay]:
+async def read_stored_days(db: Database, key: int, first: date, last: date) -> dict[date, StoredDay]:
     """The sums and sheets of one asset that lie there, be they right or wrong."""
-    rows = await db.fetch(KEPT_DAYS, key, first, last)
+    rows = await db.fetch(STORED_DAYS, key, first, last)
     count = len(MEASURES)
     return {
-        row["day"]: KeptDay(
+        row["day"]: StoredDay(
             np.array([row[1 + n] or 0.0 for n in range(count)]),
-            {source: row[1 + count + n] for n, source in enumerate(KEPT_SOURCES)},
+            {source: row[1 + count + n] for n, source in enumerate(AGGREGATED_SOURCES)},
         )
         for row in rows
     }
@@ -225,7 +233,7 @@ async def read_kept_days(db: Database, key: int, first: date, last: date) -> dic
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class FactFilter:
     """Which facts a list shows; asset_keys None is everyone's."""
 
     asset_keys: Sequence[int] | None
@@ -236,7 +244,7 @@ class Filter:
 
 
 async def list_facts(
-    db: Database, kind: FactKind, wanted: Filter, after: Sequence[Any] | None, limit: int
+    db: Database, kind: FactKind, wanted: FactFilter, after: Sequence[Any] | None, limit: int
 ) -> Sequence[Any]:
     """Facts by asset, then time or key; at most so many, after a place in that order."""
     statement = list_statement(

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from gridloom.edge import View
+from gridloom.edge import ResponseBody
 from gridloom.settlements.model import (
     AFRR_ACTIVATIONS,
     AFRR_CAPACITY_AWARDS,
@@ -26,7 +26,7 @@ from gridloom.settlements.model import (
 V = TypeVar("V", bound="RecordedFact")
 
 
-class RecordedFact(View):
+class RecordedFact(ResponseBody):
     """Part of every recorded fact; `supersededAt` and `supersededBy` are there once a correction has replaced it."""
 
     asset_id: UUID
@@ -105,7 +105,7 @@ class Listing(Generic[V]):
         )
 
     @property
-    def place_of(self) -> Callable[[Any], list[Any]]:
+    def cursor_of(self) -> Callable[[Any], list[Any]]:
         names = ("asset_key", *self.kind.order, "recorded_at")
         return lambda row: [row[name] for name in names]
 

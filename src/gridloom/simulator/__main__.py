@@ -11,9 +11,9 @@ from pathlib import Path
 
 import structlog
 
-from gridloom.simulator.credentials import SHUT_OUT_STATUS, read_kept, say_shut_out
-from gridloom.simulator.living import ShutOut, live
-from gridloom.simulator.voices import connect_to
+from gridloom.simulator.api_session import connect_to
+from gridloom.simulator.credentials import SHUT_OUT_STATUS, read_credentials, say_shut_out
+from gridloom.simulator.main_loop import LoginRejectedError, run_forever
 
 log = structlog.get_logger()
 
@@ -22,13 +22,13 @@ def main(url: str, home: str) -> None:
     level = logging.getLevelNamesMapping()[(os.environ.get("GRIDLOOM_LOG_LEVEL") or "info").upper()]
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the supervisor, which ends this process
-    kept = read_kept(Path(home))
-    if kept is None:
+    credentials = read_credentials(Path(home))
+    if credentials is None:
         log.error("simulator.no_credentials", home=home)
         raise SystemExit(1)
     try:
-        asyncio.run(live(connect_to(url), kept))
-    except ShutOut:
+        asyncio.run(run_forever(connect_to(url), credentials))
+    except LoginRejectedError:
         log.error("simulator.shut_out", detail=say_shut_out(Path(home)))
         raise SystemExit(SHUT_OUT_STATUS) from None
 

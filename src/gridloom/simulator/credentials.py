@@ -11,14 +11,14 @@ from pathlib import Path
 
 import msgspec
 
-from gridloom.simulator.cast import ORGANISATIONS
+from gridloom.simulator.scenario import ORGANISATIONS
 
 FILE = "simulator.json"
 SHUT_OUT_STATUS = 78
 """What a simulator ends with that the service does not let in; the number stands for a wrong configuration."""
 
 
-class Kept(msgspec.Struct):
+class SimulatorCredentials(msgspec.Struct):
     """What the file holds. The invitation lets the simulator into the operator's organisation, once."""
 
     secret: str
@@ -33,14 +33,14 @@ class SignIn:
     shown_as: str
 
 
-def read_kept(home: Path) -> Kept | None:
+def read_credentials(home: Path) -> SimulatorCredentials | None:
     try:
-        return msgspec.json.decode((home / FILE).read_bytes(), type=Kept)
+        return msgspec.json.decode((home / FILE).read_bytes(), type=SimulatorCredentials)
     except (FileNotFoundError, msgspec.DecodeError):
         return None
 
 
-def write_kept(home: Path, kept: Kept) -> None:
+def write_credentials(home: Path, kept: SimulatorCredentials) -> None:
     home.mkdir(parents=True, exist_ok=True)
     partial = home / f".{FILE}.partial"
     partial.touch(mode=0o600)
@@ -59,16 +59,16 @@ def new_secret() -> str:
     return secrets.token_urlsafe(24)
 
 
-def member_name(kept: Kept, slug: str) -> str:
+def member_name(kept: SimulatorCredentials, slug: str) -> str:
     """Each sandbox home has members of its own, so that a home that was lost shuts nobody out."""
     return f"simulator-{slug}-{_digest_secret(kept.secret, 'name')[:6]}"
 
 
-def member_password(kept: Kept, slug: str) -> str:
+def member_password(kept: SimulatorCredentials, slug: str) -> str:
     return _digest_secret(kept.secret, f"member {slug}")[:28]
 
 
-def newcomer_sign_ins(kept: Kept) -> list[SignIn]:
+def newcomer_sign_ins(kept: SimulatorCredentials) -> list[SignIn]:
     """For whoever starts the sandbox: one of the traders and one of the owners."""
     found = []
     for organisation in ORGANISATIONS:

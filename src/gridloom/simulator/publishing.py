@@ -10,14 +10,14 @@ import msgspec
 import numpy as np
 
 from gridloom.kernel.market_time import PERIOD
-from gridloom.simulator.market.balancing import Direction, afrr_capacity_prices, blocks_of, fcr_prices_eur_mw
-from gridloom.simulator.voices import Voice, written
+from gridloom.simulator.api_session import ApiSession, written
+from gridloom.simulator.market.balancing import SimulatedDirection, afrr_capacity_prices, blocks_of, fcr_prices_eur_mw
 from gridloom_client import JSON
 
 Row = dict[str, Any]
 
 
-async def publish(operator: Voice, rows: Sequence[Row]) -> None:
+async def publish(operator: ApiSession, rows: Sequence[Row]) -> None:
     """The same rows again change nothing."""
     if rows:
         await operator.send("/reference-prices", msgspec.json.encode(rows), JSON)
@@ -40,7 +40,7 @@ def fcr_rows(seed: int, day: date) -> list[Row]:
 
 def afrr_rows(seed: int, day: date) -> list[Row]:
     rows = []
-    for direction in Direction:
+    for direction in SimulatedDirection:
         for kind, prices in zip(("AVERAGE", "MARGINAL"), afrr_capacity_prices(seed, day, direction), strict=True):
             for block, price in zip(blocks_of(day), prices.tolist(), strict=True):
                 series = f"AFRR_CAPACITY_{direction}_DE_{kind}"

@@ -11,13 +11,13 @@ import numpy as np
 from gridloom.kernel.market_time import market_day_of, market_day_window
 from gridloom.kernel.permission import Permission
 from gridloom.simulator import publishing
+from gridloom.simulator.api_session import ApiSession, Connect, written
 from gridloom.simulator.batteries.physics import AMBIENT_C
-from gridloom.simulator.cast import BATTERIES, ORGANISATIONS, Battery, Organisation, batteries_of
-from gridloom.simulator.credentials import Kept, member_name, member_password, newcomer_sign_ins
+from gridloom.simulator.credentials import SimulatorCredentials, member_name, member_password, newcomer_sign_ins
 from gridloom.simulator.market.calendar import periods_of
 from gridloom.simulator.market.day_ahead import FIRST_QUARTER_HOURLY_DAY, DayAhead
-from gridloom.simulator.memory import Memory
-from gridloom.simulator.voices import Connect, Voice, written
+from gridloom.simulator.scenario import BATTERIES, ORGANISATIONS, SimulatedBattery, SimulatedOrganisation, batteries_of
+from gridloom.simulator.state import SimulatorState
 from gridloom_client import BadRequestError, ConflictError, NotFoundError, UnprocessableError
 
 PAST_DAYS = 730
@@ -35,12 +35,12 @@ OPERATOR_MAY = [
 
 
 async def seed_world(
-    connect: Connect, kept: Kept, operator: Voice, memory: Memory, start: datetime
-) -> dict[str, Voice]:
+    connect: Connect, credentials: SimulatorCredentials, operator: ApiSession, memory: SimulatorState, start: datetime
+) -> dict[str, ApiSession]:
     """Make what is missing; done twice it is made once. Answers the voices of all organisations."""
     prices = asyncio.create_task(_publish_past(operator, memory, start))
     voices = dict(
-        zip([one.slug for one in ORGANISATIONS], await _found_all(connect, kept, operator, memory), strict=True)
+        zip([one.slug for one in ORGANISATIONS], await _found_all(connect, credentials, operator, memory), strict=True)
     )
     # One after the other: the order in which the platform knows them is the order in which it spreads power over them.
     for one in BATTERIES:
@@ -61,16 +61,20 @@ async def seed_world(
     return voices
 
 
-async def join_again(connect: Connect, kept: Kept, memory: Memory) -> dict[str, Voice]:
+async def join_again(
+    connect: Connect, credentials: SimulatorCredentials, memory: SimulatorState
+) -> dict[str, ApiSession]:
     """The voices of a world that was seeded before."""
     return {
-        one.slug: Voice(_member_client(connect, kept, one.slug), memory.organisations[one.slug])
+        one.slug: ApiSession(_member_client(connect, credentials, one.slug), memory.organisations[one.slug])
         for one in ORGANISATIONS
     }
 
 
-async def _found_all(connect: Connect, kept: Kept, operator: Voice, memory: Memory) -> list[Voice]:
-    passwords = {one.organisation: one for one in newcomer_sign_ins(kept)}
+async def _found_all(
+    connect: Connect, credentials: SimulatorCredentials, operator: ApiSession, memory: SimulatorState
+) -> list[ApiSession]:
+    passwords = {one.organisation: one for one in newcomer_sign_ins(credentials)}
     voices = []
     for one in ORGANISATIONS:
         found = await operator.post(
@@ -78,21 +82,26 @@ async def _found_all(connect: Connect, kept: Kept, operator: Voice, memory: Memo
         )
         memory.organisations[one.slug] = found["id"]
         await _let_in(
-            operator, found["id"], member_name(kept, one.slug), member_password(kept, one.slug), "Simulator", memory
+            operator,
+            found["id"],
+            member_name(credentials, one.slug),
+            member_password(credentials, one.slug),
+            "Simulator",
+            memory,
         )
         if one.slug in passwords:
             person = passwords[one.slug]
             await _let_in(operator, found["id"], person.username, person.password, person.username.title(), memory)
-        voices.append(Voice(_member_client(connect, kept, one.slug), found["id"]))
+        voices.append(ApiSession(_member_client(connect, credentials, one.slug), found["id"]))
     return voices
 
 
-def _member_client(connect: Connect, kept: Kept, slug: str) -> Any:
-    return connect(member_name(kept, slug), member_password(kept, slug))
+def _member_client(connect: Connect, credentials: SimulatorCredentials, slug: str) -> Any:
+    return connect(member_name(credentials, slug), member_password(credentials, slug))
 
 
 async def _let_in(
-    operator: Voice, organisation_id: str, username: str, password: str, display_name: str, memory: Memory
+    operator: ApiSession, organisation_id: str, username: str, password: str, display_name: str, memory: SimulatorState
 ) -> None:
     """Invite somebody as ADMIN and accept for them, as a person would."""
     invitation = await operator.post(
@@ -103,7 +112,7 @@ async def _let_in(
     await accept_invitation(operator, invitation["token"], username, password, display_name)
 
 
-async def accept_invitation(voice: Voice, token: str, username: str, password: str, display_name: str) -> None:
+async def accept_invitation(voice: ApiSession, token: str, username: str, password: str, display_name: str) -> None:
     accepted = {"token": token, "username": username, "password": password, "display_name": display_name}
     try:
         await voice.client.auth.accept_invitation(**accepted)
@@ -112,7 +121,7 @@ async def accept_invitation(voice: Voice, token: str, username: str, password: s
         await voice.client.auth.authenticate(username=username, password=password)
 
 
-async def _register_battery(owner: Voice, battery: Battery, key: str) -> str:
+async def _register_battery(owner: ApiSession, battery: SimulatedBattery, key: str) -> str:
     body = {
         "name": battery.name,
         "organisationID": owner.organisation_id,
@@ -133,7 +142,7 @@ async def _register_battery(owner: Voice, battery: Battery, key: str) -> str:
     return str(found["id"])
 
 
-async def _describe_battery(owner: Voice, battery: Battery, id: str, operator_id: str) -> None:
+async def _describe_battery(owner: ApiSession, battery: SimulatedBattery, id: str, operator_id: str) -> None:
     """Where it stands, and what the operator may do with it."""
     place = {"latitude": battery.latitude, "longitude": battery.longitude}
     site = {"coordinates": place, "city": battery.name, "country": "DE"}
@@ -141,7 +150,7 @@ async def _describe_battery(owner: Voice, battery: Battery, id: str, operator_id
     await owner.put(f"/physical-assets/{id}/grants/{operator_id}", {"permissions": OPERATOR_MAY})
 
 
-async def _group_assets(voice: Voice, organisation: Organisation, memory: Memory) -> None:
+async def _group_assets(voice: ApiSession, organisation: SimulatedOrganisation, memory: SimulatorState) -> None:
     key = f"{memory.world}/group/{organisation.slug}"
     if organisation.trades:
         made = await voice.post(
@@ -159,7 +168,7 @@ async def _group_assets(voice: Voice, organisation: Organisation, memory: Memory
 # --- two years of prices ---------------------------------------------------------------------------------------------
 
 
-async def _publish_past(operator: Voice, memory: Memory, start: datetime) -> None:
+async def _publish_past(operator: ApiSession, memory: SimulatorState, start: datetime) -> None:
     """All that the market has published until the world begins, so that forecasts and back-tests work at once."""
     today = market_day_of(start)
     first = today - timedelta(days=PAST_DAYS)

@@ -14,9 +14,9 @@ import zstandard
 from gridloom.database.pool import Database
 from gridloom.kernel.resolution import Resolution
 from gridloom.revenue.grid import days_of, grid_of
-from gridloom.revenue.model import Span
+from gridloom.revenue.model import SecondsSpan
 from gridloom.revenue.statement.loading import load_scope, physical_entries, virtual_entries
-from gridloom.revenue.statement.model import Line
+from gridloom.revenue.statement.model import LineType
 from gridloom.statements.ledger_store import AssetOwner
 from gridloom.statements.model import Month, PartyEntry, is_zero
 from gridloom.virtual_assets.store import read_asset_by_key
@@ -30,7 +30,7 @@ async def load_entries(
     if not assets:
         return {}
     window = month.window
-    span = Span(window.start.timestamp(), window.end.timestamp())
+    span = SecondsSpan(window.start.timestamp(), window.end.timestamp())
     grid = grid_of(days_of(span), Resolution.DAY, span)
     scope = await load_scope(db, [asset.key for asset in assets], window, grid, as_of)
     found: dict[int, list[PartyEntry]] = {}
@@ -77,7 +77,7 @@ EMPTY: Final = pack_entries(())
 def unpack_entries(body: bytes) -> list[PartyEntry]:
     rows = msgspec.msgpack.decode(zstandard.decompress(body), type=list[_Packed])
     return [
-        PartyEntry(UUID(bytes=row.organisation_id), Line(row.line), row.counterparty, np.array(row.cents, np.int64))
+        PartyEntry(UUID(bytes=row.organisation_id), LineType(row.line), row.counterparty, np.array(row.cents, np.int64))
         for row in rows
     ]
 

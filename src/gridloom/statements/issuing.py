@@ -19,7 +19,7 @@ from gridloom.database.clock import platform_now_to_the_ms, real_now
 from gridloom.database.pool import Database
 from gridloom.delivery.performance import measured_store
 from gridloom.delivery.performance.recording import record_measured_days
-from gridloom.edge.wire import to_json
+from gridloom.edge.fields import to_json
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_events
 from gridloom.jobs import JobRun, enqueue, job
@@ -55,8 +55,8 @@ async def issue_month(run: JobRun) -> None:
     if found is None or found.status is not RunStatus.RUNNING:
         return
     if run.attempt > MAX_ATTEMPTS:
-        fault = f"A step failed {MAX_ATTEMPTS} times; the service's log says why."
-        await store.end_run(run.db, found.id, RunStatus.FAILED, await platform_now_to_the_ms(run.db), fault)
+        error = f"A step failed {MAX_ATTEMPTS} times; the service's log says why."
+        await store.end_run(run.db, found.id, RunStatus.FAILED, await platform_now_to_the_ms(run.db), error)
         return
     step = int(run.payload.get("step", 0))
     if found.as_of is None:

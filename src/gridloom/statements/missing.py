@@ -15,7 +15,7 @@ from gridloom.delivery.performance.measured_store import read_measured_days, rea
 from gridloom.delivery.performance.performance import load_measurements
 from gridloom.delivery.performance.recording import read_recorded
 from gridloom.delivery.zones.store import read_final_until
-from gridloom.edge import View
+from gridloom.edge import ResponseBody
 from gridloom.kernel.market_time import market_days_in, period_number, period_number_from
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import market_day_periods
@@ -38,7 +38,7 @@ class GapKind(StrEnum):
 _PRICED: Final = ((GapKind.IMBALANCE_PRICE, "REBAP_DE"), (GapKind.DAY_AHEAD_PRICE, "DAY_AHEAD_DE_LU"))
 
 
-class Gap(View):
+class Gap(ResponseBody):
     """A fact of the month that is not there."""
 
     kind: GapKind

@@ -14,7 +14,7 @@ import numpy as np
 
 from gridloom.kernel.market_time import market_day_of, market_day_window
 from gridloom.kernel.window import Window
-from gridloom.revenue.statement.model import Cents, Line
+from gridloom.revenue.statement.model import Cents, LineType
 
 CORRECTION: Final = "CORRECTION"
 """The line of a statement that corrects an earlier one."""
@@ -60,12 +60,12 @@ class PartyEntry:
     """What an organisation is paid by a counterparty for a line, in cents by market day of a month."""
 
     organisation_id: UUID
-    line: Line
+    line: LineType
     counterparty: str
     cents: Cents
 
 
-LineKey = tuple[Line, str]
+LineKey = tuple[LineType, str]
 """A line and the counterparty."""
 LineSums = Mapping[LineKey, Cents]
 """Of one organisation and month: cents by market day."""
@@ -87,7 +87,7 @@ class StatementRun:
     as_of: datetime | None
     parts: int
     parts_done: int
-    fault: str | None
+    error: str | None
 
     @property
     def progress(self) -> float:

@@ -11,10 +11,10 @@ import msgspec
 from msgspec import UNSET, Meta
 
 from gridloom.database.clock import platform_now_to_the_ms, real_now
-from gridloom.database.pool import Database, snapshot
-from gridloom.edge import JSON, Answer, Call, Content, Instant, Page, Paging, QueryParameters, operation
-from gridloom.edge.wire import parameter_refused, to_json
-from gridloom.identity.reach import organisation_reach
+from gridloom.database.pool import Database, repeatable_read
+from gridloom.edge import JSON, Call, Content, Instant, Page, Paging, QueryParameters, Response, operation
+from gridloom.edge.fields import parameter_error, to_json
+from gridloom.identity.authorization import authorize_organisation
 from gridloom.jobs import enqueue
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.permission import Permission
@@ -48,7 +48,7 @@ from gridloom.statements.views import (
 TAG = "Statements"
 ISSUE = Permission.CREATE_SETTLEMENTS
 READ = Permission.READ_REVENUE
-LONGEST_LIST = 100
+MAX_LIST = 100
 
 
 def check_operator(call: Call) -> None:
@@ -65,7 +65,7 @@ def check_operator(call: Call) -> None:
     status=202,
     problems=(MonthNotOver, AlreadyIssued, EarlierMonthOpen, BeingIssued, FactsMissing),
 )
-async def issue_statements(call: Call, body: NewStatementRun) -> Answer[StatementRunView]:
+async def issue_statements(call: Call, body: NewStatementRun) -> Response[StatementRunView]:
     """One statement for each organisation with lines, all of them or none; a job does it. The operator only.
 
     Months are issued in order, and the first sets the first month. Facts count as of the moment the run starts; what
@@ -87,7 +87,7 @@ async def issue_statements(call: Call, body: NewStatementRun) -> Answer[Statemen
         raise BeingIssued("Another run is under way.", runID=str(running))
     await enqueue(call.db, KIND, key=str(run.id), due=await real_now(call.db))
     call.audit_details.update(month=str(month), runID=str(run.id), missing=len(gaps))
-    return Answer(_view_run(run), headers={"Location": f"/statements/runs/{run.id}", "Retry-After": "1"})
+    return Response(_view_run(run), headers={"Location": f"/statements/runs/{run.id}", "Retry-After": "1"})
 
 
 async def _check_none_running(db: Database) -> None:
@@ -97,8 +97,8 @@ async def _check_none_running(db: Database) -> None:
         return
     if await store.is_job_waiting(db, KIND, str(running)):
         raise BeingIssued("A run is under way.", runID=str(running))
-    fault = "The processes that ran it were killed, or lost the database."
-    await store.end_run(db, running, RunStatus.FAILED, await platform_now_to_the_ms(db), fault)
+    error = "The processes that ran it were killed, or lost the database."
+    await store.end_run(db, running, RunStatus.FAILED, await platform_now_to_the_ms(db), error)
 
 
 def _read_month(text: str) -> Month:
@@ -127,7 +127,7 @@ def _view_run(run: StatementRun) -> StatementRunView:
         status=run.status.value,
         progress=round(run.progress, 4),
         as_of=run.as_of or UNSET,
-        fault=run.fault or UNSET,
+        error=run.error or UNSET,
     )
 
 
@@ -141,7 +141,7 @@ async def summarise_statements(call: Call, query: SummaryQuery) -> StatementSumm
     """By line and party, with the proof that each line adds up to zero over all parties. The operator only."""
     check_operator(call)
     check_order(query.start, query.end)
-    async with snapshot(call.pool) as db:
+    async with repeatable_read(call.pool) as db:
         months = [
             one.month
             for one in await store.list_months(db)
@@ -192,8 +192,8 @@ async def list_statements(call: Call, organisation_id: UUID, query: Paging) -> P
     """
     after = query.after(str)
     before = None if after is None else _read_cursor(after)
-    async with snapshot(call.pool) as db:
-        await organisation_reach(db, call.caller, organisation_id)
+    async with repeatable_read(call.pool) as db:
+        await authorize_organisation(db, call.caller, organisation_id)
         issued = await store.list_months(db)
         found: list[IssuedStatement] = []
         for month in await list_open_months(db, organisation_id, issued):
@@ -211,7 +211,7 @@ def _read_cursor(text: str) -> Month:
     try:
         return Month.parse(text)
     except ValueError:
-        raise parameter_refused("query", "cursor", "is not one that this list has given") from None
+        raise parameter_error("query", "cursor", "is not one that this list has given") from None
 
 
 @operation(
@@ -234,8 +234,8 @@ async def read_statement(call: Call, organisation_id: UUID, statement_id: UUID) 
 
 
 async def _read_other(call: Call, organisation_id: UUID, id: UUID) -> bytes:
-    async with snapshot(call.pool) as db:
-        await organisation_reach(db, call.caller, organisation_id)
+    async with repeatable_read(call.pool) as db:
+        await authorize_organisation(db, call.caller, organisation_id)
         body = await store.read_body(db, organisation_id, id)
         if body is not None:
             return body

@@ -10,9 +10,9 @@ from uuid import UUID
 
 import numpy as np
 
-from gridloom.kernel.instant import written
+from gridloom.kernel.instant import format_instant
 from gridloom.kernel.problem import Conflict
-from gridloom.revenue.statement.model import Cents, Line, Party
+from gridloom.revenue.statement.model import Cents, LineType, Party
 from gridloom.statements.model import LineKey, LineSums, Month, PartyEntry, is_zero
 
 _OUTSIDERS: Final = frozenset(Party)
@@ -60,7 +60,7 @@ class FactsMissing(Conflict):
 def check_month(month: Month, issued: Sequence[Month], now: datetime) -> None:
     """Whether the month is the next to be issued; `issued` in order."""
     if month.window.end > now:
-        raise MonthNotOver(f"{month} ends at {written(month.window.end)}.")
+        raise MonthNotOver(f"{month} ends at {format_instant(month.window.end)}.")
     if not issued:
         return
     if month <= issued[-1]:
@@ -99,7 +99,7 @@ def _without_zeros(sums: Mapping[UUID, LineSums]) -> dict[UUID, dict[LineKey, Ce
 
 def in_order(sums: LineSums) -> list[LineKey]:
     """As statements show them: by line, then counterparty."""
-    order = {line: place for place, line in enumerate(Line)}
+    order = {line: place for place, line in enumerate(LineType)}
     return sorted(sums, key=lambda key: (order[key[0]], key[1]))
 
 

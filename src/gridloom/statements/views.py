@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import RequestBody, View
+from gridloom.edge import RequestBody, ResponseBody
 
 MonthText = Annotated[
     str, Meta(pattern=r"^[0-9]{4}-(0[1-9]|1[0-2])(?!\n)$", description="A month of market days", examples=["2026-09"])
@@ -23,16 +23,16 @@ class NewStatementRun(RequestBody, kw_only=True):
     ] = None
 
 
-class StatementRunView(View):
+class StatementRunView(ResponseBody):
     id: UUID
     month: MonthText
     status: Literal["RUNNING", "DONE", "FAILED"]
     progress: Annotated[float, Meta(description="0 to 1")]
     as_of: Annotated[datetime, Meta(description="Facts count as of this moment")] | UnsetType = UNSET
-    fault: Annotated[str, Meta(description="Why it failed")] | UnsetType = UNSET
+    error: Annotated[str, Meta(description="Why it failed")] | UnsetType = UNSET
 
 
-class CorrectedLine(View):
+class CorrectedLine(ResponseBody):
     """What a CORRECTION corrects."""
 
     month: MonthText
@@ -41,7 +41,7 @@ class CorrectedLine(View):
     number: Annotated[str, Meta(examples=["2026-0008"])] | UnsetType = UNSET
 
 
-class IssuedLine(View):
+class IssuedLine(ResponseBody):
     time: Annotated[datetime, Meta(description="Where the market day starts; in a list, the month")]
     day: Annotated[date, Meta(description="The market day; in a list, the first of the month")]
     line: Annotated[str, Meta(description="What is paid for", examples=["TRADING", "AUCTION", "CORRECTION"])]
@@ -53,14 +53,14 @@ class IssuedLine(View):
     corrects: Annotated[CorrectedLine, Meta(description="Of a CORRECTION: what it corrects")] | UnsetType = UNSET
 
 
-class CorrectedStatement(View):
+class CorrectedStatement(ResponseBody):
     month: MonthText
     amount: Annotated[Decimal, Meta(description="EUR, all corrections of that month together")]
     statement_id: Annotated[UUID, Meta(description="Of that month, if there was one")] | UnsetType = UNSET
     number: Annotated[str, Meta(examples=["2026-0008"])] | UnsetType = UNSET
 
 
-class IssuedStatement(View):
+class IssuedStatement(ResponseBody):
     """A month of an organisation. ISSUED never changes; PRELIMINARY is what facts say now."""
 
     id: UUID
@@ -81,19 +81,19 @@ class IssuedStatement(View):
     address: Annotated[str, Meta(description="The organisation's, at issue")] | UnsetType = UNSET
 
 
-class PartyLine(View):
+class PartyLine(ResponseBody):
     line: Annotated[str, Meta(description="What is paid for")]
     party: Annotated[str, Meta(description="An organisation's id, or MARKET, GRID_OPERATOR or OUTSIDE")]
     amount: Annotated[Decimal, Meta(description="EUR; positive comes in")]
     party_name: Annotated[str, Meta(description="Of an organisation")] | UnsetType = UNSET
 
 
-class LineTotal(View):
+class LineTotal(ResponseBody):
     line: Annotated[str, Meta(description="What is paid for")]
     amount: Annotated[Decimal, Meta(description="EUR over all parties, the market and the grid operators among them")]
 
 
-class StatementSummary(View):
+class StatementSummary(ResponseBody):
     """What issued statements come to by line and party, and that each line adds up to zero over all parties."""
 
     months: Annotated[list[MonthText], Meta(description="The issued months that start in the window")]

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from gridloom.edge import Instant, Paging, RequestBody, Text, View
-from gridloom.physical_assets.conflicts import Conflict
+from gridloom.edge import Instant, Paging, RequestBody, ResponseBody, Text
+from gridloom.physical_assets.conflicts import CapacityConflict
 
 # No upper bound here: more than is rated is well-formed and breaks a rule.
 MissingEnergyKWh = Annotated[float, Meta(ge=0, description="kWh")]
@@ -64,19 +64,19 @@ class UnavailabilityChange(RequestBody):
     exchange_notification_ids: NotificationIDs | UnsetType = field(name="exchangeNotificationIds", default=UNSET)
 
 
-class MissingPower(View):
+class MissingPower(ResponseBody):
     charge: float
     discharge: float
 
 
-class Volume(View):
+class Volume(ResponseBody):
     """What is missing: energy in kWh, power in kW."""
 
     energy_capacity: float
     power_capacity: MissingPower
 
 
-class Unavailability(View):
+class Unavailability(ResponseBody):
     id: UUID
     physical_asset_id: UUID
     description: str
@@ -90,7 +90,7 @@ class Unavailability(View):
 class ChangedUnavailability(Unavailability):
     """With what was offered or scheduled in its window and no longer fits."""
 
-    conflicts: list[Conflict]
+    conflicts: list[CapacityConflict]
 
 
 class UnavailabilitiesQuery(Paging):
@@ -101,7 +101,7 @@ class UnavailabilitiesQuery(Paging):
     type: UnavailabilityKind | None = None
 
 
-class UnavailabilityPlace(Struct, array_like=True):
+class UnavailabilityCursor(Struct, array_like=True):
     """Where a page of unavailabilities ends."""
 
     start: Instant

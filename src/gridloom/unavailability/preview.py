@@ -10,15 +10,15 @@ from uuid import UUID
 import numpy as np
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.capacity.book import Book
-from gridloom.capacity.losses import kept_of_firm, kept_of_waiting, left_for_own
+from gridloom.capacity.availability import CHARGE, ENERGY
+from gridloom.capacity.book import CapacityBook
+from gridloom.capacity.loss_order import firm_coverage, own_schedule_limit, pending_coverage
 from gridloom.capacity.model import Floats, Holding, HoldingKind
-from gridloom.capacity.rules import Standing
-from gridloom.capacity.series import CHARGE, ENERGY
-from gridloom.edge import View
+from gridloom.capacity.rules import BatteryCapacity
+from gridloom.edge import ResponseBody
 
 
-class HolderPreview(View):
+class HolderPreview(ResponseBody):
     """What one who holds capacity has of it now and would have then, at the worst moment."""
 
     kind: HoldingKind
@@ -34,7 +34,7 @@ class HolderPreview(View):
     product_date_code: str | UnsetType = UNSET
 
 
-class PreviewedCut(View):
+class PreviewedCut(ResponseBody):
     """A quarter-hour of a virtual asset's schedule that would be cut at gate closure."""
 
     virtual_asset_id: UUID
@@ -44,7 +44,7 @@ class PreviewedCut(View):
     reason: str
 
 
-class UnavailabilityPreview(View):
+class UnavailabilityPreview(ResponseBody):
     """Free capacity is lost first, then the own schedule, then bids without a result, then all that is firm alike."""
 
     free: Annotated[float, Meta(description="kW of the loss that nobody holds, in the direction that is hit harder")]
@@ -54,12 +54,12 @@ class UnavailabilityPreview(View):
 
 
 def preview_of(
-    before: Standing, after: Standing, first: int, end: int, names: Mapping[UUID, str]
+    before: BatteryCapacity, after: BatteryCapacity, first: int, end: int, names: Mapping[UUID, str]
 ) -> tuple[float, float, list[HolderPreview]]:
     """What of the loss is free, what is cut, and what it leaves each holder, at the worst moment of these periods."""
     was, would = before.book(first, end), after.book(first, end)
     edges = np.union1d(was.edges, would.edges)
-    old, new = _Covered(was, edges), _Covered(would, edges)
+    old, new = _BookCoverage(was, edges), _BookCoverage(would, edges)
     lost = old.at(was.available) - new.at(would.available)
     cut = new.at(would.missing) - old.at(was.missing)
     power_cut = cut[:, :ENERGY]
@@ -78,22 +78,22 @@ def _find_greatest(powers: Floats) -> tuple[int, int]:
     return backwards // ENERGY, ENERGY - 1 - backwards % ENERGY
 
 
-class _Covered:
+class _BookCoverage:
     """A book at the steps between some edges, with what each rank keeps."""
 
-    def __init__(self, book: Book, edges: np.ndarray) -> None:
+    def __init__(self, book: CapacityBook, edges: np.ndarray) -> None:
         self.steps = np.searchsorted(book.edges, edges[:-1], "right") - 1
-        self.firm, self.waiting = self.at(kept_of_firm(book)), self.at(kept_of_waiting(book))
-        self.own = np.minimum(self.at(left_for_own(book)), self.at(book.own))
+        self.firm, self.waiting = self.at(firm_coverage(book)), self.at(pending_coverage(book))
+        self.own = np.minimum(self.at(own_schedule_limit(book)), self.at(book.own))
 
     def at(self, values: Floats) -> Floats:
         return values[self.steps]
 
 
 def _list_holders(
-    standing: Standing,
-    old: _Covered,
-    new: _Covered,
+    standing: BatteryCapacity,
+    old: _BookCoverage,
+    new: _BookCoverage,
     edges: np.ndarray,
     step: int,
     column: int,

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from msgspec import UNSET, structs
 
-from gridloom.capacity.rules import Standing
-from gridloom.capacity.store import LockedBatteries, load_standing, lock_batteries, whole_periods
+from gridloom.capacity.rules import BatteryCapacity
+from gridloom.capacity.store import LockedBatteries, load_battery_capacity, lock_batteries, widen_to_periods
 from gridloom.database.pool import Connection
-from gridloom.edge import Answer, Call, Page, operation
+from gridloom.edge import Call, Page, Response, operation
 from gridloom.events.outbox import record_event
-from gridloom.identity.reach import Reach, asset_reach
+from gridloom.identity.authorization import AuthorizedAsset, authorize_asset
 from gridloom.identity.store.names import read_organisation_names
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
@@ -21,10 +21,10 @@ from gridloom.kernel.problem import NotFound
 from gridloom.kernel.window import Window
 from gridloom.logbook.model import Impact
 from gridloom.logbook.store import write_system_entry
-from gridloom.physical_assets.availability.changes import announce_change
+from gridloom.physical_assets.availability.changes import enqueue_revalidation_if_held
 from gridloom.physical_assets.commitments.routes import holding_organisations
-from gridloom.physical_assets.conflicts import LONGEST, ripple
-from gridloom.physical_assets.glance_store import Glance, read_glance
+from gridloom.physical_assets.conflicts import MAX_WINDOW, propagate_change
+from gridloom.physical_assets.precheck_store import ChangePrecheck, read_precheck
 from gridloom.physical_assets.retirement import AssetCommitted, check_still_retirable
 from gridloom.physical_assets.window_query import check_order
 from gridloom.unavailability import rules, store
@@ -35,16 +35,16 @@ from gridloom.unavailability.model import (
     UnavailabilitiesQuery,
     Unavailability,
     UnavailabilityChange,
-    UnavailabilityPlace,
+    UnavailabilityCursor,
     Volume,
 )
 from gridloom.unavailability.preview import PreviewedCut, UnavailabilityPreview, preview_of
 from gridloom.unavailability.rules import UnknownNotifications, VolumeBeyondRated
-from gridloom.virtual_assets.gate_closure.availability_news import (
-    MOST_TOLD,
+from gridloom.virtual_assets.gate_closure.availability_events import (
+    MAX_EVENT_ITEMS,
+    emit_availability_changed,
     expected_cuts,
-    look_at_backed,
-    tell_holders,
+    read_backed_availability,
 )
 from gridloom.virtual_assets.store import read_assets_backed_by
 
@@ -64,29 +64,31 @@ CREATE = Permission.CREATE_UNAVAILABILITIES
 )
 async def create_unavailability(
     call: Call, physical_asset_id: UUID, body: NewUnavailability
-) -> Answer[ChangedUnavailability]:
+) -> Response[ChangedUnavailability]:
     """The volume is what is missing, in kWh and kW. Unavailabilities that overlap add up, capped at the rating.
 
     `conflicts` names what was offered or scheduled in the window and asks for more than is available now.
     """
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE)
     window = rules.unavailable_window(body)
-    await _check_notifications(call, reach.key, body)
+    await _check_notifications(call, authorized.key, body)
     unavailability_id = uuid7()
-    locked = await lock_batteries(call.db, [reach.key])
-    glance = await read_glance(call.db, reach.key, window, locked.since)
-    rules.check_volume(body.volume, glance.ratings, window)
+    locked = await lock_batteries(call.db, [authorized.key])
+    precheck = await read_precheck(call.db, authorized.key, window, locked.since)
+    rules.check_volume(body.volume, precheck.ratings, window)
     # What backs a virtual asset is held for all its life: without anything held there is nobody to look at.
-    backed = await look_at_backed(call.db, reach.key, window) if glance.is_promised else None
+    backed = (
+        await read_backed_availability(call.db, authorized.key, window) if precheck.has_commitments_in_window else None
+    )
     is_last = backed is None and not body.exchange_notification_ids
-    insert = store.leave_unavailability if is_last else store.insert_unavailability
-    await insert(call.db, locked, reach.key, unavailability_id, body, call.caller.id)
-    await _tell_change(call, reach, physical_asset_id, unavailability_id, "created", body)
+    insert = store.insert_unavailability_deferred if is_last else store.insert_unavailability
+    await insert(call.db, locked, authorized.key, unavailability_id, body, call.caller.id)
+    await _record_change(call, authorized, physical_asset_id, unavailability_id, "created", body)
     if backed is not None:
-        await tell_holders(call.db, backed, glance.now)
+        await emit_availability_changed(call.db, backed, precheck.now)
     headers = {"Location": f"/physical-assets/{physical_asset_id}/unavailability/{unavailability_id}"}
-    changed = await _view_change(call, locked, reach.key, physical_asset_id, unavailability_id, body, glance)
-    return Answer(changed, headers=headers, etag="1")
+    changed = await _view_change(call, locked, authorized.key, physical_asset_id, unavailability_id, body, precheck)
+    return Response(changed, headers=headers, etag="1")
 
 
 @operation(
@@ -101,12 +103,12 @@ async def list_unavailabilities(
     call: Call, physical_asset_id: UUID, query: UnavailabilitiesQuery
 ) -> Page[Unavailability]:
     """By start, the earliest first."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
     check_order(query.start, query.end)
     rows = await store.list_unavailabilities(
-        call.db, reach.key, query, query.after(UnavailabilityPlace), query.limit + 1
+        call.db, authorized.key, query, query.after(UnavailabilityCursor), query.limit + 1
     )
-    page = query.page(rows, lambda row: UnavailabilityPlace(row.content.start, row.id))
+    page = query.page(rows, lambda row: UnavailabilityCursor(row.content.start, row.id))
     return Page(
         [Unavailability(**_list_fields(physical_asset_id, row.id, row.content)) for row in page.items], page.next_cursor
     )
@@ -119,12 +121,12 @@ async def list_unavailabilities(
     tag=TAG,
     access=READ,
 )
-async def read_unavailability(call: Call, physical_asset_id: UUID, unavailability_id: UUID) -> Answer[Unavailability]:
+async def read_unavailability(call: Call, physical_asset_id: UUID, unavailability_id: UUID) -> Response[Unavailability]:
     """With the exchange notifications linked to it."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    stored = await _find_known(call, reach.key, unavailability_id)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    stored = await _require_unavailability(call, authorized.key, unavailability_id)
     view = Unavailability(**_list_fields(physical_asset_id, unavailability_id, stored.content))
-    return Answer(view, etag=str(stored.version))
+    return Response(view, etag=str(stored.version))
 
 
 @operation(
@@ -137,30 +139,30 @@ async def read_unavailability(call: Call, physical_asset_id: UUID, unavailabilit
 )
 async def update_unavailability(
     call: Call, physical_asset_id: UUID, unavailability_id: UUID, body: UnavailabilityChange
-) -> Answer[ChangedUnavailability]:
+) -> Response[ChangedUnavailability]:
     """What is left out stays. To end one early, give it an earlier `end`."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
-    locked = await lock_batteries(call.db, [reach.key])
-    before = await _find_known(call, reach.key, unavailability_id)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE)
+    locked = await lock_batteries(call.db, [authorized.key])
+    before = await _require_unavailability(call, authorized.key, unavailability_id)
     call.check_if_match(str(before.version))
     changes = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
     after = structs.replace(before.content, **changes)
     window = rules.unavailable_window(after, "/start" if body.end is UNSET else "/end")
-    await _check_notifications(call, reach.key, after)
-    glance = await read_glance(call.db, reach.key, window, locked.since)
-    if rules.takes_more(before.content, after):
-        rules.check_volume(after.volume, glance.ratings, window)
+    await _check_notifications(call, authorized.key, after)
+    precheck = await read_precheck(call.db, authorized.key, window, locked.since)
+    if rules.reduces_further(before.content, after):
+        rules.check_volume(after.volume, precheck.ratings, window)
     version = before.version
     if after != before.content:
         old = before.content
         hull = Window(min(old.start, after.start), max(old.end, after.end))
-        backed = await look_at_backed(call.db, reach.key, hull)
-        version = await store.update_unavailability(call.db, reach.key, unavailability_id, after)
-        await check_still_retirable(call.db, locked, reach.key)
-        await _tell_change(call, reach, physical_asset_id, unavailability_id, "changed", after)
-        await tell_holders(call.db, backed, glance.now)
-    changed = await _view_change(call, locked, reach.key, physical_asset_id, unavailability_id, after, glance)
-    return Answer(changed, etag=str(version))
+        backed = await read_backed_availability(call.db, authorized.key, hull)
+        version = await store.update_unavailability(call.db, authorized.key, unavailability_id, after)
+        await check_still_retirable(call.db, locked, authorized.key)
+        await _record_change(call, authorized, physical_asset_id, unavailability_id, "changed", after)
+        await emit_availability_changed(call.db, backed, precheck.now)
+    changed = await _view_change(call, locked, authorized.key, physical_asset_id, unavailability_id, after, precheck)
+    return Response(changed, etag=str(version))
 
 
 @operation(
@@ -173,19 +175,19 @@ async def update_unavailability(
 )
 async def cancel_unavailability(call: Call, physical_asset_id: UUID, unavailability_id: UUID) -> None:
     """Its volume is available again at once; the logbook keeps that it was announced and cancelled."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
-    locked = await lock_batteries(call.db, [reach.key])
-    before = await _find_known(call, reach.key, unavailability_id)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE)
+    locked = await lock_batteries(call.db, [authorized.key])
+    before = await _require_unavailability(call, authorized.key, unavailability_id)
     call.check_if_match(str(before.version))
-    backed = await look_at_backed(call.db, reach.key, Window(before.content.start, before.content.end))
-    await store.delete_unavailability(call.db, reach.key, unavailability_id)
-    await check_still_retirable(call.db, locked, reach.key)
-    await announce_change(call.db, locked, reach.key)
-    await _tell_change(call, reach, physical_asset_id, unavailability_id, "cancelled", before.content)
-    await tell_holders(call.db, backed, locked.since)
+    backed = await read_backed_availability(call.db, authorized.key, Window(before.content.start, before.content.end))
+    await store.delete_unavailability(call.db, authorized.key, unavailability_id)
+    await check_still_retirable(call.db, locked, authorized.key)
+    await enqueue_revalidation_if_held(call.db, locked, authorized.key)
+    await _record_change(call, authorized, physical_asset_id, unavailability_id, "cancelled", before.content)
+    await emit_availability_changed(call.db, backed, locked.since)
 
 
-class _TriedOut(Exception):
+class _RollbackPreview(Exception):
     """Undoes what was only tried."""
 
 
@@ -201,21 +203,21 @@ class _TriedOut(Exception):
 async def preview_unavailability(call: Call, physical_asset_id: UUID, body: NewUnavailability) -> UnavailabilityPreview:
     """The body is that of an unavailability; nothing is changed. Free capacity is lost first, then the own schedule,
     then bids without a result, then promises, open auctions and accepted capacity alike."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, CREATE)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE)
     window = rules.unavailable_window(body)
-    await _check_notifications(call, reach.key, body)
-    locked = await lock_batteries(call.db, [reach.key])
-    glance = await read_glance(call.db, reach.key, window, locked.since)
-    rules.check_volume(body.volume, glance.ratings, window)
-    hull = whole_periods(window)
-    first, end = period_number(hull.start), min(period_number_from(hull.end), period_number(hull.start + LONGEST))
-    before = (await load_standing(call.db, [reach.key], first, end))[reach.key]
+    await _check_notifications(call, authorized.key, body)
+    locked = await lock_batteries(call.db, [authorized.key])
+    precheck = await read_precheck(call.db, authorized.key, window, locked.since)
+    rules.check_volume(body.volume, precheck.ratings, window)
+    hull = widen_to_periods(window)
+    first, end = period_number(hull.start), min(period_number_from(hull.end), period_number(hull.start + MAX_WINDOW))
+    before = (await load_battery_capacity(call.db, [authorized.key], first, end))[authorized.key]
     cuts: list[PreviewedCut] = []
     try:
         async with cast(Connection, call.db).transaction():
-            await store.insert_unavailability(call.db, locked, reach.key, uuid7(), body, call.caller.id)
-            after = (await load_standing(call.db, [reach.key], first, end))[reach.key]
-            for asset in await read_assets_backed_by(call.db, reach.key, window):
+            await store.insert_unavailability(call.db, locked, authorized.key, uuid7(), body, call.caller.id)
+            after = (await load_battery_capacity(call.db, [authorized.key], first, end))[authorized.key]
+            for asset in await read_assets_backed_by(call.db, authorized.key, window):
                 cuts += [
                     PreviewedCut(
                         virtual_asset_id=asset.id,
@@ -224,23 +226,23 @@ async def preview_unavailability(call: Call, physical_asset_id: UUID, body: NewU
                         adjusted_schedule=cut.adjusted_kw,
                         reason=cut.reason.value,
                     )
-                    for cut in (await expected_cuts(call.db, asset, glance.now))[:MOST_TOLD]
+                    for cut in (await expected_cuts(call.db, asset, precheck.now))[:MAX_EVENT_ITEMS]
                 ]
-            raise _TriedOut
-    except _TriedOut:
-        names = await _read_holder_names(call, reach, before)
+            raise _RollbackPreview
+    except _RollbackPreview:
+        names = await _read_holder_names(call, authorized, before)
         free_kw, cut_kw, holders = preview_of(before, after, first, end, names)
     return UnavailabilityPreview(free=free_kw, cut=cut_kw, holders=holders, expected_cuts=cuts)
 
 
-async def _read_holder_names(call: Call, reach: Reach, standing: Standing) -> dict[UUID, str]:
+async def _read_holder_names(call: Call, authorized: AuthorizedAsset, standing: BatteryCapacity) -> dict[UUID, str]:
     """Who holds capacity is named to the asset's owner and to the operator."""
-    if not call.caller.is_operator and reach.organisation_id != call.caller.organisation_id:
+    if not call.caller.is_operator and authorized.organisation_id != call.caller.organisation_id:
         return {}
     return await read_organisation_names(call.db, holding_organisations(standing))
 
 
-async def _find_known(call: Call, asset_key: int, unavailability_id: UUID) -> store.StoredUnavailability:
+async def _require_unavailability(call: Call, asset_key: int, unavailability_id: UUID) -> store.StoredUnavailability:
     stored = await store.read_unavailability(call.db, asset_key, unavailability_id)
     if stored is None:
         raise NotFound(f"The asset has no unavailability {unavailability_id}.")
@@ -253,16 +255,21 @@ async def _check_notifications(call: Call, asset_key: int, content: NewUnavailab
     rules.check_notifications(content.exchange_notification_ids, known)
 
 
-async def _tell_change(
-    call: Call, reach: Reach, asset_id: UUID, unavailability_id: UUID, what: str, content: NewUnavailability
+async def _record_change(
+    call: Call,
+    authorized: AuthorizedAsset,
+    asset_id: UUID,
+    unavailability_id: UUID,
+    what: str,
+    content: NewUnavailability,
 ) -> None:
     """The logbook and the event stream, in the transaction of the change."""
     await write_system_entry(
         call.db,
-        reach.key,
+        authorized.key,
         type="UNAVAILABILITY",
         title=f"Unavailability {what}: {content.type}",
-        description=rules.in_words(content),
+        description=rules.logbook_text(content),
         impact=Impact.POSITIVE if what == "cancelled" else Impact.NEGATIVE,
         start=content.start,
         end=content.end,
@@ -275,10 +282,10 @@ async def _tell_change(
     await record_event(
         call.db,
         type=f"unavailability.{what}",
-        organisation_id=reach.organisation_id,
+        organisation_id=authorized.organisation_id,
         subject=f"physical-assets/{asset_id}/unavailability/{unavailability_id}",
         permission=READ,
-        asset_key=reach.key,
+        asset_key=authorized.key,
         data=data,
     )
 
@@ -290,10 +297,10 @@ async def _view_change(
     asset_id: UUID,
     unavailability_id: UUID,
     content: NewUnavailability,
-    glance: Glance,
+    precheck: ChangePrecheck,
 ) -> ChangedUnavailability:
     """With what it sets off."""
-    conflicts = await ripple(call.db, locked, asset_key, glance)
+    conflicts = await propagate_change(call.db, locked, asset_key, precheck)
     return ChangedUnavailability(**_list_fields(asset_id, unavailability_id, content), conflicts=conflicts)
 
 

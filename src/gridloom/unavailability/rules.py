@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from gridloom.kernel.instant import written
+from gridloom.kernel.instant import format_instant
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.availability import Rating, greatest_rating
+from gridloom.physical_assets.availability import Rating, maximum_rating
 from gridloom.unavailability.model import NewUnavailability, NewVolume
 
 
@@ -36,7 +36,7 @@ def unavailable_window(body: NewUnavailability, pointer: str = "/end") -> Window
     return Window(body.start, body.end)
 
 
-def takes_more(before: NewUnavailability, after: NewUnavailability) -> bool:
+def reduces_further(before: NewUnavailability, after: NewUnavailability) -> bool:
     """Whether a change declares anything missing that was not before; what only shortens an outage, or describes it
     better, stays possible when the ratings have fallen since."""
     return after.volume != before.volume or after.start < before.start or after.end > before.end
@@ -44,7 +44,7 @@ def takes_more(before: NewUnavailability, after: NewUnavailability) -> bool:
 
 def check_volume(volume: NewVolume, ratings: Sequence[Rating], window: Window) -> None:
     """Of several ratings over the window the greatest counts: what is missing is capped at each moment."""
-    charge_kw, discharge_kw, energy_kwh = greatest_rating(ratings, window)
+    charge_kw, discharge_kw, energy_kwh = maximum_rating(ratings, window)
     asked = (
         ("/volume/energyCapacity", volume.energy_capacity, energy_kwh, "kWh"),
         ("/volume/powerCapacity/charge", volume.power_capacity.charge, charge_kw, "kW"),
@@ -56,7 +56,7 @@ def check_volume(volume: NewVolume, ratings: Sequence[Rating], window: Window) -
         if missing > rated
     ]
     if faults:
-        raise VolumeBeyondRated("; ".join(fault.detail for fault in faults) + ".", errors=faults)
+        raise VolumeBeyondRated("; ".join(error.detail for error in faults) + ".", errors=faults)
 
 
 def check_notifications(given: list[UUID], known: set[UUID]) -> None:
@@ -66,14 +66,14 @@ def check_notifications(given: list[UUID], known: set[UUID]) -> None:
         if notification_id not in known
     ]
     if faults:
-        raise UnknownNotifications("; ".join(fault.detail for fault in faults) + ".", errors=faults)
+        raise UnknownNotifications("; ".join(error.detail for error in faults) + ".", errors=faults)
 
 
-def in_words(body: NewUnavailability) -> str:
+def logbook_text(body: NewUnavailability) -> str:
     """What the logbook says about it."""
     volume = body.volume
     return (
         f"{volume.power_capacity.charge:g} kW of charging, {volume.power_capacity.discharge:g} kW of discharging and "
-        f"{volume.energy_capacity:g} kWh are missing from {written(body.start)} to {written(body.end)}."
+        f"{volume.energy_capacity:g} kWh are missing from {format_instant(body.start)} to {format_instant(body.end)}."
         + (f"\n{body.description}" if body.description else "")
     )

@@ -9,15 +9,15 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.capacity.store import LockedBatteries
-from gridloom.database.committing.last_rows import Row, Target, write_last
+from gridloom.database.commit.deferred_rows import InsertTarget, Row, defer_insert
 from gridloom.database.pool import Database
 from gridloom.unavailability.model import (
     NewPowerCapacity,
     NewUnavailability,
     NewVolume,
     UnavailabilitiesQuery,
+    UnavailabilityCursor,
     UnavailabilityKind,
-    UnavailabilityPlace,
 )
 
 _SELECT = """
@@ -27,7 +27,7 @@ select u.id, u.description, u.type, u.starts_at, u.ends_at, u.energy_kwh, u.char
              where n.asset_key = u.asset_key and n.unavailability_id = u.id order by n.position) as notification_ids
 from unavailability u
 """
-_UNAVAILABILITIES = Target(
+_UNAVAILABILITIES = InsertTarget(
     "unavailability",
     [
         (name, "{}")
@@ -70,7 +70,7 @@ async def insert_unavailability(
     await _link_notifications(db, asset_key, unavailability_id, new.exchange_notification_ids)
 
 
-async def leave_unavailability(
+async def insert_unavailability_deferred(
     db: Database,
     locked: LockedBatteries,
     asset_key: int,
@@ -81,7 +81,7 @@ async def leave_unavailability(
     """The same along with the transaction's last rows: for what links to no notification and is not looked at again."""
     assert asset_key in locked.keys, "what is available changes under the battery's lock"
     assert not new.exchange_notification_ids, "what links to it would come first"
-    await write_last(db, _UNAVAILABILITIES, _list_values(asset_key, unavailability_id, new, created_by))
+    await defer_insert(db, _UNAVAILABILITIES, _list_values(asset_key, unavailability_id, new, created_by))
 
 
 def _list_values(asset_key: int, unavailability_id: UUID, new: NewUnavailability, created_by: UUID) -> Row:
@@ -139,7 +139,7 @@ async def read_unavailability(db: Database, asset_key: int, unavailability_id: U
 
 
 async def list_unavailabilities(
-    db: Database, asset_key: int, query: UnavailabilitiesQuery, after: UnavailabilityPlace | None, limit: int
+    db: Database, asset_key: int, query: UnavailabilitiesQuery, after: UnavailabilityCursor | None, limit: int
 ) -> list[StoredUnavailability]:
     rows = await db.fetch(
         _SELECT

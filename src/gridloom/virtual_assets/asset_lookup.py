@@ -9,19 +9,19 @@ from zlib import crc32
 
 from gridloom.database.pool import Database
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Caller
-from gridloom.identity.reach import organisation_reach
-from gridloom.kernel.instant import written
+from gridloom.identity.authorization import authorize_organisation
+from gridloom.kernel.instant import format_instant
 from gridloom.kernel.problem import NotFound
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.history.store import version_at
 from gridloom.virtual_assets.model import Author, LockedAsset, VirtualAsset
-from gridloom.virtual_assets.schedule.rules import HELD_AT_MOST_S
+from gridloom.virtual_assets.schedule.rules import MAX_LOCK_S
 
 TAG = "Virtual assets"
 ASSETS = "/organisations/{organisationID}/virtual-assets"
 ASSET = ASSETS + "/{virtualAssetID}"
 TABLES = (JSON, CSV, ARROW, PARQUET)
-ANSWERED_PERIODS = 672  # a week: what a PUT shows of a long schedule it has accepted
+MAX_ANSWERED_PERIODS = 672  # a week: what a PUT shows of a long schedule it has accepted
 
 
 def author_of(call: Call) -> Author:
@@ -44,23 +44,23 @@ def _describe_asset(name: str, portfolio_id: UUID | None) -> str:
     return f"{crc32(described):08x}"
 
 
-async def known_asset(db: Database, caller: Caller, organisation_id: UUID, virtual_asset_id: UUID) -> VirtualAsset:
+async def require_asset(db: Database, caller: Caller, organisation_id: UUID, virtual_asset_id: UUID) -> VirtualAsset:
     """The asset, if it is one of the organisation's and the caller may look at that organisation."""
-    owner = await organisation_reach(db, caller, organisation_id)
+    owner = await authorize_organisation(db, caller, organisation_id)
     asset = await store.read_asset(db, owner, virtual_asset_id)
     if asset is None:
         raise NotFound(f"The organisation has no virtual asset {virtual_asset_id}.")
     return asset
 
 
-async def lock_known_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> LockedAsset:
+async def require_locked_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> LockedAsset:
     """The same, held until the call's transaction ends, which it has to soon."""
     db = await call.begin()
-    owner = await organisation_reach(db, call.caller, organisation_id)
+    owner = await authorize_organisation(db, call.caller, organisation_id)
     asset = await store.lock_virtual_asset(db, owner, virtual_asset_id)
     if asset is None:
         raise NotFound(f"The organisation has no virtual asset {virtual_asset_id}.")
-    call.commit_within(HELD_AT_MOST_S)
+    call.set_commit_deadline(MAX_LOCK_S)
     return asset
 
 
@@ -70,11 +70,11 @@ async def version_as_of(db: Database, asset: VirtualAsset, moment: datetime | No
         return None
     version = await version_at(db, asset.key, moment)
     if version is None:
-        raise NotFound(f"The virtual asset was not there yet at {written(moment)}.")
+        raise NotFound(f"The virtual asset was not there yet at {format_instant(moment)}.")
     return version
 
 
-async def note_version(call: Call, periods: int, version: int) -> None:
+async def audit_version(call: Call, periods: int, version: int) -> None:
     """Have the audit log know of a version of so many periods, in the statement that writes it."""
     call.audit_details.update(version=version, periods=periods)
     await call.record_audit(call.operation.status)

@@ -14,7 +14,7 @@ from msgspec.structs import force_setattr
 from gridloom.kernel.ids import AuctionID, BlockID, OrganisationID, PhysicalAssetID, PortfolioID, VirtualAssetID
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.window import Window
-from gridloom.market_calendar import day_of, days_of, window_periods
+from gridloom.market_calendar import utc_day_of, utc_days_of, window_periods
 
 DEFAULT_GATE_CLOSURE_S: Final = 480
 DEFAULT_FINAL_SOC_TOLERANCE: Final = 0.01
@@ -160,11 +160,11 @@ class VirtualAsset(Struct, frozen=True):
 
     @property
     def first_day(self) -> int:
-        return day_of(self.first)
+        return utc_day_of(self.first)
 
     @property
     def days(self) -> range:
-        return days_of(self.first, self.end)
+        return utc_days_of(self.first, self.end)
 
     @property
     def initial_kwh(self) -> float:
@@ -185,7 +185,7 @@ class LockedAsset(VirtualAsset, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class LockedKey:
+class LockedAssetKey:
     """The key of a virtual asset whose row this transaction holds, where the rest of it is of no interest."""
 
     key: int

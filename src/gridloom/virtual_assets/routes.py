@@ -8,9 +8,9 @@ from msgspec import UNSET
 
 from gridloom.capacity.rules import CapacityNotAvailable, CapacityTaken
 from gridloom.database.clock import platform_now
-from gridloom.database.pool import snapshot
-from gridloom.edge import Answer, Call, Page, operation
-from gridloom.identity.reach import asset_reach, organisation_reach
+from gridloom.database.pool import repeatable_read
+from gridloom.edge import Call, Page, Response, operation
+from gridloom.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.kernel.ids import PhysicalAssetID, PortfolioID
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, Problem
@@ -22,11 +22,11 @@ from gridloom.virtual_assets.asset_lookup import (
     TAG,
     author_of,
     etag_of,
-    known_asset,
-    lock_known_asset,
+    require_asset,
+    require_locked_asset,
 )
 from gridloom.virtual_assets.backing.allocation import AllocationStands, allocate, undo_allocation
-from gridloom.virtual_assets.backing.promising import (
+from gridloom.virtual_assets.backing.holdings import (
     BackingAssetInactive,
     CycleLimitExceeded,
     DeliveryZonesDiffer,
@@ -60,8 +60,8 @@ async def list_virtual_assets(call: Call, organisation_id: UUID, query: VirtualA
     if query.start and query.end:
         check_window(query.start, query.end, on_grid=False, place="query:")
     after = query.after(UUID)
-    async with snapshot(call.pool) as db:
-        owner = await organisation_reach(db, call.caller, organisation_id)
+    async with repeatable_read(call.pool) as db:
+        owner = await authorize_organisation(db, call.caller, organisation_id)
         assets = await store.read_assets(
             db, owner, start=query.start, end=query.end, after=after, limit=query.limit + 1
         )
@@ -87,27 +87,27 @@ async def list_virtual_assets(call: Call, organisation_id: UUID, query: VirtualA
         SharesNotWhole,
     ),
 )
-async def create_virtual_asset(call: Call, organisation_id: UUID, body: NewVirtualAsset) -> Answer[VirtualAssetView]:
+async def create_virtual_asset(call: Call, organisation_id: UUID, body: NewVirtualAsset) -> Response[VirtualAssetView]:
     """Outside an auction, by the operator. The asset is born with one wholesale block over its whole life, idle.
 
     The backing assets must have the capacity free over the whole window; 409 says what is taken. The caller's
     organisation needs `Update:schedules` on each of them.
     """
-    owner = await organisation_reach(call.db, call.caller, organisation_id)
+    owner = await authorize_organisation(call.db, call.caller, organisation_id)
     if not call.caller.is_operator:
         raise Forbidden("Only the platform's operator allocates virtual assets.")
     terms = _read_terms(body)
     await _check_portfolio(call, owner, body.portfolio_id)
     for place, share in enumerate(terms.backing):
         try:
-            await asset_reach(call.db, call.caller, share.physical_asset_id, Permission.UPDATE_SCHEDULES)
+            await authorize_asset(call.db, call.caller, share.physical_asset_id, Permission.UPDATE_SCHEDULES)
         except NotFound as unknown:
             raise UnknownBackingAsset(
                 unknown.detail, [FieldError(f"/backing/{place}/physicalAssetID", "unknown")]
             ) from None
     asset = await allocate(call.db, owner, terms, author_of(call))
     (view,) = await asset_views(call.db, [asset], asset.created_at)
-    return Answer(view, headers={"Location": f"{call.path}/{asset.id}"}, etag=etag_of(asset))
+    return Response(view, headers={"Location": f"{call.path}/{asset.id}"}, etag=etag_of(asset))
 
 
 def _read_terms(body: NewVirtualAsset) -> AssetTerms:
@@ -136,12 +136,12 @@ def _read_terms(body: NewVirtualAsset) -> AssetTerms:
 @operation(
     "GET", ASSETS + "/{virtualAssetID}", summary="Read a virtual asset", tag=TAG, access=Permission.READ_VIRTUAL_ASSETS
 )
-async def read_virtual_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> Answer[VirtualAssetView]:
+async def read_virtual_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> Response[VirtualAssetView]:
     """With its blocks, its backing and the imbalance at the end of its life as things stand now."""
-    async with snapshot(call.pool) as db:
-        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+    async with repeatable_read(call.pool) as db:
+        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
         (view,) = await asset_views(db, [asset], await platform_now(db))
-    return Answer(view, etag=etag_of(asset))
+    return Response(view, etag=etag_of(asset))
 
 
 @operation(
@@ -154,9 +154,9 @@ async def read_virtual_asset(call: Call, organisation_id: UUID, virtual_asset_id
 )
 async def update_virtual_asset(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, body: VirtualAssetChange
-) -> Answer[VirtualAssetView]:
+) -> Response[VirtualAssetView]:
     """By its holder. What is left out stays; `portfolioID: null` takes it out of its portfolio."""
-    asset = await lock_known_asset(call, organisation_id, virtual_asset_id)
+    asset = await require_locked_asset(call, organisation_id, virtual_asset_id)
     if call.caller.organisation_id != asset.organisation_id:
         raise Forbidden("Only its holder renames a virtual asset.")
     call.check_if_match(etag_of(asset))
@@ -165,9 +165,9 @@ async def update_virtual_asset(
     name = asset.terms.name if body.name is UNSET else body.name
     portfolio_id = asset.terms.portfolio_id if body.portfolio_id is UNSET else body.portfolio_id
     await store.update_description(call.db, asset, name, portfolio_id)
-    changed = await known_asset(call.db, call.caller, organisation_id, virtual_asset_id)
+    changed = await require_asset(call.db, call.caller, organisation_id, virtual_asset_id)
     (view,) = await asset_views(call.db, [changed], await platform_now(call.db))
-    return Answer(view, etag=etag_of(changed))
+    return Response(view, etag=etag_of(changed))
 
 
 @operation(
@@ -183,7 +183,7 @@ async def delete_virtual_asset(call: Call, organisation_id: UUID, virtual_asset_
     auction. Its batteries have the capacity free again."""
     if not call.caller.is_operator:
         raise Forbidden("Only the platform's operator undoes allocations.")
-    seen = await known_asset(call.db, call.caller, organisation_id, virtual_asset_id)
+    seen = await require_asset(call.db, call.caller, organisation_id, virtual_asset_id)
     await undo_allocation(call.db, seen, lambda asset: call.check_if_match(etag_of(asset)))
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from gridloom.kernel.market_time import is_period_start
 from gridloom.kernel.problem import BadRequest, FieldError
 
-LONGEST_LIFE = timedelta(days=3660)
+MAX_LIFETIME = timedelta(days=3660)
 
 
 def check_window(start: datetime, end: datetime, *, on_grid: bool = True, place: str = "/") -> None:
@@ -22,7 +22,7 @@ def check_window(start: datetime, end: datetime, *, on_grid: bool = True, place:
             "A window starts and ends on 15-minute boundaries.",
             [FieldError(f"{place}{name}", "Expected a time on a 15-minute boundary.") for name in faults],
         )
-    if end - start > LONGEST_LIFE:
+    if end - start > MAX_LIFETIME:
         raise BadRequest("A window lasts ten years at most.", [FieldError(f"{place}end", "Expected an earlier time.")])
 
 

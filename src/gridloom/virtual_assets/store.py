@@ -11,7 +11,7 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.database.pool import Database
-from gridloom.database.statement import Statement
+from gridloom.database.statement import NamedStatement
 from gridloom.kernel.ids import (
     AuctionID,
     OrganisationID,
@@ -24,7 +24,7 @@ from gridloom.virtual_assets.model import (
     BackingShare,
     Efficiency,
     LockedAsset,
-    LockedKey,
+    LockedAssetKey,
     Promise,
     VirtualAsset,
 )
@@ -36,7 +36,7 @@ COLUMNS = """
   v.initial_soc, v.final_soc_target, v.final_soc_tolerance, v.auction_id, v.created_at, v.version, v.end_kwh,
   v.first_misfit, v.judged_until, v.first_activated, v.revision
 """
-SEEN_COLUMNS = """
+MUTABLE_COLUMNS = """
   v.name, v.portfolio_id, v.version, v.end_kwh, v.first_misfit, v.judged_until, v.first_activated, v.revision
 """
 """What can change of an asset that was seen before."""
@@ -48,30 +48,30 @@ _LOCK = f"""
 """  # noqa: S608
 _LIST = f"select {COLUMNS} from virtual_asset v join asset a on a.key = v.asset_key"  # noqa: S608
 
-_known_keys: dict[UUID, int] = {}
+_key_cache: dict[UUID, int] = {}
 """An id has its key for good; what is read by the key is checked against the id all the same."""
-MOST_KNOWN_KEYS = 100_000
-_known_promises: dict[UUID, tuple[Promise, ...]] = {}
+MAX_CACHED_KEYS = 100_000
+_promise_cache: dict[UUID, tuple[Promise, ...]] = {}
 """What backs an asset is written with it and never changes."""
-MOST_KNOWN_PROMISES = 20_000
+MAX_CACHED_PROMISES = 20_000
 _last_seen: dict[UUID, VirtualAsset] = {}
 """Assets as this process has seen them last: a hint of what to ask for, never an answer."""
-MOST_SEEN = 5_000
+MAX_CACHED_ASSETS = 5_000
 
 
 async def _read_key(db: Database, asset_id: UUID) -> int | None:
-    key = _known_keys.get(asset_id)
+    key = _key_cache.get(asset_id)
     if key is None:
         key = await db.fetchval("select key from asset where id = $1 and kind = 'VIRTUAL'", asset_id)
         if key is not None:
-            if len(_known_keys) >= MOST_KNOWN_KEYS:
-                _known_keys.clear()
-            _known_keys[asset_id] = key
+            if len(_key_cache) >= MAX_CACHED_KEYS:
+                _key_cache.clear()
+            _key_cache[asset_id] = key
     return key
 
 
 async def _read_promises(db: Database, asset_id: UUID, key: int) -> tuple[Promise, ...]:
-    promises = _known_promises.get(asset_id)
+    promises = _promise_cache.get(asset_id)
     if promises is None:
         rows = await db.fetch(
             """select b.physical_asset_key, p.id as physical_asset_id, b.share, b.charge_kw, b.discharge_kw,
@@ -80,9 +80,9 @@ async def _read_promises(db: Database, asset_id: UUID, key: int) -> tuple[Promis
                where b.asset_key = $1 order by b.position""",
             key,
         )
-        if len(_known_promises) >= MOST_KNOWN_PROMISES:
-            _known_promises.clear()
-        promises = _known_promises[asset_id] = tuple(Promise(**row) for row in rows)
+        if len(_promise_cache) >= MAX_CACHED_PROMISES:
+            _promise_cache.clear()
+        promises = _promise_cache[asset_id] = tuple(Promise(**row) for row in rows)
     return promises
 
 
@@ -108,17 +108,17 @@ async def lock_virtual_asset(db: Database, organisation_id: UUID, asset_id: UUID
     if row is None:
         return None
     fields = _asset_fields(row, await _read_promises(db, row["id"], key))
-    remember_asset(VirtualAsset(**fields))
+    cache_asset(VirtualAsset(**fields))
     return LockedAsset(**fields)
 
 
-def last_seen(asset_id: UUID) -> VirtualAsset | None:
-    """The asset as it was when this process locked it last, or `see_asset` was given its row; it may be gone."""
+def cached_asset(asset_id: UUID) -> VirtualAsset | None:
+    """The asset as it was when this process locked it last, or `refresh_asset` was given its row; it may be gone."""
     return _last_seen.get(asset_id)
 
 
-def see_asset(row: asyncpg.Record, known: VirtualAsset) -> VirtualAsset:
-    """The asset from a row of its `SEEN_COLUMNS`, if `known` is how it was seen before."""
+def refresh_asset(row: asyncpg.Record, known: VirtualAsset) -> VirtualAsset:
+    """The asset from a row of its `MUTABLE_COLUMNS`, if `known` is how it was seen before."""
     terms = known.terms
     if row["revision"] == known.revision:
         return known
@@ -139,12 +139,12 @@ def see_asset(row: asyncpg.Record, known: VirtualAsset) -> VirtualAsset:
         promises=known.promises,
         periods=known.periods,
     )
-    remember_asset(asset)
+    cache_asset(asset)
     return asset
 
 
-def remember_asset(asset: VirtualAsset) -> None:
-    if len(_last_seen) >= MOST_SEEN:
+def cache_asset(asset: VirtualAsset) -> None:
+    if len(_last_seen) >= MAX_CACHED_ASSETS:
         _last_seen.clear()
     _last_seen[asset.id] = asset
 
@@ -231,7 +231,7 @@ def _asset_fields(row: asyncpg.Record, promises: tuple[Promise, ...]) -> dict[st
     }
 
 
-_INSERT = Statement("""
+_INSERT = NamedStatement("""
 insert into virtual_asset (
   asset_key, organisation_id, portfolio_id, name, start_at, end_at, delivery_zone, eic_code, rated_charge_power_kw,
   rated_discharge_power_kw, energy_capacity_kwh, charge_efficiency, discharge_efficiency, daily_cycle_limit,
@@ -334,7 +334,7 @@ _DELETE_ASSET = (
 )
 
 
-async def set_judged(db: Database, asset: LockedAsset, judged_until: int, first_misfit: int | None) -> None:
+async def set_validated(db: Database, asset: LockedAsset, judged_until: int, first_misfit: int | None) -> None:
     await db.execute(
         """update virtual_asset set judged_until = $2, first_misfit = $3, revision = revision + 1
            where asset_key = $1""",
@@ -344,7 +344,7 @@ async def set_judged(db: Database, asset: LockedAsset, judged_until: int, first_
     )
 
 
-async def lock_assets_backed_by(db: Database, physical_asset_key: int, now: datetime) -> list[LockedKey]:
+async def lock_assets_backed_by(db: Database, physical_asset_key: int, now: datetime) -> list[LockedAssetKey]:
     """The virtual assets that a physical one stands behind and whose life is not over, held in the order of keys."""
     rows = await db.fetch(
         """select b.asset_key from virtual_backing b join virtual_asset v using (asset_key)
@@ -358,7 +358,7 @@ async def lock_assets_backed_by(db: Database, physical_asset_key: int, now: date
         )
         for row in rows
     ]
-    return [LockedKey(key) for key in held if key is not None]
+    return [LockedAssetKey(key) for key in held if key is not None]
 
 
 async def read_assets_backed_by(db: Database, physical_asset_key: int, window: Window) -> list[VirtualAsset]:

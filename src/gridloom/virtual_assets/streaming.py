@@ -12,9 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gridloom.edge import JSON, Stream
-from gridloom.edge.answering.tabular import TIME, points_json, stream_table, time_texts
-from gridloom.edge.wire import to_json
-from gridloom.market_calendar import Floats, utc_milliseconds
+from gridloom.edge.answer.tabular import TIME, points_json, stream_table, time_texts
+from gridloom.edge.fields import to_json
+from gridloom.market_calendar import Floats, period_start_ms
 
 STREAMED_FROM_PERIODS: Final = 3000
 """A month: what is longer leaves in slices."""
@@ -80,7 +80,7 @@ def _slice_json(first: int, end: int, columns: Mapping[str, Floats]) -> bytes:
 
 
 def period_times(first: int, end: int) -> NDArray[np.datetime64]:
-    return utc_milliseconds(first, max(first, end)).view("datetime64[ms]")
+    return period_start_ms(first, max(first, end)).view("datetime64[ms]")
 
 
 def rows_json(times: NDArray[np.datetime64], columns: Mapping[str, Floats]) -> bytes:

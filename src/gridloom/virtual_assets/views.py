@@ -8,13 +8,13 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from gridloom.capacity.store import load_firm_standing
+from gridloom.capacity.store import load_firm_capacity
 from gridloom.database.pool import Database
 from gridloom.kernel.codes import ControlArea
 from gridloom.kernel.market_time import period_number
-from gridloom.virtual_assets.backing.availability import available_of
+from gridloom.virtual_assets.backing.availability import available_fraction
 from gridloom.virtual_assets.blocks import store as block_store
-from gridloom.virtual_assets.energy.mending import read_imbalances
+from gridloom.virtual_assets.energy.imbalance_loading import read_imbalances
 from gridloom.virtual_assets.model import Block, VirtualAsset
 from gridloom.virtual_assets.schedule.projection.imbalance import Imbalance
 from gridloom.virtual_assets.wire import BackingView, BlockMetadata, VirtualAssetView
@@ -35,11 +35,11 @@ async def _available_energies_kwh(db: Database, assets: Sequence[VirtualAsset], 
     """What is available of each asset's energy in the running period, or in the nearest one of its life."""
     periods = {asset.key: min(max(period_number(now), asset.first), asset.end - 1) for asset in assets}
     physical = {promise.physical_asset_key for asset in assets for promise in asset.promises}
-    standing = await load_firm_standing(db, physical, min(periods.values()), max(periods.values()) + 1)
+    standing = await load_firm_capacity(db, physical, min(periods.values()), max(periods.values()) + 1)
     energies_kwh = {}
     for asset in assets:
         period = periods[asset.key]
-        there = available_of(asset.promises, standing, period, period + 1)
+        there = available_fraction(asset.promises, standing, period, period + 1)
         energies_kwh[asset.key] = float(there.energy[0]) * asset.terms.energy_capacity_kwh
     return energies_kwh
 

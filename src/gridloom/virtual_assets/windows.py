@@ -7,13 +7,13 @@ from typing import Final
 
 from gridloom.kernel.market_time import period_number_from
 from gridloom.kernel.problem import BadRequest, FieldError
-from gridloom.virtual_assets.rules import LONGEST_LIFE
+from gridloom.virtual_assets.rules import MAX_LIFETIME
 
 SHOWN_BEFORE: Final = timedelta(hours=24)
 SHOWN_AFTER: Final = timedelta(hours=48)
 
 
-def asked_periods(start: datetime | None, end: datetime | None, now: datetime) -> tuple[int, int]:
+def requested_periods(start: datetime | None, end: datetime | None, now: datetime) -> tuple[int, int]:
     """The periods that start in the window; −24 h … +48 h around now where a side is left out."""
     start = now - SHOWN_BEFORE if start is None else start
     end = max(now, start) + SHOWN_AFTER if end is None else end
@@ -23,6 +23,6 @@ def asked_periods(start: datetime | None, end: datetime | None, now: datetime) -
 def periods_between(start: datetime, end: datetime) -> tuple[int, int]:
     if start >= end:
         raise BadRequest("A window starts before it ends.", [FieldError("query:end", "Expected a time after start.")])
-    if end - start > LONGEST_LIFE:
+    if end - start > MAX_LIFETIME:
         raise BadRequest("A window lasts ten years at most.", [FieldError("query:end", "Expected an earlier time.")])
     return period_number_from(start), period_number_from(end)

@@ -9,30 +9,30 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Instant, Name, Paging, QueryParameters, RequestBody, View
+from gridloom.edge import Instant, Name, Paging, QueryParameters, RequestBody, ResponseBody
 from gridloom.kernel.codes import ControlArea
-from gridloom.kernel.units import LEAST_EFFICIENCY
+from gridloom.kernel.units import MIN_EFFICIENCY
 from gridloom.virtual_assets.model import (
     DEFAULT_FINAL_SOC_TOLERANCE,
     DEFAULT_GATE_CLOSURE_S,
     Market,
 )
 
-MOST_POWER_KW = 10_000_000.0
-MOST_ENERGY_KWH = 100_000_000.0
+MAX_POWER_KW = 10_000_000.0
+MAX_ENERGY_KWH = 100_000_000.0
 
-PowerKW = Annotated[float, Meta(ge=0, le=MOST_POWER_KW, description="kW")]
+PowerKW = Annotated[float, Meta(ge=0, le=MAX_POWER_KW, description="kW")]
 SignedPowerKW = Annotated[float, Meta(description="kW; positive discharges, negative charges", examples=[-500.0])]
-EnergyKWh = Annotated[float, Meta(gt=0, le=MOST_ENERGY_KWH, description="kWh")]
+EnergyKWh = Annotated[float, Meta(gt=0, le=MAX_ENERGY_KWH, description="kWh")]
 OneWayEfficiency = Annotated[
-    float, Meta(ge=LEAST_EFFICIENCY, le=1, description="Ratio of what comes out to what goes in, one way")
+    float, Meta(ge=MIN_EFFICIENCY, le=1, description="Ratio of what comes out to what goes in, one way")
 ]
 CycleLimit = Annotated[float, Meta(gt=0, le=100_000, description="Full cycles: energy discharged ÷ energy capacity")]
 RampRate = Annotated[
     float,
     Meta(
         gt=0,
-        le=MOST_POWER_KW,
+        le=MAX_POWER_KW,
         description="kW/s; a term for whoever dispatches. Schedules are means of quarter-hours and are not held to it.",
     ),
 ]
@@ -75,19 +75,19 @@ class VirtualAssetChange(RequestBody):
     portfolio_id: UUID | UnsetType | None = UNSET
 
 
-class BlockMetadata(View):
+class BlockMetadata(ResponseBody):
     id: UUID
     start: datetime
     end: datetime
     market: Market
 
 
-class BackingView(View):
+class BackingView(ResponseBody):
     physical_asset_id: UUID
     share: float
 
 
-class VirtualAssetView(View, kw_only=True):
+class VirtualAssetView(ResponseBody, kw_only=True):
     """A virtual battery. `availableEnergyCapacity` is what is left of its capacity now, or at the nearer end of life.
 
     `imbalanceCharge` and `imbalanceDischarge` (kWh) are what its schedules lack to, or have beyond, the target at its
@@ -141,6 +141,6 @@ class WindowQuery(QueryParameters):
     end: Instant | None = None
 
 
-def already_json(body: bytes) -> Any:
+def raw_json(body: bytes) -> Any:
     """A list that is JSON already, to stand where the list is declared: arrays skip a struct for each point."""
     return msgspec.Raw(body)

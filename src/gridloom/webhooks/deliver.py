@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from prometheus_client import Counter
 
 from gridloom.database.clock import real_now
-from gridloom.database.committing.after_commit import transaction
+from gridloom.database.commit.after_commit import transaction
 from gridloom.database.sealing import Seal, SecretUnreadable
 from gridloom.events.outbox import record_event
 from gridloom.kernel.permission import Permission
 from gridloom.webhooks import delivery_store
-from gridloom.webhooks.calling import Caller, Outcome
-from gridloom.webhooks.delivery_store import Claimed
+from gridloom.webhooks.delivery_store import LeasedDelivery
+from gridloom.webhooks.http_client import AttemptResult, WebhookClient
 from gridloom.webhooks.model import DeliveryState
 from gridloom.webhooks.rules import GONE, is_accepted, next_attempt
 from gridloom.webhooks.signing import signed_headers
@@ -27,7 +27,7 @@ ATTEMPTS = Counter(
 )
 
 
-async def deliver(pool: Pool, caller: Caller, seal: Seal, claimed: Claimed) -> None:
+async def deliver(pool: Pool, caller: WebhookClient, seal: Seal, claimed: LeasedDelivery) -> None:
     headers = {"content-type": "application/json", "user-agent": "Gridloom-Webhooks"}
     readable = await delivery_store.readable_by_maker(pool, claimed.organisation_id, claimed.webhook_id)
     if claimed.permission is not None and claimed.permission not in readable:
@@ -37,7 +37,7 @@ async def deliver(pool: Pool, caller: Caller, seal: Seal, claimed: Claimed) -> N
     try:
         secrets = [seal.open(secret) for secret in claimed.secrets]
     except SecretUnreadable as error:
-        outcome = Outcome(0, error=str(error))
+        outcome = AttemptResult(0, error=str(error))
     else:
         headers |= signed_headers(claimed.event_id, claimed.now, claimed.body, secrets)
         outcome = await caller.post(claimed.url, headers, claimed.body)
@@ -45,23 +45,23 @@ async def deliver(pool: Pool, caller: Caller, seal: Seal, claimed: Claimed) -> N
         await _note_outcome(db, claimed, headers, outcome)
 
 
-async def _give_up(db: Database, claimed: Claimed) -> None:
+async def _give_up(db: Database, claimed: LeasedDelivery) -> None:
     """What the webhook's maker may no longer read is not sent; the webhook goes on with the rest."""
-    if not await delivery_store.is_ours(db, claimed):
+    if not await delivery_store.holds_lease(db, claimed):
         return
-    outcome = Outcome(0, error=f"whoever set the webhook up no longer has {claimed.permission}")
+    outcome = AttemptResult(0, error=f"whoever set the webhook up no longer has {claimed.permission}")
     await delivery_store.note_attempt(db, claimed, {}, outcome)
     ATTEMPTS.labels("withheld").inc()
-    await delivery_store.end(db, claimed, DeliveryState.FAILED)
+    await delivery_store.finish(db, claimed, DeliveryState.FAILED)
 
 
-async def _note_outcome(db: Database, claimed: Claimed, headers: dict[str, str], outcome: Outcome) -> None:
-    if not await delivery_store.is_ours(db, claimed):
+async def _note_outcome(db: Database, claimed: LeasedDelivery, headers: dict[str, str], outcome: AttemptResult) -> None:
+    if not await delivery_store.holds_lease(db, claimed):
         return
     await delivery_store.note_attempt(db, claimed, headers, outcome)
     if outcome.status is not None and is_accepted(outcome.status):
         ATTEMPTS.labels("delivered").inc()
-        await delivery_store.end(db, claimed, DeliveryState.DELIVERED)
+        await delivery_store.finish(db, claimed, DeliveryState.DELIVERED)
         return
     due = None
     if outcome.status != GONE:
@@ -72,7 +72,7 @@ async def _note_outcome(db: Database, claimed: Claimed, headers: dict[str, str],
         await delivery_store.postpone(db, claimed, due)
         return
     ATTEMPTS.labels("given up").inc()
-    await delivery_store.end(db, claimed, DeliveryState.FAILED)
+    await delivery_store.finish(db, claimed, DeliveryState.FAILED)
     reason = outcome.error or f"the receiver answered {outcome.status}"
     if await delivery_store.disable(db, claimed, reason):
         await record_event(

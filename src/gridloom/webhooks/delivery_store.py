@@ -12,10 +12,10 @@ import msgspec
 
 from gridloom.edge import to_json
 from gridloom.events.model import Event
-from gridloom.events.store import IS_OPEN, await_places
+from gridloom.events.store import IS_READABLE, wait_for_sequencer
 from gridloom.identity.permissions import OrganisationKind, Role, permissions_of, permissions_of_key
 from gridloom.kernel.ids import uuid7
-from gridloom.webhooks.calling import Outcome
+from gridloom.webhooks.http_client import AttemptResult
 
 if TYPE_CHECKING:
     import asyncpg
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 CANDIDATES_FOR_EACH = 4
 """Webhooks looked at for each that is to be had: others may hold some."""
-LOOKS_AT_WHAT_IS_DUE = 3
+POLLS_DUE = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claimed:
+class LeasedDelivery:
     """A delivery that is ours until its lease ends."""
 
     organisation_id: UUID
@@ -134,7 +134,7 @@ async def _read_next(db: Database, webhook: asyncpg.Record, readable: list[str],
         f"""
         select e.sequence, e.id, e.type, e.time, e.origin_id, e.subject, e.permission, e.data::text as data,
                (e.type = any($3::text[]) or cardinality($3::text[]) = 0) and e.permission = any($4::text[])
-                 and {IS_OPEN} as is_wanted
+                 and {IS_READABLE} as is_wanted
         from event e
         where e.organisation_id = $1 and e.sequence > $2
         order by e.sequence
@@ -150,7 +150,7 @@ async def _make_deliveries_of(
     """`head` is how far the events had come; where none is kept any more up to there, the webhook goes on from it."""
     rows = await _read_next(db, webhook, readable, most)
     if not rows:
-        await await_places(db)
+        await wait_for_sequencer(db)
         rows = await _read_next(db, webhook, readable, most)
     wanted = [row for row in rows if row["is_wanted"]]
     if wanted:
@@ -188,16 +188,16 @@ def _write_body(row: asyncpg.Record) -> str:
     ).decode()
 
 
-async def claim_due(
+async def lease_due(
     db: Database, most: int, *, busy: Sequence[UUID], busy_organisations: Sequence[UUID], lease: timedelta
-) -> list[Claimed]:
+) -> list[LeasedDelivery]:
     """Take deliveries that are due, at most so many, leaving out webhooks and organisations that are busy enough here.
 
     A due time in the future is the lease: if we die, the delivery is due again when it ends. Another replica may look
     at the same deliveries at the same moment; each is taken by whose change of it comes first, and the other looks
     again.
     """
-    for _ in range(LOOKS_AT_WHAT_IS_DUE):
+    for _ in range(POLLS_DUE):
         due = await db.fetch(
             """
             select d.organisation_id, d.id from webhook_delivery d join webhook w
@@ -215,7 +215,7 @@ async def claim_due(
     return []
 
 
-async def _claim_deliveries(db: Database, due: Sequence[asyncpg.Record], lease: timedelta) -> list[Claimed]:
+async def _claim_deliveries(db: Database, due: Sequence[asyncpg.Record], lease: timedelta) -> list[LeasedDelivery]:
     """Those of the deliveries that nobody else has taken since."""
     ids: dict[UUID, list[UUID]] = {}
     for row in due:
@@ -241,7 +241,7 @@ async def _claim_deliveries(db: Database, due: Sequence[asyncpg.Record], lease: 
             organisation_id, ids[organisation_id], lease,
         )  # fmt: skip
     return [
-        Claimed(
+        LeasedDelivery(
             organisation_id=row["organisation_id"],
             id=row["id"],
             webhook_id=row["webhook_id"],
@@ -266,7 +266,7 @@ async def list_receivers(db: Database, most: int) -> list[str]:
     return [row["id"] for row in rows]
 
 
-async def outlook(db: Database) -> tuple[bool, float | None]:
+async def next_due(db: Database) -> tuple[bool, float | None]:
     """Whether a webhook has events to be handed out, and the seconds until the next call is due."""
     row = await db.fetchrow(
         """
@@ -284,7 +284,9 @@ async def outlook(db: Database) -> tuple[bool, float | None]:
     return row["has_events"], row["next_s"]
 
 
-async def note_attempt(db: Database, claimed: Claimed, headers: Mapping[str, str], outcome: Outcome) -> None:
+async def note_attempt(
+    db: Database, claimed: LeasedDelivery, headers: Mapping[str, str], outcome: AttemptResult
+) -> None:
     """Numbers go on counting over a webhook's being enabled again, and over attempts whose end was never noted."""
     await db.execute(
         """
@@ -298,7 +300,7 @@ async def note_attempt(db: Database, claimed: Claimed, headers: Mapping[str, str
     )  # fmt: skip
 
 
-async def is_ours(db: Database, claimed: Claimed) -> bool:
+async def holds_lease(db: Database, claimed: LeasedDelivery) -> bool:
     """Lock the delivery, if it is still this attempt's: it may have been lost, tried again or removed meanwhile."""
     return (
         await db.fetchval(
@@ -313,7 +315,7 @@ async def is_ours(db: Database, claimed: Claimed) -> bool:
     )  # fmt: skip
 
 
-async def end(db: Database, claimed: Claimed, state: str) -> None:
+async def finish(db: Database, claimed: LeasedDelivery, state: str) -> None:
     await db.execute(
         """
         update webhook_delivery set state = $3, ended_at = statement_timestamp() where organisation_id = $1 and id = $2
@@ -322,14 +324,14 @@ async def end(db: Database, claimed: Claimed, state: str) -> None:
     )  # fmt: skip
 
 
-async def postpone(db: Database, claimed: Claimed, due: datetime) -> None:
+async def postpone(db: Database, claimed: LeasedDelivery, due: datetime) -> None:
     await db.execute(
         "update webhook_delivery set due = $3 where organisation_id = $1 and id = $2",
         claimed.organisation_id, claimed.id, due,
     )  # fmt: skip
 
 
-async def disable(db: Database, claimed: Claimed, reason: str) -> bool:
+async def disable(db: Database, claimed: LeasedDelivery, reason: str) -> bool:
     """Call this webhook no more; False if it is disabled already."""
     return (
         await db.fetchval(
@@ -346,7 +348,7 @@ async def disable(db: Database, claimed: Claimed, reason: str) -> bool:
     )  # fmt: skip
 
 
-async def forget_deliveries(db: Database, older_than: timedelta, most: int) -> int:
+async def delete_deliveries_before(db: Database, older_than: timedelta, most: int) -> int:
     """Forget up to `most` ended deliveries of that age with their attempts; how many."""
     return len(
         await db.fetch(

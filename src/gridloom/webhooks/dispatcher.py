@@ -12,53 +12,53 @@ from uuid import UUID
 
 import structlog
 
-from gridloom.database.committing.after_commit import transaction
+from gridloom.database.commit.after_commit import transaction
 from gridloom.database.sealing import Seal
 from gridloom.events.store import CHANNEL as EVENTS
-from gridloom.identity.store.announcements import CHANNEL as RIGHTS_CHANGED
+from gridloom.identity.store.revocations import CHANNEL as RIGHTS_CHANGED
 from gridloom.webhooks import delivery_store
-from gridloom.webhooks.calling import WHOLE_CALL_S, Caller
 from gridloom.webhooks.deliver import deliver
-from gridloom.webhooks.rules import TRIED_FOR
+from gridloom.webhooks.http_client import CALL_TIMEOUT_S, WebhookClient
+from gridloom.webhooks.rules import MAX_DELIVERY_AGE
 from gridloom.webhooks.store import CHANNEL as WISHES
 
 if TYPE_CHECKING:
-    from gridloom.database.listen import Listener
+    from gridloom.database.listener import Listener
     from gridloom.database.pool import Pool
-    from gridloom.webhooks.delivery_store import Claimed
+    from gridloom.webhooks.delivery_store import LeasedDelivery
 
 log = structlog.get_logger()
 
-AT_ONCE = 32
-AT_ONCE_TO_ONE = 4
+MAX_CONCURRENT_CALLS = 32
+MAX_CONCURRENT_CALLS_PER_WEBHOOK = 4
 """Calls to one webhook at a time, so that a slow receiver holds up nobody else."""
-AT_ONCE_TO_ORGANISATION = 12
+MAX_CONCURRENT_CALLS_PER_ORGANISATION = 12
 """Calls to all webhooks of one organisation, so that nobody can take every place."""
-WEBHOOKS_AT_ONCE, EVENTS_AT_ONCE = 50, 200
-LEASE = timedelta(seconds=4 * WHOLE_CALL_S)
-LOOK_EVERY_S = 30.0
-LOOK_AGAIN_S = 1.0
+WEBHOOK_BATCH_SIZE, EVENT_BATCH_SIZE = 50, 200
+LEASE = timedelta(seconds=4 * CALL_TIMEOUT_S)
+POLL_INTERVAL_S = 30.0
+RETRY_DELAY_S = 1.0
 MAKER_GONE = "whoever set it up is no longer a member, or the API key it was set up with is gone"
 GATHER_S = 0.02
 """How long to wait for company after being woken: most looks serve several events."""
 BUSY_GATHER_S = 0.1
 """The same where events came during the last look."""
-MOST_RECEIVERS = 10_000
+MAX_RECEIVERS = 10_000
 """Organisations with webhooks that are told apart; where there are more, every event is a reason to look."""
 
 
-class _Everybody:
+class _AllOrganisations:
     def __contains__(self, _organisation_id: object) -> bool:
         return True
 
 
-_EVERYBODY = _Everybody()
+_EVERYBODY = _AllOrganisations()
 
 
 class Dispatcher:
     """Any number of these share the work; what one takes, the others leave until its lease ends."""
 
-    def __init__(self, pool: Pool, caller: Caller, seal: Seal) -> None:
+    def __init__(self, pool: Pool, caller: WebhookClient, seal: Seal) -> None:
         self._pool = pool
         self._caller = caller
         self._seal = seal
@@ -66,13 +66,13 @@ class Dispatcher:
         self._makers_may_be_gone = True
         self._receivers: Container[str] = _EVERYBODY
         self._receivers_may_be_others = True
-        self._calls: dict[asyncio.Task[None], Claimed] = {}
+        self._calls: dict[asyncio.Task[None], LeasedDelivery] = {}
         self._task: asyncio.Task[None] | None = None
 
     def attach(self, listener: Listener) -> None:
-        listener.subscribe(EVENTS, self._hear_of_events)
-        listener.subscribe(WISHES, lambda _payload: self._look_at_receivers())
-        listener.subscribe(RIGHTS_CHANGED, lambda _payload: self._look_at_makers())
+        listener.subscribe(EVENTS, self._on_event)
+        listener.subscribe(WISHES, lambda _payload: self._poll_receivers())
+        listener.subscribe(RIGHTS_CHANGED, lambda _payload: self._check_creators())
 
     async def start(self) -> None:
         self._task = asyncio.create_task(self._keep_delivering(), name="webhook dispatcher")
@@ -96,10 +96,10 @@ class Dispatcher:
         while True:
             self._wake.clear()
             try:
-                pause_s = await self._look_for_work()
+                pause_s = await self._poll_once()
             except Exception as error:  # noqa: BLE001  # it must outlive whatever happens to it
                 log.warning("webhooks.unreachable", error=repr(error))
-                pause_s, self._makers_may_be_gone, self._receivers_may_be_others = LOOK_AGAIN_S, True, True
+                pause_s, self._makers_may_be_gone, self._receivers_may_be_others = RETRY_DELAY_S, True, True
             gather_s = BUSY_GATHER_S if self._wake.is_set() else GATHER_S
             try:
                 async with asyncio.timeout(pause_s):
@@ -108,54 +108,58 @@ class Dispatcher:
             except TimeoutError:
                 self._makers_may_be_gone = self._receivers_may_be_others = True
 
-    def _hear_of_events(self, payload: str | None) -> None:
+    def _on_event(self, payload: str | None) -> None:
         """Most organisations have no webhook, and what happens to them is no reason to look."""
         if payload is None or payload == "*":
-            self._look_at_receivers()
+            self._poll_receivers()
         elif self._receivers_may_be_others or any(
             grown.partition(":")[0] in self._receivers for grown in payload.split(" ")
         ):
             self._wake.set()
 
-    def _look_at_receivers(self) -> None:
+    def _poll_receivers(self) -> None:
         self._receivers_may_be_others = True
         self._wake.set()
 
-    def _look_at_makers(self) -> None:
+    def _check_creators(self) -> None:
         self._makers_may_be_gone = True
         self._wake.set()
 
-    async def _look_for_work(self) -> float:
+    async def _poll_once(self) -> float:
         """Hand out events, start the calls that are due; the seconds until the next look."""
         if self._makers_may_be_gone:
             self._makers_may_be_gone = False
             await delivery_store.disable_orphans(self._pool, MAKER_GONE)
         if self._receivers_may_be_others:
             self._receivers_may_be_others = False
-            known = await delivery_store.list_receivers(self._pool, MOST_RECEIVERS + 1)
-            self._receivers = frozenset(known) if len(known) <= MOST_RECEIVERS else _EVERYBODY
-        has_events, next_s = await delivery_store.outlook(self._pool)
+            known = await delivery_store.list_receivers(self._pool, MAX_RECEIVERS + 1)
+            self._receivers = frozenset(known) if len(known) <= MAX_RECEIVERS else _EVERYBODY
+        has_events, next_s = await delivery_store.next_due(self._pool)
         while has_events:
             async with transaction(self._pool) as db:
-                has_events = await delivery_store.make_deliveries(db, WEBHOOKS_AT_ONCE, EVENTS_AT_ONCE, TRIED_FOR) > 0
+                has_events = (
+                    await delivery_store.make_deliveries(db, WEBHOOK_BATCH_SIZE, EVENT_BATCH_SIZE, MAX_DELIVERY_AGE) > 0
+                )
             next_s = 0.0
             await self._start_calls()  # where something happens all the time, this goes on and on
         if next_s is not None and next_s <= 0:
             await self._start_calls()
-            if len(self._calls) >= AT_ONCE:
-                return LOOK_EVERY_S  # a call that ends looks again
-            _, next_s = await delivery_store.outlook(self._pool)
-        return LOOK_EVERY_S if next_s is None else min(max(next_s, LOOK_AGAIN_S / 2), LOOK_EVERY_S)
+            if len(self._calls) >= MAX_CONCURRENT_CALLS:
+                return POLL_INTERVAL_S  # a call that ends looks again
+            _, next_s = await delivery_store.next_due(self._pool)
+        return POLL_INTERVAL_S if next_s is None else min(max(next_s, RETRY_DELAY_S / 2), POLL_INTERVAL_S)
 
     async def _start_calls(self) -> None:
-        while (room := AT_ONCE - len(self._calls)) > 0:
-            most = min(room, AT_ONCE_TO_ONE)
-            claimed = await delivery_store.claim_due(
+        while (room := MAX_CONCURRENT_CALLS - len(self._calls)) > 0:
+            most = min(room, MAX_CONCURRENT_CALLS_PER_WEBHOOK)
+            claimed = await delivery_store.lease_due(
                 self._pool,
                 most,
-                busy=_with_at_least(AT_ONCE_TO_ONE, (call.webhook_id for call in self._calls.values())),
+                busy=_with_at_least(
+                    MAX_CONCURRENT_CALLS_PER_WEBHOOK, (call.webhook_id for call in self._calls.values())
+                ),
                 busy_organisations=_with_at_least(
-                    AT_ONCE_TO_ORGANISATION, (call.organisation_id for call in self._calls.values())
+                    MAX_CONCURRENT_CALLS_PER_ORGANISATION, (call.organisation_id for call in self._calls.values())
                 ),
                 lease=LEASE,
             )
@@ -164,7 +168,7 @@ class Dispatcher:
             if len(claimed) < most:
                 return
 
-    def _start_call(self, claimed: Claimed) -> None:
+    def _start_call(self, claimed: LeasedDelivery) -> None:
         call = asyncio.create_task(deliver(self._pool, self._caller, self._seal, claimed), name="webhook call")
         self._calls[call] = claimed
         call.add_done_callback(self._note_ended)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import RequestBody, View
+from gridloom.edge import RequestBody, ResponseBody
 
 Address = Annotated[
     str,
@@ -52,7 +52,7 @@ class SecretRotation(RequestBody):
     ] = 86_400
 
 
-class Webhook(View):
+class Webhook(ResponseBody):
     id: UUID
     organisation_id: UUID
     url: str
@@ -72,7 +72,7 @@ class WebhookWithSecret(Webhook):
     ]
 
 
-class Attempt(View):
+class Attempt(ResponseBody):
     number: int
     started_at: datetime
     took_milliseconds: int
@@ -84,7 +84,7 @@ class Attempt(View):
     error: Annotated[str | None, Meta(description="Why there was no answer")]
 
 
-class Delivery(View):
+class Delivery(ResponseBody):
     id: UUID
     webhook_id: UUID
     event_id: Annotated[UUID, Meta(description="Sent as `webhook-id`; the same in every attempt and replay")]

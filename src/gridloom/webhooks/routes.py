@@ -10,13 +10,12 @@ import msgspec
 from msgspec import UNSET
 
 from gridloom.database.sealing import Sealing
-from gridloom.edge import Answer, Call, Page, Paging, operation
+from gridloom.edge import Call, Page, Paging, Response, operation
 from gridloom.events.types import EVENT_TYPES
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, Conflict, FieldError, Forbidden, NotFound
 from gridloom.webhooks import store
-from gridloom.webhooks.addresses import AddressNotAllowed, AddressRules
 from gridloom.webhooks.model import (
     Delivery,
     DeliveryState,
@@ -26,12 +25,13 @@ from gridloom.webhooks.model import (
     WebhookChange,
     WebhookWithSecret,
 )
-from gridloom.webhooks.rules import TRIED_FOR
+from gridloom.webhooks.rules import MAX_DELIVERY_AGE
 from gridloom.webhooks.signing import new_secret, shown
+from gridloom.webhooks.url_policy import AddressNotAllowed, UrlPolicy
 
 TAG = "Events"
 ACCESS = Permission.MANAGE_ORGANISATION
-MOST_WEBHOOKS = 100
+MAX_WEBHOOKS = 100
 
 
 class TooManyWebhooks(Conflict):
@@ -60,18 +60,18 @@ class DeliveryQuery(Paging):
     secret_answer=True,
     problems=(AddressNotAllowed, TooManyWebhooks),
 )
-async def create_webhook(call: Call, body: NewWebhook) -> Answer[WebhookWithSecret]:
+async def create_webhook(call: Call, body: NewWebhook) -> Response[WebhookWithSecret]:
     """Calls begin with what happens next. The answer shows, this once, the secret with which calls are signed (Standard
     Webhooks). The webhook is told what the caller may read now, as far as the organisation may still read it at the
     time of
     each event."""
     _check_types(body.types)
-    call.resources[AddressRules].check_url(body.url)
+    call.resources[UrlPolicy].check_url(body.url)
     organisation_id = call.caller.organisation_id
-    if await store.count(call.db, organisation_id) >= MOST_WEBHOOKS:
-        raise TooManyWebhooks(f"There are {MOST_WEBHOOKS} webhooks already.")
+    if await store.count(call.db, organisation_id) >= MAX_WEBHOOKS:
+        raise TooManyWebhooks(f"There are {MAX_WEBHOOKS} webhooks already.")
     secret = new_secret()
-    kept = await store.insert(
+    stored = await store.insert(
         call.db,
         webhook_id=uuid7(),
         organisation_id=organisation_id,
@@ -81,9 +81,9 @@ async def create_webhook(call: Call, body: NewWebhook) -> Answer[WebhookWithSecr
         maker=_maker_of(call),
         secret=call.resources[Sealing].webhooks.close(secret),
     )
-    call.audit_details["webhookID"] = str(kept.webhook.id)
-    headers = {"Location": f"/webhooks/{kept.webhook.id}"}
-    return Answer(_with_secret(kept.webhook, secret), headers=headers, etag=_make_etag(kept))
+    call.audit_details["webhookID"] = str(stored.webhook.id)
+    headers = {"Location": f"/webhooks/{stored.webhook.id}"}
+    return Response(_with_secret(stored.webhook, secret), headers=headers, etag=_make_etag(stored))
 
 
 @operation("GET", "/webhooks", summary="List the organisation's webhooks", tag=TAG, access=ACCESS)
@@ -95,10 +95,10 @@ async def list_webhooks(call: Call, query: Paging) -> Page[Webhook]:
 
 
 @operation("GET", "/webhooks/{webhookID}", summary="Read a webhook", tag=TAG, access=ACCESS, problems=(NotFound,))
-async def read_webhook(call: Call, webhook_id: UUID) -> Answer[Webhook]:
+async def read_webhook(call: Call, webhook_id: UUID) -> Response[Webhook]:
     """Without its secret, which is shown once when it is created."""
-    kept = await _read_existing_webhook(call, webhook_id)
-    return Answer(kept.webhook, etag=_make_etag(kept))
+    stored = await _read_existing_webhook(call, webhook_id)
+    return Response(stored.webhook, etag=_make_etag(stored))
 
 
 @operation(
@@ -109,24 +109,24 @@ async def read_webhook(call: Call, webhook_id: UUID) -> Answer[Webhook]:
     access=ACCESS,
     problems=(NotFound, Forbidden, AddressNotAllowed),
 )
-async def update_webhook(call: Call, webhook_id: UUID, body: WebhookChange) -> Answer[Webhook]:
+async def update_webhook(call: Call, webhook_id: UUID, body: WebhookChange) -> Response[Webhook]:
     """Fields that are left out stay. A disabled webhook keeps its place; enabled again, it goes on from there.
 
     Where a webhook leads, which types it takes and that it starts again is for a caller with every permission by which
     it delivers; from then on it delivers what that caller may read.
     """
-    kept = await _read_existing_webhook(call, webhook_id, to_change=True)
-    call.check_if_match(_make_etag(kept))
+    stored = await _read_existing_webhook(call, webhook_id, to_change=True)
+    call.check_if_match(_make_etag(stored))
     if body.types is not UNSET:
         _check_types(body.types)
     if body.url is not UNSET:
-        call.resources[AddressRules].check_url(body.url)
-    before = kept.webhook
+        call.resources[UrlPolicy].check_url(body.url)
+    before = stored.webhook
     redirects = body.url is not UNSET or body.types is not UNSET or (body.enabled is True and not before.enabled)
     if redirects:
-        _refuse_lesser(call, kept)
+        _reject_lesser(call, stored)
     enabled = before.enabled if body.enabled is UNSET else body.enabled
-    kept = await store.update(
+    stored = await store.update(
         call.db,
         before.organisation_id,
         webhook_id,
@@ -136,17 +136,17 @@ async def update_webhook(call: Call, webhook_id: UUID, body: WebhookChange) -> A
         enabled=enabled,
     )
     if redirects:
-        await store.take_over(call.db, before.organisation_id, webhook_id, _maker_of(call))
+        await store.change_creator(call.db, before.organisation_id, webhook_id, _maker_of(call))
     if enabled and not before.enabled:
-        await store.resume(call.db, before.organisation_id, webhook_id, TRIED_FOR)
-    return Answer(kept.webhook, etag=_make_etag(kept))
+        await store.resume(call.db, before.organisation_id, webhook_id, MAX_DELIVERY_AGE)
+    return Response(stored.webhook, etag=_make_etag(stored))
 
 
 @operation("DELETE", "/webhooks/{webhookID}", summary="Remove a webhook", tag=TAG, access=ACCESS, problems=(NotFound,))
 async def delete_webhook(call: Call, webhook_id: UUID) -> None:
     """Its log of deliveries goes with it."""
-    kept = await _read_existing_webhook(call, webhook_id, to_change=True)
-    call.check_if_match(_make_etag(kept))
+    stored = await _read_existing_webhook(call, webhook_id, to_change=True)
+    call.check_if_match(_make_etag(stored))
     await store.delete(call.db, call.caller.organisation_id, webhook_id)
 
 
@@ -159,22 +159,22 @@ async def delete_webhook(call: Call, webhook_id: UUID) -> None:
     secret_answer=True,
     problems=(NotFound,),
 )
-async def rotate_webhook_secret(call: Call, webhook_id: UUID, body: SecretRotation) -> Answer[WebhookWithSecret]:
+async def rotate_webhook_secret(call: Call, webhook_id: UUID, body: SecretRotation) -> Response[WebhookWithSecret]:
     """Shown this once. While the overlap lasts, calls carry signatures with both secrets, so that the receiver can
     change over
     without losing a call."""
-    _refuse_lesser(call, await _read_existing_webhook(call, webhook_id))
+    _reject_lesser(call, await _read_existing_webhook(call, webhook_id))
     secret = new_secret()
-    kept = await store.rotate_secret(
+    stored = await store.rotate_secret(
         call.db,
         call.caller.organisation_id,
         webhook_id,
         call.resources[Sealing].webhooks.close(secret),
         timedelta(seconds=body.overlap_seconds),
     )
-    if kept is None:
+    if stored is None:
         raise _miss_webhook(webhook_id)
-    return Answer(_with_secret(kept.webhook, secret), etag=_make_etag(kept))
+    return Response(_with_secret(stored.webhook, secret), etag=_make_etag(stored))
 
 
 @operation(
@@ -212,8 +212,8 @@ async def list_webhook_deliveries(call: Call, webhook_id: UUID, query: DeliveryQ
 )
 async def replay_webhook_delivery(call: Call, webhook_id: UUID, delivery_id: UUID) -> Delivery:
     """Makes a new delivery of the same event, with the same body and `webhook-id`, at once."""
-    kept = await _read_existing_webhook(call, webhook_id)
-    if not kept.webhook.enabled:
+    stored = await _read_existing_webhook(call, webhook_id)
+    if not stored.webhook.enabled:
         raise WebhookDisabled(f"The webhook {webhook_id} is disabled.")
     organisation_id = call.caller.organisation_id
     found = await store.permission_of_delivery(call.db, organisation_id, webhook_id, delivery_id)
@@ -222,25 +222,25 @@ async def replay_webhook_delivery(call: Call, webhook_id: UUID, delivery_id: UUI
     permission, is_open = found
     if not is_open or permission not in call.caller.permissions:
         raise Forbidden("The event of this delivery is not yours to read.")
-    return await store.insert_replay(call.db, organisation_id, delivery_id, uuid7(), TRIED_FOR)
+    return await store.insert_replay(call.db, organisation_id, delivery_id, uuid7(), MAX_DELIVERY_AGE)
 
 
-def _maker_of(call: Call) -> store.Maker:
-    return store.Maker(call.caller.kind, call.caller.id, call.caller.permissions)
+def _maker_of(call: Call) -> store.WebhookCreator:
+    return store.WebhookCreator(call.caller.kind, call.caller.id, call.caller.permissions)
 
 
-def _refuse_lesser(call: Call, kept: store.Kept) -> None:
+def _reject_lesser(call: Call, stored: store.StoredWebhook) -> None:
     """Whoever may read less than a webhook delivers could have it delivered to themselves."""
-    missing = sorted(kept.permissions - call.caller.permissions)
+    missing = sorted(stored.permissions - call.caller.permissions)
     if missing:
         raise Forbidden(f"The webhook delivers what {', '.join(missing)} lets read, which you do not have.")
 
 
-async def _read_existing_webhook(call: Call, webhook_id: UUID, *, to_change: bool = False) -> store.Kept:
-    kept = await store.read(call.db, call.caller.organisation_id, webhook_id, to_change=to_change)
-    if kept is None:
+async def _read_existing_webhook(call: Call, webhook_id: UUID, *, to_change: bool = False) -> store.StoredWebhook:
+    stored = await store.read(call.db, call.caller.organisation_id, webhook_id, to_change=to_change)
+    if stored is None:
         raise _miss_webhook(webhook_id)
-    return kept
+    return stored
 
 
 def _miss_webhook(webhook_id: UUID) -> NotFound:
@@ -262,8 +262,8 @@ def _drop_repeated_types(types: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(types))
 
 
-def _make_etag(kept: store.Kept) -> str:
-    return f"{kept.webhook.id.hex}-{kept.version}"
+def _make_etag(stored: store.StoredWebhook) -> str:
+    return f"{stored.webhook.id.hex}-{stored.version}"
 
 
 def _with_secret(webhook: Webhook, secret: bytes) -> WebhookWithSecret:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-TRIED_FOR = timedelta(days=3)
+MAX_DELIVERY_AGE = timedelta(days=3)
 
-_PAUSES = tuple(
+RETRY_DELAYS = tuple(
     timedelta(seconds=seconds)
     for seconds in (5, 30, 120, 600, 1800, 3600, 2 * 3600, 4 * 3600, 6 * 3600, 8 * 3600, 12 * 3600)
 )
@@ -22,7 +22,7 @@ def next_attempt(now: datetime, failures: int, give_up_at: datetime, spread: flo
     assert failures >= 1
     if now >= give_up_at:
         return None
-    pause = _PAUSES[min(failures, len(_PAUSES)) - 1]
+    pause = RETRY_DELAYS[min(failures, len(RETRY_DELAYS)) - 1]
     return min(now + pause * (1 + SPREAD * spread), give_up_at)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from gridloom.database.clock import real_now
-from gridloom.events.store import IS_OPEN, heads_of
+from gridloom.events.store import IS_READABLE, last_sequences
 from gridloom.webhooks.model import Attempt, Delivery, DeliveryState, Webhook
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ CHANNEL = "gridloom_webhook"
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
+class WebhookCreator:
     """Whose rights a webhook delivers by: a member's, or those of the key that set it up."""
 
     kind: str
@@ -40,7 +40,7 @@ class Maker:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredWebhook:
     """A webhook with what its readers do not see."""
 
     webhook: Webhook
@@ -56,11 +56,11 @@ async def insert(
     url: str,
     types: Sequence[str],
     description: str | None,
-    maker: Maker,
+    maker: WebhookCreator,
     secret: bytes,
-) -> Kept:
+) -> StoredWebhook:
     """A new webhook is told what happens from now on."""
-    position = (await heads_of(db, [organisation_id])).get(organisation_id, 0)
+    position = (await last_sequences(db, [organisation_id])).get(organisation_id, 0)
     row = await db.fetchrow(
         """
         insert into webhook (organisation_id, id, url, types, description, permissions, secret, position,
@@ -93,7 +93,9 @@ async def page(db: Database, organisation_id: UUID, after: UUID | None, most: in
     return [_read_webhook_row(row).webhook for row in rows]
 
 
-async def read(db: Database, organisation_id: UUID, webhook_id: UUID, *, to_change: bool = False) -> Kept | None:
+async def read(
+    db: Database, organisation_id: UUID, webhook_id: UUID, *, to_change: bool = False
+) -> StoredWebhook | None:
     lock = "for update" if to_change else ""
     row = await db.fetchrow(
         f"select * from webhook where organisation_id = $1 and id = $2 {lock}",  # noqa: S608
@@ -112,7 +114,7 @@ async def update(
     types: Sequence[str],
     description: str | None,
     enabled: bool,
-) -> Kept:
+) -> StoredWebhook:
     row = await db.fetchrow(
         """
         update webhook
@@ -129,7 +131,7 @@ async def update(
     return _read_webhook_row(row)
 
 
-async def take_over(db: Database, organisation_id: UUID, webhook_id: UUID, maker: Maker) -> None:
+async def change_creator(db: Database, organisation_id: UUID, webhook_id: UUID, maker: WebhookCreator) -> None:
     """Whoever says where a webhook leads is its maker from then on; what waits and is not theirs to read goes."""
     await db.execute(
         """
@@ -167,7 +169,7 @@ async def wake(db: Database) -> None:
 
 async def rotate_secret(
     db: Database, organisation_id: UUID, webhook_id: UUID, secret: bytes, overlap: timedelta
-) -> Kept | None:
+) -> StoredWebhook | None:
     row = await db.fetchrow(
         """
         update webhook
@@ -202,7 +204,7 @@ async def page_of_deliveries(
           left join event e on e.organisation_id = d.organisation_id and e.sequence = d.sequence
         where d.organisation_id = $1 and d.webhook_id = $2 and ($3::text is null or d.state = $3)
           and ($4::uuid is null or d.id < $4) and d.permission = any($6::text[])
-          and (e.id is null or {IS_OPEN})
+          and (e.id is null or {IS_READABLE})
         order by d.id desc
         limit $5
         """,  # noqa: S608 — a constant
@@ -217,7 +219,7 @@ async def permission_of_delivery(
     """What reading a delivery takes, and whether the organisation may still read its event; None for an unknown one."""
     row = await db.fetchrow(
         f"""
-        select coalesce(d.permission, '') as permission, e.id is null or {IS_OPEN} as is_open
+        select coalesce(d.permission, '') as permission, e.id is null or {IS_READABLE} as is_open
         from webhook_delivery d
           left join event e on e.organisation_id = d.organisation_id and e.sequence = d.sequence
         where d.organisation_id = $1 and d.webhook_id = $2 and d.id = $3
@@ -258,7 +260,7 @@ async def _with_attempts(db: Database, organisation_id: UUID, rows: Sequence[asy
     return [_read_delivery_row(row, attempts[row["id"]]) for row in rows]
 
 
-def _read_webhook_row(row: asyncpg.Record) -> Kept:
+def _read_webhook_row(row: asyncpg.Record) -> StoredWebhook:
     webhook = Webhook(
         id=row["id"],
         organisation_id=row["organisation_id"],
@@ -272,7 +274,7 @@ def _read_webhook_row(row: asyncpg.Record) -> Kept:
         created_at=row["created_at"],
         updated_at=row["updated_at"],
     )
-    return Kept(webhook, row["version"], frozenset(row["permissions"]))
+    return StoredWebhook(webhook, row["version"], frozenset(row["permissions"]))
 
 
 def _read_attempt_row(row: asyncpg.Record) -> Attempt:
@@ -324,8 +326,8 @@ async def reseal_webhooks(db: Database, seal: Seal) -> int:
     rows = await db.fetch("select organisation_id, id, secret, previous_secret from webhook")
     count = 0
     for row in rows:
-        kept = [row["secret"], row["previous_secret"]]
-        if all(one is None or seal.is_current(one) for one in kept):
+        stored = [row["secret"], row["previous_secret"]]
+        if all(one is None or seal.is_current(one) for one in stored):
             continue
         count += 1
         await db.execute(
@@ -335,7 +337,7 @@ async def reseal_webhooks(db: Database, seal: Seal) -> int:
             """,
             row["organisation_id"],
             row["id"],
-            *(None if one is None else seal.close(seal.open(one)) for one in kept),
+            *(None if one is None else seal.close(seal.open(one)) for one in stored),
             row["secret"],
         )
     return count

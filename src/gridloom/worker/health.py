@@ -12,14 +12,14 @@ from typing import Final, Literal
 
 import asyncpg
 
-from gridloom.database.away import DATABASE_FAULTS, outage_of
-from gridloom.database.migrate import MigrationRefused, pending
+from gridloom.database.errors import DATABASE_ERRORS, classify_error
+from gridloom.database.migrate import MigrationError, pending_migrations
 from gridloom.database.probe import record_write_probe
 from gridloom.database.replicas import Replicas
-from gridloom.edge import PUBLIC, Answer, Call, Content, View, operation
+from gridloom.edge import PUBLIC, Call, Content, Response, ResponseBody, operation
 from gridloom.edge.metrics import exposition
 from gridloom.identity.permissions import OrganisationKind
-from gridloom.identity.verifying.verification import Authenticator
+from gridloom.identity.token_verification.verification import TokenAuthenticator
 from gridloom.kernel.problem import NotFound, Unauthenticated
 from gridloom.settings import Settings
 
@@ -28,21 +28,21 @@ CHECK_TIMEOUT_S: Final = 1.5
 CALLER_TIMEOUT_S: Final = 0.3
 PROBE_EVERY_S: Final = 1.0
 MEBIBYTE: Final = 1024 * 1024
-LEAST_FREE_BYTES: Final = 512 * MEBIBYTE
-LEAST_FREE_RATIO: Final = 0.05
+MIN_FREE_BYTES: Final = 512 * MEBIBYTE
+MIN_FREE_RATIO: Final = 0.05
 
 
-class Liveness(View):
+class Liveness(ResponseBody):
     status: Literal["OK"]
 
 
-class Check(View):
+class Check(ResponseBody):
     name: str
     status: Literal["OK", "DEGRADED", "DOWN"]
     detail: str
 
 
-class Readiness(View):
+class Readiness(ResponseBody):
     status: Literal["OK", "DEGRADED", "DOWN"]
     checks: list[Check]
 
@@ -72,7 +72,7 @@ class HealthChecks:
         name = _name_of(check)
         running = self._asked.get(name)
         if running is None or running.done():
-            running = self._asked[name] = asyncio.create_task(_ask_one(check, pool), name=f"health: {name}")
+            running = self._asked[name] = asyncio.create_task(_run_check(check, pool), name=f"health: {name}")
         return running
 
 
@@ -80,11 +80,11 @@ def _name_of(check: HealthCheck) -> str:
     return check.__name__.removeprefix("check_").replace("_", " ")
 
 
-async def _ask_one(check: HealthCheck, pool: asyncpg.Pool) -> Check:
+async def _run_check(check: HealthCheck, pool: asyncpg.Pool) -> Check:
     try:
         return await check(pool)
-    except DATABASE_FAULTS as fault:
-        outage = outage_of(fault)
+    except DATABASE_ERRORS as error:
+        outage = classify_error(error)
         return Check(name=_name_of(check), status="DOWN", detail=outage.value if outage else "no answer")
 
 
@@ -112,7 +112,7 @@ class WriteProbe:
         return Check(name="writes", status="OK", detail="a row was written")
 
 
-class RoomOnDisk:
+class DiskSpaceCheck:
     """How full the disk is on which the embedded database and the figures live."""
 
     def __init__(self, home: Path) -> None:
@@ -120,14 +120,14 @@ class RoomOnDisk:
 
     async def check_disk(self, pool: asyncpg.Pool) -> Check:
         usage = await asyncio.to_thread(shutil.disk_usage, self._home)
-        is_scarce = usage.free < LEAST_FREE_BYTES or usage.free < LEAST_FREE_RATIO * usage.total
+        is_scarce = usage.free < MIN_FREE_BYTES or usage.free < MIN_FREE_RATIO * usage.total
         detail = f"{100 * usage.free / usage.total:.0f} % free"
         if is_scarce:
             detail = f"nearly full: {usage.free // MEBIBYTE} MiB free"
         return Check(name="disk", status="DEGRADED" if is_scarce else "OK", detail=detail)
 
 
-class FollowingReplicas:
+class ReplicaCheck:
     """Which read replicas are left out, and why; the primary answers for them meanwhile."""
 
     def __init__(self, replicas: Replicas) -> None:
@@ -143,8 +143,8 @@ class FollowingReplicas:
 
 async def check_migrations(pool: asyncpg.Pool) -> Check:
     try:
-        missing = await pending(pool)
-    except MigrationRefused as refused:
+        missing = await pending_migrations(pool)
+    except MigrationError as refused:
         # A newer release has migrated already: this replica works on until it is replaced.
         return Check(name="migrations", status="DEGRADED", detail=str(refused))
     if missing:
@@ -161,7 +161,7 @@ async def read_liveness(call: Call) -> Liveness:
 @operation(
     "GET", "/health/ready", summary="Whether the service can do its work", tag=TAG, access=PUBLIC, rate_limit=None
 )
-async def read_readiness(call: Call) -> Answer[Readiness]:
+async def read_readiness(call: Call) -> Response[Readiness]:
     """Asks the database, a write to it, the migrations and the job runner; 503 while one of them is down.
 
     It answers within two seconds, whatever hangs. Which release of PostgreSQL runs is told to the operator only.
@@ -169,7 +169,7 @@ async def read_readiness(call: Call) -> Answer[Readiness]:
     readiness = await call.resources[HealthChecks].ask(call.pool)
     if readiness.status == "DOWN" or not await _is_operator(call):
         readiness = Readiness(status=readiness.status, checks=[_without_version(check) for check in readiness.checks])
-    return Answer(readiness, status=503 if readiness.status == "DOWN" else 200)
+    return Response(readiness, status=503 if readiness.status == "DOWN" else 200)
 
 
 async def _is_operator(call: Call) -> bool:
@@ -185,8 +185,8 @@ async def _is_operator(call: Call) -> bool:
 
 async def _organisation_kind_of(call: Call, token: str) -> str | None:
     try:
-        return (await call.resources[Authenticator].authenticate(token)).organisation_kind
-    except (Unauthenticated, *DATABASE_FAULTS):
+        return (await call.resources[TokenAuthenticator].authenticate(token)).organisation_kind
+    except (Unauthenticated, *DATABASE_ERRORS):
         return None
 
 

@@ -13,7 +13,7 @@ from gridloom_client.answers.answered import Answered
 from gridloom_client.answers.reporting import SeriesPoint
 from gridloom_client.errors import AnswerError
 from gridloom_client.frames import Tabular, Zone, in_zone, table_of
-from gridloom_client.server_sent import ServerSentEvent
+from gridloom_client.sse import ServerSentEvent
 
 if TYPE_CHECKING:
     import pyarrow

@@ -36,7 +36,7 @@ Kind = Literal["wholesale-trades", "fcr", "afrr-capacity", "afrr-energy", "net-o
 T = TypeVar("T")
 
 _ROW = re.compile(r"/([0-9]+)(/.*)?$")
-MOST_SHOWN = 10
+MAX_SHOWN = 10
 ROWS_AT_ONCE = 10_000
 LINES_AT_ONCE = 50_000
 _MEDIA_TYPES = {
@@ -198,9 +198,9 @@ def _tell_refused_rows(path: Path, piece: _Piece, refusal: ProblemError) -> str:
     """Which rows of the file, not of the request, are at fault, and what of the file is recorded already."""
     rows = [(_ROW.match(fault.pointer), fault.detail) for fault in refusal.errors]
     faults = [f"row {piece.first_row + int(m[1]) + 1:,}{m[2]}: {detail}" for m, detail in rows if m is not None]
-    more = f"; and {len(faults) - MOST_SHOWN} more" if len(faults) > MOST_SHOWN else ""
+    more = f"; and {len(faults) - MAX_SHOWN} more" if len(faults) > MAX_SHOWN else ""
     before = f"its first {piece.first_row:,} rows are recorded" if piece.first_row else "nothing of it was recorded"
-    return f"{path.name}: {before}. {'; '.join(faults[:MOST_SHOWN])}{more}"
+    return f"{path.name}: {before}. {'; '.join(faults[:MAX_SHOWN])}{more}"
 
 
 def _cut_file(path: Path) -> Iterator[_Piece]:

@@ -29,7 +29,7 @@ from gridloom_client.commands.terminal.rendering import (
 
 app = App(name="monitoring", help="Telemetry of physical assets: tail, export, import.", group="Using the platform")
 
-_MOST_SHOWN = 10
+_MAX_SHOWN = 10
 
 app.command(export)
 
@@ -191,7 +191,7 @@ def _note_refusals(reasons: dict[str, tuple[int, list[str]]], refusals: Any, pie
     """Places count from the start of the piece; a person counts from the start of the file."""
     for refusal in refusals:
         count, places = reasons.get(refusal.reason, (0, []))
-        for pointer in refusal.pointers[: _MOST_SHOWN - len(places)]:
+        for pointer in refusal.pointers[: _MAX_SHOWN - len(places)]:
             _, row, column = pointer.split("/", 2)
             places.append(f"row {piece.first_row + int(row) + 1:,} ({column})")
         reasons[refusal.reason] = count + refusal.count, places

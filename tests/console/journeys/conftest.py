@@ -24,7 +24,7 @@ from tests.console.journeys.watching import Tab
 from tests.people import PASSWORD
 
 from gridloom.app import create_edge
-from gridloom.console.application import WithConsole
+from gridloom.console.application import ConsoleMiddleware
 from gridloom.database.pool import create_pool
 from gridloom.identity.bootstrap import bootstrap_operator
 from gridloom.settings import Settings
@@ -82,7 +82,7 @@ async def scene(settings: Settings, browser: Browser) -> AsyncIterator[Scene]:
         own = replace(settings, database_url=url, base_url=address, sandbox_base_url=address, simulator=False)
         edge = create_edge(await read_from_standby(own))
         server = uvicorn.Server(
-            uvicorn.Config(WithConsole(edge), port=port, log_level="warning", timeout_graceful_shutdown=3)
+            uvicorn.Config(ConsoleMiddleware(edge), port=port, log_level="warning", timeout_graceful_shutdown=3)
         )
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()

@@ -43,7 +43,7 @@ def read_organisations(world: World, pick: Pick) -> Request | None:
 
 
 @action(weight=1)
-def found_organisation(world: World, pick: Pick) -> Request | None:
+def new_organisation(world: World, pick: Pick) -> Request | None:
     body = {"name": f"Organisation {world.number()}", "kind": "PARTICIPANT"}
     return Request("createOrganisation", world.operator.admin, "POST", "/organisations", body, expect=201)
 
@@ -98,10 +98,10 @@ def accept_invitation(world: World, pick: Pick) -> Request | None:
 
     body = {"token": token, "username": f"{name}@example.org", "password": PASSWORD, "displayName": name}
     path = "/auth/public/invitations/accept"
-    return Request("acceptInvitation", NOBODY, "POST", path, body, on_success=remember)
+    return Request("acceptInvitation", NIL_ID, "POST", path, body, on_success=remember)
 
 
-NOBODY = Person("nobody", "operator", "NONE", "")
+NIL_ID = Person("nobody", "operator", "NONE", "")
 
 
 @action(weight=1)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.simulation.actors.acting import action
-from tests.simulation.actors.operating import NOBODY, PASSWORD
+from tests.simulation.actors.operating import NIL_ID, PASSWORD
 from tests.simulation.calls import Answer, Person, Request
 from tests.simulation.model import Member, Organisation, World
 from tests.simulation.steps import Pick
@@ -40,7 +40,7 @@ def sign_in(world: World, pick: Pick) -> Request | None:
 
     expect: Any = (401, 429) if kind in (1, 2) else (200, 429)
     path = "/auth/public/authenticate"
-    return Request("authenticate", NOBODY, "POST", path, body, expect=expect, on_success=remember)
+    return Request("authenticate", NIL_ID, "POST", path, body, expect=expect, on_success=remember)
 
 
 def _signed_in(world: World, pick: Pick) -> tuple[Member, Person] | None:
@@ -73,7 +73,7 @@ def renew_tokens(world: World, pick: Pick) -> Request | None:
     body = {"refresh_token": token}
     return Request(
         "refreshTokens",
-        NOBODY,
+        NIL_ID,
         "POST",
         "/auth/public/refresh",
         body,
@@ -157,7 +157,7 @@ def change_role(world: World, pick: Pick) -> Request | None:
 def look_around(world: World, pick: Pick) -> Request | None:
     kind, one = pick.below(3), pick.of(world.owners + world.traders)
     if kind == 0:
-        return Request("readKeySet", NOBODY, "GET", "/auth/public/jwks", expect=200)
+        return Request("readKeySet", NIL_ID, "GET", "/auth/public/jwks", expect=200)
     if kind == 1:
         path = f"/organisations/{one.id}/api-keys"
 

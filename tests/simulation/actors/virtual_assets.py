@@ -22,7 +22,7 @@ from tests.simulation.model import Battery, Block, Organisation, VirtualAsset, W
 from tests.simulation.oracle.availability import Amounts
 from tests.simulation.oracle.book import find_shortage
 from tests.simulation.oracle.energy import find_store, stays_within
-from tests.simulation.oracle.shares import available_of
+from tests.simulation.oracle.shares import available_fraction
 from tests.simulation.steps import Pick
 
 MAX_VIRTUALS = 8
@@ -378,7 +378,7 @@ def compare_capacity(world: World, virtual: VirtualAsset, said: list[dict[str, A
     if len(virtual.blocks) != 1:
         return
     for point in said[:: max(1, len(said) // 40)]:
-        expected = available_of(world, virtual, quarter_of(from_text(point["time"])))
+        expected = available_fraction(world, virtual, quarter_of(from_text(point["time"])))
         for name, value in (("chargePowerCapacity", expected.charge), ("dischargePowerCapacity", expected.discharge)):
             assert abs(exact(point[name]) - value) < Fraction(1, 1000), (
                 f"{name} {float(value)} at {point['time']}, not {point[name]}"

@@ -66,7 +66,7 @@ def available_at(battery: Battery, moment: datetime) -> Amounts:
     return (rated_at(battery, moment) - missing).positive
 
 
-def edges_of(battery: Battery) -> list[datetime]:
+def change_periods(battery: Battery) -> list[datetime]:
     """Where what it has may change."""
     edges = [version.since for version in battery.versions if version.since is not None]
     return edges + [moment for outage in battery.outages.values() for moment in (outage.start, outage.end)]
@@ -75,7 +75,7 @@ def edges_of(battery: Battery) -> list[datetime]:
 def available_in(battery: Battery, quarter: int) -> tuple[Amounts, Amounts]:
     """Rated and available in a quarter-hour, at its worst moment."""
     start, end = start_of_quarter(quarter), start_of_quarter(quarter + 1)
-    moments = [start, *(edge for edge in edges_of(battery) if start < edge < end)]
+    moments = [start, *(edge for edge in change_periods(battery) if start < edge < end)]
     rated, available = rated_at(battery, start), available_at(battery, start)
     for moment in moments[1:]:
         rated = rated.within(rated_at(battery, moment))

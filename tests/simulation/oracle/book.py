@@ -14,7 +14,7 @@ from tests.simulation.market import (
     start_of_quarter,
 )
 from tests.simulation.model import Battery, World
-from tests.simulation.oracle.availability import ZERO, Amounts, available_in, edges_of, parameters_at
+from tests.simulation.oracle.availability import ZERO, Amounts, available_in, change_periods, parameters_at
 
 FCR_HOURS = Fraction(15, 60)
 AFRR_HOURS = Fraction(60, 60)
@@ -133,7 +133,7 @@ def swing_of_day(battery: Battery, quarter: int) -> Fraction:
 def find_turning_points(world: World, battery: Battery, first: int, end: int) -> list[int]:
     """Quarter-hours within a window at which the book may change; nothing differs between two of them."""
     found = {first}
-    for edge in edges_of(battery):
+    for edge in change_periods(battery):
         found |= {quarter_of(edge), quarter_after(edge)}
     for virtual in world.virtuals.values():
         found |= {virtual.first, virtual.end}

@@ -10,7 +10,7 @@ from tests.simulation.oracle.availability import Amounts
 from tests.simulation.oracle.book import read_page
 
 
-def available_of(world: World, virtual: VirtualAsset, quarter: int) -> Amounts:
+def available_fraction(world: World, virtual: VirtualAsset, quarter: int) -> Amounts:
     """What is free is lost first, then the own schedule, then bids without a result; what is firm shrinks alike."""
     left = Amounts()
     for name, share in virtual.backing:

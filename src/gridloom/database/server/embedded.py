@@ -20,20 +20,20 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
-from gridloom.database.server.binaries import Binaries, find_binaries, readable_by_all
+from gridloom.database.server.binaries import Binaries, find_binaries, make_world_readable
 from gridloom.database.server.processes import (
     ENVIRONMENT,
-    Account,
     EmbeddedPostgresError,
-    PathFor,
+    OsUser,
+    TraversablePath,
     end_with_parent,
+    find_processes_by_cluster_name,
     is_alive,
-    processes_marked,
     run_command,
     server_account,
 )
 
-LARGEST_LOG_BYTES = 16 * 1024 * 1024
+MAX_LOG_BYTES = 16 * 1024 * 1024
 NAME = "gridloom"  # of the database and of its owner
 PLAIN_SOCKET_PATH = re.compile(r"/[\w./@+=~-]{1,88}")  # sun_path ends at 107 bytes; drivers split hosts at commas
 
@@ -65,7 +65,7 @@ SETTINGS = {
 }
 
 
-class HomeInUse(EmbeddedPostgresError):
+class DataDirectoryLockedError(EmbeddedPostgresError):
     """Another process runs on this home."""
 
     def __init__(self, home: Path, pid: int | None) -> None:
@@ -101,7 +101,7 @@ class EmbeddedPostgres:
             account = server_account(self.data)
             binaries = find_binaries()
             if account.is_other:
-                binaries = readable_by_all(binaries)
+                binaries = make_world_readable(binaries)
             if not self.data.exists():
                 self._make_data(binaries, account)
             self._check_version(binaries)
@@ -139,7 +139,7 @@ class EmbeddedPostgres:
         """Keep what the server says in bounds while it runs: it only ever appends, so its file can be emptied."""
         log = self.home / "postgres.log"
         with suppress(OSError):
-            if log.stat().st_size <= LARGEST_LOG_BYTES:
+            if log.stat().st_size <= MAX_LOG_BYTES:
                 return
             try:
                 shutil.copyfile(log, log.with_suffix(".log.1"))
@@ -151,7 +151,7 @@ class EmbeddedPostgres:
         account = server_account(self.data)
         binaries = find_binaries()
         self._await_predecessor()
-        self._start_server(readable_by_all(binaries) if account.is_other else binaries, account)
+        self._start_server(make_world_readable(binaries) if account.is_other else binaries, account)
         self._await_server()
 
     @property
@@ -201,13 +201,13 @@ class EmbeddedPostgres:
                 # A killed holder's children go within moments, and with them the lock.
                 if holder is None or is_alive(holder) or time.monotonic() > deadline:
                     os.close(lock)
-                    raise HomeInUse(self.home, holder) from None
+                    raise DataDirectoryLockedError(self.home, holder) from None
                 time.sleep(0.05)
         os.truncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
         self._lock = lock
 
-    def _make_data(self, binaries: Binaries, account: Account) -> None:
+    def _make_data(self, binaries: Binaries, account: OsUser) -> None:
         """Make the data under another name and rename it when it is whole, so that a crash leaves no half."""
         new = self.home / "postgres.new"
         if new.exists():
@@ -217,7 +217,7 @@ class EmbeddedPostgres:
         options = ["--username", NAME, "--encoding=UTF8", "--locale=C", "--data-checksums", "--auth=peer"]
         if binaries.major >= 17:  # whole Unicode in upper() and lower(), byte order in sorting
             options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-        with PathFor(new, account) as path:
+        with TraversablePath(new, account) as path:
             run_command([binaries / "initdb", "-D", path.name, *options], account, path)
             single = [binaries / "postgres", "--single", "-D", path.name, "-c", "log_min_messages=fatal", "postgres"]
             run_command(single, account, path, f"create database {NAME}\n")
@@ -240,7 +240,7 @@ class EmbeddedPostgres:
     def _await_predecessor(self) -> None:
         """Wait for the processes of a server whose owner was killed; never touch a process, whoever it is."""
         deadline = time.monotonic() + 60
-        while processes_marked(self._find_mark()):
+        while find_processes_by_cluster_name(self._find_mark()):
             if time.monotonic() > deadline:
                 raise EmbeddedPostgresError(f"The PostgreSQL of an earlier start still runs on {self.data}.")
             time.sleep(0.05)
@@ -253,12 +253,16 @@ class EmbeddedPostgres:
         made = self.data.stat()
         return f"{NAME}-{made.st_dev:x}-{made.st_ino:x}"
 
-    def _start_server(self, binaries: Binaries, account: Account) -> None:
+    def _start_server(self, binaries: Binaries, account: OsUser) -> None:
         sockets = self._socket_directory = self._make_socket_directory(account)
         self._write_configuration(account)
         log = self.home / "postgres.log"
         self.rotate_log()
-        with log.open("ab") as out, PathFor(self.data, account) as data, PathFor(sockets, account) as socket:
+        with (
+            log.open("ab") as out,
+            TraversablePath(self.data, account) as data,
+            TraversablePath(sockets, account) as socket,
+        ):
             command = [
                 binaries / "postgres",
                 "-D",
@@ -297,7 +301,7 @@ class EmbeddedPostgres:
         last_words = b"\n".join(log.read_bytes()[-2000:].splitlines()[-5:]).decode(errors="replace")
         raise EmbeddedPostgresError(f"PostgreSQL did not start; {log} ends with:\n{last_words}")
 
-    def _make_socket_directory(self, account: Account) -> Path:
+    def _make_socket_directory(self, account: OsUser) -> Path:
         """`home/run`; a directory among the temporary ones when that path is too long for a socket."""
         if self._socket_directory is not None:  # a restart: clients know the place
             for leftover in self._socket_directory.iterdir():
@@ -319,7 +323,7 @@ class EmbeddedPostgres:
         os.chown(directory, account.uid, account.gid)
         return directory
 
-    def _write_configuration(self, account: Account) -> None:
+    def _write_configuration(self, account: OsUser) -> None:
         """Ours at every start; what an owner sets with ALTER SYSTEM is kept elsewhere and wins."""
         quoted = {name: value.replace("'", "''") for name, value in self.settings.items()}
         login = pwd.getpwuid(os.geteuid()).pw_name

@@ -20,7 +20,7 @@ class EmbeddedPostgresError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class OsUser:
     """The user that PostgreSQL runs as: ourselves, or an unprivileged one when we are root."""
 
     uid: int
@@ -31,13 +31,13 @@ class Account:
         return self.uid != os.geteuid()
 
 
-class PathFor:
+class TraversablePath:
     """A directory's name for a process of another account that may not traverse the directory's parents.
 
     We open it and pass the descriptor on: /proc/self/fd/N leads straight to the directory itself.
     """
 
-    def __init__(self, directory: Path, account: Account) -> None:
+    def __init__(self, directory: Path, account: OsUser) -> None:
         self.name = str(directory)
         self.descriptors: tuple[int, ...] = ()
         if account.is_other:
@@ -45,7 +45,7 @@ class PathFor:
             self.descriptors = (descriptor,)
             self.name = f"/proc/self/fd/{descriptor}"
 
-    def __enter__(self) -> "PathFor":
+    def __enter__(self) -> "TraversablePath":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -53,7 +53,7 @@ class PathFor:
             os.close(descriptor)
 
 
-def server_account(data: Path) -> Account:
+def server_account(data: Path) -> OsUser:
     if os.geteuid() != 0:
         try:
             pwd.getpwuid(os.geteuid())
@@ -62,19 +62,19 @@ def server_account(data: Path) -> Account:
                 f"PostgreSQL needs a user with a name and {os.geteuid()} has none in /etc/passwd. "
                 "Give it one, or set GRIDLOOM_DATABASE_URL to a server of your own."
             ) from None
-        return Account(os.geteuid(), os.getegid())
+        return OsUser(os.geteuid(), os.getegid())
     if data.exists() and (owner := data.stat()).st_uid != 0:
-        return Account(owner.st_uid, owner.st_gid)
+        return OsUser(owner.st_uid, owner.st_gid)
     for name in SERVER_ACCOUNTS:
         try:
             entry = pwd.getpwnam(name)
         except KeyError:
             continue
-        return Account(entry.pw_uid, entry.pw_gid)
+        return OsUser(entry.pw_uid, entry.pw_gid)
     raise EmbeddedPostgresError("PostgreSQL does not run as root. Add a user named gridloom for it.")
 
 
-def run_command(command: list[str], account: Account, path: PathFor, text: str = "") -> None:
+def run_command(command: list[str], account: OsUser, path: TraversablePath, text: str = "") -> None:
     done = subprocess.run(  # noqa: S603
         command,
         input=text,
@@ -114,7 +114,7 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def processes_marked(mark: str) -> list[int]:
+def find_processes_by_cluster_name(mark: str) -> list[int]:
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from gridloom.database.server.binaries import Binaries, find_binaries, readable_by_all
+from gridloom.database.server.binaries import Binaries, find_binaries, make_world_readable
 from gridloom.database.server.embedded import NAME, EmbeddedPostgres
-from gridloom.database.server.processes import Account, PathFor, run_command, server_account
+from gridloom.database.server.processes import OsUser, TraversablePath, run_command, server_account
 
 
 class StandbyPostgres(EmbeddedPostgres):
@@ -25,13 +25,13 @@ class StandbyPostgres(EmbeddedPostgres):
         }
         super().__init__(home, {**following, **(settings or {})})
 
-    def _make_data(self, binaries: Binaries, account: Account) -> None:
+    def _make_data(self, binaries: Binaries, account: OsUser) -> None:
         new = self.home / "postgres.new"
         if new.exists():
             shutil.rmtree(new)
         new.mkdir(mode=0o700)
         os.chown(new, account.uid, account.gid)
-        with PathFor(new, account) as path:
+        with TraversablePath(new, account) as path:
             run_command(
                 [
                     *(binaries / "pg_basebackup", "-D", path.name, "-h", self._primary_socket, "-U", NAME),
@@ -49,15 +49,20 @@ class StandbyPostgres(EmbeddedPostgres):
         """Have it follow nobody any more and take writes; returns when it does."""
         account = server_account(self.data)
         binaries = find_binaries()
-        with PathFor(self.data, account) as data:
+        with TraversablePath(self.data, account) as data:
             run_command(
-                [(readable_by_all(binaries) if account.is_other else binaries) / "pg_ctl", "promote", "-D", data.name],
+                [
+                    (make_world_readable(binaries) if account.is_other else binaries) / "pg_ctl",
+                    "promote",
+                    "-D",
+                    data.name,
+                ],
                 account,
                 data,
             )
 
 
-def kill_server(server: EmbeddedPostgres) -> None:
+def crash_server(server: EmbeddedPostgres) -> None:
     """End it as a machine ends that loses its power: nothing is written down, and nobody is told."""
     assert server.pid is not None, "the server does not run"
     os.kill(server.pid, signal.SIGKILL)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridloom.capacity.book import market_days_around
-from gridloom.capacity.losses import kept_of_firm
-from gridloom.capacity.store import load_standing as load_standing_books
+from gridloom.capacity.loss_order import firm_coverage
+from gridloom.capacity.store import load_battery_capacity as load_standing_books
 from gridloom.database.pool import Database
 from gridloom.delivery.inputs import store
 from gridloom.delivery.inputs.store import ActiveAsset, BackingRow, Reserve
@@ -19,10 +19,10 @@ from gridloom.delivery.planning.model import StoredInputs, ZoneInput
 from gridloom.delivery.planning.reserves import HeldReserves, ReserveCapability, ReservePower, hold_reserves
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.window import Window
-from gridloom.market_calendar import PERIOD_S, Floats, Ints, first_period
+from gridloom.market_calendar import PERIOD_S, Floats, Ints, first_period_of_utc_day
 from gridloom.physical_assets.availability import CHARGE, DISCHARGE, ENERGY, load_availability
 from gridloom.virtual_assets.energy.projection import project
-from gridloom.virtual_assets.energy.standing import load_standing
+from gridloom.virtual_assets.energy.projection_input import load_projection_input
 from gridloom.virtual_assets.store import read_asset_by_key
 
 
@@ -167,7 +167,7 @@ async def _load_energies_kwh(db: Database, assets: Sequence[ActiveAsset], first:
     day = first * PERIOD_S // 86_400
     changes_kwh = await store.read_energy_changes_kwh(db, keys, day)
     activated_kwh = await store.read_activated_changes_kwh(db, assets, first)
-    today_kw = await store.read_powers_kw(db, keys, first_period(day), first + 1)
+    today_kw = await store.read_powers_kw(db, keys, first_period_of_utc_day(day), first + 1)
     today_kwh = energy_changes_kwh(
         today_kw[:, :-1],
         np.array([[one.charge_efficiency] for one in assets]).reshape(-1, 1),
@@ -190,7 +190,7 @@ async def _apply_expected_cuts(
         whole = await read_asset_by_key(db, asset.key)
         if whole is None or low >= high:
             continue
-        _, standing = await load_standing(db, whole, low, high)
+        _, standing = await load_projection_input(db, whole, low, high)
         power_kw[row, low - first : high - first] = project(standing).power_kw.sum(axis=0)
 
 
@@ -317,7 +317,7 @@ async def _load_capability(
     books = await load_standing_books(db, keys, first, end)
     for index, key in enumerate(keys):
         book = books[key].book(first, end)
-        lengths, covered = np.diff(book.edges), kept_of_firm(book)
+        lengths, covered = np.diff(book.edges), firm_coverage(book)
         for row, column in enumerate((CHARGE, DISCHARGE, ENERGY)):
             free[row, index] = np.repeat(book.free[:, column], lengths)
             coverage[row, index] = np.repeat(covered[:, column], lengths)

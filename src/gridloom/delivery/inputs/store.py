@@ -10,8 +10,16 @@ from uuid import UUID
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.market_calendar import DAYS_PER_SPAN, PERIODS_PER_DAY, Floats, Ints, day_of, days_of, first_period
-from gridloom.monitoring.reading.latest import unpack
+from gridloom.market_calendar import (
+    DAYS_PER_SUMMARY_ROW,
+    PERIODS_PER_DAY,
+    Floats,
+    Ints,
+    first_period_of_utc_day,
+    utc_day_of,
+    utc_days_of,
+)
+from gridloom.monitoring.query.latest import unpack
 
 
 async def read_assets_to_cut(db: Database, zone: str, closed_until: int) -> list[int]:
@@ -97,7 +105,7 @@ async def read_holdings_digest(db: Database, keys: Sequence[int], first: int, en
 async def read_powers_kw(db: Database, keys: Sequence[int], first: int, end: int) -> Floats:
     """All lanes together of each asset, a row for each key in its order."""
     indices = {key: place for place, key in enumerate(keys)}
-    days = days_of(first, end)
+    days = utc_days_of(first, end)
     power_kw = np.zeros((len(keys), len(days) * PERIODS_PER_DAY))
     for row in await db.fetch(
         """select asset_key, day, power_kw from virtual_schedule
@@ -108,7 +116,7 @@ async def read_powers_kw(db: Database, keys: Sequence[int], first: int, end: int
     ):
         low = (row["day"] - days.start) * PERIODS_PER_DAY
         power_kw[indices[row["asset_key"]], low : low + PERIODS_PER_DAY] += row["power_kw"]
-    offset = first - first_period(days.start)
+    offset = first - first_period_of_utc_day(days.start)
     return power_kw[:, offset : offset + end - first]
 
 
@@ -117,12 +125,14 @@ async def read_energy_changes_kwh(db: Database, keys: Sequence[int], before_day:
     rows = await db.fetch(
         "select asset_key, span, change_kwh from virtual_energy where asset_key = any($1::int[]) and span <= $2",
         list(keys),
-        before_day // DAYS_PER_SPAN,
+        before_day // DAYS_PER_SUMMARY_ROW,
     )
     indices = {key: index for index, key in enumerate(keys)}
     changes_kwh = np.zeros(len(keys))
     for row in rows:
-        changes_kwh[indices[row["asset_key"]]] += sum(row["change_kwh"][: before_day - row["span"] * DAYS_PER_SPAN])
+        changes_kwh[indices[row["asset_key"]]] += sum(
+            row["change_kwh"][: before_day - row["span"] * DAYS_PER_SUMMARY_ROW]
+        )
     return changes_kwh
 
 
@@ -136,9 +146,9 @@ async def read_activated_changes_kwh(db: Database, assets: Sequence[ActiveAsset]
         """select asset_key, day, up_kwh, down_kwh from virtual_activation
            where asset_key = any($1::int[]) and day <= $2""",
         list(indices),
-        day_of(before),
+        utc_day_of(before),
     ):
-        index, count = indices[row["asset_key"]], before - first_period(row["day"])
+        index, count = indices[row["asset_key"]], before - first_period_of_utc_day(row["day"])
         asset = assets[index]
         up_kwh, down_kwh = sum(row["up_kwh"][:count]), sum(row["down_kwh"][:count])
         changes_kwh[index] += down_kwh * asset.charge_efficiency - up_kwh / asset.discharge_efficiency

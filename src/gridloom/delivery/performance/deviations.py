@@ -15,7 +15,7 @@ from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import QUARTER_HOUR_H
-from gridloom.virtual_assets.backing.allocation import DISPATCH
+from gridloom.virtual_assets.backing.allocation import DISPATCH_JOB
 
 CHECK_JOB: Final = "delivery.check"
 """The job, keyed by a delivery zone: look at what its batteries did in the quarter-hours that have passed."""
@@ -76,4 +76,4 @@ async def check_zone(run: JobRun) -> None:
             },
         )
     if is_corrected:
-        await enqueue(run.db, DISPATCH, key=run.key, due=run.due, clock="platform", at_latest=True)
+        await enqueue(run.db, DISPATCH_JOB, key=run.key, due=run.due, clock="platform", keep_earlier_due=True)

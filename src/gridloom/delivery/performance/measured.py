@@ -14,7 +14,7 @@ import numpy as np
 from gridloom.market_calendar import PERIOD_S, Floats
 from gridloom.monitoring.codec import Times
 from gridloom.monitoring.market_days import day_numbers
-from gridloom.monitoring.model import MINUTE_US, SECOND_US, Series
+from gridloom.monitoring.model import MINUTE_US, SECOND_US, SignalSeries
 
 PERIOD_US: Final = PERIOD_S * SECOND_US
 MIN_HOLD_US: Final = 5 * MINUTE_US
@@ -55,7 +55,7 @@ class Measurements:
         )
 
 
-def measure(series: Series, first: int, end: int) -> MeasuredMean:
+def measure(series: SignalSeries, first: int, end: int) -> MeasuredMean:
     """The periods `first` up to but not `end`; `series` holds the whole market days that they touch."""
     held_us, values, places = _hold_samples(series, first, end)
     measured_us = np.bincount(places, weights=held_us, minlength=end - first)
@@ -66,7 +66,7 @@ def measure(series: Series, first: int, end: int) -> MeasuredMean:
     return MeasuredMean(mean, measured_us / PERIOD_US)
 
 
-def _hold_samples(series: Series, first: int, end: int) -> tuple[Floats, Floats, Times]:
+def _hold_samples(series: SignalSeries, first: int, end: int) -> tuple[Floats, Floats, Times]:
     """For how long each sample within the periods holds, its value, and the place of its period."""
     times = series.times
     if not len(times):

@@ -19,7 +19,7 @@ from gridloom.kernel.market_time import market_days_in, period_start
 from gridloom.kernel.units import POWER_TOLERANCE_KW, QUARTER_HOUR_H
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats
-from gridloom.monitoring.folding.jobs import Retention
+from gridloom.monitoring.compaction.jobs import Retention
 
 TOLERATED_SHARE: Final = 0.05
 TOLERATED_CAPACITY_SHARE_H: Final = 0.02

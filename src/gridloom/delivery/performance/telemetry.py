@@ -12,8 +12,8 @@ from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import Floats
 from gridloom.monitoring import store as monitoring
 from gridloom.monitoring.market_days import day_number, day_start
-from gridloom.monitoring.model import EMPTY, Series, microseconds
-from gridloom.monitoring.reading.series import read
+from gridloom.monitoring.model import EMPTY, SignalSeries, microseconds
+from gridloom.monitoring.query.series import read
 
 ACTIVE_POWER: Final = "active_power"
 RESERVE_POWER: Final = "reserve_power"
@@ -39,7 +39,7 @@ async def read_telemetry(db: Database, asset_key: int, first: int, end: int) -> 
     )
 
 
-def _at_starts(series: Series, first: int, end: int) -> Floats:
+def _at_starts(series: SignalSeries, first: int, end: int) -> Floats:
     """The last value at or before each period's start, if it is not older than a quarter-hour."""
     starts_us = np.arange(first, end, dtype=np.int64) * PERIOD_US
     values = np.full(end - first, np.nan)

@@ -34,7 +34,7 @@ def distribute(given: DispatchInput, net_kw: Floats, fair_kw: Floats, is_fixed: 
 
     Where `is_fixed`, `fair_kw` are powers decided earlier: they are brought into the limits and not levelled.
     """
-    walk = _Walk(given, net_kw)
+    walk = _Projector(given, net_kw)
     for index in range(len(net_kw)):
         walk.step(index, fair_kw[:, index], is_levelled=is_fixed is None or not is_fixed[index])
     return walk.result()
@@ -81,7 +81,7 @@ class _Range:
     uncycled_kw: Floats
 
 
-class _Walk:
+class _Projector:
     """The batteries' state while periods are distributed one after the other.
 
     Periods are rows here: numpy adds up contiguous rows several times faster than columns.

@@ -49,11 +49,11 @@ def find_gaps_kwh(
     total_kwh = float(promised_kwh.sum())
     if total_kwh <= 0:
         return np.zeros_like(energy_kwh)
-    is_promised = promised_kwh > 0
-    zone_drift_kwh = float((energy_kwh - share_energy_kwh)[is_promised].sum())
+    has_commitments_in_window = promised_kwh > 0
+    zone_drift_kwh = float((energy_kwh - share_energy_kwh)[has_commitments_in_window].sum())
     target_kwh = share_energy_kwh + zone_drift_kwh * promised_kwh / total_kwh
     target_kwh = np.minimum(np.maximum(target_kwh, low), np.maximum(high, low))
-    return np.where(is_promised, energy_kwh - target_kwh, 0.0)
+    return np.where(has_commitments_in_window, energy_kwh - target_kwh, 0.0)
 
 
 def tilt(part_kw: Floats, headroom_kw: Floats, wanted_kw: Floats) -> Floats:

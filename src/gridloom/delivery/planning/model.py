@@ -16,14 +16,14 @@ from gridloom.delivery.model import (
     slice_limits,
 )
 from gridloom.kernel.units import QUARTER_HOUR_H
-from gridloom.market_calendar import PERIOD_S, Floats, Ints, date_of, day_numbers
+from gridloom.market_calendar import PERIOD_S, Floats, Ints, market_date, market_day_numbers
 
 
 def number_days(first: int, end: int) -> tuple[Ints, Ints]:
     """The numbers of the market day and of the year of each period."""
-    days = day_numbers(np.arange(first, end, dtype=np.int64) * PERIOD_S)
+    days = market_day_numbers(np.arange(first, end, dtype=np.int64) * PERIOD_S)
     distinct, indices = np.unique(days, return_inverse=True)
-    years = np.array([date_of(day).year for day in distinct.tolist()], dtype=np.int64)
+    years = np.array([market_date(day).year for day in distinct.tolist()], dtype=np.int64)
     return days, years[indices]
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from gridloom.database.pool import Database
 from gridloom.delivery.zones import store as zone_store
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
-from gridloom.market_calendar import Floats, days_of
+from gridloom.market_calendar import Floats, utc_days_of
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.settlements.period_volumes import read_period_volumes
 from gridloom.virtual_assets.energy.projection import project
-from gridloom.virtual_assets.energy.standing import load_standing
+from gridloom.virtual_assets.energy.projection_input import load_projection_input
 from gridloom.virtual_assets.history.store import read_accepted_kw, read_powers_as_of
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.schedule.store import read_day_range, total_power_kw
@@ -80,10 +80,10 @@ async def _load_powers_kw(
     if as_of is not None:
         return await read_powers_as_of(db, asset.key, as_of, first, end)
     if asset.first_misfit is None or asset.first_misfit >= end:
-        powers = await read_day_range(db, asset.key, days_of(first, max(end, first + 1)))
+        powers = await read_day_range(db, asset.key, utc_days_of(first, max(end, first + 1)))
         power_kw = accepted_kw = total_power_kw(powers, first, end)
     else:
-        _, standing = await load_standing(db, asset, first, end)
+        _, standing = await load_projection_input(db, asset, first, end)
         accepted_kw = standing.power_kw.sum(axis=0)
         power_kw = project(standing).total_kw
     return power_kw, await read_accepted_kw(db, asset.key, first, accepted_kw)

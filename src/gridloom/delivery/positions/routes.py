@@ -14,22 +14,22 @@ import pyarrow as pa
 from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.database.clock import platform_now
-from gridloom.database.pool import snapshot
+from gridloom.database.pool import repeatable_read
 from gridloom.delivery.performance.performance import Performance, load_performance
 from gridloom.delivery.positions.position import Position, load_position
-from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, Stream, View, operation
-from gridloom.edge.answering.tabular import TIME, stream_table
-from gridloom.edge.wire import to_json
-from gridloom.identity.reach import asset_reach
+from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, ResponseBody, Stream, operation
+from gridloom.edge.answer.tabular import TIME, stream_table
+from gridloom.edge.fields import to_json
+from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.market_calendar import PERIOD_S, Floats
-from gridloom.physical_assets.window_query import WindowQuery, asked_window
+from gridloom.physical_assets.window_query import WindowQuery, requested_window
 from gridloom.settlements.as_of import MEASURED, PRICES, AsOf, AsOfTooEarly, check_as_of
-from gridloom.virtual_assets.asset_lookup import ASSET, known_asset
+from gridloom.virtual_assets.asset_lookup import ASSET, require_asset
 from gridloom.virtual_assets.asset_lookup import TAG as VIRTUAL_TAG
-from gridloom.virtual_assets.windows import asked_periods
+from gridloom.virtual_assets.windows import requested_periods
 
 TABLES = (JSON, CSV, ARROW, PARQUET)
 MEASURE = Permission.READ_MONITORING
@@ -44,7 +44,7 @@ class KnownWindowQuery(WindowQuery, kw_only=True):
     as_of: AsOf = None
 
 
-class PositionPoint(View):
+class PositionPoint(ResponseBody):
     """One quarter-hour. `open` = sold − bought + activated − delivered."""
 
     time: datetime
@@ -78,9 +78,9 @@ async def read_position(
     Cuts that are known to come count as made. An open volume costs the published imbalance price (`REBAP_DE`). As of an
     earlier moment only what was recorded until then counts, and no cut that was still to come.
     """
-    async with snapshot(call.pool) as db:
-        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
-        first, end = asset.clip(*asked_periods(query.start, query.end, await platform_now(db)))
+    async with repeatable_read(call.pool) as db:
+        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
+        first, end = asset.clip(*requested_periods(query.start, query.end, await platform_now(db)))
         await check_as_of(db, query.as_of, PRICES)
         position = await load_position(db, asset, first, end, query.as_of)
     columns = _position_columns(position)
@@ -122,7 +122,7 @@ def _position_columns(position: Position) -> dict[str, Floats]:
     return {name: np.round(column, 8) for name, column in columns.items()}
 
 
-class PerformancePoint(View):
+class PerformancePoint(ResponseBody):
     """One quarter-hour. What was not measured of it counts as dispatched; what is to come has no deviation."""
 
     time: datetime
@@ -153,7 +153,7 @@ class PerformancePoint(View):
     ) = UNSET
 
 
-class PerformanceSummary(View):
+class PerformanceSummary(ResponseBody):
     """Over all quarter-hours that were planned and have passed; what was not measured counts as dispatched."""
 
     measured_periods: Annotated[int, Meta(description="Quarter-hours of which anything was measured")]
@@ -170,7 +170,7 @@ class PerformanceSummary(View):
     state_of_charge_drift: Annotated[float, Meta(description="The latest, in percentage points")] | UnsetType = UNSET
 
 
-class DeliveryPerformance(View):
+class DeliveryPerformance(ResponseBody):
     """What was measured of a battery against what it was dispatched for."""
 
     physical_asset_id: UUID
@@ -198,9 +198,9 @@ async def read_performance(call: Call, physical_asset_id: UUID, query: KnownWind
     A sample holds until the next, at most five minutes or three times the day's median step, whichever is longer, and
     never past its quarter-hour. The rest of a quarter-hour counts as dispatched.
     """
-    async with snapshot(call.pool) as db:
-        reach = await asset_reach(db, call.caller, physical_asset_id, MEASURE)
-        window = await asked_window(db, query)
+    async with repeatable_read(call.pool) as db:
+        reach = await authorize_asset(db, call.caller, physical_asset_id, MEASURE)
+        window = await requested_window(db, query)
         first, end = period_number(window.start), period_number_from(window.end)
         await check_as_of(db, query.as_of, MEASURED)
         performance = await load_performance(db, reach.key, first, end, query.as_of)

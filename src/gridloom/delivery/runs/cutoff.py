@@ -10,11 +10,11 @@ import structlog
 
 from gridloom.database.pool import Database
 from gridloom.delivery.runs.store import Writer, read_writers
-from gridloom.virtual_assets.schedule.rules import HELD_AT_MOST_S
+from gridloom.virtual_assets.schedule.rules import MAX_LOCK_S
 
 log = structlog.get_logger()
 
-CUTOFF_TIMEOUT_S: Final = HELD_AT_MOST_S + 5.0
+CUTOFF_TIMEOUT_S: Final = MAX_LOCK_S + 5.0
 """A transaction that locks virtual assets for longer has no change left that was in time: it hangs, or is not the
 platform's. No gate is missed for it."""
 MIN_POLL_S: Final = 0.002

@@ -17,7 +17,7 @@ from gridloom.delivery.runs.cutoff import wait_for_writers
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window, period_number, period_start
 from gridloom.kernel.window import Window
-from gridloom.virtual_assets.backing.allocation import DISPATCH
+from gridloom.virtual_assets.backing.allocation import DISPATCH_JOB
 from gridloom.virtual_assets.schedule.rules import first_open_period
 
 _ONE_MICROSECOND = timedelta(microseconds=1)
@@ -44,7 +44,9 @@ async def close_due_gates(run: JobRun) -> None:
     closing = [status for status in statuses if status.next_asset_start < span.end and _has_closed(status, now)]
     for status in closing:
         if status.needs_run:
-            await enqueue(run.db, DISPATCH, key=status.delivery_zone, due=run.due, clock="platform", at_latest=True)
+            await enqueue(
+                run.db, DISPATCH_JOB, key=status.delivery_zone, due=run.due, clock="platform", keep_earlier_due=True
+            )
     passed = [status for status in closing if not status.needs_run]
     if passed:
         await advance_final_until(run.db, passed, [first_open_period(now, status.gate_closure_s) for status in passed])
@@ -73,14 +75,14 @@ def _next_due(run: JobRun, statuses: Sequence[ZoneStatus], now: datetime) -> dat
     """The next gate or, where nothing happens until then, the last before something does: another job, a market day
     that comes into view, the gate of a period that will be cut."""
     due = next_gate_closure(statuses, now)
-    if run.quiet_until is None or any(status.needs_run for status in statuses):
+    if run.idle_until is None or any(status.needs_run for status in statuses):
         return due
-    quiet_until = min(run.quiet_until, market_day_window(market_day_of(now)).end + PERIOD)
+    idle_until = min(run.idle_until, market_day_window(market_day_of(now)).end + PERIOD)
     for status in statuses:
         if status.first_misfit is not None:
             gate = period_start(status.first_misfit) - timedelta(seconds=status.gate_closure_s)
-            quiet_until = min(quiet_until, gate + PERIOD)
-    return due + max(0, (quiet_until - due - _ONE_MICROSECOND) // PERIOD) * PERIOD
+            idle_until = min(idle_until, gate + PERIOD)
+    return due + max(0, (idle_until - due - _ONE_MICROSECOND) // PERIOD) * PERIOD
 
 
 def _next_gate(status: ZoneStatus, now: datetime) -> datetime:

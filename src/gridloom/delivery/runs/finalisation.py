@@ -11,7 +11,7 @@ from uuid import UUID
 import numpy as np
 import structlog
 
-from gridloom.database.away import DATABASE_FAULTS, Outage, outage_of
+from gridloom.database.errors import DATABASE_ERRORS, DatabaseFailure, classify_error
 from gridloom.database.pool import Connection, Database
 from gridloom.delivery.dispatch.store import read_asset_ids
 from gridloom.delivery.inputs import store as input_store
@@ -22,7 +22,7 @@ from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats, Ints
 from gridloom.settlements.model import NET_OFFS, NetOff, Origin
 from gridloom.settlements.recording import Recorder, record_settlements
-from gridloom.virtual_assets.gate_closure.revalidation import cut_unserved_periods, revalidate
+from gridloom.virtual_assets.gate_closure.revalidation import adjust_unserved_periods, revalidate
 from gridloom.virtual_assets.model import AdjustmentReason
 
 log = structlog.get_logger()
@@ -50,8 +50,8 @@ async def revalidate_closed_periods(db: Connection, zone: str, closed_until: int
         try:
             async with db.transaction():
                 await revalidate(db, key, now)
-        except DATABASE_FAULTS as fault:
-            if outage_of(fault) is not Outage.BUSY:
+        except DATABASE_ERRORS as fault:
+            if classify_error(fault) is not DatabaseFailure.BUSY:
                 raise
             log.warning("delivery.asset_locked", asset_key=key)
             if time.monotonic() > until_s:
@@ -99,7 +99,7 @@ async def _adjust_schedules(db: Database, plan: ZonePlan, delivered_kw: Floats, 
         ):
             indices = np.flatnonzero(where)
             if len(indices):
-                await cut_unserved_periods(db, key, indices + plan.first + low, delivered_kw[row, indices], reason)
+                await adjust_unserved_periods(db, key, indices + plan.first + low, delivered_kw[row, indices], reason)
 
 
 async def _record_net_offs(db: Database, keys: Sequence[int], units: Ints, first: int) -> None:

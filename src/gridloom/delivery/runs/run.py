@@ -49,8 +49,8 @@ from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import period_number, period_number_from
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
 from gridloom.market_calendar import Floats
-from gridloom.monitoring.reading.latest import latest_of_asset
-from gridloom.virtual_assets.backing.allocation import DISPATCH
+from gridloom.monitoring.query.latest import latest_of_asset
+from gridloom.virtual_assets.backing.allocation import DISPATCH_JOB
 from gridloom.virtual_assets.schedule.rules import first_open_period
 
 MAX_SOC_AGE: Final = timedelta(hours=1)
@@ -68,7 +68,7 @@ class Horizon:
     end: int
 
 
-@job(DISPATCH, clock="platform", limit=timedelta(minutes=2))
+@job(DISPATCH_JOB, clock="platform", limit=timedelta(minutes=2))
 async def dispatch_zone(run: JobRun) -> None:
     """Plan a zone, and have its gates closed from then on."""
     now = await platform_now(run.db)
@@ -81,7 +81,9 @@ async def dispatch_zone(run: JobRun) -> None:
     if status.next_asset_start < planning_window(now).end:
         await plan_zone(run.db, status, state, now)
     # The last statement, so that the job of the gates never waits for a run.
-    await enqueue(run.db, DUE_GATES_JOB, key="", due=next_gate_closure([status], now), clock="platform", at_latest=True)
+    await enqueue(
+        run.db, DUE_GATES_JOB, key="", due=next_gate_closure([status], now), clock="platform", keep_earlier_due=True
+    )
 
 
 async def plan_zone(db: Connection, status: ZoneStatus, state: ZoneState, now: datetime) -> Run | None:

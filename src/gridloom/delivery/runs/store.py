@@ -8,9 +8,9 @@ from typing import Any
 from uuid import UUID
 
 from gridloom.database.pool import Database
-from gridloom.database.statement import Statement
+from gridloom.database.statement import NamedStatement
 from gridloom.delivery.model import DistributionMethod
-from gridloom.virtual_assets.backing.allocation import DISPATCH
+from gridloom.virtual_assets.backing.allocation import DISPATCH_JOB
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ _RUN = """select id, delivery_zone, began_at, first_period, end_period, final_un
   forced_periods, changed_batteries, method, solver_s from delivery_run """
 
 
-_ADD_RUN = Statement("""
+_ADD_RUN = NamedStatement("""
 insert into delivery_run (
   id, delivery_zone, began_at, first_period, end_period, final_until, virtual_assets, batteries, scheduled_export_mwh,
   scheduled_import_mwh, netted_mwh, spread_mwh, unserved_mwh, reserve_shortfall_mwh,
@@ -116,4 +116,4 @@ where locktype = 'relation' and relation = 'virtual_asset'::regclass
 
 
 async def read_writers(db: Database) -> set[Writer]:
-    return {(row["pid"], row["virtualtransaction"]) for row in await db.fetch(_WRITERS, DISPATCH)}
+    return {(row["pid"], row["virtualtransaction"]) for row in await db.fetch(_WRITERS, DISPATCH_JOB)}

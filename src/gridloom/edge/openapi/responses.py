@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, get_args, get_origin
 
-from gridloom.edge.answering.reply import PROBLEM_JSON
-from gridloom.edge.answers import Answer, Content, EventStream, Page, Stream
+from gridloom.edge.answer.render import PROBLEM_JSON
 from gridloom.edge.openapi.schemas import Schemas, answered
 from gridloom.edge.operation import PUBLIC, Operation
+from gridloom.edge.responses import Content, EventStream, Page, Response, Stream
 from gridloom.kernel import problem as problems
 from gridloom.kernel.problem import Problem
 from gridloom.kernel.shares import ShareExceeded
@@ -29,7 +29,7 @@ def describe_responses(operation: Operation, schemas: Schemas, refusals: dict[st
     """The answers by status; a refusal for one reason alone is described once, in `refusals`."""
     body = answered(operation)
     headers = ["X-Request-Id", *(("RateLimit-Policy", "RateLimit") if operation.rate_limit is not None else ())]
-    if get_origin(operation.answer) is Answer:
+    if get_origin(operation.answer) is Response:
         headers.append("ETag")
     if any(get_origin(answer) is Page for answer in (operation.answer, *get_args(operation.answer))):
         headers.append("Link")
@@ -50,15 +50,15 @@ def describe_responses(operation: Operation, schemas: Schemas, refusals: dict[st
         by_status.setdefault(problem.status, []).append(problem)
     for status, kinds in sorted(by_status.items()):
         if len(kinds) > 1:
-            responses[str(status)] = _describe_refusal(kinds)
+            responses[str(status)] = _describe_problem(kinds)
             continue
         name = kinds[0].__name__
         responses[str(status)] = {"$ref": f"#/components/responses/{name}"}
-        refusals[name] = _describe_refusal(kinds)
+        refusals[name] = _describe_problem(kinds)
     return responses
 
 
-def _describe_refusal(kinds: Sequence[type[Problem]]) -> dict[str, Any]:
+def _describe_problem(kinds: Sequence[type[Problem]]) -> dict[str, Any]:
     first = kinds[0]
     example = {
         "type": first.type,

@@ -8,9 +8,9 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from gridloom.edge.answers import Answer, Content, EventStream, Page, Stream
+from gridloom.edge.fields import RequestBody
 from gridloom.edge.operation import Operation
-from gridloom.edge.wire import RequestBody
+from gridloom.edge.responses import Content, EventStream, Page, Response, Stream
 from gridloom.kernel.money import Euro
 
 REFERENCE = "#/components/schemas/{name}"
@@ -79,7 +79,7 @@ def make_schemas(operations: Iterable[Operation]) -> Schemas:
 def answered(operation: Operation) -> Any:
     """The type of the answer's JSON body; None where there is none to describe."""
     answer = operation.answers if operation.answers is not None else operation.answer
-    if get_origin(answer) is Answer:
+    if get_origin(answer) is Response:
         answer = get_args(answer)[0]
     if answer in (None, type(None), Content, Stream, EventStream):
         return None

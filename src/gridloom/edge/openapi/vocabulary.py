@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class FieldDescription:
     """What a field or parameter means, in a phrase, and a value that it may have."""
 
     description: str
@@ -19,8 +19,8 @@ class Term:
 class Vocabulary:
     """terms: by name, or by `Struct.name` where one struct means something else by it. tags: by the tag's name."""
 
-    terms: Mapping[str, Term] = field(default_factory=dict)
+    terms: Mapping[str, FieldDescription] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
 
-    def find(self, name: str, owner: str = "") -> Term | None:
+    def find(self, name: str, owner: str = "") -> FieldDescription | None:
         return self.terms.get(f"{owner}.{name}") or self.terms.get(name)

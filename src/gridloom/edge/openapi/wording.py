@@ -28,7 +28,7 @@ _BY_FORMAT: Final = {
 }
 
 
-def put_into_words(document: dict[str, Any], vocabulary: Vocabulary) -> None:
+def add_descriptions(document: dict[str, Any], vocabulary: Vocabulary) -> None:
     """Describe what the declarations leave undescribed, and give every JSON body an example."""
     for tag in document["tags"]:
         tag["description"] = vocabulary.tags.get(tag["name"], "")

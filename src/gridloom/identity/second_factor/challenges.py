@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NoReturn
 
 from gridloom.edge import Call
+from gridloom.identity.login.throttling import Bucket
 from gridloom.identity.model import Account
-from gridloom.identity.signing_in.throttling import Bucket
 from gridloom.identity.store import second_factors as store
 from gridloom.identity.tokens import hash_of, new_challenge
 from gridloom.kernel.problem import Unauthenticated

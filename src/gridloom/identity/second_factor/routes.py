@@ -9,23 +9,23 @@ from msgspec import Meta
 
 from gridloom.database.clock import real_now
 from gridloom.database.sealing import Sealing
-from gridloom.edge import PUBLIC, SIGNED_IN, Answer, Call, RequestBody, View, operation
-from gridloom.edge.guarding.admission import NetworkNotAllowed
+from gridloom.edge import PUBLIC, SIGNED_IN, Call, RequestBody, Response, ResponseBody, operation
+from gridloom.edge.admit.authentication import NetworkNotAllowed
 from gridloom.identity import views
 from gridloom.identity.auth_routes import PUBLIC_BODY_LIMIT, WrongCurrentPassword
+from gridloom.identity.login.login import SingleSignOnRequired, check_login
+from gridloom.identity.login.password_rules import LONGEST
+from gridloom.identity.login.passwords import LoginsBusy
+from gridloom.identity.login.throttling import LoginThrottled
 from gridloom.identity.organisation_routes import lock_member
 from gridloom.identity.person import PersonNeeded, ReauthenticationRequired, fresh_person_of
 from gridloom.identity.second_factor import codes
 from gridloom.identity.second_factor.sign_in import ChallengeExpired, complete_sign_in
 from gridloom.identity.second_factor.verification import WrongSecondFactor, count_code_attempt, spend_code
-from gridloom.identity.signing_in.login import SingleSignOnRequired, check_login
-from gridloom.identity.signing_in.password_rules import LONGEST
-from gridloom.identity.signing_in.passwords import LoginsBusy
-from gridloom.identity.signing_in.throttling import LoginThrottled
 from gridloom.identity.store import members
 from gridloom.identity.store import second_factors as store
 from gridloom.identity.store.login_throttle import give_back_attempt
-from gridloom.identity.views import NOT_KEPT, Code, SecondFactorCode
+from gridloom.identity.views import NO_STORE, Code, SecondFactorCode
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Conflict, FieldError, Forbidden, Unprocessable
 
@@ -53,7 +53,7 @@ class NoSecondFactor(Conflict):
     title = "There is no second factor"
 
 
-class NewTOTP(View):
+class NewTOTP(ResponseBody):
     """The secret of a second factor that is not confirmed yet, shown this once."""
 
     secret: Annotated[str, Meta(description="Base32, for typing into a device", examples=["JBSWY3DPEHPK3PXP"])]
@@ -69,7 +69,7 @@ class TOTPRemoval(RequestBody):
     password: Annotated[str, Meta(min_length=1, max_length=LONGEST)] | None = None
 
 
-class RecoveryCodes(View):
+class RecoveryCodes(ResponseBody):
     """Ten codes, each of which stands in for the device once; shown this once."""
 
     recovery_codes: list[str]
@@ -87,10 +87,10 @@ class RecoveryCodes(View):
     defers_transaction=True,
     secret_answer=True,
 )
-async def complete_login(call: Call, body: SecondFactorCode) -> Answer[views.Tokens]:
+async def complete_login(call: Call, body: SecondFactorCode) -> Response[views.Tokens]:
     """The tokens of a login, for the challenge that it answered and a code of the device, or a recovery code."""
     pair = await complete_sign_in(call, body.challenge, body.code)
-    return Answer(views.tokens_of(pair), headers=NOT_KEPT)
+    return Response(views.tokens_of(pair), headers=NO_STORE)
 
 
 @operation(
@@ -103,14 +103,14 @@ async def complete_login(call: Call, body: SecondFactorCode) -> Answer[views.Tok
     open_before_enrolment=True,
     secret_answer=True,
 )
-async def create_totp(call: Call) -> Answer[NewTOTP]:
+async def create_totp(call: Call) -> Response[NewTOTP]:
     """A new secret for time-based codes (RFC 6238). It counts once a first code has confirmed it."""
     caller = await fresh_person_of(call)
     secret = codes.new_secret()
     if not await store.put_unconfirmed(call.db, caller.id, call.resources[Sealing].second_factors.close(secret)):
         raise SecondFactorExists("You have a second factor. Remove it first.")
     answer = NewTOTP(secret=codes.shown_secret(secret), uri=codes.provisioning_uri(secret, caller.username))
-    return Answer(answer, headers=NOT_KEPT)
+    return Response(answer, headers=NO_STORE)
 
 
 @operation(
@@ -131,7 +131,7 @@ async def create_totp(call: Call) -> Answer[NewTOTP]:
     defers_transaction=True,
     secret_answer=True,
 )
-async def confirm_totp(call: Call, body: TOTPConfirmation) -> Answer[RecoveryCodes]:
+async def confirm_totp(call: Call, body: TOTPConfirmation) -> Response[RecoveryCodes]:
     """From now on signing in asks for a code. Answers ten recovery codes, this once."""
     caller = await fresh_person_of(call)
     begun = await store.find_second_factor(call.pool, caller.id)
@@ -143,14 +143,14 @@ async def confirm_totp(call: Call, body: TOTPConfirmation) -> Answer[RecoveryCod
     secret = call.resources[Sealing].second_factors.open(begun.sealed_secret)
     step = codes.find_step(secret, body.code, (await real_now(call.pool)).timestamp())
     if step is None:
-        raise _refuse_code()
+        raise _reject_code()
     recovery_codes = codes.new_recovery_codes()
     db = await call.begin()
     hashes = [codes.recovery_code_hash(caller.id, code) for code in recovery_codes]
     if not await store.confirm(db, caller.id, sealed_secret=begun.sealed_secret, step=step, code_hashes=hashes):
         raise SecondFactorExists("The second factor was confirmed or begun anew a moment ago.")
     await give_back_attempt(db, [bucket])
-    return Answer(RecoveryCodes(recovery_codes=recovery_codes), headers=NOT_KEPT)
+    return Response(RecoveryCodes(recovery_codes=recovery_codes), headers=NO_STORE)
 
 
 @operation(
@@ -184,7 +184,7 @@ async def delete_totp(call: Call, body: TOTPRemoval) -> None:
     bucket = await count_code_attempt(call, caller.id)
     db = await call.begin()
     if begun.is_confirmed and not await spend_code(call, db, caller.id, body.code):
-        raise _refuse_code()
+        raise _reject_code()
     await give_back_attempt(db, [bucket])
     await store.delete_second_factor(db, caller.id)
 
@@ -208,5 +208,5 @@ async def reset_second_factor(call: Call, organisation_id: UUID, user_id: UUID) 
     call.audit_details.update(username=member.username)
 
 
-def _refuse_code() -> CodeRefused:
+def _reject_code() -> CodeRefused:
     return CodeRefused("The code is wrong or was used before.", errors=[FieldError("/code", "is not right")])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from gridloom.edge import Call
-from gridloom.edge.guarding.rate_limit import network_of
-from gridloom.identity.keyring import Keyring
-from gridloom.identity.second_factor.verification import count_code_attempt, refuse_code, spend_code
-from gridloom.identity.signing_in.login import check_policy, user_agent_of
-from gridloom.identity.signing_in.sessions import TokenPair, begin_session
+from gridloom.edge.admit.rate_limiter import network_of
+from gridloom.identity.login.login import check_policy, user_agent_of
+from gridloom.identity.login.sessions import TokenPair, begin_session
+from gridloom.identity.second_factor.verification import count_code_attempt, reject_code, spend_code
+from gridloom.identity.signing_key_cache import SigningKeyCache
 from gridloom.identity.store import members
 from gridloom.identity.store import second_factors as store
-from gridloom.identity.store.login_throttle import give_back_attempts, remember_network
+from gridloom.identity.store.login_throttle import give_back_attempts, store_known_network
 from gridloom.identity.tokens import hash_of
 from gridloom.kernel.problem import Unauthenticated
 
@@ -31,19 +31,19 @@ async def complete_sign_in(call: Call, challenge_text: str, code: str) -> TokenP
         raise ChallengeExpired("The challenge is unknown, used or expired.")
     check_policy(call, account)
     bucket = await count_code_attempt(call, account.member.id)
-    key = await call.resources[Keyring].for_signing()
+    key = await call.resources[SigningKeyCache].for_signing()
     db = await call.begin()
     if not await store.lock_member(db, account.member.id):
         raise ChallengeExpired("The challenge is unknown, used or expired.")
     if not await spend_code(call, db, account.member.id, code):
-        raise await refuse_code(call, account.member)
+        raise await reject_code(call, account.member)
     if not await store.spend_challenge(db, challenge_hash):
         raise ChallengeExpired("The challenge was used or revoked a moment ago.")
     pair = await begin_session(
         db, key, account, address=call.address, user_agent=user_agent_of(call), is_password_checked=False
     )
     assert pair is not None, "the member is locked"
-    await remember_network(db, account.member.id, network_of(call.address))
+    await store_known_network(db, account.member.id, network_of(call.address))
     await give_back_attempts(db, [bucket.subject, *challenge.throttle_subjects])
-    call.signed_in_as(pair.caller)
+    call.set_caller(pair.caller)
     return pair

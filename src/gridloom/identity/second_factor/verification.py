@@ -7,14 +7,14 @@ import math
 from uuid import UUID
 
 from gridloom.audit.model import Actor
-from gridloom.audit.recording import record_refusal
+from gridloom.audit.recording import record_denied
 from gridloom.database.clock import real_now
 from gridloom.database.pool import Database
 from gridloom.database.sealing import Sealing
 from gridloom.edge import Call
+from gridloom.identity.login.throttling import Bucket, LoginThrottled
 from gridloom.identity.model import Member
 from gridloom.identity.second_factor.codes import find_step, recovery_code_hash
-from gridloom.identity.signing_in.throttling import Bucket, LoginThrottled
 from gridloom.identity.store import second_factors as store
 from gridloom.identity.store.login_throttle import count_attempt
 from gridloom.kernel.problem import Unauthenticated
@@ -59,9 +59,9 @@ async def spend_code(call: Call, db: Database, member_id: UUID, code: str) -> bo
     return await store.spend_recovery_code(db, member_id, recovery_code_hash(member_id, code))
 
 
-async def refuse_code(call: Call, member: Member) -> WrongSecondFactor:
+async def reject_code(call: Call, member: Member) -> WrongSecondFactor:
     """Undo what the request has begun, and record the refusal."""
     await call.release()
     actor = Actor("USER", member.organisation_id, member.id, member.username)
-    await record_refusal(call.pool, call, 401, actor=actor, details={"reason": "wrong code of the second factor"})
+    await record_denied(call.pool, call, 401, actor=actor, details={"reason": "wrong code of the second factor"})
     return WrongSecondFactor("The code is wrong or was used before.")

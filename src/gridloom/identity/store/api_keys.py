@@ -13,7 +13,7 @@ from gridloom.database.pool import Database
 from gridloom.edge.caller import Caller
 from gridloom.identity.model import APIKey, MemberKey
 from gridloom.identity.permissions import OrganisationKind, Role, permissions_of, permissions_of_key
-from gridloom.identity.store.announcements import announce, api_key_subject, member_subject, organisation_subject
+from gridloom.identity.store.revocations import api_key_subject, member_subject, notify_revoked, organisation_subject
 from gridloom.kernel.ids import APIKeyID, UserID
 from gridloom.kernel.networks import parse_network
 from gridloom.kernel.permission import Permission
@@ -180,13 +180,13 @@ async def find_organisation_key(db: Database, organisation_id: UUID, api_key_id:
 
 async def delete_api_key(db: Database, api_key_id: UUID) -> None:
     await db.execute("delete from api_key where id = $1", api_key_id)
-    await announce(db, api_key_subject(api_key_id))
+    await notify_revoked(db, api_key_subject(api_key_id))
 
 
 async def delete_member_keys(db: Database, member_id: UUID) -> int:
     """Revoke all keys of a member; how many there were."""
     rows = await db.fetch("delete from api_key where member_id = $1 returning id", member_id)
-    await announce(db, member_subject(member_id))
+    await notify_revoked(db, member_subject(member_id))
     return len(rows)
 
 
@@ -200,7 +200,7 @@ async def shorten_keys(db: Database, organisation_id: UUID, ends_by: datetime) -
         organisation_id,
         ends_by,
     )
-    await announce(db, organisation_subject(organisation_id))
+    await notify_revoked(db, organisation_subject(organisation_id))
 
 
 async def claim_expiring_keys(db: Database, ends_by: datetime, most: int) -> list[ExpiringKey]:

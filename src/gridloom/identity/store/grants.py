@@ -8,7 +8,7 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.database.pool import Database
-from gridloom.identity.model import Grant
+from gridloom.identity.model import GrantRecord
 from gridloom.kernel.ids import OrganisationID
 from gridloom.kernel.permission import Permission
 
@@ -23,8 +23,8 @@ class AssetRights:
     granted: frozenset[str]
 
 
-def _read_grant(row: asyncpg.Record) -> Grant:
-    return Grant(
+def _read_grant(row: asyncpg.Record) -> GrantRecord:
+    return GrantRecord(
         asset_key=row["asset_key"],
         organisation_id=OrganisationID(row["organisation_id"]),
         organisation_name=row["organisation_name"],
@@ -78,7 +78,7 @@ async def list_reached_assets(db: Database, organisation_id: UUID, asset_ids: li
     return frozenset(row["id"] for row in rows)
 
 
-async def list_grants(db: Database, asset_key: int, *, after: UUID | None, limit: int) -> list[Grant]:
+async def list_grants(db: Database, asset_key: int, *, after: UUID | None, limit: int) -> list[GrantRecord]:
     """By organisation."""
     rows = await db.fetch(
         """
@@ -94,7 +94,7 @@ async def list_grants(db: Database, asset_key: int, *, after: UUID | None, limit
     return [_read_grant(row) for row in rows]
 
 
-async def read_grant(db: Database, asset_key: int, organisation_id: UUID) -> Grant | None:
+async def read_grant(db: Database, asset_key: int, organisation_id: UUID) -> GrantRecord | None:
     row = await db.fetchrow(
         """
         select asset_key, organisation_id, permissions, granted_by, version, created_at, updated_at,
@@ -109,7 +109,7 @@ async def read_grant(db: Database, asset_key: int, organisation_id: UUID) -> Gra
 
 async def put_grant(
     db: Database, asset_key: int, organisation_id: UUID, permissions: list[Permission], granted_by: UUID
-) -> Grant:
+) -> GrantRecord:
     """Replace what the organisation may do; giving the same again changes nothing, not even the version."""
     row = await db.fetchrow(
         """

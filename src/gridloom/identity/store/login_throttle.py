@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from gridloom.database.pool import Database
-from gridloom.identity.signing_in.throttling import REMEMBERED_FOR, Bucket
+from gridloom.identity.login.throttling import KNOWN_NETWORK_RETENTION, Bucket
 
 
 async def count_attempt(db: Database, buckets: list[Bucket]) -> float:
@@ -45,12 +45,12 @@ async def is_known_network(db: Database, member_id: UUID, network: str) -> bool:
             """,
             member_id,
             network,
-            REMEMBERED_FOR,
+            KNOWN_NETWORK_RETENTION,
         )
     )
 
 
-async def remember_network(db: Database, member_id: UUID, network: str) -> None:
+async def store_known_network(db: Database, member_id: UUID, network: str) -> None:
     await db.execute(
         """
         insert into sign_in_network (member_id, network, last_at) values ($1, $2, clock_timestamp())
@@ -61,9 +61,11 @@ async def remember_network(db: Database, member_id: UUID, network: str) -> None:
     )
 
 
-async def forget_empty_buckets(db: Database) -> None:
+async def delete_empty_buckets(db: Database) -> None:
     await db.execute("delete from login_throttle where empty_at < statement_timestamp()")
 
 
-async def forget_past_networks(db: Database) -> None:
-    await db.execute("delete from sign_in_network where last_at < statement_timestamp() - $1::interval", REMEMBERED_FOR)
+async def delete_expired_networks(db: Database) -> None:
+    await db.execute(
+        "delete from sign_in_network where last_at < statement_timestamp() - $1::interval", KNOWN_NETWORK_RETENTION
+    )

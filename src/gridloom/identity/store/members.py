@@ -9,7 +9,7 @@ import asyncpg
 from gridloom.database.pool import Database
 from gridloom.identity.model import Account, Member
 from gridloom.identity.permissions import OrganisationKind, Role
-from gridloom.identity.store.announcements import announce, member_subject
+from gridloom.identity.store.revocations import member_subject, notify_revoked
 from gridloom.kernel.ids import OrganisationID, UserID
 from gridloom.kernel.networks import parse_network
 
@@ -152,7 +152,7 @@ async def change_role(db: Database, member_id: UUID, role: Role) -> None:
         member_id,
         role,
     )
-    await announce(db, member_subject(member_id))
+    await notify_revoked(db, member_subject(member_id))
 
 
 async def change_password(db: Database, member_id: UUID, *, known_hash: str | None, new_hash: str) -> bool:
@@ -171,4 +171,4 @@ async def change_password(db: Database, member_id: UUID, *, known_hash: str | No
 async def delete_member(db: Database, member_id: UUID) -> None:
     """Their sessions and API keys go with them."""
     await db.execute("delete from member where id = $1", member_id)
-    await announce(db, member_subject(member_id))
+    await notify_revoked(db, member_subject(member_id))

@@ -7,18 +7,18 @@ from uuid import UUID
 
 import asyncpg
 
-from gridloom.database.committing.last_rows import Target, write_last
+from gridloom.database.commit.deferred_rows import InsertTarget, defer_insert
 from gridloom.database.pool import Database
 from gridloom.identity.model import Organisation
 from gridloom.identity.permissions import OrganisationKind
-from gridloom.identity.store.announcements import announce, organisation_subject
+from gridloom.identity.store.revocations import notify_revoked, organisation_subject
 from gridloom.kernel.ids import OrganisationID
 
 if TYPE_CHECKING:
-    from gridloom.database.committing.at_once import WriteOnly
+    from gridloom.database.commit.single_statement import RowSink
 
 _PLATFORM_LOCK: Final = 7_108_004
-_ORGANISATIONS: Final = Target(
+_ORGANISATIONS: Final = InsertTarget(
     "organisation", [(name, "{}") for name in ("id", "name", "kind", "version", "created_at", "updated_at")]
 )
 
@@ -38,7 +38,7 @@ def _read_organisation(row: asyncpg.Record) -> Organisation:
     )
 
 
-async def insert_organisation(db: WriteOnly, organisation: Organisation) -> None:
+async def insert_organisation(db: RowSink, organisation: Organisation) -> None:
     """Together with what else the change writes last; nobody finds it before."""
     row = (
         organisation.id,
@@ -48,7 +48,7 @@ async def insert_organisation(db: WriteOnly, organisation: Organisation) -> None
         organisation.created_at,
         organisation.updated_at,
     )
-    await write_last(db, _ORGANISATIONS, row)
+    await defer_insert(db, _ORGANISATIONS, row)
 
 
 async def read_organisation(db: Database, organisation_id: UUID) -> Organisation | None:
@@ -113,7 +113,7 @@ async def update_organisation(db: Database, changed: Organisation) -> Organisati
         changed.telemetry_quota_bytes,
     )
     assert row is not None
-    await announce(db, organisation_subject(changed.id))
+    await notify_revoked(db, organisation_subject(changed.id))
     return _read_organisation(row)
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from gridloom.database.pool import Database
 from gridloom.database.sealing import Seal
-from gridloom.identity.store.announcements import announce, member_subject
+from gridloom.identity.store.revocations import member_subject, notify_revoked
 from gridloom.kernel.ids import UserID
 
 CHALLENGE_LIFETIME: Final = timedelta(minutes=5)
@@ -73,7 +73,7 @@ async def confirm(
         member_id,
         list(code_hashes),
     )
-    await announce(db, member_subject(member_id))
+    await notify_revoked(db, member_subject(member_id))
     return True
 
 
@@ -106,7 +106,7 @@ async def delete_second_factor(db: Database, member_id: UUID) -> bool:
     """Whether there was one."""
     await db.execute("delete from recovery_code where member_id = $1", member_id)
     status = await db.execute("delete from second_factor where member_id = $1", member_id)
-    await announce(db, member_subject(member_id))
+    await notify_revoked(db, member_subject(member_id))
     return str(status) == "DELETE 1"
 
 

@@ -11,7 +11,7 @@ from gridloom.database.pool import Database
 from gridloom.edge.caller import Caller
 from gridloom.identity.model import NewSession, Session, SessionEnd, SessionKind, SignInMethod
 from gridloom.identity.permissions import OrganisationKind, Role, permissions_of
-from gridloom.identity.store.announcements import announce, member_subject, organisation_subject, session_subject
+from gridloom.identity.store.revocations import member_subject, notify_revoked, organisation_subject, session_subject
 from gridloom.identity.tokens import REFRESH_LIFETIME
 from gridloom.kernel.ids import SessionID, UserID
 from gridloom.kernel.networks import parse_network
@@ -142,7 +142,7 @@ async def end_session(db: Database, session_id: UUID, cause: SessionEnd) -> bool
         session_id,
         cause,
     )
-    await announce(db, session_subject(session_id))
+    await notify_revoked(db, session_subject(session_id))
     return str(status) == "UPDATE 1"
 
 
@@ -156,7 +156,7 @@ async def end_other_sessions(db: Database, member_id: UUID, *, kept: UUID, cause
         kept,
         cause,
     )
-    await announce(db, member_subject(member_id))
+    await notify_revoked(db, member_subject(member_id))
 
 
 async def end_password_sessions(db: Database, organisation_id: UUID) -> None:
@@ -171,7 +171,7 @@ async def end_password_sessions(db: Database, organisation_id: UUID) -> None:
         organisation_id,
         SessionEnd.PASSWORDS_DISALLOWED,
     )
-    await announce(db, organisation_subject(organisation_id))
+    await notify_revoked(db, organisation_subject(organisation_id))
 
 
 async def list_sessions(db: Database, member_id: UUID, *, after: UUID | None, limit: int) -> list[Session]:
@@ -265,6 +265,6 @@ async def find_live_session(db: Database, session_id: UUID, member_id: UUID) -> 
     return LiveSession(caller, row["now"], row["lasts_s"], row["is_use_outdated"])
 
 
-async def forget_past_sessions(db: Database) -> None:
+async def delete_expired_sessions(db: Database) -> None:
     """Remove sessions no token of which can be used any more; spent tokens are kept until then to detect reuse."""
     await db.execute("delete from session where expires_at < statement_timestamp() - interval '1 day'")

@@ -7,7 +7,7 @@ from typing import Final
 
 from gridloom.database.pool import Database
 from gridloom.database.sealing import Seal
-from gridloom.identity.store.announcements import SIGNING_KEYS, announce
+from gridloom.identity.store.revocations import SIGNING_KEYS, notify_revoked
 from gridloom.identity.tokens import ACCESS_LIFETIME, SigningKey, new_seed, signing_key
 
 _CLOCK_TOLERANCE: Final = timedelta(minutes=1)
@@ -74,7 +74,7 @@ async def reseal_signing_keys(db: Database, seal: Seal) -> int:
     for row in stale:
         sealed = seal.close(open_seed(row["private_seed"], seal))
         await db.execute("update signing_key set private_seed = $2 where kid = $1", row["kid"], sealed)
-    await announce(db, SIGNING_KEYS)
+    await notify_revoked(db, SIGNING_KEYS)
     return len(stale)
 
 
@@ -100,11 +100,11 @@ async def add_signing_key(db: Database, seal: Seal, *, signs_in: timedelta) -> s
         stored,
         signs_in,
     )
-    await announce(db, SIGNING_KEYS)
+    await notify_revoked(db, SIGNING_KEYS)
     return kid
 
 
-async def distrust_signing_keys(db: Database) -> None:
+async def revoke_signing_keys(db: Database) -> None:
     """Let no present key verify any more: every access token ends now."""
     await db.execute(
         """
@@ -112,10 +112,10 @@ async def distrust_signing_keys(db: Database) -> None:
         where verifies_until is null or verifies_until > statement_timestamp()
         """
     )
-    await announce(db, SIGNING_KEYS)
+    await notify_revoked(db, SIGNING_KEYS)
 
 
-async def forget_past_signing_keys(db: Database) -> None:
+async def delete_expired_signing_keys(db: Database) -> None:
     await db.execute("delete from signing_key where verifies_until < statement_timestamp() - interval '1 day'")
 
 

@@ -1,6 +1,6 @@
 """All SQL of monitoring."""
 
-from gridloom.monitoring.store.folding import (
+from gridloom.monitoring.store.compaction import (
     NewChunk,
     Pending,
     backlog,

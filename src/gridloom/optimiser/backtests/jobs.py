@@ -8,19 +8,19 @@ from typing import Final
 from uuid import UUID
 
 from gridloom.database.pool import Database
-from gridloom.edge.receiving.long_bodies import compute_apart
+from gridloom.edge.decode.decoder_process import compute_apart
 from gridloom.jobs import JobRun, enqueue, job
-from gridloom.kernel.instant import written
+from gridloom.kernel.instant import format_instant
 from gridloom.kernel.market_time import market_day_window
 from gridloom.optimiser.backtests import store
 from gridloom.optimiser.backtests.model import Backtest, BacktestDay
-from gridloom.optimiser.backtests.rolling import EXPECTATIONS, LEAST_DAYS_BEFORE, Policy, play
-from gridloom.optimiser.forecasts.day_table import DayTable
+from gridloom.optimiser.backtests.rolling import EXPECTATIONS, MIN_HISTORY_DAYS, Policy, replay_days
+from gridloom.optimiser.day_table import DayTable
 from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS
 from gridloom.optimiser.prices import load_day_table
 
 KIND: Final = "backtest.run"
-DAYS_AT_ONCE: Final = 100
+DAYS_PER_JOB: Final = 100
 DAYS_A_SECOND: Final = 50
 
 
@@ -48,29 +48,29 @@ async def run_backtest(run: JobRun) -> None:
     if backtest is None or backtest.status in ("DONE", "FAILED"):
         return
     first = backtest.start + timedelta(days=backtest.days_done)
-    end = min(backtest.end, first + timedelta(days=DAYS_AT_ONCE))
+    end = min(backtest.end, first + timedelta(days=DAYS_PER_JOB))
     # One day more than is played: foresight looks a day further, as a plan does.
-    table = await load_day_table(run.db, backtest.series, end + timedelta(days=1), HISTORY_DAYS + DAYS_AT_ONCE + 1)
-    if table.end < end or table.first > first - timedelta(days=LEAST_DAYS_BEFORE):
+    table = await load_day_table(run.db, backtest.series, end + timedelta(days=1), HISTORY_DAYS + DAYS_PER_JOB + 1)
+    if table.end < end or table.first > first - timedelta(days=MIN_HISTORY_DAYS):
         missing = table.end if table.end < end else table.first - timedelta(days=1)
-        moment = written(market_day_window(missing).start)
+        moment = format_instant(market_day_window(missing).start)
         await store.note_failure(
             run.db, backtest, f"{backtest.series} lacks prices on the market day that starts {moment}."
         )
         return
     last = await store.read_last_day(run.db, backtest)
-    days = await compute_apart(play_days, table, backtest, first, end, last)
+    days = await compute_apart(run_days, table, backtest, first, end, last)
     was_added = await store.add_days(run.db, backtest, days, is_last=end == backtest.end)
     if was_added and end < backtest.end:
         await queue_backtest(run.db, replace(backtest, days_done=backtest.days_done + len(days)), run.due)
 
 
-def play_days(
+def run_days(
     table: DayTable, backtest: Backtest, first: date, end: date, last: BacktestDay | None
 ) -> list[BacktestDay]:
     """The policy and foresight side by side, each going on from where it was."""
     battery = backtest.battery
-    foresight = play(
+    foresight = replay_days(
         table, first, end, battery, EXPECTATIONS[Policy.FORESIGHT], last.foresight_end_kwh if last else None
     )
     if backtest.policy is Policy.FORESIGHT:
@@ -80,7 +80,7 @@ def play_days(
             )
             for day in foresight
         ]
-    played = play(table, first, end, battery, EXPECTATIONS[backtest.policy], last.end_kwh if last else None)
+    played = replay_days(table, first, end, battery, EXPECTATIONS[backtest.policy], last.end_kwh if last else None)
     return [
         BacktestDay(
             day.day,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from uuid import UUID
 
-from gridloom.optimiser.backtests.planner import Battery
+from gridloom.optimiser.backtests.planner import BatterySpec
 from gridloom.optimiser.backtests.rolling import Policy
 
 
@@ -22,7 +22,7 @@ class Backtest:
     end: date
     series: str
     policy: Policy
-    battery: Battery
+    battery: BatterySpec
     earned_eur: float
     foresight_eur: float
     days_done: int

@@ -8,15 +8,15 @@ from typing import Final
 import numpy as np
 
 from gridloom.optimiser.solving.battery_model import BatteryModel
-from gridloom.optimiser.solving.linear import Deadline, Ended
-from gridloom.optimiser.solving.programme import CycleLimit, Floats, Programme
+from gridloom.optimiser.solving.linear import Deadline, SolverStatus
+from gridloom.optimiser.solving.programme import BatteryProgramme, CycleLimit, Floats
 
 _SOLVING_S: Final = 5.0
 _BOTH: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Battery:
+class BatterySpec:
     charge_kw: float
     discharge_kw: float
     energy_kwh: float
@@ -26,7 +26,7 @@ class Battery:
 
 
 @dataclass(slots=True)
-class _Shape:
+class _ModelByDayLength:
     """The programme of days of one shape; a second one, with the cut, from the first burning on."""
 
     model: BatteryModel
@@ -36,9 +36,9 @@ class _Shape:
 class Planner:
     """Plans for one battery; the programme of each shape of days is kept, and solved from its last basis."""
 
-    def __init__(self, battery: Battery) -> None:
+    def __init__(self, battery: BatterySpec) -> None:
         self.battery = battery
-        self._shapes: dict[tuple[int, int, float, tuple[float, float] | None], _Shape] = {}
+        self._shapes: dict[tuple[int, int, float, tuple[float, float] | None], _ModelByDayLength] = {}
 
     def plan(
         self,
@@ -55,16 +55,16 @@ class Planner:
         key = len(today), len(tomorrow), step_h, end_kwh
         shape = self._shapes.get(key)
         if shape is None:
-            shape = self._shapes[key] = _Shape(BatteryModel([self._build_programme(*key)]))
+            shape = self._shapes[key] = _ModelByDayLength(BatteryModel([self._build_programme(*key)]))
         prices = np.concatenate([today, tomorrow])
         power_kw, burns = _solve_model(shape.model, prices, initial_kwh)
         if burns:
-            power_kw = _plan_without_burning(shape, prices, initial_kwh)
+            power_kw = _plan_with_directions(shape, prices, initial_kwh)
         return power_kw[: len(today)]
 
     def _build_programme(
         self, today: int, tomorrow: int, step_h: float, end_kwh: tuple[float, float] | None = None
-    ) -> Programme:
+    ) -> BatteryProgramme:
         battery, count = self.battery, today + tomorrow
         lowest_kwh, highest_kwh = np.zeros(count), np.full(count, battery.energy_kwh)
         if end_kwh is not None:
@@ -74,7 +74,7 @@ class Planner:
             groups = np.repeat(np.arange(2), [today, tomorrow])
             left_kwh = np.full(2 if tomorrow else 1, battery.daily_cycle_limit * battery.energy_kwh)
             limits = (CycleLimit(groups, left_kwh),)
-        return Programme(
+        return BatteryProgramme(
             np.zeros(count),
             np.full(count, -battery.charge_kw),
             np.full(count, battery.discharge_kw),
@@ -88,7 +88,7 @@ class Planner:
         )
 
 
-def _plan_without_burning(shape: _Shape, prices: Floats, initial_kwh: float) -> Floats:
+def _plan_with_directions(shape: _ModelByDayLength, prices: Floats, initial_kwh: float) -> Floats:
     """Directions as the tighter relaxation suggests them; good enough for a plan on a forecast."""
     model = shape.with_cut
     if model is None:
@@ -96,7 +96,7 @@ def _plan_without_burning(shape: _Shape, prices: Floats, initial_kwh: float) -> 
         model = shape.with_cut = BatteryModel(shape.model.programmes, cut=[everywhere])
     marked = prices <= 0
     model.free_directions(0)
-    model.hold_cut(0, marked)
+    model.enable_cutting_plane(0, marked)
     power_kw, burns = _solve_model(model, prices, initial_kwh)
     if burns:
         model.fix_directions(0, np.flatnonzero(marked), power_kw)
@@ -109,7 +109,7 @@ def _solve_model(model: BatteryModel, prices: Floats, initial_kwh: float) -> tup
     model.set_prices(0, prices)
     model.set_initial(0, initial_kwh)
     found = model.run(Deadline(_SOLVING_S), duals=False)
-    assert found.ended is Ended.OPTIMAL, found.ended
+    assert found.ended is SolverStatus.OPTIMAL, found.ended
     charge_kw, discharge_kw = model.powers_kw(0, found)
     burns = bool((np.minimum(charge_kw, discharge_kw) > _BOTH * model.unit_kw).any())
     return discharge_kw - charge_kw, burns

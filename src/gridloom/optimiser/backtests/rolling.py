@@ -9,12 +9,12 @@ from enum import StrEnum
 
 import numpy as np
 
-from gridloom.optimiser.backtests.planner import Battery, Planner
-from gridloom.optimiser.forecasts.day_table import DayTable, unfold
+from gridloom.optimiser.backtests.planner import BatterySpec, Planner
+from gridloom.optimiser.day_table import DayTable, from_96_quarters
 from gridloom.optimiser.forecasts.formulas import forecast_days
 from gridloom.optimiser.solving.programme import Floats
 
-LEAST_DAYS_BEFORE = 7
+MIN_HISTORY_DAYS = 7
 """So many days every policy has to look back on."""
 
 
@@ -26,7 +26,7 @@ class Policy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedDay:
+class ReplayedDay:
     day: date
     earned_eur: float
     charged_kwh: float
@@ -48,11 +48,11 @@ def _expect_yesterday(table: DayTable, place: int) -> tuple[Floats, Floats]:
 
 
 def _expect_mean(table: DayTable, place: int) -> tuple[Floats, Floats]:
-    mean = table.quarters[place - LEAST_DAYS_BEFORE : place].mean(axis=0)
+    mean = table.quarters[place - MIN_HISTORY_DAYS : place].mean(axis=0)
     return mean, mean
 
 
-def _expect_the_truth(table: DayTable, place: int) -> tuple[Floats, Floats]:
+def _expect_actual(table: DayTable, place: int) -> tuple[Floats, Floats]:
     tomorrow = table.quarters[place + 1] if place + 1 < len(table) else np.zeros(0)
     return table.quarters[place], tomorrow
 
@@ -61,23 +61,23 @@ EXPECTATIONS: dict[Policy, Expectation] = {
     Policy.FORECAST: _expect_forecast,
     Policy.YESTERDAY: _expect_yesterday,
     Policy.MEAN_7_DAYS: _expect_mean,
-    Policy.FORESIGHT: _expect_the_truth,
+    Policy.FORESIGHT: _expect_actual,
 }
 
 
-def play(
-    table: DayTable, first: date, end: date, battery: Battery, expect: Expectation, initial_kwh: float | None = None
-) -> Iterator[PlayedDay]:
+def replay_days(
+    table: DayTable, first: date, end: date, battery: BatterySpec, expect: Expectation, initial_kwh: float | None = None
+) -> Iterator[ReplayedDay]:
     """The days from `first` up to but not `end`, one after the other, with the stored energy carried over.
 
     It starts half full where no energy is given.
     """
     planner, energy_kwh = Planner(battery), battery.energy_kwh / 2 if initial_kwh is None else initial_kwh
-    for place in range(table.place_of(first), table.place_of(end)):
+    for place in range(table.index_of(first), table.index_of(end)):
         day = table.first + timedelta(days=place)
         today, tomorrow = expect(table, place)
-        prices, today = table.true_day(place), unfold(today, day)
-        tomorrow = unfold(tomorrow, day + timedelta(days=1)) if len(tomorrow) else tomorrow
+        prices, today = table.true_day(place), from_96_quarters(today, day)
+        tomorrow = from_96_quarters(tomorrow, day + timedelta(days=1)) if len(tomorrow) else tomorrow
         step_h = 0.25
         if table.is_hourly[place : place + 2].all():
             # Within an hour of one price nothing is gained by quarters; the programme is a quarter of the size.
@@ -88,7 +88,7 @@ def play(
         energy_kwh += charged_kwh * battery.charge_efficiency - discharged_kwh / battery.discharge_efficiency
         energy_kwh = min(max(energy_kwh, 0.0), battery.energy_kwh)
         earned_eur = float(prices @ power_kw) * step_h / 1000
-        yield PlayedDay(day, earned_eur, charged_kwh, discharged_kwh, energy_kwh)
+        yield ReplayedDay(day, earned_eur, charged_kwh, discharged_kwh, energy_kwh)
 
 
 def _average_hours(quarters: Floats) -> Floats:

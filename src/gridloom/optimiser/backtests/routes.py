@@ -12,9 +12,22 @@ import pyarrow as pa
 from msgspec import Meta
 
 from gridloom.database.clock import real_now
-from gridloom.edge import ARROW, CSV, JSON, PARQUET, Answer, Call, Page, Paging, RequestBody, Stream, View, operation
-from gridloom.edge.acceptance import accept_day, accept_instant
-from gridloom.edge.answering.tabular import stream_table
+from gridloom.edge import (
+    ARROW,
+    CSV,
+    JSON,
+    PARQUET,
+    Call,
+    Page,
+    Paging,
+    RequestBody,
+    Response,
+    ResponseBody,
+    Stream,
+    operation,
+)
+from gridloom.edge.answer.tabular import stream_table
+from gridloom.edge.field_checks import accept_day, accept_instant
 from gridloom.jobs import admit_job
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
@@ -22,15 +35,15 @@ from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound
 from gridloom.optimiser.backtests import jobs, store
 from gridloom.optimiser.backtests.model import Backtest, BacktestDay
-from gridloom.optimiser.backtests.planner import Battery
-from gridloom.optimiser.backtests.rolling import LEAST_DAYS_BEFORE, Policy
+from gridloom.optimiser.backtests.planner import BatterySpec
+from gridloom.optimiser.backtests.rolling import MIN_HISTORY_DAYS, Policy
 from gridloom.optimiser.prices import DAY_AHEAD, PricesMissing, load_day_table, prices_missing
 from gridloom.optimiser.solver_queue import SolverQueue
 
 TAG = "Decisions"
-LONGEST_DAYS = 3660
-MOST_KEPT = 100
-ROWS_AT_ONCE = 1000
+MAX_DAYS = 3660
+MAX_STORED_BACKTESTS = 100
+ROW_BATCH_SIZE = 1000
 
 Day = Annotated[
     str,
@@ -60,7 +73,7 @@ class NewBacktest(RequestBody, kw_only=True):
     battery: BacktestBattery
 
 
-class BacktestBatteryView(View):
+class BacktestBatteryView(ResponseBody):
     rated_power: float
     energy_capacity: float
     charge_efficiency: float
@@ -68,7 +81,7 @@ class BacktestBatteryView(View):
     daily_cycle_limit: float | None
 
 
-class BacktestView(View):
+class BacktestView(ResponseBody):
     """EUR; `earned` and `foresight` are of the days played so far."""
 
     id: UUID
@@ -86,7 +99,7 @@ class BacktestView(View):
     failure: Annotated[str | None, Meta(description="Why it failed")]
 
 
-class BacktestDayView(View):
+class BacktestDayView(ResponseBody):
     """EUR and kWh of a market day."""
 
     delivery_day: date
@@ -107,7 +120,7 @@ class BacktestDayView(View):
     audited=False,
     problems=(PricesMissing,),
 )
-async def create_backtest(call: Call, body: NewBacktest) -> Answer[BacktestView]:
+async def create_backtest(call: Call, body: NewBacktest) -> Response[BacktestView]:
     """What a battery would have earned on past market days, each planned on what was known the day before.
 
     A job runs it. The newest hundred of an organisation are kept.
@@ -115,7 +128,7 @@ async def create_backtest(call: Call, body: NewBacktest) -> Answer[BacktestView]
     start, end = _days_of(body)
     await _demand_prices(call, start, end)
     now, asked = await real_now(call.db), body.battery
-    battery = Battery(
+    battery = BatterySpec(
         asked.rated_power,
         asked.rated_power,
         asked.energy_capacity,
@@ -140,9 +153,9 @@ async def create_backtest(call: Call, body: NewBacktest) -> Answer[BacktestView]
     )
     await admit_job(call, call.db)
     await store.insert_backtest(call.db, backtest, call.caller.id)
-    await store.delete_oldest(call.db, backtest.organisation_id, MOST_KEPT)
+    await store.delete_oldest(call.db, backtest.organisation_id, MAX_STORED_BACKTESTS)
     await jobs.queue_backtest(call.db, backtest, now)
-    return Answer(_view_backtest(backtest), headers={"Location": f"/backtests/{backtest.id}", "Retry-After": "1"})
+    return Response(_view_backtest(backtest), headers={"Location": f"/backtests/{backtest.id}", "Retry-After": "1"})
 
 
 def _days_of(body: NewBacktest) -> tuple[date, date]:
@@ -155,7 +168,7 @@ def _days_of(body: NewBacktest) -> tuple[date, date]:
             faults.append(FieldError(f"/{name}", "Expected a day such as 2025-01-01, or a moment with an offset."))
     if not faults and not days[0] < days[1]:
         faults.append(FieldError("/end", "Expected a day after start."))
-    if not faults and (days[1] - days[0]).days > LONGEST_DAYS:
+    if not faults and (days[1] - days[0]).days > MAX_DAYS:
         faults.append(FieldError("/end", "Expected ten years at most."))
     if faults:
         raise BadRequest(f"{faults[0].pointer}: {faults[0].detail}", faults)
@@ -170,9 +183,9 @@ def _day_of(text: str) -> date:
 
 async def _demand_prices(call: Call, start: date, end: date) -> None:
     """The first days needed and the last one, which are what is missing where something is; the job sees them all."""
-    before = await load_day_table(call.db, DAY_AHEAD, start, LEAST_DAYS_BEFORE)
-    if len(before) < LEAST_DAYS_BEFORE:
-        missing = before.end if before.end < start else start - timedelta(days=LEAST_DAYS_BEFORE)
+    before = await load_day_table(call.db, DAY_AHEAD, start, MIN_HISTORY_DAYS)
+    if len(before) < MIN_HISTORY_DAYS:
+        missing = before.end if before.end < start else start - timedelta(days=MIN_HISTORY_DAYS)
         raise prices_missing(DAY_AHEAD, period_number(market_day_window(missing).start))
     if len(await load_day_table(call.db, DAY_AHEAD, end, 1)) < 1:
         async with call.resources[SolverQueue].turn(call, is_long=True):  # up to ten years of prices
@@ -200,7 +213,7 @@ async def list_backtests(call: Call, query: Paging) -> Page[BacktestView]:
 )
 async def read_backtest(call: Call, backtest_id: UUID) -> BacktestView:
     """With its progress while it runs, and the shares of foresight when it is done."""
-    return _view_backtest(await _known_backtest(call, backtest_id))
+    return _view_backtest(await _require_backtest(call, backtest_id))
 
 
 @operation(
@@ -215,7 +228,7 @@ async def read_backtest(call: Call, backtest_id: UUID) -> BacktestView:
 )
 async def list_backtest_days(call: Call, backtest_id: UUID, query: Paging) -> Page[BacktestDayView] | Stream:
     """By day, as far as it has been played. A table has all of them, whatever `limit` says."""
-    backtest = await _known_backtest(call, backtest_id)
+    backtest = await _require_backtest(call, backtest_id)
     if call.accepts != JSON:
         return stream_table(call.accepts, _DAYS, _stream_batches(call, backtest), file_name=f"backtest-{backtest.id}")
     found = await store.read_days(call.db, backtest.organisation_id, backtest.id, query.after(date), query.limit + 1)
@@ -238,7 +251,7 @@ _DAYS = pa.schema(
 async def _stream_batches(call: Call, backtest: Backtest) -> AsyncIterator[pa.RecordBatch]:
     after: date | None = None
     while True:
-        days = await store.read_days(call.pool, backtest.organisation_id, backtest.id, after, ROWS_AT_ONCE)
+        days = await store.read_days(call.pool, backtest.organisation_id, backtest.id, after, ROW_BATCH_SIZE)
         if not days:
             return
         after = days[-1].day
@@ -256,7 +269,7 @@ async def _stream_batches(call: Call, backtest: Backtest) -> AsyncIterator[pa.Re
         )
 
 
-async def _known_backtest(call: Call, backtest_id: UUID) -> Backtest:
+async def _require_backtest(call: Call, backtest_id: UUID) -> Backtest:
     backtest = await store.read_backtest(call.db, call.caller.organisation_id, backtest_id)
     if backtest is None:
         raise NotFound(f"Your organisation has no back-test {backtest_id}.")

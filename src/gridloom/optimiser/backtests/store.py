@@ -12,7 +12,7 @@ import msgspec
 
 from gridloom.database.pool import Database
 from gridloom.optimiser.backtests.model import Backtest, BacktestDay
-from gridloom.optimiser.backtests.planner import Battery
+from gridloom.optimiser.backtests.planner import BatterySpec
 from gridloom.optimiser.backtests.rolling import Policy
 
 _BACKTEST = """
@@ -76,7 +76,7 @@ def _read_backtest(row: asyncpg.Record) -> Backtest:
         end=row["end_day"],
         series=row["series"],
         policy=Policy(row["policy"]),
-        battery=msgspec.json.decode(row["battery"], type=Battery),
+        battery=msgspec.json.decode(row["battery"], type=BatterySpec),
         earned_eur=row["earned_eur"],
         foresight_eur=row["foresight_eur"],
         days_done=row["days_done"],

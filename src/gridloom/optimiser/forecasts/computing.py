@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, timedelta
 
-from gridloom.database.committing.after_commit import transaction
+from gridloom.database.commit.after_commit import transaction
 from gridloom.database.pool import Database
 from gridloom.edge import Call
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.optimiser.forecasts import store
-from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS, MOST_DAYS_AHEAD, Forecast, forecast_day
+from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS, MAX_DAYS_AHEAD, Forecast, forecast_day
 from gridloom.optimiser.prices import DAY_AHEAD, load_day_table, prices_missing
 from gridloom.optimiser.solver_queue import SolverQueue
 from gridloom.reference_prices.model import PublishedPrice
@@ -30,7 +30,7 @@ async def compute_forecast(call: Call, day: date) -> Forecast:
         if stored is not None:
             return stored
         history = await load_day_table(db, DAY_AHEAD, day, HISTORY_DAYS)
-        if not len(history) or (day - history.end).days >= MOST_DAYS_AHEAD:
+        if not len(history) or (day - history.end).days >= MAX_DAYS_AHEAD:
             raise prices_missing(DAY_AHEAD, period_number(market_day_window(_first_needed(history.end, day)).start))
         forecast = await turn.solve(lambda _deadline: forecast_day(history, day))
         await store.store_computed(db, DAY_AHEAD, forecast)

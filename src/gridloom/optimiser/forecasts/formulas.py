@@ -14,14 +14,14 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.optimiser.forecasts.day_table import QUARTERS, DayTable, unfold
+from gridloom.optimiser.day_table import QUARTERS, DayTable, from_96_quarters
 from gridloom.optimiser.forecasts.holidays import day_kinds
 from gridloom.optimiser.solving.programme import Bools, Floats, Ints
 
 LONG_WINDOW, SHORT_WINDOW = 728, 364
-LEAST_DAYS_FITTED: Final = 56
+MIN_DAYS_FITTED: Final = 56
 """With fewer days a regression on a hundred prices says nothing that the mean does not."""
-MOST_DAYS_AHEAD: Final = 14
+MAX_DAYS_AHEAD: Final = 14
 _LAGS: Final = (1, 2, 3, 7)
 _RIDGE: Final = 30.0
 _YEAR_DAYS: Final = 365.2425
@@ -70,7 +70,7 @@ class WeeklyForecaster:
     def __init__(self, table: DayTable) -> None:
         self._table = table
         self._hours = table.hours
-        self._types, self._calendar = _describe_days(table.first, len(table) + MOST_DAYS_AHEAD)
+        self._types, self._calendar = _describe_days(table.first, len(table) + MAX_DAYS_AHEAD)
         self._first = -_DAYS_FITTED_FOR
         self._week: Floats = np.zeros((0, 2, QUARTERS))
 
@@ -83,16 +83,16 @@ class WeeklyForecaster:
     def _forecast_week(self, place: int) -> Floats:
         history = self._table.until(self._table.first + timedelta(days=place))
         start = max(0, place - HISTORY_DAYS)
-        fit = _View(history, hours=self._hours[start:place]).fit
+        fit = _ForecastModel(history, hours=self._hours[start:place]).fit
         end = min(place + _DAYS_FITTED_FOR, max(len(self._table), place + 1))
-        past = _Past(self._hours[:end], self._types, self._calendar)
+        past = _PriceHistory(self._hours[:end], self._types, self._calendar)
         hours = past.continue_days(np.arange(place, end), 2, fit)
         return _QuarterShape(history).quarters(hours)
 
 
 def forecast_days(history: DayTable, days: int) -> list[Floats]:
     """The expected prices of the days after the history, 96 quarter-hours each."""
-    view = _View(history)
+    view = _ForecastModel(history)
     shape = _QuarterShape(history)
     return list(shape.quarters(view.combined(days)))
 
@@ -104,9 +104,9 @@ def forecast_day(history: DayTable, day: date) -> Forecast:
     """
     known = history.until(day).last(HISTORY_DAYS)
     ahead = (day - known.end).days + 1
-    if not len(known) or ahead > MOST_DAYS_AHEAD:
+    if not len(known) or ahead > MAX_DAYS_AHEAD:
         raise ValueError(f"No prices from {known.end} on, {ahead - 1} days before the day forecast.")
-    view = _View(known)
+    view = _ForecastModel(known)
     hours = view.combined(ahead)[-1]
     shape = _QuarterShape(known)
     middle = shape.quarters(hours)
@@ -115,11 +115,13 @@ def forecast_day(history: DayTable, day: date) -> Forecast:
     quarter_low, quarter_high = shape.errors(QUANTILES)
     p10 = middle + widened * np.minimum(np.repeat(low, 4) - quarter_low, 0.0)
     p90 = middle + widened * np.maximum(np.repeat(high, 4) + quarter_high, 0.0)
-    return Forecast(day, known.end, unfold(p10, day), unfold(middle, day), unfold(p90, day))
+    return Forecast(
+        day, known.end, from_96_quarters(p10, day), from_96_quarters(middle, day), from_96_quarters(p90, day)
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Past:
+class _PriceHistory:
     """Hours of past days, and what the calendar says of these days and of those that follow."""
 
     hours: Floats
@@ -161,19 +163,19 @@ class _Past:
         return np.asarray(weights @ self.hours[days] / weights.sum(axis=-1, keepdims=True))
 
 
-class _View:
+class _ForecastModel:
     """What one history says of the days after it: the regressions fitted, the means by type of day."""
 
     def __init__(self, history: DayTable, *, hours: Floats | None = None) -> None:
         history = history.last(HISTORY_DAYS)
         self._hours = history.hours if hours is None else hours
         self._count = len(history)
-        self._past = _Past(self._hours, *_describe_days(history.first, self._count + MOST_DAYS_AHEAD))
+        self._past = _PriceHistory(self._hours, *_describe_days(history.first, self._count + MAX_DAYS_AHEAD))
         self._fitted: list[tuple[Floats, Floats]] = []
         self.fit = self._fit_to(history.end)
 
     def _fit_to(self, until: date) -> Fit:
-        if self._count - max(_LAGS) < LEAST_DAYS_FITTED:
+        if self._count - max(_LAGS) < MIN_DAYS_FITTED:
             return Fit(until, 0.0, 1.0, ())
         middle = _find_median(self._hours)
         spread = max(1.4826 * _find_median(np.abs(self._hours - middle)), 1e-6)

@@ -19,7 +19,7 @@ from gridloom.optimiser.prices import DAY_AHEAD, load_day_table
 PUBLISHED_FROM_HOUR: Final = 11
 GATE_HOUR: Final = 12
 PUBLISH: Final = "forecast.publish"
-SECOND_CHANCE: Final = timedelta(minutes=30)
+RETRY_DELAY: Final = timedelta(minutes=30)
 """Twice within the hour before the gate: a run that failed, or came before today's prices, has a second chance."""
 
 
@@ -28,11 +28,11 @@ def is_time_to_publish(now: datetime) -> bool:
     return now in block_window(market_day_of(now), PUBLISHED_FROM_HOUR, GATE_HOUR)
 
 
-def next_look(now: datetime) -> datetime:
+def next_publication_check(now: datetime) -> datetime:
     """The next of the two times a day at which there may be something to publish."""
     today = market_day_of(now)
     hours = (block_window(day, PUBLISHED_FROM_HOUR, GATE_HOUR).start for day in (today, today + timedelta(days=1)))
-    return next(time for hour in hours for time in (hour, hour + SECOND_CHANCE) if time > now)
+    return next(time for hour in hours for time in (hour, hour + RETRY_DELAY) if time > now)
 
 
 @job(PUBLISH, every=timedelta(days=1), clock="platform", limit=timedelta(minutes=2))
@@ -42,7 +42,7 @@ async def publish_forecast(run: JobRun) -> None:
     It comes back when it may be needed and not in between: a sandbox's clock that moves by months stops at each look.
     """
     now = await platform_now(run.db)
-    await enqueue(run.db, PUBLISH, key="", due=next_look(now), clock="platform")
+    await enqueue(run.db, PUBLISH, key="", due=next_publication_check(now), clock="platform")
     if not is_time_to_publish(now):
         return
     day = market_day_of(now) + timedelta(days=1)

@@ -8,8 +8,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from gridloom.database.clock import platform_now
-from gridloom.edge import SIGNED_IN, Call, QueryParameters, View, operation
-from gridloom.edge.wire import parameter_refused
+from gridloom.edge import SIGNED_IN, Call, QueryParameters, ResponseBody, operation
+from gridloom.edge.fields import parameter_error
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
 from gridloom.optimiser.forecasts import store
 from gridloom.optimiser.forecasts.computing import compute_forecast
@@ -28,14 +28,14 @@ class ForecastQuery(QueryParameters):
 Price = Annotated[float, Meta(description="EUR/MWh")]
 
 
-class ForecastPoint(View):
+class ForecastPoint(ResponseBody):
     time: datetime
     p10: Price
     p50: Price
     p90: Price
 
 
-class DayAheadForecast(View):
+class DayAheadForecast(ResponseBody):
     """What the day-ahead prices of one market day were to be expected to be before its auction closed."""
 
     delivery_day: date
@@ -62,7 +62,7 @@ async def forecast_day_ahead(call: Call, query: ForecastQuery) -> DayAheadForeca
     """
     day = query.delivery_day or market_day_of(await platform_now(call.db)) + timedelta(days=1)
     if not date(1990, 1, 1) <= day <= date(2190, 1, 1):
-        raise parameter_refused("query", "delivery-day", "is not between 1990 and 2190")
+        raise parameter_error("query", "delivery-day", "is not between 1990 and 2190")
     published = await store.read_forecast(call.db, DAY_AHEAD, day)
     if published is not None:
         return _view_forecast(*published)

@@ -9,17 +9,17 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.ancillary.gates import Gates
+from gridloom.ancillary.gates import TenderGates
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.pool import Database
-from gridloom.kernel.instant import written
+from gridloom.kernel.instant import format_instant
 from gridloom.kernel.market_time import block_window, market_days_in, period_number, period_start
 from gridloom.kernel.window import Window
 from gridloom.optimiser.prices import PricesMissing
-from gridloom.optimiser.schedules.task import Task
+from gridloom.optimiser.schedules.scope import OptimisationScope
 from gridloom.optimiser.schedules.wire import NewCapacityPrice, ProposedBlock
 from gridloom.optimiser.solving.programme import Floats
-from gridloom.optimiser.solving.reserves import Slot
+from gridloom.optimiser.solving.reserves import ReserveSlot
 from gridloom.reference_prices.store import read_price_arrays
 from gridloom.virtual_assets.model import Market
 
@@ -33,14 +33,14 @@ SERIES_OF: Final[Mapping[Market, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Products:
+class ReserveProducts:
     """The markets that are asked for and, once loaded, their slots in the window."""
 
     markets: tuple[Market, ...]
-    gates: Gates
+    gates: TenderGates
     now: datetime
     minutes: ReserveMinutes
-    slots: tuple[Slot, ...] = ()
+    slots: tuple[ReserveSlot, ...] = ()
     offers: tuple[tuple[Market, Window], ...] = ()
 
     def proposed(self, power_kw: Floats) -> list[ProposedBlock]:
@@ -64,7 +64,7 @@ class Products:
         at = self.gates.fcr_day_before if market is Market.FCR else self.gates.afrr_capacity_day_before
         return block_window(day - timedelta(days=1), 0, 1).start + timedelta(hours=at.hour, minutes=at.minute)
 
-    def open_offers(self, task: Task) -> list[tuple[Market, Window]]:
+    def open_offers(self, task: OptimisationScope) -> list[tuple[Market, Window]]:
         """The whole four-hour blocks in the window whose tender is open."""
         window = Window(period_start(task.first), period_start(task.end))
         return [
@@ -78,7 +78,9 @@ class Products:
         ]
 
 
-async def load_slots(db: Database, products: Products, task: Task, sent: Sequence[NewCapacityPrice] | None) -> Products:
+async def load_slots(
+    db: Database, products: ReserveProducts, task: OptimisationScope, sent: Sequence[NewCapacityPrice] | None
+) -> ReserveProducts:
     """The slots with their prices: those sent along, published ones, or the mean of that block in the last days."""
     offers = products.open_offers(task)
     given = {(Market(price.market), price.start): price.price for price in sent or ()}
@@ -88,15 +90,17 @@ async def load_slots(db: Database, products: Products, task: Task, sent: Sequenc
         price = given.get((market, block.start)) if sent is not None else _expect_price(published[market], block)
         if price is None:
             raise PricesMissing(
-                f"{SERIES_OF[market]} has no price for the block from {written(block.start)}, none for such a block "
-                f"of the {DAYS_LOOKED_BACK} days before.",
-                firstMissingPeriod=written(block.start),
+                f"{SERIES_OF[market]} has no price for the block from {format_instant(block.start)}, "
+                f"none for such a block of the {DAYS_LOOKED_BACK} days before.",
+                firstMissingPeriod=format_instant(block.start),
             )
         slots.append(_make_slot(products.minutes, task, market, block, price))
     return replace(products, slots=tuple(slots), offers=tuple(offers))
 
 
-async def _load_published(db: Database, markets: Sequence[Market], task: Task) -> dict[Market, dict[datetime, float]]:
+async def _load_published(
+    db: Database, markets: Sequence[Market], task: OptimisationScope
+) -> dict[Market, dict[datetime, float]]:
     """By market, prices by the start of their block."""
     start = period_start(task.first) - timedelta(days=DAYS_LOOKED_BACK + 40)
     found = {}
@@ -117,15 +121,17 @@ def _expect_price(published: Mapping[datetime, float], block: Window) -> float |
     return float(np.mean([published[moment] for moment in alike])) if alike else None
 
 
-def _make_slot(minutes: ReserveMinutes, task: Task, market: Market, block: Window, price_eur_mw_h: float) -> Slot:
+def _make_slot(
+    minutes: ReserveMinutes, task: OptimisationScope, market: Market, block: Window, price_eur_mw_h: float
+) -> ReserveSlot:
     first, end = period_number(block.start) - task.first, period_number(block.end) - task.first
-    charge_kw = float(np.maximum(-task.programme.low_kw[first:end], 0.0).min())
-    discharge_kw = float(np.maximum(task.programme.high_kw[first:end], 0.0).min())
+    charge_kw = float(np.maximum(-task.programme.min_kw[first:end], 0.0).min())
+    discharge_kw = float(np.maximum(task.programme.max_kw[first:end], 0.0).min())
     hours = block.duration / timedelta(hours=1)
     hold_h = (minutes.fcr if market is Market.FCR else minutes.afrr) / 60
     is_up, is_down = market is not Market.AFRR_NEG, market is not Market.AFRR_POS
     most_kw = min(discharge_kw if is_up else np.inf, charge_kw if is_down else np.inf)
-    return Slot(
+    return ReserveSlot(
         first,
         end,
         price_eur_mw_h * hours / 1000,

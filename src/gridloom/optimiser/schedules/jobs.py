@@ -13,14 +13,14 @@ from gridloom.database.clock import real_now
 from gridloom.jobs import JobRun, job
 from gridloom.kernel.problem import NotFound, Problem
 from gridloom.optimiser.schedules import store
-from gridloom.optimiser.schedules.optimising import load_assignment
+from gridloom.optimiser.schedules.asset_optimisation import load_optimisation
 from gridloom.optimiser.schedules.wire import NewOptimisation, OptimisationView
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.virtual_assets import store as asset_store
 
 KIND: Final = "optimisation.solve"
 SOLVING_S: Final = 60.0
-KEPT: Final = timedelta(days=1)
+RETENTION: Final = timedelta(days=1)
 
 
 @job(KIND, limit=timedelta(minutes=5), for_organisations=True)
@@ -43,7 +43,7 @@ async def _solve_request(run: JobRun, organisation_id: UUID, asset_id: UUID, req
     asset = await asset_store.read_asset(run.db, organisation_id, asset_id)
     if asset is None:
         raise NotFound(f"The organisation has no virtual asset {asset_id}.")
-    assignment = await load_assignment(run.db, asset, msgspec.convert(request, NewOptimisation), None)
+    assignment = await load_optimisation(run.db, asset, msgspec.convert(request, NewOptimisation), None)
     deadline = Deadline(SOLVING_S)
     try:
         return await asyncio.to_thread(assignment.solve, deadline)
@@ -52,5 +52,5 @@ async def _solve_request(run: JobRun, organisation_id: UUID, asset_id: UUID, req
 
 
 @job("optimisation.forget", every=timedelta(hours=1))
-async def forget_optimisations(run: JobRun) -> None:
-    await store.delete_old(run.db, await real_now(run.db) - KEPT)
+async def delete_expired_optimisations(run: JobRun) -> None:
+    await store.delete_old(run.db, await real_now(run.db) - RETENTION)

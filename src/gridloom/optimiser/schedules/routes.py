@@ -8,12 +8,12 @@ from uuid import UUID
 import msgspec
 import numpy as np
 
-from gridloom.ancillary.gates import Gates
+from gridloom.ancillary.gates import TenderGates
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.clock import platform_now, real_now
-from gridloom.database.pool import Database, snapshot
-from gridloom.edge import BULK_BODY_LIMIT, Answer, Call, operation
-from gridloom.identity.reach import organisation_reach
+from gridloom.database.pool import Database, repeatable_read
+from gridloom.edge import BULK_BODY_LIMIT, Call, Response, operation
+from gridloom.identity.authorization import authorize_organisation
 from gridloom.jobs import admit_job, enqueue
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import PERIOD
@@ -21,12 +21,12 @@ from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound
 from gridloom.optimiser.prices import PricesMissing
 from gridloom.optimiser.schedules import jobs, store
-from gridloom.optimiser.schedules.capacity import Products
-from gridloom.optimiser.schedules.optimising import MOST_PERIODS_AT_ONCE, check_optimisation, load_assignment
-from gridloom.optimiser.schedules.portfolio_optimising import load_shared_assignment
-from gridloom.optimiser.schedules.pricing import check_asked
-from gridloom.optimiser.schedules.proposing import NoFeasibleSchedule
-from gridloom.optimiser.schedules.repairing import load_repair
+from gridloom.optimiser.schedules.asset_optimisation import MAX_OPTIMISED_PERIODS, check_optimisation, load_optimisation
+from gridloom.optimiser.schedules.capacity import ReserveProducts
+from gridloom.optimiser.schedules.portfolio_optimisation import load_shared_assignment
+from gridloom.optimiser.schedules.price_input import check_asked
+from gridloom.optimiser.schedules.proposal import NoFeasibleSchedule
+from gridloom.optimiser.schedules.repair import load_repair
 from gridloom.optimiser.schedules.wire import (
     NewOptimisation,
     NewPortfolioOptimisation,
@@ -36,10 +36,10 @@ from gridloom.optimiser.schedules.wire import (
     RepairView,
 )
 from gridloom.optimiser.solver_queue import MAX_SHORT_PERIODS, SolverQueue, SolverTurn
-from gridloom.virtual_assets.asset_lookup import ASSET, etag_of, known_asset
+from gridloom.virtual_assets.asset_lookup import ASSET, etag_of, require_asset
 from gridloom.virtual_assets.model import Market, VirtualAsset
 from gridloom.virtual_assets.portfolios.store import read_portfolio
-from gridloom.virtual_assets.schedule.rules import GateClosed, Points, read_points
+from gridloom.virtual_assets.schedule.rules import GateClosed, SchedulePoints, read_points
 
 TAG = "Decisions"
 PERIODS_A_SECOND = 20_000
@@ -60,14 +60,14 @@ PROBLEMS = (NoFeasibleSchedule, PricesMissing, GateClosed)
 )
 async def optimise_virtual_asset(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, body: NewOptimisation
-) -> Answer[OptimisationView]:
+) -> Response[OptimisationView]:
     """What its open periods should do to earn most at the prices given, by all rules that a schedule must respect.
 
     Nothing is changed. To apply it, PUT `schedule` to the asset's schedule with `If-Match` and the ETag of this answer
     (with `keep`, PUT the part of the one block left). A window of more than 31 days is answered 202, and made by a job.
     """
-    async with snapshot(call.pool) as db:
-        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+    async with repeatable_read(call.pool) as db:
+        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
         check_optimisation(body)
         periods = _count_periods(asset, body, await platform_now(db))
     if _is_long(asset, body):
@@ -76,22 +76,22 @@ async def optimise_virtual_asset(
         return await _queue_job(call, asset, body)
 
     async def optimise(turn: SolverTurn) -> tuple[VirtualAsset, OptimisationView]:
-        async with snapshot(call.pool) as db:
-            asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
-            assignment = await load_assignment(db, asset, body, await _products_of(call, db, body))
+        async with repeatable_read(call.pool) as db:
+            asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
+            assignment = await load_optimisation(db, asset, body, await _products_of(call, db, body))
         return asset, await turn.solve(assignment.solve)
 
     asset, view = await call.resources[SolverQueue].run(call, optimise, is_long=periods > MAX_SHORT_PERIODS)
     if call.retry is not None:
         await call.begin()
-    return Answer(view, etag=etag_of(asset))
+    return Response(view, etag=etag_of(asset))
 
 
 def _is_long(asset: VirtualAsset, body: NewOptimisation) -> bool:
     if body.end is None:
         return False
     start = max(body.start or asset.terms.window.start, asset.terms.window.start)
-    return (min(body.end, asset.terms.window.end) - start) // PERIOD > MOST_PERIODS_AT_ONCE
+    return (min(body.end, asset.terms.window.end) - start) // PERIOD > MAX_OPTIMISED_PERIODS
 
 
 def _count_periods(asset: VirtualAsset, body: NewOptimisation | NewPortfolioOptimisation, now: datetime) -> int:
@@ -100,14 +100,14 @@ def _count_periods(asset: VirtualAsset, body: NewOptimisation | NewPortfolioOpti
     return int((min(body.end or life.end, life.end) - max(body.start or now, now, life.start)) // PERIOD)
 
 
-async def _products_of(call: Call, db: Database, body: NewOptimisation) -> Products | None:
+async def _products_of(call: Call, db: Database, body: NewOptimisation) -> ReserveProducts | None:
     markets = tuple(sorted({Market(market) for market in body.markets or ()} - {Market.WHOLESALE}))
     if not markets:
         return None
-    return Products(markets, call.resources[Gates], await platform_now(db), call.resources[ReserveMinutes])
+    return ReserveProducts(markets, call.resources[TenderGates], await platform_now(db), call.resources[ReserveMinutes])
 
 
-async def _queue_job(call: Call, asset: VirtualAsset, body: NewOptimisation) -> Answer[OptimisationView]:
+async def _queue_job(call: Call, asset: VirtualAsset, body: NewOptimisation) -> Response[OptimisationView]:
     """Have a job make it, and say where it will be."""
     db = await call.begin()
     await admit_job(call, db)
@@ -124,7 +124,7 @@ async def _queue_job(call: Call, asset: VirtualAsset, body: NewOptimisation) -> 
         organisation_id=call.caller.organisation_id,
         size=max(1, size),
     )
-    return Answer(
+    return Response(
         OptimisationView(id=id, status="QUEUED"),
         status=202,
         headers={"Location": f"{call.path}/{id}", "Retry-After": "1"},
@@ -142,7 +142,7 @@ async def read_optimisation(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, optimisation_id: UUID
 ) -> OptimisationView:
     """Kept for a day."""
-    asset = await known_asset(call.db, call.caller, organisation_id, virtual_asset_id)
+    asset = await require_asset(call.db, call.caller, organisation_id, virtual_asset_id)
     kept = await store.read_optimisation(call.db, asset.organisation_id, asset.id, optimisation_id)
     if kept is None:
         raise NotFound(f"There is no optimisation {optimisation_id} of this asset, or no more.")
@@ -166,15 +166,15 @@ async def read_optimisation(
 )
 async def repair_schedule(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, body: NewRepair
-) -> Answer[RepairView]:
+) -> Response[RepairView]:
     """The nearest schedule, or the best one in its periods, that the PUT accepts and that ends balanced.
 
     Only the periods sent are moved. Nothing is changed; apply it as an optimisation is applied.
     """
 
     async def repair(turn: SolverTurn) -> tuple[VirtualAsset, RepairView]:
-        async with snapshot(call.pool) as db:
-            asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        async with repeatable_read(call.pool) as db:
+            asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
             if body.prices is not None:
                 check_asked(body.prices)
             now = await platform_now(db)
@@ -185,10 +185,10 @@ async def repair_schedule(
     asset, view = await call.resources[SolverQueue].run(call, repair, is_long=is_long)
     if call.retry is not None:
         await call.begin()
-    return Answer(view, etag=etag_of(asset))
+    return Response(view, etag=etag_of(asset))
 
 
-def _points_of(asset: VirtualAsset, body: NewRepair) -> Points:
+def _points_of(asset: VirtualAsset, body: NewRepair) -> SchedulePoints:
     power_kw = np.fromiter((point.power for point in body.schedule), np.float64, len(body.schedule))
     return read_points([point.time for point in body.schedule], power_kw, asset.periods, "asset")
 
@@ -212,13 +212,13 @@ async def optimise_portfolio(
     31 days at most, and fifty assets for a day or as many asset-days. Nothing is changed.
     """
     check_optimisation(body)
-    async with snapshot(call.pool) as db:
+    async with repeatable_read(call.pool) as db:
         assets = await _read_portfolio_assets(call, db, organisation_id, portfolio_id)
         now = await platform_now(db)
     periods = sum(max(0, _count_periods(asset, body, now)) for asset in assets)
 
     async def optimise(turn: SolverTurn) -> PortfolioOptimisationView:
-        async with snapshot(call.pool) as db:
+        async with repeatable_read(call.pool) as db:
             assets = await _read_portfolio_assets(call, db, organisation_id, portfolio_id)
             assignment = await load_shared_assignment(db, assets, body)
         return await turn.solve(assignment.solve)
@@ -232,8 +232,8 @@ async def optimise_portfolio(
 async def _read_portfolio_assets(
     call: Call, db: Database, organisation_id: UUID, portfolio_id: UUID
 ) -> list[VirtualAsset]:
-    owner = await organisation_reach(db, call.caller, organisation_id)
+    owner = await authorize_organisation(db, call.caller, organisation_id)
     portfolio = await read_portfolio(db, owner, portfolio_id)
     if portfolio is None:
         raise NotFound(f"The organisation has no portfolio {portfolio_id}.")
-    return [await known_asset(db, call.caller, organisation_id, id) for id in portfolio.virtual_asset_ids]
+    return [await require_asset(db, call.caller, organisation_id, id) for id in portfolio.virtual_asset_ids]

@@ -13,7 +13,7 @@ from gridloom.database.pool import Database
 
 
 @dataclass(frozen=True, slots=True)
-class KeptOptimisation:
+class StoredOptimisation:
     id: UUID
     status: str
     request: Any
@@ -38,7 +38,9 @@ async def insert_optimisation(
     )  # fmt: skip
 
 
-async def read_optimisation(db: Database, organisation_id: UUID, subject_id: UUID, id: UUID) -> KeptOptimisation | None:
+async def read_optimisation(
+    db: Database, organisation_id: UUID, subject_id: UUID, id: UUID
+) -> StoredOptimisation | None:
     row = await db.fetchrow(
         """
         select status, request::text as request, answer::text as answer from optimisation
@@ -49,7 +51,7 @@ async def read_optimisation(db: Database, organisation_id: UUID, subject_id: UUI
     if row is None:
         return None
     answer = None if row["answer"] is None else msgspec.json.decode(row["answer"])
-    return KeptOptimisation(id, row["status"], msgspec.json.decode(row["request"]), answer)
+    return StoredOptimisation(id, row["status"], msgspec.json.decode(row["request"]), answer)
 
 
 async def finish_optimisation(db: Database, organisation_id: UUID, id: UUID, status: str, answer: Any) -> None:

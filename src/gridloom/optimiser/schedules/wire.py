@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Instant, RequestBody, View
+from gridloom.edge import Instant, RequestBody, ResponseBody
 from gridloom.reference_prices.model import SERIES
 from gridloom.virtual_assets.model import Market
 
@@ -103,34 +103,34 @@ class NewRepair(RequestBody):
 # --- answers -------------------------------------------------------------------------------------------------------
 
 
-class ProposedPower(View):
+class ProposedPower(ResponseBody):
     time: datetime
     power: Annotated[float, Meta(description="kW, positive when it exports")]
 
 
-class ProposedSchedule(View):
+class ProposedSchedule(ResponseBody):
     block_id: UUID
     schedule: list[ProposedPower]
 
 
-class ProposedStateOfCharge(View):
+class ProposedStateOfCharge(ResponseBody):
     """At the end of the quarter-hour."""
 
     time: datetime
     state_of_charge_percentage: float
 
 
-class CyclePrice(View):
+class CyclePrice(ResponseBody):
     start: Annotated[datetime, Meta(description="The market day or year, as far as it is in the window")]
     value: Annotated[float, Meta(description="EUR for one more kWh that may be discharged in it")]
 
 
-class StoredEnergyPrice(View):
+class StoredEnergyPrice(ResponseBody):
     time: datetime
     value: Annotated[float, Meta(description="EUR/MWh: what one more MWh in store is worth at the period's end")]
 
 
-class ShadowPriceView(View):
+class ShadowPriceView(ResponseBody):
     """What one more unit of each limit would earn over the whole window."""
 
     charge_power: Annotated[float, Meta(description="EUR for one more kW in all periods")]
@@ -141,14 +141,14 @@ class ShadowPriceView(View):
     end_state_of_charge: Annotated[float, Meta(description="EUR for one kWh less to be left in the end")]
 
 
-class BasedOn(View):
+class BasedOn(ResponseBody):
     """What it was made from: the schedule's version, and until when prices were published."""
 
     version: int
     prices_until: datetime | None
 
 
-class ProposedBlock(View):
+class ProposedBlock(ResponseBody):
     """A block to be carved out for a balancing product."""
 
     market: Market
@@ -162,7 +162,7 @@ class ProposedBlock(View):
 OptimisationStatus = Literal["QUEUED", "RUNNING", "FAILED", "OPTIMAL", "TIME_LIMIT"]
 
 
-class OptimisationView(View, kw_only=True):
+class OptimisationView(ResponseBody, kw_only=True):
     """The best schedule found. TIME_LIMIT: it is not proven to be the best; `gap` says how much better one may be."""
 
     id: Annotated[UUID, Meta(description="Of one that is made later; see Location")] | UnsetType = UNSET
@@ -184,7 +184,7 @@ class OptimisationView(View, kw_only=True):
     problem: Annotated[dict[str, Any], Meta(description="Why it failed")] | UnsetType = UNSET
 
 
-class AssetOptimisationView(View):
+class AssetOptimisationView(ResponseBody):
     """One asset's part of its portfolio's best schedules."""
 
     virtual_asset_id: UUID
@@ -195,7 +195,7 @@ class AssetOptimisationView(View):
     based_on: BasedOn
 
 
-class PortfolioOptimisationView(View):
+class PortfolioOptimisationView(ResponseBody):
     status: Literal["OPTIMAL", "TIME_LIMIT"]
     value: Annotated[float, Meta(description="EUR of all together")]
     bound: Annotated[float, Meta(description="EUR that no schedules exceed")]
@@ -203,13 +203,13 @@ class PortfolioOptimisationView(View):
     assets: list[AssetOptimisationView]
 
 
-class MovedPower(View):
+class MovedPower(ResponseBody):
     time: datetime
     asked: Annotated[float, Meta(description="kW that was sent")]
     power: Annotated[float, Meta(description="kW that is proposed instead")]
 
 
-class RepairView(View, kw_only=True):
+class RepairView(ResponseBody, kw_only=True):
     """A schedule that the PUT accepts and that ends balanced."""
 
     schedule: list[ProposedPower]

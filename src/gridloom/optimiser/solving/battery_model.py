@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gridloom.optimiser.solving.linear import INFINITE, Deadline, Found, Model, Rows
-from gridloom.optimiser.solving.programme import Bools, Floats, Ints, Programme, ShadowPrices
+from gridloom.optimiser.solving.linear import INFINITE, Deadline, LinearModel, RowBuilder, SolverResult
+from gridloom.optimiser.solving.programme import BatteryProgramme, Bools, Floats, Ints, ShadowPrices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +24,7 @@ class SharedLimit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Columns:
+class VariableIndex:
     """Where a battery's quantities stand among the columns, and its rows among the rows."""
 
     charge: Ints
@@ -38,12 +38,12 @@ class BatteryModel:
     """The programme of some batteries; prices, bounds and directions may change between runs.
 
     `exclusive` marks, for each battery, the periods in which a binary keeps it from doing both at once; `cut` those in
-    which `c/C + d/D ≤ 1` does so in part, until `hold_cut` says otherwise.
+    which `c/C + d/D ≤ 1` does so in part, until `enable_cutting_plane` says otherwise.
     """
 
     def __init__(
         self,
-        programmes: Sequence[Programme],
+        programmes: Sequence[BatteryProgramme],
         *,
         exclusive: Sequence[Bools] = (),
         cut: Sequence[Bools] = (),
@@ -51,13 +51,13 @@ class BatteryModel:
     ) -> None:
         self.programmes = programmes
         self.unit_kw = max(
-            (float(max(np.abs(p.low_kw).max(), np.abs(p.high_kw).max())) for p in programmes if len(p)), default=1.0
+            (float(max(np.abs(p.min_kw).max(), np.abs(p.max_kw).max())) for p in programmes if len(p)), default=1.0
         )
         self.unit_kw = self.unit_kw or 1.0
-        rows, width, self.columns = Rows(), 0, []
+        rows, width, self.columns = RowBuilder(), 0, []
         lower, upper, cost = [], [], []
         for programme in programmes:
-            columns, bounds = self._lay_columns(programme, rows, width)
+            columns, bounds = self._add_columns(programme, rows, width)
             self.columns.append(columns)
             lower.append(bounds[0])
             upper.append(bounds[1])
@@ -78,16 +78,18 @@ class BatteryModel:
             width += len(places)
             self._exclude_both_ways(programme, columns, places, binaries[-1], rows)
         whole = np.concatenate(binaries) if binaries else np.zeros(0, dtype=np.int64)
-        self.model = Model(
+        self.model = LinearModel(
             np.concatenate([*cost, extra_cost, np.zeros(len(whole))]),
             np.concatenate([*lower, extra_lower, np.zeros(len(whole))]),
             np.concatenate([*upper, extra_upper, np.ones(len(whole))]),
             rows,
         )
         if len(whole):
-            self.model.set_whole(whole)
+            self.model.set_integer(whole)
 
-    def _lay_columns(self, programme: Programme, rows: Rows, width: int) -> tuple[Columns, tuple[Floats, Floats]]:
+    def _add_columns(
+        self, programme: BatteryProgramme, rows: RowBuilder, width: int
+    ) -> tuple[VariableIndex, tuple[Floats, Floats]]:
         count, unit = len(programme), self.unit_kw
         charge = np.arange(width, width + count)
         discharge, energy = charge + count, charge + 2 * count
@@ -103,14 +105,14 @@ class BatteryModel:
             numbers = rows.add(len(limit.left_kwh), -INFINITE, limit.left_kwh / unit)
             rows.put(numbers[limit.groups], discharge, programme.step_h)
             cycles.append(numbers)
-        return Columns(charge, discharge, energy, balance, tuple(cycles)), self._find_bounds(programme)
+        return VariableIndex(charge, discharge, energy, balance, tuple(cycles)), self._find_bounds(programme)
 
-    def _extend(self, rows: Rows, width: int) -> tuple[Floats, Floats, Floats]:
+    def _extend(self, rows: RowBuilder, width: int) -> tuple[Floats, Floats, Floats]:
         """Further columns from `width` on, for models that have more to decide: their cost, lower and upper bounds."""
         return np.zeros(0), np.zeros(0), np.zeros(0)
 
-    def _find_bounds(self, programme: Programme) -> tuple[Floats, Floats]:
-        unit, low, high = self.unit_kw, programme.low_kw, programme.high_kw
+    def _find_bounds(self, programme: BatteryProgramme) -> tuple[Floats, Floats]:
+        unit, low, high = self.unit_kw, programme.min_kw, programme.max_kw
         lower = np.concatenate([np.maximum(-high, 0.0), np.maximum(low, 0.0), programme.lowest_kwh]) / unit
         upper = np.concatenate([np.maximum(-low, 0.0), np.maximum(high, 0.0), programme.highest_kwh]) / unit
         return lower, upper
@@ -119,20 +121,20 @@ class BatteryModel:
         earned = price_eur_mwh * step_h
         return np.concatenate([-earned, earned, np.zeros(len(earned))])
 
-    def _share_rows(self, shared: SharedLimit, rows: Rows) -> None:
+    def _share_rows(self, shared: SharedLimit, rows: RowBuilder) -> None:
         numbers = rows.add(len(shared.import_kw), -shared.import_kw / self.unit_kw, shared.export_kw / self.unit_kw)
         for columns in self.columns:
             rows.put(numbers, columns.discharge, 1.0)
             rows.put(numbers, columns.charge, -1.0)
 
-    def _cut_ends(self, programme: Programme, columns: Columns, places: Ints, rows: Rows) -> Ints:
+    def _cut_ends(self, programme: BatteryProgramme, columns: VariableIndex, places: Ints, rows: RowBuilder) -> Ints:
         numbers = rows.add(len(places), -INFINITE, 1.0)
         rows.put(numbers, columns.charge[places], self.unit_kw / programme.charge_kw[places])
         rows.put(numbers, columns.discharge[places], self.unit_kw / programme.discharge_kw[places])
         return numbers
 
     def _exclude_both_ways(
-        self, programme: Programme, columns: Columns, places: Ints, binaries: Ints, rows: Rows
+        self, programme: BatteryProgramme, columns: VariableIndex, places: Ints, binaries: Ints, rows: RowBuilder
     ) -> None:
         charge, discharge = programme.charge_kw[places] / self.unit_kw, programme.discharge_kw[places] / self.unit_kw
         charging = rows.add(len(places), -INFINITE, 0.0)
@@ -142,7 +144,7 @@ class BatteryModel:
         rows.put(discharging, columns.discharge[places], 1.0)
         rows.put(discharging, binaries, discharge)
 
-    def run(self, deadline: Deadline, *, duals: bool = True) -> Found:
+    def run(self, deadline: Deadline, *, duals: bool = True) -> SolverResult:
         return self.model.run(deadline, duals=duals)
 
     def set_prices(self, battery: int, price_eur_mwh: Floats) -> None:
@@ -176,12 +178,12 @@ class BatteryModel:
         both = np.concatenate([columns.charge, columns.discharge])
         self.model.set_bounds(both, lower[: len(both)], upper[: len(both)])
 
-    def hold_cut(self, battery: int, marked: Bools) -> None:
+    def enable_cutting_plane(self, battery: int, marked: Bools) -> None:
         """Of the periods that were given a cut, only these have it."""
         numbers = self._cuts[battery]
         self.model.set_row_bounds(numbers, np.full(len(numbers), -INFINITE), np.where(marked, 1.0, INFINITE))
 
-    def powers_kw(self, battery: int, found: Found) -> tuple[Floats, Floats]:
+    def powers_kw(self, battery: int, found: SolverResult) -> tuple[Floats, Floats]:
         """Charge and discharge of a battery."""
         columns = self.columns[battery]
         return found.columns[columns.charge] * self.unit_kw, found.columns[columns.discharge] * self.unit_kw
@@ -189,11 +191,11 @@ class BatteryModel:
     def value_eur(self, objective: float) -> float:
         return objective * self.unit_kw / 1000
 
-    def shadow_prices(self, battery: int, found: Found) -> ShadowPrices:
+    def shadow_prices(self, battery: int, found: SolverResult) -> ShadowPrices:
         """From the duals: EUR/MWh of a per-unit quantity become EUR per kW or kWh."""
         columns, programme = self.columns[battery], self.programmes[battery]
         upper = np.maximum(found.column_duals, 0.0)
-        free = programme.low_kw < programme.high_kw
+        free = programme.min_kw < programme.max_kw
         energy = found.column_duals[columns.energy] / 1000
         end = float(energy[-1])
         return ShadowPrices(

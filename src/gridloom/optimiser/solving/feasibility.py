@@ -8,31 +8,31 @@ from dataclasses import replace
 import numpy as np
 
 from gridloom.optimiser.solving.battery_model import BatteryModel, SharedLimit
-from gridloom.optimiser.solving.linear import Deadline, Ended
-from gridloom.optimiser.solving.programme import CycleLimit, InfeasibleError, Programme, Rule
+from gridloom.optimiser.solving.linear import Deadline, SolverStatus
+from gridloom.optimiser.solving.programme import BatteryProgramme, CycleLimit, InfeasibilityRule, InfeasibleError
 
 _SEARCH_S = 2.0
 
 
-def diagnose(programmes: Sequence[Programme], shared: SharedLimit | None = None) -> InfeasibleError:
+def diagnose(programmes: Sequence[BatteryProgramme], shared: SharedLimit | None = None) -> InfeasibleError:
     """The first battery's first rule that leaves no way by itself; else what they share."""
     for programme in programmes:
         found = unreachable(programme) or _beyond_cycles(programme)
         if found is not None:
             return found
     if shared is not None:
-        return InfeasibleError(Rule.SHARED_LIMIT, 0, 0.0)
-    return InfeasibleError(Rule.ENERGY_BELOW, 0, 0.0)
+        return InfeasibleError(InfeasibilityRule.SHARED_LIMIT, 0, 0.0)
+    return InfeasibleError(InfeasibilityRule.ENERGY_BELOW, 0, 0.0)
 
 
-def unreachable(programme: Programme, slack_kwh: float = 1e-9) -> InfeasibleError | None:
+def unreachable(programme: BatteryProgramme, slack_kwh: float = 1e-9) -> InfeasibleError | None:
     """The first period at whose end no energy within bounds can be reached, whatever the power before."""
-    crossed = np.flatnonzero(programme.low_kw > programme.high_kw + slack_kwh)
+    crossed = np.flatnonzero(programme.min_kw > programme.max_kw + slack_kwh)
     if len(crossed):
-        return InfeasibleError(Rule.POWER, int(crossed[0]), 0.0)
+        return InfeasibleError(InfeasibilityRule.POWER, int(crossed[0]), 0.0)
     step_h, eta_c, eta_d = programme.step_h, programme.charge_efficiency, programme.discharge_efficiency
-    rise_kwh = -programme.low_kw * np.where(programme.low_kw < 0, eta_c, 1 / eta_d) * step_h
-    fall_kwh = -programme.high_kw * np.where(programme.high_kw < 0, eta_c, 1 / eta_d) * step_h
+    rise_kwh = -programme.min_kw * np.where(programme.min_kw < 0, eta_c, 1 / eta_d) * step_h
+    fall_kwh = -programme.max_kw * np.where(programme.max_kw < 0, eta_c, 1 / eta_d) * step_h
     least = most = programme.initial_kwh
     last = len(programme) - 1
     for place in range(len(programme)):
@@ -40,16 +40,18 @@ def unreachable(programme: Programme, slack_kwh: float = 1e-9) -> InfeasibleErro
         lowest, highest = float(programme.lowest_kwh[place]), float(programme.highest_kwh[place])
         if least > highest + slack_kwh or most < lowest - slack_kwh:
             too_full = least > highest
-            rule = Rule.ENERGY_ABOVE if too_full else Rule.ENERGY_BELOW
+            rule = InfeasibilityRule.ENERGY_ABOVE if too_full else InfeasibilityRule.ENERGY_BELOW
             is_end = place == last and place > 0
             return InfeasibleError(
-                Rule.END_STATE_OF_CHARGE if is_end else rule, place, least - highest if too_full else lowest - most
+                InfeasibilityRule.END_STATE_OF_CHARGE if is_end else rule,
+                place,
+                least - highest if too_full else lowest - most,
             )
         least, most = max(least, lowest), min(most, highest)
     return None
 
 
-def _beyond_cycles(programme: Programme) -> InfeasibleError | None:
+def _beyond_cycles(programme: BatteryProgramme) -> InfeasibleError | None:
     """The first group of periods whose cycles do not suffice, when they are stretched as little as possible."""
     if not programme.cycles:
         return None
@@ -60,6 +62,6 @@ def _beyond_cycles(programme: Programme) -> InfeasibleError | None:
             others = [replace(other, left_kwh=np.full(len(other.left_kwh), np.inf)) for other in programme.cycles]
             others[number] = CycleLimit(limit.groups, stretched)
             trial = replace(programme, cycles=tuple(others), price_eur_mwh=np.zeros(len(programme)))
-            if BatteryModel([trial]).run(Deadline(_SEARCH_S)).ended is Ended.INFEASIBLE:
-                return InfeasibleError(Rule.CYCLE_LIMIT, int(np.argmax(limit.groups == group)), 0.0)
-    return InfeasibleError(Rule.CYCLE_LIMIT, 0, 0.0)
+            if BatteryModel([trial]).run(Deadline(_SEARCH_S)).ended is SolverStatus.INFEASIBLE:
+                return InfeasibleError(InfeasibilityRule.CYCLE_LIMIT, int(np.argmax(limit.groups == group)), 0.0)
+    return InfeasibleError(InfeasibilityRule.CYCLE_LIMIT, 0, 0.0)

@@ -33,7 +33,7 @@ def solver_library() -> Any:
     return highspy
 
 
-class Ended(Enum):
+class SolverStatus(Enum):
     OPTIMAL = auto()
     LIMIT = auto()
     INFEASIBLE = auto()
@@ -52,7 +52,7 @@ class Deadline:
         """Count from now on: for work that had to wait for its turn."""
         self._end = time.monotonic() + self._seconds
 
-    def left_s(self) -> float:
+    def remaining_s(self) -> float:
         return max(0.0, self._end - time.monotonic())
 
     def stop(self) -> None:
@@ -64,10 +64,10 @@ class Deadline:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class SolverResult:
     """What came of one run: the columns, the duals of rows and columns if asked for, the objective, a proven bound."""
 
-    ended: Ended
+    ended: SolverStatus
     columns: Floats
     row_duals: Floats
     column_duals: Floats
@@ -75,7 +75,7 @@ class Found:
     bound: float
 
 
-class Rows:
+class RowBuilder:
     """Rows of a programme, gathered as triplets and handed over in one piece."""
 
     def __init__(self) -> None:
@@ -108,10 +108,10 @@ class Rows:
         return starts, columns[order], values[order]
 
 
-class Model:
+class LinearModel:
     """A programme that is maximised; costs and bounds may change between runs, and the last basis is kept."""
 
-    def __init__(self, cost: Floats, lower: Floats, upper: Floats, rows: Rows) -> None:
+    def __init__(self, cost: Floats, lower: Floats, upper: Floats, rows: RowBuilder) -> None:
         highspy = solver_library()
         self._library = highspy
         self._highs: Any = highspy.Highs()
@@ -138,26 +138,26 @@ class Model:
     def set_row_bounds(self, rows: Ints, lower: Floats, upper: Floats) -> None:
         self._highs.changeRowsBounds(len(rows), rows.astype(np.int32, copy=False), lower, upper)
 
-    def set_whole(self, columns: Ints) -> None:
+    def set_integer(self, columns: Ints) -> None:
         """Columns that take whole numbers only."""
         kinds = np.full(len(columns), int(self._library.HighsVarType.kInteger), dtype=np.uint8)
         self._highs.changeColsIntegrality(len(columns), columns.astype(np.int32), kinds)
         self._is_mixed = True
 
-    def run(self, deadline: Deadline, *, duals: bool = True) -> Found:
+    def run(self, deadline: Deadline, *, duals: bool = True) -> SolverResult:
         """Duals cost as much as the columns to read; who runs a programme hundreds of times can do without."""
         highs = self._highs
         # The limit counts all runs of this model together.
-        highs.setOptionValue("time_limit", highs.getRunTime() + max(deadline.left_s(), 1e-3))
+        highs.setOptionValue("time_limit", highs.getRunTime() + max(deadline.remaining_s(), 1e-3))
         if self._is_mixed:
             self._stop_with(deadline)
         highs.run()
-        ended = Ended.STOPPED if deadline.stopped else self._find_ending()
+        ended = SolverStatus.STOPPED if deadline.stopped else self._read_status()
         solution = highs.getSolution()
         known = bool(solution.value_valid)
         objective = float(highs.getObjectiveValue()) if known else -np.inf
         bound = float(highs.getInfo().mip_dual_bound) if self._is_mixed else objective
-        return Found(
+        return SolverResult(
             ended,
             np.array(solution.col_value) if known else np.zeros(0),
             np.array(solution.row_dual) if duals else np.zeros(0),
@@ -173,10 +173,10 @@ class Model:
         self._highs.cbMipInterrupt.clear()
         self._highs.cbMipInterrupt.subscribe(look)
 
-    def _find_ending(self) -> Ended:
+    def _read_status(self) -> SolverStatus:
         status, known = self._highs.getModelStatus(), self._library.HighsModelStatus
         if status == known.kOptimal:
-            return Ended.OPTIMAL
+            return SolverStatus.OPTIMAL
         if status in (known.kInfeasible, known.kUnboundedOrInfeasible):
-            return Ended.INFEASIBLE
-        return Ended.LIMIT
+            return SolverStatus.INFEASIBLE
+        return SolverStatus.LIMIT

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridloom.optimiser.solving.programme import Floats, Programme
+from gridloom.optimiser.solving.programme import BatteryProgramme, Floats
 
 _NOISE = 1e-9  # of the largest power: less is the solver's way to write zero
 
 
-def polish(programme: Programme, power_kw: Floats) -> Floats:
+def polish(programme: BatteryProgramme, power_kw: Floats) -> Floats:
     """The same schedule without what a solver's tolerances leave outside the bounds."""
     if not len(programme):
         return power_kw
-    unit_kw = float(max(np.abs(programme.low_kw).max(), np.abs(programme.high_kw).max()))
+    unit_kw = float(max(np.abs(programme.min_kw).max(), np.abs(programme.max_kw).max()))
     shown_kw = np.where(np.abs(power_kw) <= _NOISE * unit_kw, 0.0, power_kw)
-    shown_kw = np.clip(shown_kw, programme.low_kw, programme.high_kw)
+    shown_kw = np.clip(shown_kw, programme.min_kw, programme.max_kw)
     energy_kwh = programme.energy_kwh(shown_kw)
     inside = (energy_kwh <= programme.highest_kwh) & (energy_kwh >= programme.lowest_kwh)
     if inside.all():
@@ -25,9 +25,9 @@ def polish(programme: Programme, power_kw: Floats) -> Floats:
     return _walk_energy(programme, shown_kw, first, before_kwh) + 0.0
 
 
-def _walk_energy(programme: Programme, power_kw: Floats, first: int, energy_kwh: float) -> Floats:
+def _walk_energy(programme: BatteryProgramme, power_kw: Floats, first: int, energy_kwh: float) -> Floats:
     charged, drawn = programme.charge_efficiency * programme.step_h, programme.step_h / programme.discharge_efficiency
-    low_kw, high_kw = programme.low_kw.tolist(), programme.high_kw.tolist()
+    min_kw, max_kw = programme.min_kw.tolist(), programme.max_kw.tolist()
     lowest_kwh, highest_kwh = programme.lowest_kwh.tolist(), programme.highest_kwh.tolist()
     walked = power_kw.tolist()
     for place in range(first, len(walked)):
@@ -36,7 +36,7 @@ def _walk_energy(programme: Programme, power_kw: Floats, first: int, energy_kwh:
         if not lowest_kwh[place] <= after_kwh <= highest_kwh[place]:
             wanted_kwh = min(max(after_kwh, lowest_kwh[place]), highest_kwh[place]) - energy_kwh
             power = -wanted_kwh / charged if wanted_kwh > 0 else -wanted_kwh / drawn
-            power = min(max(power, low_kw[place]), high_kw[place])
+            power = min(max(power, min_kw[place]), max_kw[place])
             walked[place] = power
             after_kwh = energy_kwh - power * (charged if power < 0 else drawn)
         energy_kwh = after_kwh

@@ -12,7 +12,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-QUARTER_H = 0.25
+QUARTER_HOUR_H = 0.25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,24 +27,24 @@ class CycleLimit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Programme:
+class BatteryProgramme:
     """One battery over a run of periods of `step_h` hours each.
 
-    The power is the battery's net power, positive when it discharges, within `[low_kw, high_kw]`; where both are equal
+    The power is the battery's net power, positive when it discharges, within `[min_kw, max_kw]`; where both are equal
     it is fixed. The energy at the end of each period stays within `[lowest_kwh, highest_kwh]`; what must hold at the
     very end is part of the last pair.
     """
 
     price_eur_mwh: Floats
-    low_kw: Floats
-    high_kw: Floats
+    min_kw: Floats
+    max_kw: Floats
     lowest_kwh: Floats
     highest_kwh: Floats
     initial_kwh: float
     charge_efficiency: float
     discharge_efficiency: float
     cycles: tuple[CycleLimit, ...] = ()
-    step_h: float = QUARTER_H
+    step_h: float = QUARTER_HOUR_H
 
     def __len__(self) -> int:
         return len(self.price_eur_mwh)
@@ -52,11 +52,11 @@ class Programme:
     @property
     def charge_kw(self) -> Floats:
         """The most that can be charged."""
-        return np.maximum(-self.low_kw, 0.0)
+        return np.maximum(-self.min_kw, 0.0)
 
     @property
     def discharge_kw(self) -> Floats:
-        return np.maximum(self.high_kw, 0.0)
+        return np.maximum(self.max_kw, 0.0)
 
     def value_eur(self, power_kw: Floats) -> float:
         return float(self.price_eur_mwh @ power_kw) * self.step_h / 1000
@@ -67,7 +67,7 @@ class Programme:
         return np.asarray(self.initial_kwh - np.cumsum(power_kw * factor) * self.step_h)
 
 
-class Status(StrEnum):
+class SolutionStatus(StrEnum):
     OPTIMAL = "OPTIMAL"
     TIME_LIMIT = "TIME_LIMIT"
 
@@ -91,7 +91,7 @@ class ShadowPrices:
 class Solution:
     """`bound_eur` is proven: no schedule earns more; `value_eur` is what this one earns."""
 
-    status: Status
+    status: SolutionStatus
     power_kw: Floats
     value_eur: float
     bound_eur: float
@@ -100,12 +100,12 @@ class Solution:
     @property
     def gap(self) -> float:
         """How far from the bound, relative to it; 0 where optimality is proven."""
-        if self.status is Status.OPTIMAL:
+        if self.status is SolutionStatus.OPTIMAL:
             return 0.0
         return max(0.0, self.bound_eur - self.value_eur) / max(abs(self.bound_eur), 1e-9)
 
 
-class Rule(StrEnum):
+class InfeasibilityRule(StrEnum):
     """What leaves no way for a schedule."""
 
     ENERGY_ABOVE = "ENERGY_ABOVE"
@@ -119,7 +119,7 @@ class Rule(StrEnum):
 class InfeasibleError(Exception):
     """No power satisfies all bounds: the rule and the first period that bind."""
 
-    def __init__(self, rule: Rule, position: int, missing_kwh: float) -> None:
+    def __init__(self, rule: InfeasibilityRule, position: int, missing_kwh: float) -> None:
         super().__init__(f"{rule} at {position}")
         self.rule = rule
         self.position = position

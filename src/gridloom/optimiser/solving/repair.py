@@ -9,18 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from gridloom.optimiser.solving.feasibility import diagnose
-from gridloom.optimiser.solving.linear import INFINITE, Deadline, Ended, Model, Rows
+from gridloom.optimiser.solving.linear import INFINITE, Deadline, LinearModel, RowBuilder, SolverStatus
 from gridloom.optimiser.solving.polishing import polish
-from gridloom.optimiser.solving.programme import Bools, CancelledError, Floats, InfeasibleError, Programme
+from gridloom.optimiser.solving.programme import BatteryProgramme, Bools, CancelledError, Floats, InfeasibleError
 from gridloom.optimiser.solving.solve import solve
 
 _TIE = 1e-4
 """What the whole spread of prices weighs against a kW that is moved: it only decides between equal changes."""
 
 
-def repair_nearest(programme: Programme, asked_kw: Floats, deadline: Deadline) -> Floats:
+def repair_nearest(programme: BatteryProgramme, asked_kw: Floats, deadline: Deadline) -> Floats:
     """Raises InfeasibleError where no schedule works at all."""
-    asked_kw = np.clip(asked_kw, programme.low_kw, programme.high_kw)
+    asked_kw = np.clip(asked_kw, programme.min_kw, programme.max_kw)
     price, median = programme.price_eur_mwh, float(np.median(programme.price_eur_mwh))
     by_price = price >= median
     own = np.where(asked_kw != 0, asked_kw > 0, by_price)
@@ -34,17 +34,17 @@ def repair_nearest(programme: Programme, asked_kw: Floats, deadline: Deadline) -
         raise diagnose([programme]) from None
 
 
-def _move_least(programme: Programme, asked_kw: Floats, exports: Bools, deadline: Deadline) -> Floats | None:
+def _move_least(programme: BatteryProgramme, asked_kw: Floats, exports: Bools, deadline: Deadline) -> Floats | None:
     """Per period what is taken off the asked power and what is put on, within its one direction."""
-    exports = (exports & (programme.high_kw > 0)) | (programme.low_kw >= 0)
-    most_kw = np.where(exports, np.maximum(programme.high_kw, 0.0), np.maximum(-programme.low_kw, 0.0))
-    least_kw = np.where(exports, np.maximum(programme.low_kw, 0.0), np.maximum(-programme.high_kw, 0.0))
+    exports = (exports & (programme.max_kw > 0)) | (programme.min_kw >= 0)
+    most_kw = np.where(exports, np.maximum(programme.max_kw, 0.0), np.maximum(-programme.min_kw, 0.0))
+    least_kw = np.where(exports, np.maximum(programme.min_kw, 0.0), np.maximum(-programme.max_kw, 0.0))
     size_kw = np.clip(np.where(exports, asked_kw, -asked_kw), least_kw, most_kw)
     unit_kw, count = float(most_kw.max(initial=0.0)) or 1.0, len(programme)
     less, more = np.arange(count), np.arange(count, 2 * count)
     energy = more + count
     stored = programme.step_h * np.where(exports, -1 / programme.discharge_efficiency, programme.charge_efficiency)
-    rows = Rows()
+    rows = RowBuilder()
     moved = stored * size_kw / unit_kw
     moved[0] += programme.initial_kwh / unit_kw
     balance = rows.add(count, moved, moved)
@@ -58,16 +58,16 @@ def _move_least(programme: Programme, asked_kw: Floats, exports: Bools, deadline
     cost = np.concatenate([-1.0 - worth, -1.0 + worth, np.zeros(count)])
     lower = np.concatenate([np.zeros(2 * count), programme.lowest_kwh / unit_kw])
     upper = np.concatenate([(size_kw - least_kw), (most_kw - size_kw), programme.highest_kwh]) / unit_kw
-    found = Model(cost, lower, upper, rows).run(deadline)
-    if found.ended is Ended.STOPPED:
+    found = LinearModel(cost, lower, upper, rows).run(deadline)
+    if found.ended is SolverStatus.STOPPED:
         raise CancelledError
-    if found.ended is not Ended.OPTIMAL:
+    if found.ended is not SolverStatus.OPTIMAL:
         return None
     sized_kw = size_kw + (found.columns[more] - found.columns[less]) * unit_kw
     return np.asarray(np.where(exports, sized_kw, -sized_kw))
 
 
-def _limit_cycles(programme: Programme, rows: Rows, exports: Bools, size: Floats, unit_kw: float) -> None:
+def _limit_cycles(programme: BatteryProgramme, rows: RowBuilder, exports: Bools, size: Floats, unit_kw: float) -> None:
     count, places = len(programme), np.flatnonzero(exports)
     for limit in programme.cycles:
         already = np.bincount(limit.groups[places], size[places], minlength=len(limit.left_kwh)) * programme.step_h

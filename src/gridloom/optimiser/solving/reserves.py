@@ -13,17 +13,17 @@ import numpy as np
 
 from gridloom.optimiser.solving.battery_model import BatteryModel
 from gridloom.optimiser.solving.feasibility import diagnose
-from gridloom.optimiser.solving.linear import INFINITE, Deadline, Ended, Rows
-from gridloom.optimiser.solving.programme import CancelledError, Floats, Ints, Programme, Solution
+from gridloom.optimiser.solving.linear import INFINITE, Deadline, RowBuilder, SolverStatus
+from gridloom.optimiser.solving.programme import BatteryProgramme, CancelledError, Floats, Ints, Solution
 from gridloom.optimiser.solving.solve import solve
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class ReserveSlot:
     """A product in one block: its periods, what a kW earns over them, and how long its full power must last.
 
-    What it serves upward must be in store for `held_h` hours, downward there must be room. `whole_kw` is what its power
-    is a multiple of.
+    What it serves upward must be in store for `reserve_h` hours, downward there must be room. `lot_kw` is what its
+    power is a multiple of.
     """
 
     first: int
@@ -31,13 +31,13 @@ class Slot:
     earns_eur_kw: float
     is_upward: bool
     is_downward: bool
-    held_h: float
+    reserve_h: float
     most_kw: float
-    whole_kw: float = 1.0
+    lot_kw: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reserved:
+class ReserveSolution:
     """The power of each slot in kW, the spot schedule beside it, and a bound of both together."""
 
     power_kw: Floats
@@ -45,60 +45,64 @@ class Reserved:
     bound_eur: float
 
 
-def solve_with_reserves(programme: Programme, slots: Sequence[Slot], deadline: Deadline, *, exact: bool) -> Reserved:
+def solve_with_reserves(
+    programme: BatteryProgramme, slots: Sequence[ReserveSlot], deadline: Deadline, *, exact: bool
+) -> ReserveSolution:
     """Slots first, from the linear programme of all, in whole steps; then the best spot schedule beside them."""
     model = _ReserveModel(programme, slots)
     found = model.run(deadline)
-    if found.ended is Ended.STOPPED:
+    if found.ended is SolverStatus.STOPPED:
         raise CancelledError
-    if found.ended is Ended.INFEASIBLE or not len(found.columns):
+    if found.ended is SolverStatus.INFEASIBLE or not len(found.columns):
         raise diagnose([programme])
     power_kw = found.columns[model.slot_columns] * model.unit_kw
-    steps = np.array([slot.whole_kw for slot in slots])
+    steps = np.array([slot.lot_kw for slot in slots])
     power_kw = np.floor(power_kw / steps + 1e-6) * steps
-    spot = solve(beside(programme, slots, power_kw), deadline, exact=exact)
+    spot = solve(spot_programme_beside(programme, slots, power_kw), deadline, exact=exact)
     earned_eur = float(power_kw @ np.array([slot.earns_eur_kw for slot in slots]))
-    return Reserved(power_kw, spot, max(model.value_eur(found.bound), spot.value_eur + earned_eur))
+    return ReserveSolution(power_kw, spot, max(model.value_eur(found.bound), spot.value_eur + earned_eur))
 
 
-def beside(programme: Programme, slots: Sequence[Slot], power_kw: Floats) -> Programme:
+def spot_programme_beside(
+    programme: BatteryProgramme, slots: Sequence[ReserveSlot], power_kw: Floats
+) -> BatteryProgramme:
     """What is left for the spot market beside these reserves."""
-    low_kw, high_kw = programme.low_kw.copy(), programme.high_kw.copy()
+    min_kw, max_kw = programme.min_kw.copy(), programme.max_kw.copy()
     lowest_kwh, highest_kwh = programme.lowest_kwh.copy(), programme.highest_kwh.copy()
     for slot, reserved_kw in zip(slots, power_kw.tolist(), strict=True):
         periods = slice(slot.first, slot.end)
         ends = slice(max(0, slot.first - 1), slot.end)
         if slot.is_upward:
-            high_kw[periods] -= reserved_kw
+            max_kw[periods] -= reserved_kw
             lowest_kwh[ends] += _held_h(programme, slot) * reserved_kw
         if slot.is_downward:
-            low_kw[periods] += reserved_kw
+            min_kw[periods] += reserved_kw
             highest_kwh[ends] -= _room_h(slot) * reserved_kw
-    return replace(programme, low_kw=low_kw, high_kw=high_kw, lowest_kwh=lowest_kwh, highest_kwh=highest_kwh)
+    return replace(programme, min_kw=min_kw, max_kw=max_kw, lowest_kwh=lowest_kwh, highest_kwh=highest_kwh)
 
 
-def _held_h(programme: Programme, slot: Slot) -> float:
-    return slot.held_h / programme.discharge_efficiency
+def _held_h(programme: BatteryProgramme, slot: ReserveSlot) -> float:
+    return slot.reserve_h / programme.discharge_efficiency
 
 
-def _room_h(slot: Slot) -> float:
+def _room_h(slot: ReserveSlot) -> float:
     """A kWh of room for each kWh at the grid, as if nothing were lost on the way."""
-    return slot.held_h
+    return slot.reserve_h
 
 
 class _ReserveModel(BatteryModel):
     """The battery's programme with one column more for each slot."""
 
-    def __init__(self, programme: Programme, slots: Sequence[Slot]) -> None:
+    def __init__(self, programme: BatteryProgramme, slots: Sequence[ReserveSlot]) -> None:
         self._slots = slots
         self.slot_columns: Ints = 3 * len(programme) + np.arange(len(slots))
         super().__init__([programme])
 
-    def _extend(self, rows: Rows, width: int) -> tuple[Floats, Floats, Floats]:
+    def _extend(self, rows: RowBuilder, width: int) -> tuple[Floats, Floats, Floats]:
         [programme], [columns] = self.programmes, self.columns
         count = len(programme)
-        up_power = rows.add(count, -INFINITE, np.maximum(programme.high_kw, 0.0) / self.unit_kw)
-        down_power = rows.add(count, -INFINITE, np.maximum(-programme.low_kw, 0.0) / self.unit_kw)
+        up_power = rows.add(count, -INFINITE, np.maximum(programme.max_kw, 0.0) / self.unit_kw)
+        down_power = rows.add(count, -INFINITE, np.maximum(-programme.min_kw, 0.0) / self.unit_kw)
         held = rows.add(count, programme.lowest_kwh / self.unit_kw, INFINITE)
         room = rows.add(count, -INFINITE, programme.highest_kwh / self.unit_kw)
         rows.put(up_power, columns.discharge, 1.0)

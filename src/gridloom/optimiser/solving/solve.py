@@ -15,24 +15,31 @@ import numpy as np
 
 from gridloom.optimiser.solving.battery_model import BatteryModel, SharedLimit
 from gridloom.optimiser.solving.feasibility import diagnose
-from gridloom.optimiser.solving.linear import Deadline, Ended, Found
+from gridloom.optimiser.solving.linear import Deadline, SolverResult, SolverStatus
 from gridloom.optimiser.solving.polishing import polish
-from gridloom.optimiser.solving.programme import Bools, CancelledError, Floats, Programme, Solution, Status
+from gridloom.optimiser.solving.programme import (
+    BatteryProgramme,
+    Bools,
+    CancelledError,
+    Floats,
+    Solution,
+    SolutionStatus,
+)
 
 EXACT_PERIODS: Final = 200
 """Two days, the long ones of autumn too: what is solved with binaries unasked."""
-ROUNDS_OF_FEW_BINARIES: Final = 3
+MAX_BINARY_ROUNDS: Final = 3
 SOLVING_S: Final = 5.0
-_BOTH: Final = 1e-6  # of the largest power: less of both directions is a rounding error of the solver
+_SIMULTANEOUS_TOLERANCE: Final = 1e-6  # of the largest power: less of both directions is a rounding error of the solver
 _PROVEN: Final = 1e-6  # relative: a value this close to its bound counts as optimal
 
 
-def solve(programme: Programme, deadline: Deadline | None = None, *, exact: bool = False) -> Solution:
+def solve(programme: BatteryProgramme, deadline: Deadline | None = None, *, exact: bool = False) -> Solution:
     return solve_together([programme], deadline or Deadline(SOLVING_S), exact=exact)[0]
 
 
 def solve_together(
-    programmes: Sequence[Programme],
+    programmes: Sequence[BatteryProgramme],
     deadline: Deadline,
     *,
     exact: bool = False,
@@ -44,77 +51,79 @@ def solve_together(
     each is given its part of the surplus over the sum of values.
     """
     is_short = max(len(programme) for programme in programmes) <= EXACT_PERIODS
-    if not (is_short or exact) and any(_may_burn(programme).any() for programme in programmes):
+    if not (is_short or exact) and any(_may_be_simultaneous(programme).any() for programme in programmes):
         return _with_fixed_directions(programmes, deadline, shared)
     model = BatteryModel(programmes, shared=shared)
     found = _run_model(model, deadline)
-    if found.ended is Ended.INFEASIBLE:
+    if found.ended is SolverStatus.INFEASIBLE:
         raise diagnose(programmes, shared)
     if not _does_both(model, found):
-        return _list_answers(model, found, found.objective, found.ended is Ended.OPTIMAL)
+        return _list_answers(model, found, found.objective, found.ended is SolverStatus.OPTIMAL)
     return _with_binaries(programmes, model, found, deadline, shared)
 
 
-def _run_model(model: BatteryModel, deadline: Deadline) -> Found:
+def _run_model(model: BatteryModel, deadline: Deadline) -> SolverResult:
     found = model.run(deadline)
-    if found.ended is Ended.STOPPED or deadline.stopped:
+    if found.ended is SolverStatus.STOPPED or deadline.stopped:
         raise CancelledError
     return found
 
 
-def _find_burning(model: BatteryModel, battery: int, found: Found) -> Bools:
+def _find_simultaneous(model: BatteryModel, battery: int, found: SolverResult) -> Bools:
     charge_kw, discharge_kw = model.powers_kw(battery, found)
-    return np.asarray(np.minimum(charge_kw, discharge_kw) > _BOTH * model.unit_kw)
+    return np.asarray(np.minimum(charge_kw, discharge_kw) > _SIMULTANEOUS_TOLERANCE * model.unit_kw)
 
 
-def _does_both(model: BatteryModel, found: Found) -> bool:
-    return len(found.columns) > 0 and any(_find_burning(model, b, found).any() for b in range(len(model.programmes)))
+def _does_both(model: BatteryModel, found: SolverResult) -> bool:
+    return len(found.columns) > 0 and any(
+        _find_simultaneous(model, b, found).any() for b in range(len(model.programmes))
+    )
 
 
-def _may_burn(programme: Programme) -> Bools:
-    return np.asarray((programme.price_eur_mwh <= 0) & (programme.low_kw < 0) & (programme.high_kw > 0))
+def _may_be_simultaneous(programme: BatteryProgramme) -> Bools:
+    return np.asarray((programme.price_eur_mwh <= 0) & (programme.min_kw < 0) & (programme.max_kw > 0))
 
 
 def _with_binaries(
-    programmes: Sequence[Programme],
+    programmes: Sequence[BatteryProgramme],
     model: BatteryModel,
-    found: Found,
+    found: SolverResult,
     deadline: Deadline,
     shared: SharedLimit | None,
 ) -> list[Solution]:
     marked = [np.zeros(len(programme), dtype=bool) for programme in programmes]
-    candidates = [_may_burn(programme) for programme in programmes]
+    candidates = [_may_be_simultaneous(programme) for programme in programmes]
     bound = found.objective
-    for number in range(1, ROUNDS_OF_FEW_BINARIES + 2):
+    for number in range(1, MAX_BINARY_ROUNDS + 2):
         for battery, chosen in enumerate(marked):
-            everywhere = number > ROUNDS_OF_FEW_BINARIES
-            chosen |= candidates[battery] if everywhere else _find_burning(model, battery, found)
+            everywhere = number > MAX_BINARY_ROUNDS
+            chosen |= candidates[battery] if everywhere else _find_simultaneous(model, battery, found)
         model = BatteryModel(programmes, exclusive=marked, shared=shared)
         found = _run_model(model, deadline)
         bound = min(bound, found.bound) if np.isfinite(found.bound) else bound
-        if found.ended is not Ended.OPTIMAL or not _does_both(model, found):
+        if found.ended is not SolverStatus.OPTIMAL or not _does_both(model, found):
             break
-    if found.ended is Ended.INFEASIBLE:
+    if found.ended is SolverStatus.INFEASIBLE:
         raise diagnose(programmes, shared)
-    if found.ended is Ended.OPTIMAL and not _does_both(model, found):
-        return _settle_directions(programmes, model, found, bound, shared, proven=True)
+    if found.ended is SolverStatus.OPTIMAL and not _does_both(model, found):
+        return _resolve_with_directions(programmes, model, found, bound, shared, proven=True)
     kept = [] if not len(found.columns) or _does_both(model, found) else [(model, found)]
     return _with_fixed_directions(programmes, Deadline(SOLVING_S), shared, bound, kept)
 
 
 def _with_fixed_directions(
-    programmes: Sequence[Programme],
+    programmes: Sequence[BatteryProgramme],
     deadline: Deadline,
     shared: SharedLimit | None,
     bound: float = np.inf,
-    incumbents: Sequence[tuple[BatteryModel, Found]] = (),
+    incumbents: Sequence[tuple[BatteryModel, SolverResult]] = (),
 ) -> list[Solution]:
     """The directions that the relaxation with its cut suggests; `incumbents` are solutions to be beaten."""
-    relaxed = BatteryModel(programmes, cut=[_may_burn(programme) for programme in programmes], shared=shared)
+    relaxed = BatteryModel(programmes, cut=[_may_be_simultaneous(programme) for programme in programmes], shared=shared)
     found = _run_model(relaxed, deadline)
-    if found.ended is Ended.INFEASIBLE:
+    if found.ended is SolverStatus.INFEASIBLE:
         raise diagnose(programmes, shared)
-    if found.ended is Ended.OPTIMAL:
+    if found.ended is SolverStatus.OPTIMAL:
         bound = min(bound, found.objective)
         if not _does_both(relaxed, found):
             return _list_answers(relaxed, found, bound, True)
@@ -122,24 +131,24 @@ def _with_fixed_directions(
     if len(found.columns):
         # From the basis at hand, with bounds moved, the second run is a short one.
         again = _run_model(_fix_all(relaxed, relaxed, found), deadline)
-        if again.ended is Ended.OPTIMAL and (best is None or again.objective > best[1].objective):
+        if again.ended is SolverStatus.OPTIMAL and (best is None or again.objective > best[1].objective):
             return _list_answers(relaxed, again, bound, False)
     if best is not None:
-        return _settle_directions(programmes, best[0], best[1], bound, shared, proven=False)
+        return _resolve_with_directions(programmes, best[0], best[1], bound, shared, proven=False)
     raise diagnose(programmes, shared)
 
 
-def _fix_all(model: BatteryModel, relaxed: BatteryModel, found: Found) -> BatteryModel:
+def _fix_all(model: BatteryModel, relaxed: BatteryModel, found: SolverResult) -> BatteryModel:
     for battery, programme in enumerate(model.programmes):
         charge_kw, discharge_kw = relaxed.powers_kw(battery, found)
-        model.fix_directions(battery, np.flatnonzero(_may_burn(programme)), discharge_kw - charge_kw)
+        model.fix_directions(battery, np.flatnonzero(_may_be_simultaneous(programme)), discharge_kw - charge_kw)
     return model
 
 
-def _settle_directions(
-    programmes: Sequence[Programme],
+def _resolve_with_directions(
+    programmes: Sequence[BatteryProgramme],
     mixed: BatteryModel,
-    found: Found,
+    found: SolverResult,
     bound: float,
     shared: SharedLimit | None,
     *,
@@ -148,12 +157,12 @@ def _settle_directions(
     """A mixed solution has no duals: with its directions fixed, the linear programme gives them and the same value."""
     fixed = _fix_all(BatteryModel(programmes, shared=shared), mixed, found)
     again = _run_model(fixed, Deadline(SOLVING_S))
-    if again.ended is Ended.OPTIMAL and again.objective >= found.objective - 1e-6 * abs(found.objective):
+    if again.ended is SolverStatus.OPTIMAL and again.objective >= found.objective - 1e-6 * abs(found.objective):
         return _list_answers(fixed, again, max(bound, again.objective), proven)
     return _list_answers(mixed, found, bound, proven)
 
 
-def _list_answers(model: BatteryModel, found: Found, bound: float, proven: bool) -> list[Solution]:
+def _list_answers(model: BatteryModel, found: SolverResult, bound: float, proven: bool) -> list[Solution]:
     powers_kw: list[Floats] = []
     for battery, programme in enumerate(model.programmes):
         charge_kw, discharge_kw = model.powers_kw(battery, found)
@@ -165,7 +174,7 @@ def _list_answers(model: BatteryModel, found: Found, bound: float, proven: bool)
     has_duals = len(found.row_duals) > 0 and len(found.column_duals) > 0
     return [
         Solution(
-            Status.OPTIMAL if proven else Status.TIME_LIMIT,
+            SolutionStatus.OPTIMAL if proven else SolutionStatus.TIME_LIMIT,
             power_kw,
             value,
             value + surplus_eur,

@@ -14,26 +14,26 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from gridloom.optimiser.backtests.planner import Battery, Planner
-from gridloom.optimiser.backtests.rolling import EXPECTATIONS, LEAST_DAYS_BEFORE, Expectation, Policy, play
-from gridloom.optimiser.forecasts.day_table import DayTable, quarters_of, unfold
+from gridloom.optimiser.backtests.planner import BatterySpec, Planner
+from gridloom.optimiser.backtests.rolling import EXPECTATIONS, MIN_HISTORY_DAYS, Expectation, Policy, replay_days
+from gridloom.optimiser.day_table import DayTable, from_96_quarters, quarters_of
 from gridloom.optimiser.forecasts.formulas import WeeklyForecaster
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import CancelledError, Floats
 
 T = TypeVar("T")
 
-LEAST_DAYS: Final = 14
+MIN_DAYS: Final = 14
 """Fewer past days than this say nothing about the next ones."""
 DAYS_VALUED: Final = {"FORESIGHT": 440, "POLICY": 300}
 """How far back; a forecast for each day makes the policy's days the dearer ones."""
 WINDOWS_COMPARED: Final = 365
 _HALF_LIFE_DAYS: Final = 7.0
-_SETTLING_DAYS: Final = 7
-_LEAST_WINDOWS: Final = 8
+_WARM_UP_DAYS: Final = 7
+_MIN_WINDOWS: Final = 8
 _CALIBRATED_FROM: Final = 90
-_MOST_ORIGINS: Final = 80
-_LONGEST_LEAD_DAYS: Final = 60
+_MAX_ORIGINS: Final = 80
+_MAX_LEAD_DAYS: Final = 60
 _BOUNDARY_DAYS: Final = 28
 
 
@@ -43,14 +43,14 @@ class Basis(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class AuctionedBattery:
     """A virtual battery from `start_quarter` of `first`, a market day, to `end_quarter` of `last`.
 
     Quarters are counted from the day's midnight, and `end_quarter` is exclusive. It starts and ends at given states of
     charge (ratios).
     """
 
-    battery: Battery
+    battery: BatterySpec
     first: date
     last: date
     start_quarter: int
@@ -96,7 +96,7 @@ class DayValues:
 
     until: date
     values: Floats
-    boundary_eur: float
+    start_end_cost_eur: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +148,17 @@ class Valuation:
     """The first day whose prices it does not know."""
 
 
-def value_past_days(table: DayTable, offer: Offer, basis: Basis, deadline: Deadline | None = None) -> DayValues:
+def value_past_days(
+    table: DayTable, offer: AuctionedBattery, basis: Basis, deadline: Deadline | None = None
+) -> DayValues:
     """What the battery would have earned on each of the last days of the table."""
-    days = min(DAYS_VALUED[basis], len(table) - LEAST_DAYS_BEFORE)
+    days = min(DAYS_VALUED[basis], len(table) - MIN_HISTORY_DAYS)
     first = table.end - timedelta(days=days)
     if offer.days == 1:
         closed = _closed_days(table, first, offer, basis)
         return DayValues(table.end, np.array(list(_until_stopped(closed, deadline))), 0.0)
     expect = EXPECTATIONS[Policy.FORESIGHT] if basis is Basis.FORESIGHT else _expect_weekly(table)
-    played = play(table, first, table.end, offer.battery, expect)
+    played = replay_days(table, first, table.end, offer.battery, expect)
     values = np.array([day.earned_eur for day in _until_stopped(played, deadline)])
     return DayValues(table.end, values, _boundary_days(table, offer) * max(0.0, float(values[-_BOUNDARY_DAYS:].mean())))
 
@@ -178,25 +180,25 @@ def _expect_weekly(table: DayTable) -> Expectation:
     return expect
 
 
-def _closed_days(table: DayTable, first: date, offer: Offer, basis: Basis) -> Iterator[float]:
+def _closed_days(table: DayTable, first: date, offer: AuctionedBattery, basis: Basis) -> Iterator[float]:
     """For a window within one day: the same hours of each past day, from its start to its end as agreed."""
     planner, forecaster = Planner(offer.battery), WeeklyForecaster(table)
-    for place in range(table.place_of(first), len(table)):
+    for place in range(table.index_of(first), len(table)):
         day = table.first + timedelta(days=place)
         prices = table.true_day(place)
         expected = prices
         if basis is Basis.POLICY:
-            expected = unfold(forecaster.forecast(place)[0], day)
+            expected = from_96_quarters(forecaster.forecast(place)[0], day)
         yield _closed_value(planner, offer, prices, expected)
 
 
-def _closed_value(planner: Planner, offer: Offer, prices: Floats, expected: Floats) -> float:
+def _closed_value(planner: Planner, offer: AuctionedBattery, prices: Floats, expected: Floats) -> float:
     end = len(prices) if offer.end_quarter >= quarters_of(offer.last) else min(offer.end_quarter, len(prices))
     hours = slice(min(offer.start_quarter, end - 1), end)
     return _plan_closed(planner, offer, prices[hours], expected[hours])
 
 
-def _plan_closed(planner: Planner, offer: Offer, prices: Floats, expected: Floats) -> float:
+def _plan_closed(planner: Planner, offer: AuctionedBattery, prices: Floats, expected: Floats) -> float:
     step_h = 0.25
     if len(prices) % 4 == 0 and offer.start_quarter % 4 == 0:
         by_hour = prices.reshape(-1, 4)
@@ -207,13 +209,15 @@ def _plan_closed(planner: Planner, offer: Offer, prices: Floats, expected: Float
     return float(prices @ power_kw) * step_h / 1000
 
 
-def _boundary_days(table: DayTable, offer: Offer) -> float:
+def _boundary_days(table: DayTable, offer: AuctionedBattery) -> float:
     """How many days' worth a window loses by starting and ending as agreed, against an endless run with foresight."""
     planner = Planner(offer.battery)
-    whole = Offer(offer.battery, offer.first, offer.last, 0, 96, offer.initial_soc, offer.target_soc, offer.tolerance)
+    whole = AuctionedBattery(
+        offer.battery, offer.first, offer.last, 0, 96, offer.initial_soc, offer.target_soc, offer.tolerance
+    )
     days = min(_BOUNDARY_DAYS, len(table)) // 2 * 2
     first = table.end - timedelta(days=days)
-    played = play(table, first, table.end, offer.battery, EXPECTATIONS[Policy.FORESIGHT])
+    played = replay_days(table, first, table.end, offer.battery, EXPECTATIONS[Policy.FORESIGHT])
     endless_eur = sum(day.earned_eur for day in played)
     closed_eur = 0.0
     for place in range(len(table) - days, len(table), 2):
@@ -224,18 +228,18 @@ def _boundary_days(table: DayTable, offer: Offer) -> float:
     return 2 * max(0.0, endless_eur - closed_eur) / endless_eur
 
 
-def value_window(past: DayValues, offer: Offer) -> Valuation:
+def value_window(past: DayValues, offer: AuctionedBattery) -> Valuation:
     """The window's value from past day values alone."""
-    lead = min(max((offer.first - past.until).days, 0), _LONGEST_LEAD_DAYS)
-    days = min(offer.days, max(1, (len(past.values) - _SETTLING_DAYS) // 3))
-    means = _Means.of(past.values)
+    lead = min(max((offer.first - past.until).days, 0), _MAX_LEAD_DAYS)
+    days = min(offer.days, max(1, (len(past.values) - _WARM_UP_DAYS) // 3))
+    means = _RecentMeans.of(past.values)
     apart = _find_deviations(past.values, means, days, lead)
     whole_days = offer.days if offer.days == 1 else offer.quarters / 96
     may_keep_still = abs(offer.initial_soc - offer.target_soc) <= offer.tolerance
 
     def in_euros(origin: int, deviation: float) -> float:
         day_eur = float(means.centres[origin]) + float(means.scales[origin]) * deviation
-        window_eur = day_eur * whole_days - past.boundary_eur
+        window_eur = day_eur * whole_days - past.start_end_cost_eur
         return max(0.0, window_eur) if may_keep_still else window_eur
 
     p10, p50, p90, expected = (in_euros(-1, by) for by in _find_spread(apart[-WINDOWS_COMPARED:], days))
@@ -247,14 +251,14 @@ def value_window(past: DayValues, offer: Offer) -> Valuation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Means:
+class _RecentMeans:
     """After each day: what a day was lately worth, and how much that is in size, never quite nothing."""
 
     centres: Floats
     scales: Floats
 
     @classmethod
-    def of(cls, values: Floats) -> _Means:
+    def of(cls, values: Floats) -> _RecentMeans:
         floor = 1e-9 + 1e-3 * float(np.abs(values).mean())
         return cls(_fading_means(values), np.maximum(_fading_means(np.abs(values)), floor))
 
@@ -269,15 +273,15 @@ def _fading_means(values: Floats) -> Floats:
     return np.array(means)
 
 
-def _find_deviations(values: Floats, means: _Means, days: int, lead: int) -> Floats:
+def _find_deviations(values: Floats, means: _RecentMeans, days: int, lead: int) -> Floats:
     """For each past origin whose window is over: its window's mean day, less the centre at the origin, over the scale.
 
     Where all days earn something, scale and centre are the same, and this is the ratio of the two less one.
     """
     sums = np.concatenate([[0.0], np.cumsum(values)])
-    origins = np.arange(_SETTLING_DAYS - 1, len(values) - lead - days)
+    origins = np.arange(_WARM_UP_DAYS - 1, len(values) - lead - days)
     if not len(origins):  # a long lead and a short past: windows that follow at once say at least something
-        origins, lead = np.arange(_SETTLING_DAYS - 1, len(values) - days), 0
+        origins, lead = np.arange(_WARM_UP_DAYS - 1, len(values) - days), 0
     window_means = (sums[origins + 1 + lead + days] - sums[origins + 1 + lead]) / days
     return np.asarray((window_means - means.centres[origins]) / means.scales[origins])
 
@@ -289,7 +293,7 @@ def _find_spread(apart: Floats, days: int) -> tuple[float, float, float, float]:
     independent = max(1.0, len(apart) / days)
     level = max(0.0, (0.1 * (independent + 1) - 0.5) / independent)
     low, middle, high = np.quantile(apart, [level, 0.5, 1 - level])
-    if len(apart) < _LEAST_WINDOWS:
+    if len(apart) < _MIN_WINDOWS:
         low, high = min(float(low), -0.5), max(float(high), 0.5)
     return float(low), float(middle), float(high), float(apart.mean())
 
@@ -303,12 +307,12 @@ def _calibrate_windows(
     """
     first = max(_CALIBRATED_FROM, 3 * days) + days + lead
     origins = np.arange(first, len(apart))
-    stride = max(1, -(-len(origins) // _MOST_ORIGINS))
+    stride = max(1, -(-len(origins) // _MAX_ORIGINS))
     chosen: Sequence[int] = origins[::stride].tolist()
     past = []
     for place in chosen:
         known = apart[max(0, place - days - lead - WINDOWS_COMPARED + 1) : place - days - lead + 1]
         low, middle, high, _ = _find_spread(known, days)
-        euros = (in_euros(place + _SETTLING_DAYS - 1, by) for by in (low, middle, high, float(apart[place])))
+        euros = (in_euros(place + _WARM_UP_DAYS - 1, by) for by in (low, middle, high, float(apart[place])))
         past.append(PastWindow(first_window + timedelta(days=place), *euros))
     return Calibration(tuple(past))

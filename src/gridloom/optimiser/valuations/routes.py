@@ -9,31 +9,31 @@ from uuid import UUID
 from msgspec import Meta, field
 
 from gridloom.auctions.model import Item
-from gridloom.auctions.routes import reach_auction
-from gridloom.edge import Call, RequestBody, View, operation
+from gridloom.auctions.routes import authorize_auction
+from gridloom.edge import Call, RequestBody, ResponseBody, operation
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden
-from gridloom.optimiser.backtests.planner import Battery
-from gridloom.optimiser.backtests.rolling import LEAST_DAYS_BEFORE
+from gridloom.optimiser.backtests.planner import BatterySpec
+from gridloom.optimiser.backtests.rolling import MIN_HISTORY_DAYS
 from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS
 from gridloom.optimiser.prices import DAY_AHEAD, PricesMissing, load_day_table, prices_missing
 from gridloom.optimiser.solver_queue import SolverQueue, SolverTurn
 from gridloom.optimiser.solving.linear import Deadline
+from gridloom.optimiser.valuations.day_value_cache import DayValueCache
 from gridloom.optimiser.valuations.formulas import (
     DAYS_VALUED,
-    LEAST_DAYS,
+    MIN_DAYS,
+    AuctionedBattery,
     Basis,
     Calibration,
-    Offer,
     PastWindow,
     Valuation,
     value_window,
 )
-from gridloom.optimiser.valuations.kept_values import KeptValues
 
 TAG = "Decisions"
-VALUING_S = 20.0
+VALUATION_TIMEOUT_S = 20.0
 
 
 class NewValuation(RequestBody):
@@ -46,7 +46,7 @@ Euros = Annotated[float, Meta(description="EUR for the whole delivery window")]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 
-class PastWindowView(View):
+class PastWindowView(ResponseBody):
     """A window of the past, as it was valued with what was known before it, and what it came to be worth."""
 
     start: Annotated[datetime, Meta(description="When it began")]
@@ -56,7 +56,7 @@ class PastWindowView(View):
     value: Annotated[float, Meta(description="EUR that the prices which came made it worth")]
 
 
-class CalibrationView(View):
+class CalibrationView(ResponseBody):
     """How the method did on past windows, each valued with what was known before it."""
 
     windows: Annotated[int, Meta(description="How many past windows were valued")]
@@ -68,7 +68,7 @@ class CalibrationView(View):
     past_windows: Annotated[list[PastWindowView], Meta(description="Each of them, the oldest first")]
 
 
-class ValuationView(View):
+class ValuationView(ResponseBody):
     p10: Euros
     p50: Euros
     p90: Euros
@@ -95,25 +95,25 @@ async def value_auction(call: Call, auction_id: UUID, body: NewValuation) -> Val
 
     For organisations that are invited. Nothing is kept of it, in no log that others can read.
     """
-    seen = await reach_auction(call.pool, call.caller, auction_id)
+    seen = await authorize_auction(call.pool, call.caller, auction_id)
     if not seen.is_invited:
         raise Forbidden(f"Your organisation is not invited to the auction {auction_id}.")
     offer = offer_of(seen.auction.item)
     today = market_day_of(seen.now)
     until = min(today + timedelta(days=2), offer.first)
-    days = min(HISTORY_DAYS, DAYS_VALUED[body.basis] + LEAST_DAYS_BEFORE)
-    kept = call.resources[KeptValues]
+    days = min(HISTORY_DAYS, DAYS_VALUED[body.basis] + MIN_HISTORY_DAYS)
+    kept = call.resources[DayValueCache]
 
     async def value(turn: SolverTurn) -> Valuation:
         table = await load_day_table(call.pool, DAY_AHEAD, until, days)
-        if len(table) < LEAST_DAYS:
+        if len(table) < MIN_DAYS:
             missing = table.end if (until - table.end).days < days else until - timedelta(days=1)
             raise prices_missing(DAY_AHEAD, period_number(market_day_window(missing).start))
 
         def value_offer(deadline: Deadline) -> Valuation:
             return value_window(kept.values(table, offer, body.basis, deadline), offer)
 
-        return await turn.solve(value_offer, VALUING_S)
+        return await turn.solve(value_offer, VALUATION_TIMEOUT_S)
 
     valuation = await call.resources[SolverQueue].run(call, value, is_long=True)
     if call.retry is not None:
@@ -121,8 +121,8 @@ async def value_auction(call: Call, auction_id: UUID, body: NewValuation) -> Val
     return _view_valuation(valuation)
 
 
-def offer_of(item: Item) -> Offer:
-    battery = Battery(
+def offer_of(item: Item) -> AuctionedBattery:
+    battery = BatterySpec(
         item.rated_charge_power_kw,
         item.rated_discharge_power_kw,
         item.energy_capacity_kwh,
@@ -133,7 +133,7 @@ def offer_of(item: Item) -> Offer:
     first, last = market_day_of(item.delivery.start), market_day_of(item.delivery.end - timedelta(milliseconds=1))
     start_quarter = period_number(item.delivery.start) - period_number(market_day_window(first).start)
     end_quarter = period_number(item.delivery.end) - period_number(market_day_window(last).start)
-    return Offer(
+    return AuctionedBattery(
         battery,
         first,
         last,

@@ -1,24 +1,24 @@
 """What assets can do and when, from their ratings and everything that is unavailable.
 
-`load_availability(db, asset_keys, window)` answers for any number of assets with one statement; `availability` is the
-function behind it, from values to values.
+`load_availability(db, asset_keys, window)` answers for any number of assets with one statement; `availability_series`
+is the function behind it, from values to values.
 """
 
-from gridloom.capacity.series import (
+from gridloom.capacity.availability import (
     CHARGE,
     DISCHARGE,
     ENERGY,
     FCR,
     AvailabilityRun,
     AvailabilitySeries,
-    Circumstances,
-    Outage,
+    CapacityOutage,
     Rating,
-    availability,
+    RatingsAndOutages,
     availability_at,
-    greatest_rating,
+    availability_series,
+    maximum_rating,
 )
-from gridloom.capacity.store import load_availability, load_circumstances
+from gridloom.capacity.store import load_availability, load_ratings_and_outages
 
 __all__ = [
     "CHARGE",
@@ -27,12 +27,12 @@ __all__ = [
     "FCR",
     "AvailabilityRun",
     "AvailabilitySeries",
-    "Circumstances",
-    "Outage",
+    "CapacityOutage",
     "Rating",
-    "availability",
+    "RatingsAndOutages",
     "availability_at",
-    "greatest_rating",
+    "availability_series",
     "load_availability",
-    "load_circumstances",
+    "load_ratings_and_outages",
+    "maximum_rating",
 ]

@@ -9,33 +9,39 @@ from typing import Any, Final
 from gridloom.capacity.store import LockedBatteries
 from gridloom.database.pool import Database
 from gridloom.jobs import enqueue
-from gridloom.kernel.need import Need
+from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.glance_store import is_relied_on
+from gridloom.physical_assets.precheck_store import has_future_holdings
 
 AVAILABILITY_CHANGED: Final = "physical-assets.availability-changed"
 """The job, keyed by the asset's key. Whoever has promised the asset's capacity declares its handler."""
 
-Looking = Callable[[Database, int, Window], Awaitable[Any]]
-Telling = Callable[[Database, Any, datetime], Awaitable[None]]
+ReadBackedAvailability = Callable[[Database, int, Window], Awaitable[Any]]
+EmitAvailabilityChanged = Callable[[Database, Any, datetime], Awaitable[None]]
 
-LOOK_AT_BACKED: Need[Looking] = Need("what is available of the virtual assets that a battery backs")
+READ_BACKED_AVAILABILITY: Dependency[ReadBackedAvailability] = Dependency(
+    "what is available of the virtual assets that a battery backs"
+)
 """Before a change, under the battery's lock: `look(db, battery's key, window)`."""
-TELL_HOLDERS: Need[Telling] = Need("telling the holders of virtual assets what has changed")
+EMIT_AVAILABILITY_CHANGED: Dependency[EmitAvailabilityChanged] = Dependency(
+    "telling the holders of virtual assets what has changed"
+)
 """After it, in the same transaction: `tell(db, what was seen before, now)`."""
 
 
-async def announce_change(db: Database, locked: LockedBatteries, asset_key: int) -> None:
+async def enqueue_revalidation_if_held(db: Database, locked: LockedBatteries, asset_key: int) -> None:
     """To be called in the transaction that changes ratings or unavailabilities, after the change.
 
     Of most assets nobody holds anything, and one statement says so. Whoever comes to rely on the asset takes its lock
     as well, so nobody is overlooked.
     """
-    if await is_relied_on(db, asset_key, locked.since):
-        await enqueue_change(db, locked, asset_key)
+    if await has_future_holdings(db, asset_key, locked.since):
+        await enqueue_revalidation(db, locked, asset_key)
 
 
-async def enqueue_change(db: Database, locked: LockedBatteries, asset_key: int) -> None:
+async def enqueue_revalidation(db: Database, locked: LockedBatteries, asset_key: int) -> None:
     assert asset_key in locked.keys, "a change is told under the battery's lock"
     # What the job looks at begins with the first of the changes that it has not seen.
-    await enqueue(db, AVAILABILITY_CHANGED, key=str(asset_key), due=locked.since, clock="platform", at_latest=True)
+    await enqueue(
+        db, AVAILABILITY_CHANGED, key=str(asset_key), due=locked.since, clock="platform", keep_earlier_due=True
+    )

@@ -9,14 +9,14 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from gridloom.capacity.series import CHARGE, DISCHARGE, ENERGY, AvailabilitySeries
+from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY, AvailabilitySeries
 from gridloom.capacity.store import load_availability
-from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, Stream, View, operation
-from gridloom.edge.answering.tabular import TIME, stream_table, time_texts
-from gridloom.edge.wire import to_json
-from gridloom.identity.reach import asset_reach
+from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, ResponseBody, Stream, operation
+from gridloom.edge.answer.tabular import TIME, stream_table, time_texts
+from gridloom.edge.fields import to_json
+from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.permission import Permission
-from gridloom.physical_assets.window_query import WindowQuery, asked_window
+from gridloom.physical_assets.window_query import WindowQuery, requested_window
 
 READ = Permission.READ_PHYSICAL_ASSETS
 
@@ -33,7 +33,7 @@ SCHEMA = pa.schema(
 )
 
 
-class AvailabilityPoint(View):
+class AvailabilityPoint(ResponseBody):
     """One delivery period. Powers in kW as magnitudes, energy in kWh."""
 
     time: datetime
@@ -45,7 +45,7 @@ class AvailabilityPoint(View):
     available_energy: float
 
 
-class Availability(View):
+class Availability(ResponseBody):
     physical_asset_id: UUID
     start: datetime
     end: datetime
@@ -68,9 +68,9 @@ async def read_availability(call: Call, physical_asset_id: UUID, query: WindowQu
 
     Overlapping unavailabilities add up, capped at the rating. A period can do what its worst moment can do.
     """
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    window = await asked_window(call.db, query)
-    series = (await load_availability(call.db, [reach.key], window))[reach.key]
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    window = await requested_window(call.db, query)
+    series = (await load_availability(call.db, [authorized.key], window))[authorized.key]
     if call.accepts != JSON:
         return stream_table(
             call.accepts, SCHEMA, _stream_batches(series), file_name=f"availability-{physical_asset_id}"

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gridloom.capacity.book import Book
-from gridloom.capacity.losses import kept_of_firm, kept_of_waiting, left_for_own, uncovered
+from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY, FCR
+from gridloom.capacity.book import CapacityBook
+from gridloom.capacity.loss_order import firm_coverage, own_schedule_limit, pending_coverage, shortfall
 from gridloom.capacity.model import TOLERANCE, Floats, Holding, HoldingKind
-from gridloom.capacity.rules import Standing
-from gridloom.capacity.series import CHARGE, DISCHARGE, ENERGY, FCR
-from gridloom.capacity.store import load_standing, whole_periods
+from gridloom.capacity.rules import BatteryCapacity
+from gridloom.capacity.store import load_battery_capacity, widen_to_periods
 from gridloom.database.pool import Database
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import AvailabilitySeries
-from gridloom.physical_assets.conflicts import Conflict, ConflictKind, Missing
+from gridloom.physical_assets.conflicts import CapacityConflict, ConflictKind, MissingCapacity
 
 _KIND_OF = {
     HoldingKind.VIRTUAL_ASSET: ConflictKind.VIRTUAL_ASSET,
@@ -25,38 +25,43 @@ _KIND_OF = {
     HoldingKind.AFRR_CAPACITY: ConflictKind.ANCILLARY_BID,
     HoldingKind.AFRR_ENERGY: ConflictKind.ANCILLARY_BID,
 }
-_WORDS = {
+_DETAIL_PREFIX = {
     ConflictKind.VIRTUAL_ASSET: "The promise to the virtual asset",
     ConflictKind.AUCTION: "The auction's offer",
     ConflictKind.ANCILLARY_BID: "The bid",
 }
 
 
-async def book_conflicts(db: Database, asset_key: int, window: Window, series: AvailabilitySeries) -> list[Conflict]:
+async def book_conflicts(
+    db: Database, asset_key: int, window: Window, series: AvailabilitySeries
+) -> list[CapacityConflict]:
     """What the book has as missing, told to those who bear it."""
-    hull = whole_periods(window)
+    hull = widen_to_periods(window)
     first, end = period_number(hull.start), period_number_from(hull.end)
-    return conflicts_in((await load_standing(db, [asset_key], first, end))[asset_key], first, end)
+    return conflicts_in((await load_battery_capacity(db, [asset_key], first, end))[asset_key], first, end)
 
 
-def conflicts_in(standing: Standing, first: int, end: int) -> list[Conflict]:
-    book = standing.book(first, end)
-    found = list(_fcr_conflicts(standing, book))
+def conflicts_in(capacity: BatteryCapacity, first: int, end: int) -> list[CapacityConflict]:
+    book = capacity.book(first, end)
+    found = list(_fcr_conflicts(capacity, book))
     if not (book.missing > 0).any():
         return found
     told = {conflict.id for conflict in found}
-    lost = uncovered(book)
+    lost = shortfall(book)
     found += _own_conflicts(book, lost.own)
-    for is_firm, missing, kept in ((False, lost.waiting, kept_of_waiting(book)), (True, lost.firm, kept_of_firm(book))):
+    for is_firm, missing, kept in (
+        (False, lost.waiting, pending_coverage(book)),
+        (True, lost.firm, firm_coverage(book)),
+    ):
         if (missing > TOLERANCE).any():
-            holdings = [one for one in standing.holdings if one.is_firm is is_firm and one.holder_id not in told]
+            holdings = [one for one in capacity.holdings if one.is_firm is is_firm and one.holder_id not in told]
             found += [conflict for one in holdings for conflict in _holder_conflicts(book, one, kept)]
     return found
 
 
-def _fcr_conflicts(standing: Standing, book: Book) -> Iterator[Conflict]:
+def _fcr_conflicts(capacity: BatteryCapacity, book: CapacityBook) -> Iterator[CapacityConflict]:
     """New parameters may allow less FCR than stands, whatever is free."""
-    for one in standing.holdings:
+    for one in capacity.holdings:
         if one.kind is not HoldingKind.FCR:
             continue
         steps = book.steps_between(one.first, one.end)
@@ -65,21 +70,21 @@ def _fcr_conflicts(standing: Standing, book: Book) -> Iterator[Conflict]:
         limit_kw = float(np.minimum(book.rated[steps, FCR], book.available[steps, :ENERGY].min(axis=1)).min())
         if one.discharge_kw > limit_kw + TOLERANCE:
             missing_kw = one.discharge_kw - limit_kw
-            missing = Missing(charge=missing_kw, discharge=missing_kw, energy=0.0)
+            missing = MissingCapacity(charge=missing_kw, discharge=missing_kw, energy=0.0)
             yield _make_conflict(one, one.first, one.end, one.discharge_kw, limit_kw, missing)
 
 
-def _own_conflicts(book: Book, missing: Floats) -> list[Conflict]:
-    left, own = left_for_own(book), book.own
+def _own_conflicts(book: CapacityBook, missing: Floats) -> list[CapacityConflict]:
+    left, own = own_schedule_limit(book), book.own
     found = []
-    for steps in _find_stretches(missing):
+    for steps in _missing_intervals(missing):
         worst = steps.start + int(np.argmax(missing[steps].max(axis=1)))
         column = CHARGE if own[worst, CHARGE] else DISCHARGE
         power_kw = float(own[worst, column])
         start, end = period_start(int(book.edges[steps.start])), period_start(int(book.edges[steps.stop]))
         available_kw = min(power_kw, float(left[worst, column])) if missing[worst, column] else power_kw
         found.append(
-            Conflict(
+            CapacityConflict(
                 kind=ConflictKind.SCHEDULE,
                 start=start,
                 end=end,
@@ -95,14 +100,14 @@ def _own_conflicts(book: Book, missing: Floats) -> list[Conflict]:
     return found
 
 
-def _holder_conflicts(book: Book, holding: Holding, kept: Floats) -> list[Conflict]:
+def _holder_conflicts(book: CapacityBook, holding: Holding, kept: Floats) -> list[CapacityConflict]:
     """kept: the parts, by step and column, that holders of this rank keep."""
     span = book.steps_between(holding.first, holding.end)
     asked = np.array([holding.charge_kw, holding.discharge_kw, holding.energy_kwh])
     missing = np.zeros_like(kept)
     missing[span] = asked * (1 - kept[span])
     found = []
-    for steps in _find_stretches(missing):
+    for steps in _missing_intervals(missing):
         worst = steps.start + int(np.argmax(missing[steps].max(axis=1)))
         column = CHARGE if missing[worst, CHARGE] > missing[worst, DISCHARGE] or not asked[DISCHARGE] else DISCHARGE
         sign = 1 if column == DISCHARGE else -1
@@ -118,10 +123,10 @@ def _holder_conflicts(book: Book, holding: Holding, kept: Floats) -> list[Confli
 
 
 def _make_conflict(
-    holding: Holding, first: int, end: int, power_kw: float, available_kw: float, missing: Missing
-) -> Conflict:
+    holding: Holding, first: int, end: int, power_kw: float, available_kw: float, missing: MissingCapacity
+) -> CapacityConflict:
     kind = _KIND_OF[holding.kind]
-    conflict = Conflict(
+    conflict = CapacityConflict(
         kind=kind,
         id=holding.holder_id,
         start=period_start(first),
@@ -130,7 +135,7 @@ def _make_conflict(
         available=available_kw,
         missing=missing,
         detail=(
-            f"{_WORDS[kind]} is for {abs(power_kw):g} kW, and {available_kw:g} kW of it are covered; "
+            f"{_DETAIL_PREFIX[kind]} is for {abs(power_kw):g} kW, and {available_kw:g} kW of it are covered; "
             f"{missing.energy:g} kWh of the energy for it are missing."
         ),
     )
@@ -143,12 +148,12 @@ def _make_conflict(
     return conflict
 
 
-def _missing_of(amounts: Floats) -> Missing:
+def _missing_of(amounts: Floats) -> MissingCapacity:
     charge_kw, discharge_kw, energy_kwh = (round(float(amount), 6) for amount in amounts)
-    return Missing(charge=charge_kw, discharge=discharge_kw, energy=energy_kwh)
+    return MissingCapacity(charge=charge_kw, discharge=discharge_kw, energy=energy_kwh)
 
 
-def _find_stretches(missing: Floats) -> list[slice]:
+def _missing_intervals(missing: Floats) -> list[slice]:
     """Steps that follow each other in which something is missing, together."""
     places = np.flatnonzero((missing > TOLERANCE).any(axis=1))
     runs = [run for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(run)]

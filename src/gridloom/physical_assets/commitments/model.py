@@ -9,10 +9,10 @@ from uuid import UUID
 from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.capacity.model import HoldingKind
-from gridloom.edge import View
+from gridloom.edge import ResponseBody
 
 
-class AncillaryHeld(View):
+class AncillaryHeld(ResponseBody):
     """Offered and accepted balancing capacity; of aFRR energy what exceeds the accepted capacity of its block."""
 
     fcr: Annotated[float, Meta(description="FCR, offered or accepted")]
@@ -20,7 +20,7 @@ class AncillaryHeld(View):
     afrr_energy: Annotated[float, Meta(description="aFRR energy beyond the accepted capacity of its block")]
 
 
-class CommittedAmount(View):
+class CommittedAmount(ResponseBody):
     """Of one direction (kW) or of the energy (kWh), all as magnitudes."""
 
     rated: Annotated[float, Meta(description="What the asset is rated for")]
@@ -33,7 +33,7 @@ class CommittedAmount(View):
     missing: Annotated[float, Meta(description="What was taken and is not there any more after a loss")]
 
 
-class Holder(View):
+class Holder(ResponseBody):
     """Who holds power of the asset; of one who holds both directions there are two entries."""
 
     kind: HoldingKind
@@ -45,7 +45,7 @@ class Holder(View):
     product: Annotated[str, Meta(examples=["NEGPOS_00_04"])] | UnsetType = UNSET
 
 
-class Commitment(View):
+class Commitment(ResponseBody):
     """One delivery period."""
 
     time: datetime
@@ -57,7 +57,7 @@ class Commitment(View):
     )
 
 
-class Commitments(View):
+class Commitments(ResponseBody):
     physical_asset_id: UUID
     start: datetime
     end: datetime

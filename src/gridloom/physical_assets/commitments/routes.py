@@ -8,15 +8,15 @@ from uuid import UUID
 
 import numpy as np
 
-from gridloom.capacity.book import Book, Line
+from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY, PERIOD_MS
+from gridloom.capacity.book import BookLine, CapacityBook
 from gridloom.capacity.model import Floats, Holding, HoldingKind, OwnSchedule
-from gridloom.capacity.rules import Standing
-from gridloom.capacity.series import CHARGE, DISCHARGE, ENERGY, PERIOD_MS
-from gridloom.capacity.store import load_standing, whole_periods
+from gridloom.capacity.rules import BatteryCapacity
+from gridloom.capacity.store import load_battery_capacity, widen_to_periods
 from gridloom.edge import JSON, Call, Content, operation
-from gridloom.edge.answering.tabular import time_texts
-from gridloom.edge.wire import to_json
-from gridloom.identity.reach import asset_reach
+from gridloom.edge.answer.tabular import time_texts
+from gridloom.edge.fields import to_json
+from gridloom.identity.authorization import authorize_asset
 from gridloom.identity.store.names import read_organisation_names
 from gridloom.kernel.market_time import period_number, period_number_from
 from gridloom.kernel.permission import Permission
@@ -26,7 +26,7 @@ from gridloom.physical_assets.commitments.model import (
     CommittedAmount,
     Holder,
 )
-from gridloom.physical_assets.window_query import WindowQuery, asked_window
+from gridloom.physical_assets.window_query import WindowQuery, requested_window
 
 READ = Permission.READ_SCHEDULES
 
@@ -46,26 +46,26 @@ async def read_commitments(call: Call, physical_asset_id: UUID, query: WindowQue
 
     The asset's owner and the platform's operator also see who holds what.
     """
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    window = await asked_window(call.db, query)
-    hull = whole_periods(window)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    window = await requested_window(call.db, query)
+    hull = widen_to_periods(window)
     first, end = period_number(hull.start), period_number_from(hull.end)
-    standing = (await load_standing(call.db, [reach.key], first, end))[reach.key]
-    sees_holders = call.caller.is_operator or reach.organisation_id == call.caller.organisation_id
+    capacity = (await load_battery_capacity(call.db, [authorized.key], first, end))[authorized.key]
+    sees_holders = call.caller.is_operator or authorized.organisation_id == call.caller.organisation_id
     head = Commitments(physical_asset_id=physical_asset_id, start=window.start, end=window.end, commitments=[])
-    names = await read_organisation_names(call.db, holding_organisations(standing)) if sees_holders else None
-    points = await asyncio.to_thread(_points_json, standing, first, end, names)
+    names = await read_organisation_names(call.db, holding_organisations(capacity)) if sees_holders else None
+    points = await asyncio.to_thread(_points_json, capacity, first, end, names)
     return Content(to_json(head).replace(b'"commitments":[]', b'"commitments":' + points, 1), JSON)
 
 
-def holding_organisations(standing: Standing) -> set[UUID]:
-    return {one.organisation_id for one in standing.holdings if one.organisation_id is not None}
+def holding_organisations(capacity: BatteryCapacity) -> set[UUID]:
+    return {one.organisation_id for one in capacity.holdings if one.organisation_id is not None}
 
 
-def _points_json(standing: Standing, first: int, end: int, names: Mapping[UUID, str] | None) -> bytes:
+def _points_json(capacity: BatteryCapacity, first: int, end: int, names: Mapping[UUID, str] | None) -> bytes:
     """Between two changes of the book only the time differs, so each step is written once and repeated. names: of the
     organisations that hold something, for a caller who sees them."""
-    book = standing.book(first, end)
+    book = capacity.book(first, end)
     missing, free = book.missing, book.free
     times = time_texts((np.arange(first, end) * PERIOD_MS).astype("datetime64[ms]")).tolist()
     points = []
@@ -76,24 +76,24 @@ def _points_json(standing: Standing, first: int, end: int, names: Mapping[UUID, 
         }
         rest = b",".join(b'"%s":%s' % (name.encode(), to_json(amount)) for name, amount in parts.items())
         if names is not None:
-            rest += b',"holders":' + to_json(_list_holders(standing, low, names))
+            rest += b',"holders":' + to_json(_list_holders(capacity, low, names))
         points += [b'{"time":"%s",%s}' % (time.encode(), rest) for time in times[low - first : high - first]]
     return b"[" + b",".join(points) + b"]"
 
 
-def _show_amount(book: Book, step: int, column: int, free: Floats, missing: Floats) -> CommittedAmount:
+def _show_amount(book: CapacityBook, step: int, column: int, free: Floats, missing: Floats) -> CommittedAmount:
     line = book.lines[:, step, column]
     return CommittedAmount(
         rated=float(book.rated[step, column]),
         available=float(book.available[step, column]),
-        promised=_round_amount(line[Line.PROMISED]),
-        offered=_round_amount(line[Line.AUCTIONED]),
+        promised=_round_amount(line[BookLine.PROMISED]),
+        offered=_round_amount(line[BookLine.AUCTIONED]),
         ancillary=AncillaryHeld(
-            fcr=_round_amount(line[Line.FCR] + line[Line.FCR_BID]),
-            afrr_capacity=_round_amount(line[Line.AFRR_CAPACITY] + line[Line.AFRR_CAPACITY_BID]),
-            afrr_energy=_round_amount(line[Line.AFRR_ENERGY] + line[Line.AFRR_ENERGY_BID]),
+            fcr=_round_amount(line[BookLine.FCR] + line[BookLine.FCR_BID]),
+            afrr_capacity=_round_amount(line[BookLine.AFRR_CAPACITY] + line[BookLine.AFRR_CAPACITY_BID]),
+            afrr_energy=_round_amount(line[BookLine.AFRR_ENERGY] + line[BookLine.AFRR_ENERGY_BID]),
         ),
-        own_schedule=_round_amount(line[Line.OWN]),
+        own_schedule=_round_amount(line[BookLine.OWN]),
         free=_round_amount(free[step, column]),
         missing=_round_amount(missing[step, column]),
     )
@@ -104,14 +104,14 @@ def _round_amount(amount: float) -> float:
     return round(float(amount), 6)
 
 
-def _list_holders(standing: Standing, period: int, names: Mapping[UUID, str]) -> list[Holder]:
+def _list_holders(capacity: BatteryCapacity, period: int, names: Mapping[UUID, str]) -> list[Holder]:
     found = [
         holder
-        for holding in standing.holdings
+        for holding in capacity.holdings
         if holding.first <= period < holding.end
         for holder in _holder_of(holding, names)
     ]
-    own_kw = _own_power_kw(standing.own, period)
+    own_kw = _own_power_kw(capacity.own, period)
     return found + ([Holder(kind=HoldingKind.OWN_SCHEDULE, power=own_kw)] if own_kw else [])
 
 

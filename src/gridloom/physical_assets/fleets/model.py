@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Name, Paging, RequestBody, View
+from gridloom.edge import Name, Paging, RequestBody, ResponseBody
 
 AssetIDs = Annotated[list[UUID], Meta(max_length=10_000)]
 
@@ -26,7 +26,7 @@ class FleetChange(RequestBody):
     physical_asset_ids: AssetIDs | UnsetType = UNSET
 
 
-class Fleet(View):
+class Fleet(ResponseBody):
     id: UUID
     name: str
     organisation_id: UUID

@@ -7,13 +7,13 @@ from zlib import crc32
 
 from msgspec import UNSET
 
-from gridloom.edge import Answer, Call, Page, operation
-from gridloom.identity.reach import organisation_reach
+from gridloom.edge import Call, Page, Response, operation
+from gridloom.identity.authorization import authorize_organisation
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, NotFound, Problem
 from gridloom.physical_assets.fleets import store
+from gridloom.physical_assets.fleets.authorization import authorize_fleet
 from gridloom.physical_assets.fleets.model import Fleet, FleetChange, FleetsQuery, NewFleet
-from gridloom.physical_assets.fleets.reach import fleet_reach
 
 TAG = "Fleets"
 READ = Permission.READ_PHYSICAL_ASSETS
@@ -35,7 +35,7 @@ async def list_fleets(call: Call, query: FleetsQuery) -> Page[Fleet]:
     """Your organisation's; the platform's operator sees those of all, or of the one asked for."""
     organisation_id = query.organisation_id
     if organisation_id is not None:
-        await organisation_reach(call.db, call.caller, organisation_id)
+        await authorize_organisation(call.db, call.caller, organisation_id)
     elif not call.caller.is_operator:
         organisation_id = call.caller.organisation_id
     rows = await store.list_fleets(call.db, organisation_id, after=query.after(UUID), limit=query.limit + 1)
@@ -51,9 +51,9 @@ async def list_fleets(call: Call, query: FleetsQuery) -> Page[Fleet]:
     status=201,
     problems=(NotAssetsOfTheOrganisation, NotFound),
 )
-async def create_fleet(call: Call, body: NewFleet) -> Answer[Fleet]:
+async def create_fleet(call: Call, body: NewFleet) -> Response[Fleet]:
     """An asset that was in another fleet leaves it."""
-    owner_id = await organisation_reach(call.db, call.caller, body.organisation_id)
+    owner_id = await authorize_organisation(call.db, call.caller, body.organisation_id)
     keys = await _member_keys(call, owner_id, body.physical_asset_ids)
     fleet_id = await store.insert_fleet(call.db, owner_id, body.name)
     await store.set_members(call.db, fleet_id, keys)
@@ -61,10 +61,10 @@ async def create_fleet(call: Call, body: NewFleet) -> Answer[Fleet]:
 
 
 @operation("GET", "/fleets/{fleetID}", summary="Read a fleet", tag=TAG, access=READ)
-async def read_fleet(call: Call, fleet_id: UUID) -> Answer[Fleet]:
+async def read_fleet(call: Call, fleet_id: UUID) -> Response[Fleet]:
     """With the identifiers of its physical assets."""
-    stored = await fleet_reach(call.db, call.caller, fleet_id)
-    return Answer(stored.fleet, etag=_make_etag(stored))
+    stored = await authorize_fleet(call.db, call.caller, fleet_id)
+    return Response(stored.fleet, etag=_make_etag(stored))
 
 
 @operation(
@@ -75,37 +75,37 @@ async def read_fleet(call: Call, fleet_id: UUID) -> Answer[Fleet]:
     access=UPDATE,
     problems=(NotAssetsOfTheOrganisation,),
 )
-async def update_fleet(call: Call, fleet_id: UUID, body: FleetChange) -> Answer[Fleet]:
+async def update_fleet(call: Call, fleet_id: UUID, body: FleetChange) -> Response[Fleet]:
     """Only the given fields change; `physicalAssetIDs` replaces the whole list."""
-    stored = await fleet_reach(call.db, call.caller, fleet_id, for_change=True)
+    stored = await authorize_fleet(call.db, call.caller, fleet_id, for_change=True)
     call.check_if_match(_make_etag(stored))
     if body.name is not UNSET:
         await store.rename_fleet(call.db, fleet_id, body.name)
     if body.physical_asset_ids is not UNSET:
         keys = await _member_keys(call, stored.fleet.organisation_id, body.physical_asset_ids)
         await store.set_members(call.db, fleet_id, keys)
-    await store.touch_fleet(call.db, fleet_id)
+    await store.bump_fleet_version(call.db, fleet_id)
     return await _answer_fleet(call, fleet_id)
 
 
 @operation("DELETE", "/fleets/{fleetID}", summary="Dissolve a fleet", tag=TAG, access=UPDATE)
 async def delete_fleet(call: Call, fleet_id: UUID) -> None:
     """Its assets stay, in no fleet."""
-    stored = await fleet_reach(call.db, call.caller, fleet_id, for_change=True)
+    stored = await authorize_fleet(call.db, call.caller, fleet_id, for_change=True)
     call.check_if_match(_make_etag(stored))
     await store.delete_fleet(call.db, fleet_id)
 
 
 async def _member_keys(call: Call, organisation_id: UUID, asset_ids: list[UUID]) -> list[int]:
-    owned = await store.owned_assets(call.db, organisation_id, asset_ids)
-    strangers = [
+    owned = await store.read_owned_asset_keys(call.db, organisation_id, asset_ids)
+    unknown_ids = [
         FieldError(f"/physicalAssetIDs/{position}", f"{asset_id} is not an asset of the organisation")
         for position, asset_id in enumerate(asset_ids)
         if asset_id not in owned
     ]
-    if strangers:
+    if unknown_ids:
         raise NotAssetsOfTheOrganisation(
-            f"{len(strangers)} of the assets are not those of the organisation {organisation_id}.", errors=strangers
+            f"{len(unknown_ids)} of the assets are not those of the organisation {organisation_id}.", errors=unknown_ids
         )
     return list(owned.values())
 
@@ -116,7 +116,7 @@ def _make_etag(stored: store.StoredFleet) -> str:
     return f"{stored.version}-{members:08x}"
 
 
-async def _answer_fleet(call: Call, fleet_id: UUID, headers: dict[str, str] | None = None) -> Answer[Fleet]:
+async def _answer_fleet(call: Call, fleet_id: UUID, headers: dict[str, str] | None = None) -> Response[Fleet]:
     stored = await store.read_fleet(call.db, fleet_id)
     assert stored is not None, "held by this transaction"
-    return Answer(stored.fleet, headers=headers or {}, etag=_make_etag(stored))
+    return Response(stored.fleet, headers=headers or {}, etag=_make_etag(stored))

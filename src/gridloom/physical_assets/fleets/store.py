@@ -60,13 +60,13 @@ async def rename_fleet(db: Database, fleet_id: UUID, name: str) -> None:
     await db.execute("update fleet set name = $2 where id = $1", fleet_id, name)
 
 
-async def touch_fleet(db: Database, fleet_id: UUID) -> None:
+async def bump_fleet_version(db: Database, fleet_id: UUID) -> None:
     await db.execute(
         "update fleet set version = version + 1, updated_at = statement_timestamp() where id = $1", fleet_id
     )
 
 
-async def owned_assets(db: Database, organisation_id: UUID, asset_ids: Collection[UUID]) -> dict[UUID, int]:
+async def read_owned_asset_keys(db: Database, organisation_id: UUID, asset_ids: Collection[UUID]) -> dict[UUID, int]:
     """Keys of those ids that are physical assets of the organisation."""
     rows = await db.fetch(
         "select id, key from asset where id = any($2::uuid[]) and organisation_id = $1 and kind = 'PHYSICAL'",

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from gridloom.edge import RequestBody, View
+from gridloom.edge import RequestBody, ResponseBody
 from gridloom.kernel.permission import Permission
 
 
@@ -18,7 +18,7 @@ class NewGrant(RequestBody):
     permissions: Annotated[list[Permission], Meta(min_length=1, max_length=100)]
 
 
-class Grant(View):
+class Grant(ResponseBody):
     physical_asset_id: UUID
     organisation_id: UUID
     organisation_name: Annotated[str, Meta(description="What the organisation is called")]

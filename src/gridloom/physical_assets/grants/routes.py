@@ -7,12 +7,12 @@ from uuid import UUID
 
 from gridloom.capacity.store import lock_batteries
 from gridloom.database.pool import Database
-from gridloom.edge import Answer, Call, Page, Paging, operation
+from gridloom.edge import Call, Page, Paging, Response, operation
 from gridloom.identity import model as identity
 from gridloom.identity.permissions import GRANTABLE, in_order
 from gridloom.identity.store import grants as store
 from gridloom.identity.store.organisations import organisation_exists
-from gridloom.kernel.need import Need
+from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, PreconditionFailed, Problem
 from gridloom.physical_assets.grants.model import Grant, NewGrant
@@ -44,7 +44,7 @@ class RevenueWouldTellPrice(Problem):
     title = "The organisation was invited to an auction on the asset"
 
 
-WAS_INVITED: Need[Callable[[Database, UUID, UUID], Awaitable[bool]]] = Need(
+WAS_INVITED: Dependency[Callable[[Database, UUID, UUID], Awaitable[bool]]] = Dependency(
     "whether an organisation was invited to an auction on a physical asset"
 )
 
@@ -66,7 +66,7 @@ async def list_grants(call: Call, physical_asset_id: UUID, query: Paging) -> Pag
     tag=TAG,
     access=READ,
 )
-async def read_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID) -> Answer[Grant]:
+async def read_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID) -> Response[Grant]:
     """For the asset's owner and for that organisation itself."""
     rights = await _read_rights(call, physical_asset_id)
     if call.caller.organisation_id not in (rights.organisation_id, organisation_id):
@@ -74,7 +74,7 @@ async def read_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID)
     grant = await store.read_grant(call.db, rights.key, organisation_id)
     if grant is None:
         raise NotFound(f"The organisation {organisation_id} has no grant on this asset.")
-    return Answer(_show_grant(physical_asset_id, grant), etag=str(grant.version))
+    return Response(_show_grant(physical_asset_id, grant), etag=str(grant.version))
 
 
 @operation(
@@ -85,7 +85,7 @@ async def read_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID)
     access=MANAGE,
     problems=(NotGrantable, OwnerNeedsNoGrant, RevenueWouldTellPrice),
 )
-async def put_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID, body: NewGrant) -> Answer[Grant]:
+async def put_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID, body: NewGrant) -> Response[Grant]:
     """Only the owner's administrators may. A user of that organisation needs the permission in its role as well."""
     rights = await _read_owned_rights(call, physical_asset_id)
     if organisation_id == rights.organisation_id:
@@ -110,7 +110,7 @@ async def put_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID, 
     elif call.header("if-match") is not None:
         raise PreconditionFailed("There is no grant yet, so no condition on one can hold.")
     grant = await store.put_grant(call.db, rights.key, organisation_id, in_order(body.permissions), call.caller.id)
-    return Answer(_show_grant(physical_asset_id, grant), etag=str(grant.version))
+    return Response(_show_grant(physical_asset_id, grant), etag=str(grant.version))
 
 
 @operation(
@@ -145,7 +145,7 @@ async def _read_owned_rights(call: Call, asset_id: UUID) -> store.AssetRights:
     return rights
 
 
-def _show_grant(asset_id: UUID, grant: identity.Grant) -> Grant:
+def _show_grant(asset_id: UUID, grant: identity.GrantRecord) -> Grant:
     return Grant(
         physical_asset_id=asset_id,
         organisation_id=grant.organisation_id,

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from gridloom.edge import View
-from gridloom.physical_assets.conflicts import Conflict
+from gridloom.edge import ResponseBody
+from gridloom.physical_assets.conflicts import CapacityConflict
 
 
 class HealthStatus(StrEnum):
@@ -30,20 +30,20 @@ class CheckName(StrEnum):
     PROMISES = "PROMISES"
 
 
-class HealthCheck(View):
+class HealthCheck(ResponseBody):
     name: CheckName
     status: HealthStatus
     detail: str
 
 
-class AvailablePower(View):
+class AvailablePower(ResponseBody):
     """What can be done at this moment, in kW."""
 
     charge: float
     discharge: float
 
 
-class Health(View):
+class Health(ResponseBody):
     physical_asset_id: UUID
     status: HealthStatus
     checked_at: datetime
@@ -52,4 +52,4 @@ class Health(View):
     available_power: AvailablePower
     active_unavailability_ids: list[UUID]
     checks: list[HealthCheck]
-    conflicts: Annotated[list[Conflict], Meta(description="What was offered or scheduled and no longer fits")]
+    conflicts: Annotated[list[CapacityConflict], Meta(description="What was offered or scheduled and no longer fits")]

@@ -6,14 +6,14 @@ from datetime import timedelta
 from uuid import UUID
 
 from gridloom.edge import Call, operation
-from gridloom.identity.reach import asset_reach
+from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.availability import CHARGE, DISCHARGE, availability_at, load_circumstances
+from gridloom.physical_assets.availability import CHARGE, DISCHARGE, availability_at, load_ratings_and_outages
 from gridloom.physical_assets.conflicts import find_conflicts
 from gridloom.physical_assets.health import rules
 from gridloom.physical_assets.health.model import AvailablePower, Health
-from gridloom.physical_assets.health.store import read_situation
+from gridloom.physical_assets.health.store import read_health_input
 from gridloom.physical_assets.telemetry import LATEST_TELEMETRY
 
 READ = Permission.READ_PHYSICAL_ASSETS
@@ -30,13 +30,15 @@ _MOMENT = timedelta(milliseconds=1)
 async def read_health(call: Call, physical_asset_id: UUID) -> Health:
     """From its status, what is unavailable at this moment, how fresh its telemetry is, and whether what was offered and
     scheduled still fits what will be available. The worst of the checks decides."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    situation = await read_situation(call.db, reach.key)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    situation = await read_health_input(call.db, authorized.key)
     now = situation.now
-    circumstances = (await load_circumstances(call.db, [reach.key], Window(now, now + _MOMENT)))[reach.key]
-    present = availability_at(circumstances.ratings, circumstances.outages, now)
-    telemetry = await LATEST_TELEMETRY.get()(call.db, reach.key)
-    conflicts = await find_conflicts(call.db, reach.key, Window(now, situation.horizon), now)
+    ratings_and_outages = (await load_ratings_and_outages(call.db, [authorized.key], Window(now, now + _MOMENT)))[
+        authorized.key
+    ]
+    present = availability_at(ratings_and_outages.ratings, ratings_and_outages.outages, now)
+    telemetry = await LATEST_TELEMETRY.get()(call.db, authorized.key)
+    conflicts = await find_conflicts(call.db, authorized.key, Window(now, situation.horizon), now)
     checks = [
         rules.check_status(situation.status),
         rules.check_availability(present),

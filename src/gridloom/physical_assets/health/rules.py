@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from gridloom.kernel.instant import written
+from gridloom.kernel.instant import format_instant
 from gridloom.physical_assets.availability import CHARGE, DISCHARGE, AvailabilitySeries
-from gridloom.physical_assets.conflicts import Conflict
+from gridloom.physical_assets.conflicts import CapacityConflict
 from gridloom.physical_assets.health.model import CheckName, HealthCheck, HealthStatus
 from gridloom.physical_assets.model import AssetStatus
 from gridloom.physical_assets.telemetry import LatestTelemetry
@@ -47,12 +47,12 @@ def check_telemetry(latest: LatestTelemetry | None, now: datetime) -> HealthChec
             name=CheckName.TELEMETRY, status=HealthStatus.UNKNOWN, detail="Nothing has ever been measured."
         )
     if now - latest.time > STALE_AFTER:
-        detail = f"The last measurement is from {written(latest.time)}, more than 15 minutes ago."
+        detail = f"The last measurement is from {format_instant(latest.time)}, more than 15 minutes ago."
         return HealthCheck(name=CheckName.TELEMETRY, status=HealthStatus.UNKNOWN, detail=detail)
     return HealthCheck(name=CheckName.TELEMETRY, status=HealthStatus.OK, detail="Measurements are fresh.")
 
 
-def check_promises(conflicts: Sequence[Conflict]) -> HealthCheck:
+def check_promises(conflicts: Sequence[CapacityConflict]) -> HealthCheck:
     if not conflicts:
         return HealthCheck(
             name=CheckName.PROMISES, status=HealthStatus.OK, detail="All that is offered and scheduled fits."

@@ -12,7 +12,7 @@ from gridloom.physical_assets.model import AssetStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class HealthInput:
     """The asset at a moment, and how far ahead anything is scheduled or unavailable."""
 
     now: datetime
@@ -21,7 +21,7 @@ class Situation:
     horizon: datetime
 
 
-async def read_situation(db: Database, asset_key: int) -> Situation:
+async def read_health_input(db: Database, asset_key: int) -> HealthInput:
     """A week ahead at least; bids, schedules, unavailabilities and new ratings may reach further."""
     now = await platform_now(db)
     row = await db.fetchrow(
@@ -43,4 +43,4 @@ async def read_situation(db: Database, asset_key: int) -> Situation:
         now,
     )
     assert row is not None
-    return Situation(now, AssetStatus(row["status"]), row["active"], row["horizon"])
+    return HealthInput(now, AssetStatus(row["status"]), row["active"], row["horizon"])

@@ -10,17 +10,17 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from gridloom.edge import RequestBody, View
+from gridloom.edge import RequestBody, ResponseBody
 from gridloom.kernel.codes import MASTR_STORAGE_UNIT_PATTERN, ControlArea
 from gridloom.physical_assets.model import EicCode, EnergyKWh, PowerKW
 
-Words = Annotated[str, Meta(min_length=1, max_length=200)]
+ShortText = Annotated[str, Meta(min_length=1, max_length=200)]
 ExtraName = Annotated[str, Meta(min_length=1, max_length=100)]
 ExtraText = Annotated[str, Meta(max_length=2000)]
 Count = Annotated[int, Meta(ge=0, le=10_000_000)]
 
 
-class Category(StrEnum):
+class MetadataCategory(StrEnum):
     GRID = "grid"
     SITE = "site"
     TECHNICAL = "technical"
@@ -55,8 +55,8 @@ class GridMetadata(MetadataBody):
     ) = None
     eic_code: EicCode | None = None
     tso: ControlArea | None = None
-    dso: Words | None = None
-    grid_connection_point: Words | None = None
+    dso: ShortText | None = None
+    grid_connection_point: ShortText | None = None
     voltage_level: VoltageLevel | None = None
     nominal_voltage_kv: Annotated[float, Meta(gt=0, le=1000, description="kV")] | None = None
     metering_point: (
@@ -78,9 +78,9 @@ class SiteMetadata(MetadataBody):
     """Where the asset stands."""
 
     coordinates: Coordinates | None = None
-    street: Words | None = None
+    street: ShortText | None = None
     postcode: Annotated[str, Meta(min_length=1, max_length=20)] | None = None
-    city: Words | None = None
+    city: ShortText | None = None
     country: Annotated[str, Meta(pattern=r"^[A-Z]{2}(?!\n)$", description="ISO 3166-1 alpha-2")] | None = None
     altitude_m: Annotated[float, Meta(ge=-500, le=9000, description="m")] | None = None
 
@@ -88,25 +88,25 @@ class SiteMetadata(MetadataBody):
 class TechnicalMetadata(MetadataBody):
     """What the asset is made of."""
 
-    manufacturer: Words | None = None
-    model: Words | None = None
-    chemistry: Words | None = None
-    inverter_manufacturer: Words | None = None
-    inverter_model: Words | None = None
+    manufacturer: ShortText | None = None
+    model: ShortText | None = None
+    chemistry: ShortText | None = None
+    inverter_manufacturer: ShortText | None = None
+    inverter_model: ShortText | None = None
     inverter_count: Count | None = None
     module_count: Count | None = None
     installed_energy: EnergyKWh | None = None
     warranty_until: date | None = None
-    firmware_version: Words | None = None
+    firmware_version: ShortText | None = None
 
 
 class ContractMetadata(MetadataBody):
     """Who has agreed what about the asset."""
 
-    owner: Words | None = None
-    operator: Words | None = None
-    optimiser: Words | None = None
-    contract_number: Words | None = None
+    owner: ShortText | None = None
+    operator: ShortText | None = None
+    optimiser: ShortText | None = None
+    contract_number: ShortText | None = None
     starts_on: date | None = None
     ends_on: date | None = None
 
@@ -124,18 +124,18 @@ class MarketMetadata(MetadataBody):
     prequalified_for: list[Prequalification] = []
 
 
-BODIES: Final[Mapping[Category, type[MetadataBody]]] = MappingProxyType(
+BODY_TYPES: Final[Mapping[MetadataCategory, type[MetadataBody]]] = MappingProxyType(
     {
-        Category.GRID: GridMetadata,
-        Category.SITE: SiteMetadata,
-        Category.TECHNICAL: TechnicalMetadata,
-        Category.CONTRACT: ContractMetadata,
-        Category.MARKET: MarketMetadata,
+        MetadataCategory.GRID: GridMetadata,
+        MetadataCategory.SITE: SiteMetadata,
+        MetadataCategory.TECHNICAL: TechnicalMetadata,
+        MetadataCategory.CONTRACT: ContractMetadata,
+        MetadataCategory.MARKET: MarketMetadata,
     }
 )
 
 
-class Metadata(View):
+class Metadata(ResponseBody):
     """All categories; the fields of one that was never put are null."""
 
     grid: GridMetadata

@@ -9,7 +9,7 @@ import asyncpg
 import msgspec
 
 from gridloom.database.pool import Database
-from gridloom.physical_assets.metadata.model import BODIES, Category, MetadataBody
+from gridloom.physical_assets.metadata.model import BODY_TYPES, MetadataBody, MetadataCategory
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,13 @@ class StoredMetadata:
     body: MetadataBody
 
 
-async def read_all(db: Database, asset_key: int) -> dict[Category, StoredMetadata]:
+async def read_all(db: Database, asset_key: int) -> dict[MetadataCategory, StoredMetadata]:
     rows = await db.fetch("select category, version, body from physical_asset_metadata where asset_key = $1", asset_key)
-    found = {Category(row["category"]): row for row in rows}
-    return {category: _read_metadata_row(category, found.get(category)) for category in Category}
+    found = {MetadataCategory(row["category"]): row for row in rows}
+    return {category: _read_metadata_row(category, found.get(category)) for category in MetadataCategory}
 
 
-async def read_one(db: Database, asset_key: int, category: Category) -> StoredMetadata:
+async def read_one(db: Database, asset_key: int, category: MetadataCategory) -> StoredMetadata:
     row = await db.fetchrow(
         "select version, body from physical_asset_metadata where asset_key = $1 and category = $2",
         asset_key,
@@ -35,7 +35,9 @@ async def read_one(db: Database, asset_key: int, category: Category) -> StoredMe
     return _read_metadata_row(category, row)
 
 
-async def put(db: Database, asset_key: int, category: Category, body: MetadataBody, updated_by: UUID) -> StoredMetadata:
+async def put(
+    db: Database, asset_key: int, category: MetadataCategory, body: MetadataBody, updated_by: UUID
+) -> StoredMetadata:
     """Replace the category; putting the same again changes nothing, not even the version."""
     row = await db.fetchrow(
         """
@@ -56,7 +58,7 @@ async def put(db: Database, asset_key: int, category: Category, body: MetadataBo
     return _read_metadata_row(category, row)
 
 
-def _read_metadata_row(category: Category, row: asyncpg.Record | None) -> StoredMetadata:
+def _read_metadata_row(category: MetadataCategory, row: asyncpg.Record | None) -> StoredMetadata:
     if row is None:
-        return StoredMetadata(0, BODIES[category]())
-    return StoredMetadata(row["version"], msgspec.convert(row["body"], BODIES[category]))
+        return StoredMetadata(0, BODY_TYPES[category]())
+    return StoredMetadata(row["version"], msgspec.convert(row["body"], BODY_TYPES[category]))

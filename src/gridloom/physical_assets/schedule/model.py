@@ -8,13 +8,13 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from gridloom.edge import Instant, RequestBody, View
-from gridloom.physical_assets.model import MOST_POWER_KW
+from gridloom.edge import Instant, RequestBody, ResponseBody
+from gridloom.physical_assets.model import MAX_POWER_KW
 
-MOST_PERIODS = 110_000  # three years
+MAX_PERIODS = 110_000  # three years
 
 SignedPowerKW = Annotated[
-    float, Meta(ge=-MOST_POWER_KW, le=MOST_POWER_KW, description="kW; positive is export (discharging)")
+    float, Meta(ge=-MAX_POWER_KW, le=MAX_POWER_KW, description="kW; positive is export (discharging)")
 ]
 
 
@@ -26,15 +26,15 @@ class NewSchedulePoint(RequestBody):
 class NewPhysicalSchedule(RequestBody):
     """Exactly these periods are replaced, all of them or none."""
 
-    schedule: Annotated[list[NewSchedulePoint], Meta(min_length=1, max_length=MOST_PERIODS)]
+    schedule: Annotated[list[NewSchedulePoint], Meta(min_length=1, max_length=MAX_PERIODS)]
 
 
-class PhysicalSchedulePoint(View):
+class PhysicalSchedulePoint(ResponseBody):
     time: datetime
     power: float
 
 
-class Schedule(View):
+class Schedule(ResponseBody):
     """The scheduled periods of a window; a period without a point has no schedule."""
 
     physical_asset_id: UUID

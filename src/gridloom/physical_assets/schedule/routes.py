@@ -9,20 +9,20 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from gridloom.capacity.holding import CapacityRequest, hold_capacity
 from gridloom.capacity.rules import CapacityTaken
-from gridloom.capacity.store import load_standing, lock_batteries
-from gridloom.capacity.taking import Request, take
-from gridloom.edge import ARROW, CSV, JSON, PARQUET, Answer, Call, Content, Stream, operation
-from gridloom.edge.acceptance import EARLIEST, LATEST
-from gridloom.edge.answering.tabular import TIME, points_json, stream_table
-from gridloom.edge.wire import to_json
+from gridloom.capacity.store import load_battery_capacity, lock_batteries
+from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, Response, Stream, operation
+from gridloom.edge.answer.tabular import TIME, points_json, stream_table
+from gridloom.edge.field_checks import EARLIEST, LATEST
+from gridloom.edge.fields import to_json
 from gridloom.events.outbox import record_event
-from gridloom.identity.reach import asset_reach
+from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.availability import availability
+from gridloom.physical_assets.availability import availability_series
 from gridloom.physical_assets.rules import AssetNotActive, check_active
 from gridloom.physical_assets.schedule import store
 from gridloom.physical_assets.schedule.model import (
@@ -39,12 +39,12 @@ from gridloom.physical_assets.schedule.rules import (
     own_change,
     scheduled_window,
 )
-from gridloom.physical_assets.window_query import WindowQuery, asked_window
+from gridloom.physical_assets.window_query import WindowQuery, requested_window
 
 TAG = "Physical assets"
 READ = Permission.READ_SCHEDULES
 UPDATE = Permission.UPDATE_SCHEDULES
-JUDGED_AT_ONCE = 2_000
+MAX_INLINE_POINTS = 2_000
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -64,18 +64,18 @@ COLUMNS = pa.schema([pa.field("time", TIME, nullable=False), pa.field("power", p
 )
 async def read_physical_asset_schedule(
     call: Call, physical_asset_id: UUID, query: WindowQuery
-) -> Answer[Content | Stream]:
+) -> Response[Content | Stream]:
     """The scheduled periods of the window, in order; as a table with the columns `time` and `power` where asked for."""
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, READ)
-    window = await asked_window(call.db, query)
-    columns = await store.read_schedule(call.db, reach.key, window)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    window = await requested_window(call.db, query)
+    columns = await store.read_schedule(call.db, authorized.key, window)
     if call.accepts == JSON:
         head = Schedule(physical_asset_id=physical_asset_id, start=window.start, end=window.end, schedule=[])
         points = points_json(columns.times, columns.powers_kw, name="power")
         body = to_json(head).replace(b'"schedule":[]', b'"schedule":' + points, 1)
-        return Answer(Content(body, JSON), etag=str(columns.version))
+        return Response(Content(body, JSON), etag=str(columns.version))
     table = stream_table(call.accepts, COLUMNS, _stream_batches(columns), file_name=f"schedule-{physical_asset_id}")
-    return Answer(table, etag=str(columns.version))
+    return Response(table, etag=str(columns.version))
 
 
 async def _stream_batches(columns: store.ScheduleColumns) -> AsyncIterator[pa.RecordBatch]:
@@ -93,58 +93,60 @@ async def _stream_batches(columns: store.ScheduleColumns) -> AsyncIterator[pa.Re
 )
 async def put_physical_asset_schedule(
     call: Call, physical_asset_id: UUID, body: NewPhysicalSchedule, query: WindowQuery
-) -> Answer[Schedule]:
+) -> Response[Schedule]:
     """The owner's own use of the asset. Exactly the periods given are replaced, all of them or none, before they start.
 
     Power must be available in its period (422), and it and the energy that the market day's schedule swings through
     must be free of what others hold (409). With `start` and `end`, a period outside that window is refused.
     """
-    reach = await asset_reach(call.db, call.caller, physical_asset_id, UPDATE)
+    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, UPDATE)
     points = body.schedule
-    window = await _judge_points(points, scheduled_window, points, _guard_window(query))
-    locked = await lock_batteries(call.db, [reach.key])
-    situation = await store.read_situation(call.db, locked, reach.key)
+    window = await _validate_points(points, scheduled_window, points, _restrict_to_window(query))
+    locked = await lock_batteries(call.db, [authorized.key])
+    situation = await store.read_schedule_state(call.db, locked, authorized.key)
     call.check_if_match(str(situation.version))
     check_active(situation.status)
     check_not_started(points, situation.now)
-    standing = await load_standing(call.db, [reach.key], period_number(window.start), period_number(window.end))
-    circumstances = standing[reach.key].circumstances
-    series = availability(circumstances.ratings, circumstances.outages, window)
-    await _judge_points(points, check_available, points, series)
-    own = await _judge_points(points, own_change, points, situation.now)
-    await take(call.db, locked, [Request(reach.key, physical_asset_id, own=own)], standing)
-    version = await store.replace_periods(call.db, reach.key, points, call.caller.id)
+    capacity = await load_battery_capacity(
+        call.db, [authorized.key], period_number(window.start), period_number(window.end)
+    )
+    ratings_and_outages = capacity[authorized.key].ratings_and_outages
+    series = availability_series(ratings_and_outages.ratings, ratings_and_outages.outages, window)
+    await _validate_points(points, check_available, points, series)
+    own = await _validate_points(points, own_change, points, situation.now)
+    await hold_capacity(call.db, locked, [CapacityRequest(authorized.key, physical_asset_id, own=own)], capacity)
+    version = await store.replace_periods(call.db, authorized.key, points, call.caller.id)
     await record_event(
         call.db,
         type="schedule.updated",
-        organisation_id=reach.organisation_id,
+        organisation_id=authorized.organisation_id,
         subject=f"physical-assets/{physical_asset_id}",
         permission=READ,
-        asset_key=reach.key,
+        asset_key=authorized.key,
         data={"start": window.start, "end": window.end, "periods": len(points)},
     )
-    shown = await _judge_points(points, _in_order, points)
+    shown = await _validate_points(points, _sort_points, points)
     written = Schedule(physical_asset_id=physical_asset_id, start=window.start, end=window.end, schedule=shown)
-    return Answer(written, etag=str(version))
+    return Response(written, etag=str(version))
 
 
-async def _judge_points(
+async def _validate_points(
     points: Sequence[NewSchedulePoint], judge: Callable[P, R], *args: P.args, **kwargs: P.kwargs
 ) -> R:
     """Here and now or, where there are many points to look at, in a thread, so that others get their turn meanwhile."""
-    if len(points) <= JUDGED_AT_ONCE:
+    if len(points) <= MAX_INLINE_POINTS:
         return judge(*args, **kwargs)
     return await asyncio.to_thread(judge, *args, **kwargs)
 
 
-def _in_order(points: Sequence[NewSchedulePoint]) -> list[PhysicalSchedulePoint]:
+def _sort_points(points: Sequence[NewSchedulePoint]) -> list[PhysicalSchedulePoint]:
     return [
         PhysicalSchedulePoint(time=point.time, power=point.power)
         for point in sorted(points, key=lambda point: point.time)
     ]
 
 
-def _guard_window(query: WindowQuery) -> Window | None:
+def _restrict_to_window(query: WindowQuery) -> Window | None:
     """The window that the query confines the request to; None where it names none."""
     if query.start is None and query.end is None:
         return None

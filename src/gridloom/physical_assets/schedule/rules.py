@@ -7,15 +7,15 @@ from datetime import datetime
 
 import numpy as np
 
+from gridloom.capacity.availability import milliseconds_of
 from gridloom.capacity.rules import OwnChange
-from gridloom.capacity.series import milliseconds_of
-from gridloom.kernel.instant import written
+from gridloom.kernel.instant import format_instant
 from gridloom.kernel.market_time import PERIOD, floor_to_period, is_period_start, period_number
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import CHARGE, DISCHARGE, AvailabilitySeries
-from gridloom.physical_assets.conflicts import LONGEST
+from gridloom.physical_assets.conflicts import MAX_WINDOW
 from gridloom.physical_assets.schedule.model import NewSchedulePoint
 
 # Below what any meter resolves; sums of volumes may differ by so much.
@@ -47,19 +47,19 @@ def scheduled_window(points: Sequence[NewSchedulePoint], asked: Window | None) -
     for position, point in enumerate(points):
         pointer = f"/schedule/{position}/time"
         if not is_period_start(point.time):
-            _refuse_points(pointer, f"{written(point.time)} is not the start of a 15-minute period.")
+            _reject_points(pointer, f"{format_instant(point.time)} is not the start of a 15-minute period.")
         if point.time in seen:
-            _refuse_points(pointer, f"{written(point.time)} is given twice.")
+            _reject_points(pointer, f"{format_instant(point.time)} is given twice.")
         if asked is not None and point.time not in asked:
-            _refuse_points(pointer, f"{written(point.time)} is outside the window of the query.")
+            _reject_points(pointer, f"{format_instant(point.time)} is outside the window of the query.")
         seen.add(point.time)
     first, last = min(seen), max(seen)
-    if last - first > LONGEST:
-        _refuse_points("/schedule", f"The periods are more than {LONGEST.days} days apart.")
+    if last - first > MAX_WINDOW:
+        _reject_points("/schedule", f"The periods are more than {MAX_WINDOW.days} days apart.")
     return Window(first, last + PERIOD)
 
 
-def _refuse_points(pointer: str, detail: str) -> None:
+def _reject_points(pointer: str, detail: str) -> None:
     raise BadRequest(detail, errors=[FieldError(pointer, detail)])
 
 
@@ -70,15 +70,15 @@ def check_not_started(points: Sequence[NewSchedulePoint], now: datetime) -> None
         return
     position = min(started, key=lambda position: points[position].time)
     detail = (
-        f"The period from {written(points[position].time)} has started; "
-        f"{written(first_open)} is the first that can be changed."
+        f"The period from {format_instant(points[position].time)} has started; "
+        f"{format_instant(first_open)} is the first that can be changed."
     )
     raise PeriodStarted(
         detail,
         errors=[
             FieldError(f"/schedule/{place}/time", "Expected a period that has not started.") for place in started[:50]
         ],
-        firstOpenPeriod=written(first_open),
+        firstOpenPeriod=format_instant(first_open),
     )
 
 
@@ -105,10 +105,11 @@ def check_available(points: Sequence[NewSchedulePoint], series: AvailabilitySeri
     point, row = points[position], rows[position]
     able = row[DISCHARGE] if point.power > 0 else row[CHARGE]
     verb = "export" if point.power > 0 else "import"
-    detail = f"In the period from {written(point.time)} the asset can {verb} {able:g} kW, not {abs(point.power):g} kW."
+    start = format_instant(point.time)
+    detail = f"In the period from {start} the asset can {verb} {able:g} kW, not {abs(point.power):g} kW."
     raise PowerNotAvailable(
         detail,
         errors=[FieldError(f"/schedule/{position}/power", detail)],
-        period=written(point.time),
+        period=format_instant(point.time),
         available=float(able),
     )

@@ -27,7 +27,7 @@ class ScheduleColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class ScheduleState:
     """The version of the schedule, the asset's status and the platform's clock."""
 
     version: int
@@ -56,7 +56,7 @@ async def read_schedule(db: Database, asset_key: int, window: Window) -> Schedul
     )
 
 
-async def read_situation(db: Database, locked: LockedBatteries, asset_key: int) -> Situation:
+async def read_schedule_state(db: Database, locked: LockedBatteries, asset_key: int) -> ScheduleState:
     """What a change is judged by besides the book; to be read under the battery's lock."""
     row = await db.fetchrow(
         """
@@ -66,7 +66,7 @@ async def read_situation(db: Database, locked: LockedBatteries, asset_key: int) 
         asset_key,
     )
     assert row is not None
-    return Situation(row["version"], AssetStatus(row["status"]), locked.since)
+    return ScheduleState(row["version"], AssetStatus(row["status"]), locked.since)
 
 
 async def replace_periods(db: Database, asset_key: int, points: Sequence[NewSchedulePoint], updated_by: UUID) -> int:

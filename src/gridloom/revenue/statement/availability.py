@@ -15,8 +15,8 @@ import numpy as np
 from gridloom.database.pool import Database
 from gridloom.market_calendar import PERIOD_S
 from gridloom.revenue.accruals import auction_sums, tolling_sums
-from gridloom.revenue.model import AuctionResult, Buckets, Rating, Toll
-from gridloom.settlements.sheets import FloatArray
+from gridloom.revenue.model import AuctionResult, RatedPowerSteps, ReportBuckets, Toll
+from gridloom.settlements.period_aggregates import FloatArray
 from gridloom.virtual_assets.backing.shortfall import Shortfalls, load_shortfalls
 from gridloom.virtual_assets.model import VirtualAsset
 
@@ -27,12 +27,12 @@ class Paid:
 
     auction: AuctionResult | None
     tolls: Sequence[Toll]
-    rating: Rating | None
+    rating: RatedPowerSteps | None
 
     def by_period(self, key: int, first: int, end: int) -> FloatArray:
         """EUR for each of the periods `first` up to but not `end`."""
         starts_s = np.arange(first, end, dtype=np.float64) * PERIOD_S
-        buckets = Buckets(np.arange(first, end), starts_s, starts_s + PERIOD_S)
+        buckets = ReportBuckets(np.arange(first, end), starts_s, starts_s + PERIOD_S)
         total_eur = np.zeros(end - first)
         if self.rating is None:
             return total_eur

@@ -11,13 +11,13 @@ from gridloom.revenue.grid import Grid
 from gridloom.revenue.holding_store import Holdings
 from gridloom.revenue.statement import backing_store
 from gridloom.revenue.statement.loading import load_scope, physical_entries, virtual_entries
-from gridloom.revenue.statement.model import Cents, Entry, Line
+from gridloom.revenue.statement.model import Cents, LineType, StatementEntry
 from gridloom.virtual_assets.store import read_asset_by_key
 
 
 async def list_virtual(
     db: Database, keys: Sequence[int], window: Window, grid: Grid, as_of: datetime | None
-) -> list[Entry]:
+) -> list[StatementEntry]:
     """From the holders' side."""
     if not keys:
         return []
@@ -32,7 +32,7 @@ async def list_virtual(
 
 async def list_physical(
     db: Database, keys: Sequence[int], window: Window, grid: Grid, as_of: datetime | None
-) -> list[Entry]:
+) -> list[StatementEntry]:
     """From the owners' side."""
     if not keys:
         return []
@@ -49,17 +49,17 @@ async def list_physical(
 
 async def list_organisation(
     db: Database, holdings: Holdings, window: Window, grid: Grid, as_of: datetime | None
-) -> list[Entry]:
+) -> list[StatementEntry]:
     """Both sides; where the organisation is holder and owner, the two entries cancel out."""
     held = await list_virtual(db, holdings.virtual_keys, window, grid, as_of)
     return held + await list_physical(db, holdings.physical_keys, window, grid, as_of)
 
 
-def sum_entries(entries: Sequence[Entry]) -> dict[tuple[Line, str], Cents]:
+def sum_entries(entries: Sequence[StatementEntry]) -> dict[tuple[LineType, str], Cents]:
     """Cents by bucket of each line and counterparty, in the order in which a statement shows them."""
-    sums: dict[tuple[Line, str], Cents] = {}
+    sums: dict[tuple[LineType, str], Cents] = {}
     for entry in entries:
         name = entry.line, entry.counterparty
         sums[name] = sums[name] + entry.by_bucket if name in sums else entry.by_bucket
-    order = {line: place for place, line in enumerate(Line)}
+    order = {line: place for place, line in enumerate(LineType)}
     return {name: sums[name] for name in sorted(sums, key=lambda name: (order[name[0]], name[1]))}

@@ -20,30 +20,30 @@ from gridloom.market_calendar import PERIOD_S, day_start, market_day_periods, pe
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.revenue import store
 from gridloom.revenue.accruals import tolling_sums
+from gridloom.revenue.aggregation import KeptDays
 from gridloom.revenue.grid import Grid
-from gridloom.revenue.kept_days import read_kept_days
-from gridloom.revenue.model import AuctionResult, Buckets, Rating, Toll
+from gridloom.revenue.kept_days import read_stored_days
+from gridloom.revenue.model import AuctionResult, RatedPowerSteps, ReportBuckets, Toll
 from gridloom.revenue.statement import backing_store
 from gridloom.revenue.statement.availability import Paid, load_owed_eur
-from gridloom.revenue.statement.model import Cents, Entry, Line, Party
+from gridloom.revenue.statement.model import Cents, LineType, Party, StatementEntry
 from gridloom.revenue.statement.rounding import cents_by_period, cents_of, split
-from gridloom.revenue.summing import KeptDays
-from gridloom.settlements.measures import BLOCK_SOURCES, KEPT_SOURCES, POSITION, Source, positions_of
-from gridloom.settlements.sheets import FloatArray, decode_sheets, spread_blocks
-from gridloom.virtual_assets.energy.outlook import Outlook, load_outlook, load_outlook_as_of
+from gridloom.settlements.measures import AGGREGATED_SOURCES, BLOCK_SOURCES, POSITION, FactSource, positions_of
+from gridloom.settlements.period_aggregates import FloatArray, decode_sheets, spread_blocks
+from gridloom.virtual_assets.energy.projection_loading import AssetProjection, load_projection, load_projection_as_of
 from gridloom.virtual_assets.history.store import version_at
 from gridloom.virtual_assets.model import VirtualAsset
 
-PERIODS_AT_ONCE: Final = 2976
+PERIOD_BATCH_SIZE: Final = 2976
 """A month's."""
 
 _FACTS: Final = (
-    (Line.TRADING, Source.WHOLESALE, Party.MARKET, ("sell_proceeds_eur",), ("buy_cost_eur",)),
-    (Line.FCR, Source.FCR, Party.GRID_OPERATOR, ("fcr_revenue_eur",), ()),
-    (Line.AFRR_CAPACITY, Source.AFRR_CAPACITY, Party.GRID_OPERATOR, ("afrr_capacity_revenue_eur",), ()),
+    (LineType.TRADING, FactSource.WHOLESALE, Party.MARKET, ("sell_proceeds_eur",), ("buy_cost_eur",)),
+    (LineType.FCR, FactSource.FCR, Party.GRID_OPERATOR, ("fcr_revenue_eur",), ()),
+    (LineType.AFRR_CAPACITY, FactSource.AFRR_CAPACITY, Party.GRID_OPERATOR, ("afrr_capacity_revenue_eur",), ()),
     (
-        Line.AFRR_ENERGY,
-        Source.AFRR_ENERGY,
+        LineType.AFRR_ENERGY,
+        FactSource.AFRR_ENERGY,
         Party.GRID_OPERATOR,
         ("afrr_pos_revenue_eur", "afrr_neg_revenue_eur"),
         (),
@@ -59,7 +59,7 @@ class Scope:
     edges: np.ndarray[tuple[int], np.dtype[np.int64]]
     kept: KeptDays
     tolls: Mapping[int, Sequence[Toll]]
-    ratings: Mapping[int, Rating]
+    ratings: Mapping[int, RatedPowerSteps]
     auctions: Mapping[int, AuctionResult]
     imbalance_price_eur_mwh: FloatArray
     """Of each period of the market days; NaN where none is published."""
@@ -104,7 +104,7 @@ async def load_scope(
     return Scope(
         grid.numbers,
         edges_s // PERIOD_S,
-        await read_kept_days(db, keys, grid.numbers, KEPT_SOURCES, as_of),
+        await read_stored_days(db, keys, grid.numbers, AGGREGATED_SOURCES, as_of),
         tolls,
         await store.read_ratings(db, keys, as_of),
         {result.asset_key: result for result in auctions},
@@ -113,7 +113,7 @@ async def load_scope(
     )
 
 
-def fact_entries(scope: Scope, key: int) -> list[Entry]:
+def fact_entries(scope: Scope, key: int) -> list[StatementEntry]:
     """Trading and balancing, as settled."""
     entries = []
     sheets = scope.kept.by_asset.get(key, {})
@@ -131,7 +131,7 @@ def fact_entries(scope: Scope, key: int) -> list[Entry]:
             amount_eur += sheet[POSITION[name] - first]
         for name in minus:
             amount_eur -= sheet[POSITION[name] - first]
-        entries.append(Entry(line, party, scope.until(amount_eur)))
+        entries.append(StatementEntry(line, party, scope.until(amount_eur)))
     return entries
 
 
@@ -141,8 +141,8 @@ def toll_cents(scope: Scope, key: int) -> Cents | None:
     if not tolls or key not in scope.ratings:
         return None
     edges_s = (scope.edges * PERIOD_S).astype(np.float64)
-    start_s = min(scope.ratings[key].lived_part(toll.span).start_s for toll in tolls)
-    buckets = Buckets(scope.edges, np.minimum(edges_s, start_s), edges_s)
+    start_s = min(scope.ratings[key].in_service_fraction(toll.span).start_s for toll in tolls)
+    buckets = ReportBuckets(scope.edges, np.minimum(edges_s, start_s), edges_s)
     sums = tolling_sums(tolls, {key: scope.ratings[key]}, {key: 1.0}, buckets)
     return cents_of(sums["tolling_revenue_eur"])
 
@@ -168,7 +168,7 @@ async def end_of_life_cents(db: Database, scope: Scope, asset: VirtualAsset) -> 
     outlook = await _load_last_outlook(db, scope, asset)
     if outlook is None:
         return None
-    off_kwh = float(outlook.course.energy_kwh[-1]) - terms.final_soc_target * terms.energy_capacity_kwh
+    off_kwh = float(outlook.trajectory.energy_kwh[-1]) - terms.final_soc_target * terms.energy_capacity_kwh
     if abs(off_kwh) <= terms.final_soc_tolerance * terms.energy_capacity_kwh:
         return None
     first, end = market_day_periods(market_day_of(period_start(asset.end - 1)))
@@ -179,14 +179,14 @@ async def end_of_life_cents(db: Database, scope: Scope, asset: VirtualAsset) -> 
     return np.where(scope.edges >= asset.end, amount, 0).astype(np.int64)
 
 
-async def _load_last_outlook(db: Database, scope: Scope, asset: VirtualAsset) -> Outlook | None:
+async def _load_last_outlook(db: Database, scope: Scope, asset: VirtualAsset) -> AssetProjection | None:
     """Of the last quarter-hour of life; as of a moment, only where that had passed."""
     if scope.as_of is None:
-        return await load_outlook(db, asset, await platform_now(db), asset.end - 1, asset.end)
+        return await load_projection(db, asset, await platform_now(db), asset.end - 1, asset.end)
     version = await version_at(db, asset.key, scope.as_of)
     if version is None or period_start(asset.end) > scope.as_of:
         return None
-    outlook, _ = await load_outlook_as_of(db, asset, version, scope.as_of, asset.end - 1, asset.end)
+    outlook, _ = await load_projection_as_of(db, asset, version, scope.as_of, asset.end - 1, asset.end)
     return outlook
 
 
@@ -203,7 +203,7 @@ async def availability_cents(db: Database, scope: Scope, asset: VirtualAsset) ->
     return found
 
 
-async def virtual_entries(db: Database, scope: Scope, asset: VirtualAsset) -> list[Entry]:
+async def virtual_entries(db: Database, scope: Scope, asset: VirtualAsset) -> list[StatementEntry]:
     """From the side of who holds the virtual asset."""
     entries = fact_entries(scope, asset.key)
     low, high = asset.clip(scope.first, scope.end)
@@ -211,56 +211,59 @@ async def virtual_entries(db: Database, scope: Scope, asset: VirtualAsset) -> li
         cost_eur = np.zeros(scope.end - scope.first)
         position = await load_position(db, asset, low, high, scope.as_of)
         cost_eur[low - scope.first : high - scope.first] = np.nan_to_num(position.cost_eur)
-        entries.append(Entry(Line.IMBALANCE, Party.GRID_OPERATOR, scope.until(-cost_eur)))
+        entries.append(StatementEntry(LineType.IMBALANCE, Party.GRID_OPERATOR, scope.until(-cost_eur)))
     owners = await backing_store.read_owners(db, [asset.key])
     for line, cents in await _between_parties(db, scope, asset):
         parts = split(cents, [owner.share for owner in owners[asset.key]])
         entries += [
-            Entry(line, str(owner.organisation_id), part) for owner, part in zip(owners[asset.key], parts, strict=True)
+            StatementEntry(line, str(owner.organisation_id), part)
+            for owner, part in zip(owners[asset.key], parts, strict=True)
         ]
-    given_back = await availability_cents(db, scope, asset)
+    released = await availability_cents(db, scope, asset)
     entries += [
-        Entry(Line.AVAILABILITY, str(owner.organisation_id), given_back[owner.asset_key])
+        StatementEntry(LineType.AVAILABILITY, str(owner.organisation_id), released[owner.asset_key])
         for owner in owners[asset.key]
-        if owner.asset_key in given_back
+        if owner.asset_key in released
     ]
     return entries
 
 
-async def _between_parties(db: Database, scope: Scope, asset: VirtualAsset) -> list[tuple[Line, Cents]]:
+async def _between_parties(db: Database, scope: Scope, asset: VirtualAsset) -> list[tuple[LineType, Cents]]:
     """What passes between holder and owners, from the holder's side."""
     found = []
     price, tolls = auction_cents(scope, asset.key), toll_cents(scope, asset.key)
     leftover = await end_of_life_cents(db, scope, asset)
     if price is not None:
-        found.append((Line.AUCTION, -price))
+        found.append((LineType.AUCTION, -price))
     if tolls is not None:
-        found.append((Line.TOLLING, -tolls))
+        found.append((LineType.TOLLING, -tolls))
     if leftover is not None:
-        found.append((Line.END_OF_LIFE, leftover))
+        found.append((LineType.END_OF_LIFE, leftover))
     return found
 
 
-async def _load_owner_imbalance(db: Database, scope: Scope, key: int) -> Entry:
+async def _load_owner_imbalance(db: Database, scope: Scope, key: int) -> StatementEntry:
     """Over all periods of the market days, a month of telemetry at a time, and only where prices are published."""
     cost_eur, assumed_mwh = np.zeros(scope.end - scope.first), np.zeros(scope.end - scope.first)
-    for low in range(scope.first, scope.end, PERIODS_AT_ONCE):
-        high = min(low + PERIODS_AT_ONCE, scope.end)
+    for low in range(scope.first, scope.end, PERIOD_BATCH_SIZE):
+        high = min(low + PERIOD_BATCH_SIZE, scope.end)
         here = slice(low - scope.first, high - scope.first)
         is_priced = ~np.isnan(scope.imbalance_price_eur_mwh[here])
         if is_priced.any():
             position = await load_owner_position(db, key, low, high, scope.as_of)
             cost_eur[here] = np.nan_to_num(position.cost_eur)
             assumed_mwh[here] = position.assumed_mwh * is_priced
-    return Entry(Line.IMBALANCE, Party.GRID_OPERATOR, scope.until(-cost_eur), scope.by_bucket(assumed_mwh))
+    return StatementEntry(LineType.IMBALANCE, Party.GRID_OPERATOR, scope.until(-cost_eur), scope.by_bucket(assumed_mwh))
 
 
-async def physical_entries(db: Database, scope: Scope, key: int, backed: Sequence[VirtualAsset]) -> list[Entry]:
+async def physical_entries(
+    db: Database, scope: Scope, key: int, backed: Sequence[VirtualAsset]
+) -> list[StatementEntry]:
     """From the side of who owns the battery: its own facts, and its share in what holders pay."""
     entries = fact_entries(scope, key)
     tolls = toll_cents(scope, key)
     if tolls is not None:
-        entries.append(Entry(Line.TOLLING, Party.OUTSIDE, tolls))
+        entries.append(StatementEntry(LineType.TOLLING, Party.OUTSIDE, tolls))
     entries.append(await _load_owner_imbalance(db, scope, key))
     owners = await backing_store.read_owners(db, [asset.key for asset in backed])
     for asset in backed:
@@ -268,8 +271,8 @@ async def physical_entries(db: Database, scope: Scope, key: int, backed: Sequenc
         place = next(place for place, owner in enumerate(behind) if owner.asset_key == key)
         for line, cents in await _between_parties(db, scope, asset):
             part = split(cents, [owner.share for owner in behind])[place]
-            entries.append(Entry(line, str(asset.organisation_id), -part))
-        given_back = await availability_cents(db, scope, asset)
-        if key in given_back:
-            entries.append(Entry(Line.AVAILABILITY, str(asset.organisation_id), -given_back[key]))
+            entries.append(StatementEntry(line, str(asset.organisation_id), -part))
+        released = await availability_cents(db, scope, asset)
+        if key in released:
+            entries.append(StatementEntry(LineType.AVAILABILITY, str(asset.organisation_id), -released[key]))
     return entries

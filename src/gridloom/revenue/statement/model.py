@@ -12,7 +12,7 @@ Cents = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-class Line(StrEnum):
+class LineType(StrEnum):
     """What is paid for."""
 
     TRADING = "TRADING"
@@ -36,10 +36,10 @@ class Party(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class StatementEntry:
     """A line with one counterparty: what has come in until each edge of the statement's buckets, in cents."""
 
-    line: Line
+    line: LineType
     counterparty: str
     until: Cents
     assumed_mwh: Floats | None = None

@@ -8,7 +8,7 @@ import numpy as np
 
 from gridloom.market_calendar import Ints
 from gridloom.revenue.statement.model import Cents
-from gridloom.settlements.sheets import FloatArray
+from gridloom.settlements.period_aggregates import FloatArray
 
 _NOISE = 1e-6  # of a cent: what a product of doubles may lack
 

@@ -10,10 +10,10 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.database.pool import snapshot
-from gridloom.edge import Call, Instant, QueryParameters, View, operation
-from gridloom.edge.wire import parameter_refused
-from gridloom.identity.reach import asset_reach, organisation_reach
+from gridloom.database.pool import repeatable_read
+from gridloom.edge import Call, Instant, QueryParameters, ResponseBody, operation
+from gridloom.edge.fields import parameter_error
+from gridloom.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.kernel.market_time import is_period_start
 from gridloom.kernel.problem import NotFound
 from gridloom.kernel.resolution import Resolution
@@ -22,10 +22,10 @@ from gridloom.market_calendar import calendar_edges_s, instant_of
 from gridloom.revenue import store
 from gridloom.revenue.grid import Grid, days_of, grid_of
 from gridloom.revenue.holding_store import read_holdings
-from gridloom.revenue.model import LONGEST_REPORT_DAYS, Span
-from gridloom.revenue.routes import MOST_BUCKETS, READ, TAG, check_fleet_reach
+from gridloom.revenue.model import MAX_REPORT_DAYS, SecondsSpan
+from gridloom.revenue.routes import MAX_BUCKETS, READ, TAG, check_fleet_reach
 from gridloom.revenue.statement.listing import list_organisation, list_physical, list_virtual, sum_entries
-from gridloom.revenue.statement.model import Entry, Floats, Line
+from gridloom.revenue.statement.model import Floats, LineType, StatementEntry
 from gridloom.settlements.as_of import MEASURED, PRICES, AsOf, AsOfTooEarly, check_as_of
 
 _CENT = Decimal("0.01")
@@ -40,9 +40,9 @@ class StatementQuery(QueryParameters):
     as_of: AsOf = None
 
 
-class StatementLine(View):
+class StatementLine(ResponseBody):
     time: Annotated[datetime, Meta(description="Where the bucket starts")]
-    line: Annotated[Line, Meta(description="What is paid for")]
+    line: Annotated[LineType, Meta(description="What is paid for")]
     amount: Annotated[Decimal, Meta(description="EUR; positive comes in, negative is paid")]
     counterparty: Annotated[
         str, Meta(description="The other side: an organisation's id, or MARKET, GRID_OPERATOR or OUTSIDE")
@@ -53,7 +53,7 @@ class StatementLine(View):
     ) = UNSET
 
 
-class Statement(View):
+class Statement(ResponseBody):
     """What came in and was paid. Over all parties, each line adds up to zero."""
 
     start: datetime
@@ -81,10 +81,10 @@ async def read_virtual_asset_statement(call: Call, virtual_asset_id: UUID, query
     leaves goes to the largest.
     """
     window, grid = _read_asked(query)
-    async with snapshot(call.pool) as db:
+    async with repeatable_read(call.pool) as db:
         await check_as_of(db, query.as_of, PRICES, MEASURED)
-        reach = await asset_reach(db, call.caller, virtual_asset_id, READ, kind="VIRTUAL")
-        entries = await list_virtual(db, [reach.key], window, grid, query.as_of)
+        authorized = await authorize_asset(db, call.caller, virtual_asset_id, READ, kind="VIRTUAL")
+        entries = await list_virtual(db, [authorized.key], window, grid, query.as_of)
     return _make_statement(window, grid, entries)
 
 
@@ -100,12 +100,12 @@ async def read_virtual_asset_statement(call: Call, virtual_asset_id: UUID, query
 async def read_portfolio_statement(call: Call, portfolio_id: UUID, query: StatementQuery) -> Statement:
     """The statements of its virtual assets together."""
     window, grid = _read_asked(query)
-    async with snapshot(call.pool) as db:
+    async with repeatable_read(call.pool) as db:
         await check_as_of(db, query.as_of, PRICES, MEASURED)
         group = await store.read_portfolio(db, portfolio_id)
         if group is None:
             raise NotFound(f"There is no portfolio {portfolio_id}.")
-        await organisation_reach(db, call.caller, group.organisation_id)
+        await authorize_organisation(db, call.caller, group.organisation_id)
         entries = await list_virtual(db, group.asset_keys, window, grid, query.as_of)
     return _make_statement(window, grid, entries)
 
@@ -122,10 +122,10 @@ async def read_portfolio_statement(call: Call, portfolio_id: UUID, query: Statem
 async def read_physical_asset_statement(call: Call, physical_asset_id: UUID, query: StatementQuery) -> Statement:
     """From its owner's side: its share of auction prices and tolls, its own trades, awards and imbalance."""
     window, grid = _read_asked(query)
-    async with snapshot(call.pool) as db:
+    async with repeatable_read(call.pool) as db:
         await check_as_of(db, query.as_of, PRICES, MEASURED)
-        reach = await asset_reach(db, call.caller, physical_asset_id, READ, kind="PHYSICAL")
-        entries = await list_physical(db, [reach.key], window, grid, query.as_of)
+        authorized = await authorize_asset(db, call.caller, physical_asset_id, READ, kind="PHYSICAL")
+        entries = await list_physical(db, [authorized.key], window, grid, query.as_of)
     return _make_statement(window, grid, entries)
 
 
@@ -141,7 +141,7 @@ async def read_physical_asset_statement(call: Call, physical_asset_id: UUID, que
 async def read_fleet_statement(call: Call, fleet_id: UUID, query: StatementQuery) -> Statement:
     """The statements of its physical assets together."""
     window, grid = _read_asked(query)
-    async with snapshot(call.pool) as db:
+    async with repeatable_read(call.pool) as db:
         await check_as_of(db, query.as_of, PRICES, MEASURED)
         group = await store.read_fleet(db, fleet_id)
         if group is None:
@@ -163,9 +163,9 @@ async def read_fleet_statement(call: Call, fleet_id: UUID, query: StatementQuery
 async def read_organisation_statement(call: Call, organisation_id: UUID, query: StatementQuery) -> Statement:
     """All that it holds and owns together, in a portfolio or not; what it would pay to itself is left out."""
     window, grid = _read_asked(query)
-    async with snapshot(call.pool) as db:
+    async with repeatable_read(call.pool) as db:
         await check_as_of(db, query.as_of, PRICES, MEASURED)
-        await organisation_reach(db, call.caller, organisation_id)
+        await authorize_organisation(db, call.caller, organisation_id)
         entries = await list_organisation(
             db, await read_holdings(db, organisation_id, window), window, grid, query.as_of
         )
@@ -174,25 +174,25 @@ async def read_organisation_statement(call: Call, organisation_id: UUID, query: 
 
 def _read_asked(query: StatementQuery) -> tuple[Window, Grid]:
     if query.start >= query.end:
-        raise parameter_refused("query", "end", "is not after start")
+        raise parameter_error("query", "end", "is not after start")
     for name, moment in (("start", query.start), ("end", query.end)):
         if not is_period_start(moment):
-            raise parameter_refused("query", name, "is not on a quarter-hour")
-    span = Span(query.start.timestamp(), query.end.timestamp())
+            raise parameter_error("query", name, "is not on a quarter-hour")
+    span = SecondsSpan(query.start.timestamp(), query.end.timestamp())
     first_s, end_s = calendar_edges_s()
     if span.start_s < first_s:
-        raise parameter_refused("query", "start", f"is before {instant_of(first_s):%Y-%m-%d}")
+        raise parameter_error("query", "start", f"is before {instant_of(first_s):%Y-%m-%d}")
     if span.end_s > end_s:
-        raise parameter_refused("query", "end", f"is after {instant_of(end_s):%Y-%m-%d}")
-    if (query.end - query.start).days > LONGEST_REPORT_DAYS:
-        raise parameter_refused("query", "end", f"is more than {LONGEST_REPORT_DAYS} days after start")
+        raise parameter_error("query", "end", f"is after {instant_of(end_s):%Y-%m-%d}")
+    if (query.end - query.start).days > MAX_REPORT_DAYS:
+        raise parameter_error("query", "end", f"is more than {MAX_REPORT_DAYS} days after start")
     grid = grid_of(days_of(span), Resolution(query.resolution), span)
-    if len(grid.buckets) > MOST_BUCKETS:
-        raise parameter_refused("query", "resolution", f"makes more than {MOST_BUCKETS} buckets of this window")
+    if len(grid.buckets) > MAX_BUCKETS:
+        raise parameter_error("query", "resolution", f"makes more than {MAX_BUCKETS} buckets of this window")
     return Window(query.start, query.end), grid
 
 
-def _make_statement(window: Window, grid: Grid, entries: Sequence[Entry]) -> Statement:
+def _make_statement(window: Window, grid: Grid, entries: Sequence[StatementEntry]) -> Statement:
     """Entries of the same line and counterparty are one."""
     sums = sum_entries(entries)
     assumed = _sum_assumed(entries)
@@ -218,8 +218,8 @@ def _make_statement(window: Window, grid: Grid, entries: Sequence[Entry]) -> Sta
     )
 
 
-def _sum_assumed(entries: Sequence[Entry]) -> dict[tuple[Line, str], Floats]:
-    sums: dict[tuple[Line, str], Floats] = {}
+def _sum_assumed(entries: Sequence[StatementEntry]) -> dict[tuple[LineType, str], Floats]:
+    sums: dict[tuple[LineType, str], Floats] = {}
     for entry in entries:
         if entry.assumed_mwh is not None:
             known = sums.get((entry.line, entry.counterparty))

@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
-from gridloom.simulator import chance
+from gridloom.simulator import random_streams
+from gridloom.simulator.api_session import RequestRejected, record_rejection, written
 from gridloom.simulator.batteries import physics
-from gridloom.simulator.batteries.physics import Cells, Course, State
-from gridloom.simulator.cast import BATTERIES
-from gridloom.simulator.market.balancing import Direction, frequency_response
-from gridloom.simulator.memory import Memory
-from gridloom.simulator.scene import Scene
-from gridloom.simulator.voices import Refused, note_refusal, written
+from gridloom.simulator.batteries.physics import BatteryArray, SimulatedMinutes, State
+from gridloom.simulator.market.balancing import SimulatedDirection, frequency_response
+from gridloom.simulator.scenario import BATTERIES
+from gridloom.simulator.state import SimulatorState
+from gridloom.simulator.step_context import StepContext
 from gridloom_client import ARROW
 
 MINUTE = timedelta(minutes=1)
@@ -26,7 +26,7 @@ MINUTES_A_PERIOD = 15
 UPKEEP_FROM, UPKEEP_SHARE = 0.002, 0.05
 """Upkeep starts when this share of the store is owed, with at most this share of the power, in idle quarter-hours."""
 
-CELLS = Cells(
+CELLS = BatteryArray(
     charge_kw=np.array([battery.power_kw for battery in BATTERIES]),
     discharge_kw=np.array([battery.power_kw for battery in BATTERIES]),
     capacity_kwh=np.array([battery.energy_kwh for battery in BATTERIES]),
@@ -42,7 +42,7 @@ class Orders:
     start: datetime
     power_kw: np.ndarray
     fcr_kw: np.ndarray
-    afrr_kw: dict[Direction, np.ndarray]
+    afrr_kw: dict[SimulatedDirection, np.ndarray]
     planned_kwh: np.ndarray
     """[battery]: what each is planned to hold in the end; NaN where that is not known"""
 
@@ -59,10 +59,10 @@ class Metered:
     signals: dict[str, np.ndarray]
     state: State
     owed_kwh: np.ndarray
-    course: Course
+    simulated: SimulatedMinutes
 
 
-async def meter(scene: Scene, until: datetime) -> None:
+async def meter(scene: StepContext, until: datetime) -> None:
     """Have the batteries do what they were told until now, and report it."""
     since = scene.memory.metered_until
     assert since is not None
@@ -71,19 +71,19 @@ async def meter(scene: Scene, until: datetime) -> None:
         end = min(until, since + timedelta(hours=6))
         metered = run_orders(scene, await read_orders(scene, since, end))
         await send(scene, metered, 0, len(metered.signals["frequency"][0]))
-        scene.memory.keep_state(metered.state, metered.owed_kwh)
+        scene.memory.store_state(metered.state, metered.owed_kwh)
         scene.memory.metered_until = since = end
 
 
 # --- orders ----------------------------------------------------------------------------------------------------------
 
 
-async def read_orders(scene: Scene, start: datetime, end: datetime) -> Orders:
+async def read_orders(scene: StepContext, start: datetime, end: datetime) -> Orders:
     """The dispatch of all batteries over a window."""
     answers = await asyncio.gather(*(_read_dispatch(scene, battery.slug, start, end + PERIOD) for battery in BATTERIES))
     periods = (end - start) // PERIOD
     power, fcr = np.zeros((len(BATTERIES), periods)), np.zeros((len(BATTERIES), periods))
-    afrr = {direction: np.zeros((len(BATTERIES), periods)) for direction in Direction}
+    afrr = {direction: np.zeros((len(BATTERIES), periods)) for direction in SimulatedDirection}
     planned_kwh = np.full(len(BATTERIES), np.nan)
     for row, points in enumerate(answers):
         for point in points:
@@ -96,16 +96,16 @@ async def read_orders(scene: Scene, start: datetime, end: datetime) -> Orders:
                 if part["kind"] == "FCR":
                     fcr[row, place] += part["power"]
                 elif part["kind"] in ("AFRR_POS", "AFRR_NEG"):
-                    afrr[Direction(part["kind"].removeprefix("AFRR_"))][row, place] += abs(part["power"])
+                    afrr[SimulatedDirection(part["kind"].removeprefix("AFRR_"))][row, place] += abs(part["power"])
     return Orders(start, power, fcr, afrr, planned_kwh)
 
 
-async def _read_dispatch(scene: Scene, slug: str, start: datetime, end: datetime) -> list[Any]:
+async def _read_dispatch(scene: StepContext, slug: str, start: datetime, end: datetime) -> list[Any]:
     target = f"/physical-assets/{scene.memory.batteries[slug]}/dispatch?start={written(start)}&end={written(end)}"
     try:
         points: list[Any] = (await scene.operator.get(target))["dispatch"]
-    except Refused as problem:
-        note_refusal(f"dispatch of {slug}", problem)
+    except RequestRejected as problem:
+        record_rejection(f"dispatch of {slug}", problem)
         return []
     return points
 
@@ -113,11 +113,11 @@ async def _read_dispatch(scene: Scene, slug: str, start: datetime, end: datetime
 # --- what comes of them ----------------------------------------------------------------------------------------------
 
 
-def run_orders(scene: Scene, orders: Orders) -> Metered:
+def run_orders(scene: StepContext, orders: Orders) -> Metered:
     memory, minutes = scene.memory, orders.periods * MINUTES_A_PERIOD
     frequency = _draw_frequency(scene, orders.start, minutes)
     reserve_kw = np.repeat(orders.fcr_kw, MINUTES_A_PERIOD, axis=1) * frequency_response(frequency)
-    for direction, sign in ((Direction.POS, 1.0), (Direction.NEG, -1.0)):
+    for direction, sign in ((SimulatedDirection.POS, 1.0), (SimulatedDirection.NEG, -1.0)):
         called = _find_activation(scene, orders.start, orders.periods, direction)
         reserve_kw += sign * np.repeat(orders.afrr_kw[direction] * called, MINUTES_A_PERIOD, axis=1)
     asked_kw = np.repeat(orders.power_kw, MINUTES_A_PERIOD, axis=1)
@@ -126,14 +126,16 @@ def run_orders(scene: Scene, orders: Orders) -> Metered:
     owed_kwh = np.where(np.isnan(short_kwh), memory.owed_kwh, short_kwh)
     upkeep_kw = np.repeat(_plan_upkeep(owed_kwh, orders), MINUTES_A_PERIOD, axis=1)
     available = _find_available(memory, orders.start, minutes)
-    state, course = physics.run(CELLS, memory.state, asked_kw + reserve_kw + upkeep_kw, available)
-    draws = chance.stream(scene.board.seed_of(market_day_of(orders.start)), "meters", int(orders.start.timestamp()))
-    signals = physics.measure(CELLS, course, available, draws)
+    state, simulated = physics.run(CELLS, memory.state, asked_kw + reserve_kw + upkeep_kw, available)
+    draws = random_streams.stream(
+        scene.board.seed_of(market_day_of(orders.start)), "meters", int(orders.start.timestamp())
+    )
+    signals = physics.measure(CELLS, simulated, available, draws)
     signals["frequency"] = np.broadcast_to(frequency, (len(BATTERIES), minutes))
     signals["reserve_power"] = np.round(reserve_kw, 1) + 0.0
     signals["upkeep_power"] = np.round(upkeep_kw, 1) + 0.0
-    taken = _stored_kwh(course.power_kw) - _stored_kwh(asked_kw)
-    return Metered(orders.start, signals, state, owed_kwh + course.lost_kwh - taken, course)
+    taken = _stored_kwh(simulated.power_kw) - _stored_kwh(asked_kw)
+    return Metered(orders.start, signals, state, owed_kwh + simulated.lost_kwh - taken, simulated)
 
 
 def _stored_kwh(power_kw: np.ndarray) -> np.ndarray:
@@ -157,7 +159,7 @@ def _plan_upkeep(owed_kwh: np.ndarray, orders: Orders) -> np.ndarray:
     return upkeep
 
 
-def _find_available(memory: Memory, start: datetime, minutes: int) -> np.ndarray:
+def _find_available(memory: SimulatorState, start: datetime, minutes: int) -> np.ndarray:
     """What is out of order does not run, whether that was announced or not."""
     available = np.ones((len(BATTERIES), minutes))
     for outage in memory.outages:
@@ -168,7 +170,7 @@ def _find_available(memory: Memory, start: datetime, minutes: int) -> np.ndarray
     return np.maximum(available, 0)
 
 
-def _draw_frequency(scene: Scene, start: datetime, minutes: int) -> np.ndarray:
+def _draw_frequency(scene: StepContext, start: datetime, minutes: int) -> np.ndarray:
     found: list[np.ndarray] = []
     moment, left = start, minutes
     while left > 0:
@@ -181,7 +183,7 @@ def _draw_frequency(scene: Scene, start: datetime, minutes: int) -> np.ndarray:
     return np.concatenate(found)
 
 
-def _find_activation(scene: Scene, start: datetime, periods: int, direction: Direction) -> np.ndarray:
+def _find_activation(scene: StepContext, start: datetime, periods: int, direction: SimulatedDirection) -> np.ndarray:
     found: list[np.ndarray] = []
     moment, left = start, periods
     while left > 0:
@@ -197,13 +199,13 @@ def _find_activation(scene: Scene, start: datetime, periods: int, direction: Dir
 # --- reporting -------------------------------------------------------------------------------------------------------
 
 
-async def send(scene: Scene, metered: Metered, first: int, last: int) -> None:
+async def send(scene: StepContext, metered: Metered, first: int, last: int) -> None:
     """Some minutes of all batteries in one request, as a gateway would."""
     body = await asyncio.to_thread(_write_arrow, scene.memory, metered, first, last)
     await scene.operator.send("/monitoring/datapoints", body, ARROW)
 
 
-def _write_arrow(memory: Memory, metered: Metered, first: int, last: int) -> bytes:
+def _write_arrow(memory: SimulatorState, metered: Metered, first: int, last: int) -> bytes:
     minutes = last - first
     start_ms = int(metered.start.astimezone(UTC).timestamp() * 1000)
     times = start_ms + 60_000 * np.arange(first, last, dtype=np.int64)

@@ -23,7 +23,7 @@ POWER_NOISE, CHARGE_NOISE_PERCENT, TEMPERATURE_NOISE_C = 0.0006, 0.01, 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class BatteryArray:
     """What does not change, an element a battery."""
 
     charge_kw: Floats
@@ -44,7 +44,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class SimulatedMinutes:
     """What happened in a step: [battery][minute]; stores and temperatures as they are at the minute's end."""
 
     power_kw: Floats
@@ -57,12 +57,12 @@ class Course:
     """[battery]: what was lost at rest"""
 
 
-def new_state(cells: Cells, charge: float = 0.5) -> State:
+def new_state(cells: BatteryArray, charge: float = 0.5) -> State:
     count = len(cells.capacity_kwh)
     return State(charge * cells.capacity_kwh, np.full(count, AMBIENT_C), np.zeros(count), np.full(count, 100.0))
 
 
-def run(cells: Cells, state: State, asked_kw: Floats, available: Floats) -> tuple[State, Course]:
+def run(cells: BatteryArray, state: State, asked_kw: Floats, available: Floats) -> tuple[State, SimulatedMinutes]:
     """Follow the asked power for some minutes.
 
     available: [battery][minute] the share of its power that a battery has; what is out of order does nothing.
@@ -82,10 +82,10 @@ def run(cells: Cells, state: State, asked_kw: Floats, available: Floats) -> tupl
     health = health - CALENDAR_AGEING_PERCENT_H * MINUTE_H * np.arange(1, minutes + 1)
     temperature = _warm_cells(cells, state, power)
     after = State(energy[:, -1], temperature[:, -1], cycles[:, -1], health[:, -1])
-    return after, Course(power, energy, temperature, cycles, health, tripped, loss.sum(axis=1))
+    return after, SimulatedMinutes(power, energy, temperature, cycles, health, tripped, loss.sum(axis=1))
 
 
-def _store_minute(cells: Cells, power_kw: Floats) -> Floats:
+def _store_minute(cells: BatteryArray, power_kw: Floats) -> Floats:
     """What a minute at this power brings into the store."""
     charge, discharge = np.maximum(-power_kw, 0), np.maximum(power_kw, 0)
     gained = charge * cells.charge_efficiency[:, None] - discharge / cells.discharge_efficiency[:, None]
@@ -93,7 +93,7 @@ def _store_minute(cells: Cells, power_kw: Floats) -> Floats:
 
 
 def _stop_at_bounds(
-    cells: Cells, state: State, limited: Floats, loss: Floats, energy: Floats, beyond: Floats
+    cells: BatteryArray, state: State, limited: Floats, loss: Floats, energy: Floats, beyond: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
     power, loss, energy = limited.copy(), loss.copy(), energy.copy()
     tripped = np.zeros(limited.shape, dtype=bool)
@@ -112,7 +112,7 @@ def _stop_at_bounds(
     return power, loss, energy, tripped
 
 
-def _warm_cells(cells: Cells, state: State, power_kw: Floats) -> Floats:
+def _warm_cells(cells: BatteryArray, state: State, power_kw: Floats) -> Floats:
     """Cells warm with the square of the load and cool towards the container."""
     load = np.abs(power_kw) / np.maximum(cells.charge_kw, cells.discharge_kw)[:, None]
     keeps = np.exp(-MINUTE_H / COOLING_H)
@@ -122,18 +122,20 @@ def _warm_cells(cells: Cells, state: State, power_kw: Floats) -> Floats:
     return np.asarray(powers * (state.temperature_c[:, None] + np.cumsum((1 - keeps) * target / powers, axis=1)))
 
 
-def measure(cells: Cells, course: Course, available: Floats, chance: np.random.Generator) -> dict[str, Floats]:
+def measure(
+    cells: BatteryArray, simulated: SimulatedMinutes, available: Floats, chance: np.random.Generator
+) -> dict[str, Floats]:
     """What the meters say: each signal [battery][minute], with the noise of its instrument."""
-    shape = course.power_kw.shape
-    stored = 100 * course.energy_kwh / cells.capacity_kwh[:, None]
+    shape = simulated.power_kw.shape
+    stored = 100 * simulated.energy_kwh / cells.capacity_kwh[:, None]
     noise = chance.standard_normal((3, *shape))
     return {
-        "active_power": np.round(course.power_kw * (1 + POWER_NOISE * noise[0]), 1) + 0.0,
+        "active_power": np.round(simulated.power_kw * (1 + POWER_NOISE * noise[0]), 1) + 0.0,
         "state_of_charge": np.round(np.clip(stored + CHARGE_NOISE_PERCENT * noise[1], 0, 100), 2),
-        "available_energy": np.round(course.energy_kwh * cells.discharge_efficiency[:, None], 0),
+        "available_energy": np.round(simulated.energy_kwh * cells.discharge_efficiency[:, None], 0),
         "available_charge_power": np.round(cells.charge_kw[:, None] * available, 0),
         "available_discharge_power": np.round(cells.discharge_kw[:, None] * available, 0),
-        "temperature": np.round(course.temperature_c + TEMPERATURE_NOISE_C * noise[2], 1),
-        "cycles": np.round(course.cycles, 3),
-        "state_of_health": np.round(course.health_percent, 2),
+        "temperature": np.round(simulated.temperature_c + TEMPERATURE_NOISE_C * noise[2], 1),
+        "cycles": np.round(simulated.cycles, 3),
+        "state_of_health": np.round(simulated.health_percent, 2),
     }

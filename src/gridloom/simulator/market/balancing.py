@@ -11,10 +11,10 @@ import numpy as np
 
 from gridloom.kernel.market_time import PERIOD, block_window, market_day_window
 from gridloom.kernel.window import Window
-from gridloom.simulator.chance import daily_normals, stream
 from gridloom.simulator.market.cents import in_cents
 from gridloom.simulator.market.coefficients import Floats
 from gridloom.simulator.market.intraday import system_imbalance
+from gridloom.simulator.random_streams import daily_normals, stream
 
 BLOCKS = tuple((first, first + 4) for first in range(0, 24, 4))
 PERSISTENCE, REMEMBERED_DAYS = 0.85, 30
@@ -29,13 +29,13 @@ DEAD_BAND_HZ, FULL_RESPONSE_HZ = 0.010, 0.200
 FREQUENCY_PERSISTENCE, FREQUENCY_SPREAD_HZ = 0.93, 0.022
 
 
-class Direction(StrEnum):
+class SimulatedDirection(StrEnum):
     POS = "POS"
     NEG = "NEG"
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class SimulatedBlock:
     """One four-hour product of a market day."""
 
     day: date
@@ -66,8 +66,8 @@ class Block:
         return slice((self.window.start - midnight) // PERIOD, (self.window.end - midnight) // PERIOD)
 
 
-def blocks_of(day: date) -> list[Block]:
-    return [Block(day, number) for number in range(len(BLOCKS))]
+def blocks_of(day: date) -> list[SimulatedBlock]:
+    return [SimulatedBlock(day, number) for number in range(len(BLOCKS))]
 
 
 @lru_cache(maxsize=64)
@@ -78,24 +78,24 @@ def fcr_prices_eur_mw(seed: int, day: date) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def afrr_capacity_prices(seed: int, day: date, direction: Direction) -> tuple[Floats, Floats]:
+def afrr_capacity_prices(seed: int, day: date, direction: SimulatedDirection) -> tuple[Floats, Floats]:
     """Average and marginal price of each block in EUR/MW per hour, to the cent."""
     average = np.array(AFRR_EUR_MW_H[direction]) * _draw_level(seed, f"afrr-{direction}", day, spread=0.5)
     return in_cents(average), in_cents(MARGINAL * average)
 
 
 @lru_cache(maxsize=64)
-def afrr_activation(seed: int, day: date, direction: Direction) -> Floats:
+def afrr_activation(seed: int, day: date, direction: SimulatedDirection) -> Floats:
     """Which share of the reserved power is called in each quarter-hour."""
     short = system_imbalance(seed, day)
-    called = short if direction is Direction.POS else -short
+    called = short if direction is SimulatedDirection.POS else -short
     return np.asarray(np.round(np.clip((called - 0.45) / 2.6, 0, 1), 3))
 
 
-def afrr_energy_prices(seed: int, day: date, direction: Direction, intraday: Floats) -> Floats:
+def afrr_energy_prices(seed: int, day: date, direction: SimulatedDirection, intraday: Floats) -> Floats:
     """EUR/MWh, positive is paid to the provider. Who charges pays less than the market; who discharges gets more."""
     called = afrr_activation(seed, day, direction)
-    if direction is Direction.POS:
+    if direction is SimulatedDirection.POS:
         return in_cents(np.maximum(intraday, 0) + 35.0 + 160.0 * called)
     return in_cents(-(np.minimum(intraday, 150) - 45.0 - 160.0 * called))
 

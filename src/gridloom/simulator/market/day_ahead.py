@@ -11,10 +11,10 @@ from statistics import NormalDist
 import numpy as np
 
 from gridloom.kernel.market_time import period_count
-from gridloom.simulator.chance import daily_normals, stream
 from gridloom.simulator.market.calendar import day_type, hours_of
 from gridloom.simulator.market.cents import in_cents
 from gridloom.simulator.market.coefficients import Coefficients, Floats, array, coefficients
+from gridloom.simulator.random_streams import daily_normals, stream
 
 LOWEST_EUR_MWH, HIGHEST_EUR_MWH = -500.0, 4000.0
 FIRST_QUARTER_HOURLY_DAY = date(2025, 10, 1)

@@ -7,9 +7,9 @@ from datetime import date
 import numpy as np
 
 from gridloom.kernel.market_time import period_count
-from gridloom.simulator.chance import stream
 from gridloom.simulator.market.cents import in_cents
 from gridloom.simulator.market.coefficients import Floats
+from gridloom.simulator.random_streams import stream
 
 INTRADAY_PERSISTENCE, INTRADAY_SPREAD = 0.93, 0.11
 """From one quarter-hour to the next; standard deviation as a share of a price level of 120 EUR/MWh."""

@@ -14,9 +14,9 @@ from gridloom.jobs import enqueue
 from gridloom.kernel.ids import BlockID, OrganisationID, VirtualAssetID, uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound, Problem
-from gridloom.market_calendar import wire_time
+from gridloom.market_calendar import format_period
 from gridloom.virtual_assets import store
-from gridloom.virtual_assets.backing.promising import give_back_backing, hand_over_backing, take_backing
+from gridloom.virtual_assets.backing.holdings import hold_backing, release_backing, transfer_backing
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.model import AssetTerms, Author, Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.change.version_store import add_first_version
@@ -31,7 +31,7 @@ class AllocationStands(Problem):
     title = "The allocation cannot be undone"
 
 
-DISPATCH: Final = "delivery.dispatch"
+DISPATCH_JOB: Final = "delivery.dispatch"
 """The job, keyed by a delivery zone, that has batteries do what the zone's virtual assets are scheduled for. Whoever
 dispatches declares its handler."""
 
@@ -50,10 +50,10 @@ async def allocate(db: Database, organisation_id: UUID, terms: AssetTerms, autho
     """
     asset_id = VirtualAssetID(uuid7())
     if terms.auction_id is None:
-        taken = await take_backing(db, terms, HoldingKind.VIRTUAL_ASSET, asset_id, organisation_id)
+        taken = await hold_backing(db, terms, HoldingKind.VIRTUAL_ASSET, asset_id, organisation_id)
         terms, promises = taken.terms, taken.promises
     else:
-        promises = await hand_over_backing(db, terms, terms.auction_id, asset_id, organisation_id)
+        promises = await transfer_backing(db, terms, terms.auction_id, asset_id, organisation_id)
     asset = await store.insert_asset(db, asset_id, organisation_id, terms, promises)
     block = Block(BlockID(uuid7()), 0, asset.first, asset.end, Market.WHOLESALE, terms.charge_kw, terms.discharge_kw)
     await block_store.replace_blocks(db, asset, asset.version, (), (block,))
@@ -68,7 +68,9 @@ async def allocate(db: Database, organisation_id: UUID, terms: AssetTerms, autho
         data={"virtualAssetID": asset.id, "auctionID": terms.auction_id},
     )
     # Whoever dispatches the zone's batteries looks at it again.
-    await enqueue(db, DISPATCH, key=terms.delivery_zone, due=asset.created_at, clock="platform", at_latest=True)
+    await enqueue(
+        db, DISPATCH_JOB, key=terms.delivery_zone, due=asset.created_at, clock="platform", keep_earlier_due=True
+    )
     return asset
 
 
@@ -79,7 +81,7 @@ async def undo_allocation(db: Database, seen: VirtualAsset, check: Callable[[Vir
     then the virtual asset.
     """
     ids = [promise.physical_asset_id for promise in seen.promises]
-    await give_back_backing(db, ids, seen.id)
+    await release_backing(db, ids, seen.id)
     asset = await store.lock_virtual_asset_by_key(db, seen.key)
     if asset is None:
         raise NotFound(f"The organisation has no virtual asset {seen.id}.")
@@ -87,8 +89,8 @@ async def undo_allocation(db: Database, seen: VirtualAsset, check: Callable[[Vir
     if asset.terms.auction_id is not None:
         raise AllocationStands(f"The asset was won in the auction {asset.terms.auction_id}.")
     if asset.first < first_open_period(await platform_now(db), asset.terms.gate_closure_s):
-        raise AllocationStands(f"The gate of its first period, {wire_time(asset.first)}, has closed.")
+        raise AllocationStands(f"The gate of its first period, {format_period(asset.first)}, has closed.")
     if not await store.delete_asset(db, asset):
         raise AllocationStands("Something is traded or settled on the asset.")
     now = await platform_now(db)
-    await enqueue(db, DISPATCH, key=asset.terms.delivery_zone, due=now, clock="platform", at_latest=True)
+    await enqueue(db, DISPATCH_JOB, key=asset.terms.delivery_zone, due=now, clock="platform", keep_earlier_due=True)

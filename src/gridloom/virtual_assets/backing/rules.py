@@ -21,12 +21,12 @@ SHARE_TOLERANCE: Final = 1e-9
 
 
 def check_shares(shares: Sequence[tuple[UUID, float]]) -> None:
-    faults = find_share_faults(shares)
+    faults = find_share_errors(shares)
     if faults:
-        raise SharesNotWhole("; ".join(f"{fault.pointer} {fault.detail}" for fault in faults) + ".", faults)
+        raise SharesNotWhole("; ".join(f"{error.pointer} {error.detail}" for error in faults) + ".", faults)
 
 
-def find_share_faults(shares: Sequence[tuple[UUID, float]]) -> list[FieldError]:
+def find_share_errors(shares: Sequence[tuple[UUID, float]]) -> list[FieldError]:
     """What keeps the shares from being a whole: assets named twice, or else a sum that is not 1."""
     seen: set[UUID] = set()
     faults = []

@@ -13,8 +13,8 @@ from datetime import datetime
 
 import numpy as np
 
-from gridloom.capacity.rules import Standing
-from gridloom.capacity.store import load_firm_standing
+from gridloom.capacity.rules import BatteryCapacity
+from gridloom.capacity.store import load_firm_capacity
 from gridloom.database.pool import Database
 from gridloom.market_calendar import Floats
 from gridloom.virtual_assets.backing import shortfall_store as store
@@ -37,7 +37,7 @@ class Shortfalls:
 
 def shortfalls_of(
     promises: Sequence[Promise],
-    standing: Mapping[int, Standing],
+    standing: Mapping[int, BatteryCapacity],
     first: int,
     end: int,
     rated_kw: tuple[float, float],
@@ -109,5 +109,5 @@ async def load_shortfalls(db: Database, asset: VirtualAsset, first: int, end: in
 
 async def _load_standing(db: Database, asset: VirtualAsset, first: int, end: int) -> Shortfalls:
     keys = [promise.physical_asset_key for promise in asset.promises]
-    standing = await load_firm_standing(db, keys, first, end)
+    standing = await load_firm_capacity(db, keys, first, end)
     return shortfalls_of(asset.promises, standing, first, end, (asset.terms.charge_kw, asset.terms.discharge_kw))

@@ -12,16 +12,23 @@ from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.pool import Database
 from gridloom.kernel.problem import Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
-from gridloom.market_calendar import Floats, days_of, wire_time
-from gridloom.virtual_assets.backing.availability import Availability, load_available
+from gridloom.market_calendar import Floats, format_period, utc_days_of
+from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available
 from gridloom.virtual_assets.blocks import store as block_store
-from gridloom.virtual_assets.blocks.slicing import Carving, Move, Squeeze, carve, first_overcommitment, give_back
-from gridloom.virtual_assets.energy.outlook import load_outlook
+from gridloom.virtual_assets.blocks.slicing import (
+    Carving,
+    LaneMove,
+    LaneReduction,
+    carve,
+    first_overcommitment,
+    remove_block,
+)
+from gridloom.virtual_assets.energy.projection_loading import load_projection
 from gridloom.virtual_assets.energy.reserves import reserved_kwh
 from gridloom.virtual_assets.model import Author, Block, LockedAsset, Market, VersionKind
-from gridloom.virtual_assets.schedule.change.drafting import draft_change
-from gridloom.virtual_assets.schedule.change.notifications import tell_updated
-from gridloom.virtual_assets.schedule.change.scheduling import write_change
+from gridloom.virtual_assets.schedule.change.apply import write_change
+from gridloom.virtual_assets.schedule.change.draft import draft_change
+from gridloom.virtual_assets.schedule.change.notifications import emit_updated
 from gridloom.virtual_assets.schedule.projection.trajectory import tolerance_kwh
 from gridloom.virtual_assets.schedule.rules import check_gate, first_open_period
 from gridloom.virtual_assets.schedule.store import DayPowers, LaneChange, lane_power_kw, read_day_range
@@ -60,15 +67,15 @@ async def carve_block(
     before = await block_store.read_blocks(db, asset.key)
     carving = carve(before, first, end, market, *power_kw, _reserve_minutes(market, minutes))
     assert first_overcommitment(carving.blocks, asset.terms.charge_kw, asset.terms.discharge_kw) is None
-    powers = await read_day_range(db, asset.key, days_of(first, end))
+    powers = await read_day_range(db, asset.key, utc_days_of(first, end))
     available = await load_available(db, asset, max(asset.first, first - 1), end)
-    changes = _squeeze_lanes(carving, powers, available.between(first, end))
+    changes = _reduce_lanes(carving, powers, available.between(first, end))
     if market is not Market.WHOLESALE:
         await _check_reserves(db, asset, carving.blocks, available, now)
     draft = await draft_change(db, asset, changes)
     version = await write_change(db, asset, draft, VersionKind.CARVING, author, carving.block, changes, now)
     await block_store.replace_blocks(db, asset, version, before, carving.blocks)
-    await tell_updated(db, asset, carving.block.id, first, end, _count_changes(changes), version)
+    await emit_updated(db, asset, carving.block.id, first, end, _count_changes(changes), version)
     return carving.block, version
 
 
@@ -85,11 +92,11 @@ def _reserve_minutes(market: Market, minutes: ReserveMinutes) -> float:
 
 
 async def _check_reserves(
-    db: Database, asset: LockedAsset, blocks: Sequence[Block], available: Availability, now: datetime
+    db: Database, asset: LockedAsset, blocks: Sequence[Block], available: AvailableFraction, now: datetime
 ) -> None:
     """By the schedules as they stand, what the blocks keep in the store is there, and the room as well."""
     first, end = available.first, available.end
-    energy_kwh = (await load_outlook(db, asset, now, first, end)).course.energy_kwh[1:]
+    energy_kwh = (await load_projection(db, asset, now, first, end)).trajectory.energy_kwh[1:]
     stored_kwh, free_kwh = reserved_kwh(blocks, first, end)
     highest_kwh = available.energy * asset.terms.energy_capacity_kwh - free_kwh
     slack_kwh = tolerance_kwh(asset.terms.energy_capacity_kwh)
@@ -97,13 +104,13 @@ async def _check_reserves(
     if wrong.any():
         place = int(np.argmax(wrong))
         raise ScheduleInTheWay(
-            f"At the end of the period {wire_time(first + place)} {energy_kwh[place]:g} kWh are stored, and balancing "
-            f"capacity needs {stored_kwh[place]:g} to {highest_kwh[place]:g} kWh.",
-            firstPeriod=wire_time(first + place),
+            f"At the end of the period {format_period(first + place)} {energy_kwh[place]:g} kWh are stored, and "
+            f"balancing capacity needs {stored_kwh[place]:g} to {highest_kwh[place]:g} kWh.",
+            firstPeriod=format_period(first + place),
         )
 
 
-def _squeeze_lanes(carving: Carving, powers: DayPowers, available: Availability) -> dict[int, LaneChange]:
+def _reduce_lanes(carving: Carving, powers: DayPowers, available: AvailableFraction) -> dict[int, LaneChange]:
     """The lanes' schedules cut to what is left for them, and the rest on the new block's lane."""
     block = carving.block
     lanes_kw = {
@@ -114,16 +121,16 @@ def _squeeze_lanes(carving: Carving, powers: DayPowers, available: Availability)
     for squeeze in carving.squeezes:
         span = slice(squeeze.first - block.first, squeeze.end - block.first)
         there_kw = lanes_kw[squeeze.lane][span]
-        low_kw, high_kw = _left_for(squeeze, there_kw, available, follows=block.market is Market.WHOLESALE)
+        low_kw, high_kw = _remaining_range_kw(squeeze, there_kw, available, follows=block.market is Market.WHOLESALE)
         surplus_kw = there_kw - np.clip(there_kw, low_kw, high_kw)
         if not surplus_kw.any():
             continue
         if block.market is not Market.WHOLESALE and np.abs(surplus_kw).max() > POWER_TOLERANCE_KW:
             place = int(np.argmax(np.abs(surplus_kw) > POWER_TOLERANCE_KW))
             raise ScheduleInTheWay(
-                f"In the period {wire_time(squeeze.first + place)} {there_kw[place]:g} kW are scheduled, and only "
+                f"In the period {format_period(squeeze.first + place)} {there_kw[place]:g} kW are scheduled, and only "
                 f"{-low_kw[place]:g} kW of charging and {high_kw[place]:g} kW of discharging would be left.",
-                firstPeriod=wire_time(squeeze.first + place),
+                firstPeriod=format_period(squeeze.first + place),
             )
         after_kw[squeeze.lane][span] -= surplus_kw
         if block.market is Market.WHOLESALE:
@@ -131,7 +138,9 @@ def _squeeze_lanes(carving: Carving, powers: DayPowers, available: Availability)
     return _find_differences(lanes_kw, after_kw, block.first)
 
 
-def _left_for(squeeze: Squeeze, there_kw: Floats, available: Availability, *, follows: bool) -> tuple[Floats, Floats]:
+def _remaining_range_kw(
+    squeeze: LaneReduction, there_kw: Floats, available: AvailableFraction, *, follows: bool
+) -> tuple[Floats, Floats]:
     """The lowest and the highest power that the squeezed lane may keep in each period, as far as it is available then.
 
     `follows`: the new block takes over what does not stay.
@@ -151,20 +160,22 @@ def _left_kw(scheduled_kw: Floats, kept_kw: float, taken_kw: float, part: Floats
     return np.asarray(np.where(misfit, kept_kw, kept_kw * part))
 
 
-async def give_back_block(db: Database, asset: LockedAsset, block: Block, author: Author, now: datetime) -> int:
+async def remove_block_with_schedule(
+    db: Database, asset: LockedAsset, block: Block, author: Author, now: datetime
+) -> int:
     """Return a block's power to the wholesale blocks; the version it made."""
     check_gate(block.first, first_open_period(now, asset.terms.gate_closure_s))
     before = await block_store.read_blocks(db, asset.key)
-    giving = give_back(before, block)
+    giving = remove_block(before, block)
     assert first_overcommitment(giving.blocks, asset.terms.charge_kw, asset.terms.discharge_kw) is None
     changes: dict[int, LaneChange] = {}
     if block.market is Market.WHOLESALE and giving.moves:
-        powers = await read_day_range(db, asset.key, days_of(block.first, block.end))
+        powers = await read_day_range(db, asset.key, utc_days_of(block.first, block.end))
         changes = _move_powers(giving.moves, powers, block)
     draft = await draft_change(db, asset, changes)
     version = await write_change(db, asset, draft, VersionKind.GIVING_BACK, author, block, changes, now)
     await block_store.replace_blocks(db, asset, version, before, giving.blocks)
-    await tell_updated(db, asset, block.id, block.first, block.end, _count_changes(changes), version)
+    await emit_updated(db, asset, block.id, block.first, block.end, _count_changes(changes), version)
     return version
 
 
@@ -172,7 +183,7 @@ def _count_changes(changes: Mapping[int, LaneChange]) -> int:
     return max((len(change.periods) for change in changes.values()), default=0)
 
 
-def _move_powers(moves: Sequence[Move], powers: DayPowers, block: Block) -> dict[int, LaneChange]:
+def _move_powers(moves: Sequence[LaneMove], powers: DayPowers, block: Block) -> dict[int, LaneChange]:
     lanes = {lane for move in moves for lane in (move.source, move.target)}
     before_kw = {lane: lane_power_kw(powers, lane, block.first, block.end) for lane in lanes}
     after_kw = {lane: power_kw.copy() for lane, power_kw in before_kw.items()}

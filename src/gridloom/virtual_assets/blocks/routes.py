@@ -8,30 +8,30 @@ from uuid import UUID
 
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database, snapshot
-from gridloom.edge import BULK_BODY_LIMIT, JSON, Answer, Call, Page, Stream, operation
+from gridloom.database.pool import Database, repeatable_read
+from gridloom.edge import BULK_BODY_LIMIT, JSON, Call, Page, Response, Stream, operation
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound
 from gridloom.kernel.window import Window
-from gridloom.market_calendar import Floats, days_of
+from gridloom.market_calendar import Floats, utc_days_of
+from gridloom.virtual_assets.asset_locks import asset_lock
 from gridloom.virtual_assets.asset_lookup import (
-    ANSWERED_PERIODS,
     ASSETS,
+    MAX_ANSWERED_PERIODS,
     TABLES,
     TAG,
+    audit_version,
     author_of,
     etag_at,
     etag_of,
-    known_asset,
-    lock_known_asset,
-    note_version,
+    require_asset,
+    require_locked_asset,
     version_as_of,
 )
-from gridloom.virtual_assets.asset_queue import queue_for
-from gridloom.virtual_assets.backing.availability import Availability, load_available
+from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available
 from gridloom.virtual_assets.blocks import store as block_store
-from gridloom.virtual_assets.blocks.carving import ScheduleInTheWay, carve_block, give_back_block
+from gridloom.virtual_assets.blocks.carving import ScheduleInTheWay, carve_block, remove_block_with_schedule
 from gridloom.virtual_assets.blocks.rules import (
     BlockOutsideAsset,
     NotAMarketProduct,
@@ -53,15 +53,15 @@ from gridloom.virtual_assets.blocks.wire import (
     BlockView,
     NewBlock,
     NewSchedule,
+    ResponseWindowQuery,
     ScheduledBlockView,
-    ShownQuery,
 )
 from gridloom.virtual_assets.history.store import read_lane_as_of
 from gridloom.virtual_assets.model import Block, VirtualAsset
 from gridloom.virtual_assets.rules import check_window
+from gridloom.virtual_assets.schedule.change.apply import put_schedule
 from gridloom.virtual_assets.schedule.change.attempts import change_schedule
-from gridloom.virtual_assets.schedule.change.ground_store import Ground
-from gridloom.virtual_assets.schedule.change.scheduling import put_schedule
+from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext
 from gridloom.virtual_assets.schedule.points import points_of
 from gridloom.virtual_assets.schedule.repair_link import linking_repair
 from gridloom.virtual_assets.schedule.rules import (
@@ -72,10 +72,10 @@ from gridloom.virtual_assets.schedule.rules import (
 )
 from gridloom.virtual_assets.schedule.store import lane_power_kw, read_day_range
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, table
-from gridloom.virtual_assets.windows import asked_periods
+from gridloom.virtual_assets.windows import requested_periods
 
 if TYPE_CHECKING:
-    from gridloom.database.committing.at_once import WriteOnly
+    from gridloom.database.commit.single_statement import RowSink
 
 BLOCKS = ASSETS + "/{virtualAssetID}/blocks"
 BLOCK = BLOCKS + "/{blockID}"
@@ -85,9 +85,9 @@ BLOCK = BLOCKS + "/{blockID}"
 async def list_blocks(call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: BlocksQuery) -> Page[BlockView]:
     """All blocks in the order of time, each with its schedule and capacity in the window."""
     place = query.after(tuple[int, int])
-    async with snapshot(call.pool) as db:
-        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
-        first, end = asset.clip(*asked_periods(query.start, query.end, await platform_now(db)))
+    async with repeatable_read(call.pool) as db:
+        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
+        first, end = asset.clip(*requested_periods(query.start, query.end, await platform_now(db)))
         version = await version_as_of(db, asset, query.as_of)
         blocks = [
             block
@@ -96,7 +96,7 @@ async def list_blocks(call: Call, organisation_id: UUID, virtual_asset_id: UUID,
         ]
         page = query.page(blocks, lambda block: (block.first, block.lane))
         available = await load_available(db, asset, first, end)
-        powers = await read_day_range(db, asset.key, days_of(first, end)) if version is None else {}
+        powers = await read_day_range(db, asset.key, utc_days_of(first, end)) if version is None else {}
         views = []
         for block in page.items:
             start, stop = _clip_block(block, first, end)
@@ -119,7 +119,9 @@ async def list_blocks(call: Call, organisation_id: UUID, virtual_asset_id: UUID,
     defers_transaction=True,
     problems=(NoWholesalePower, ScheduleInTheWay, GateClosed, BlockOutsideAsset, NotAMarketProduct),
 )
-async def create_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID, body: NewBlock) -> Answer[BlockView]:
+async def create_block(
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, body: NewBlock
+) -> Response[BlockView]:
     """Cut a block out of the wholesale blocks that cover its window.
 
     Each of those keeps the rest: its earliest piece keeps the id, further pieces get new ones. A new wholesale block
@@ -128,8 +130,8 @@ async def create_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID
     """
     check_window(body.start, body.end)
     span = period_number(body.start), period_number(body.end)
-    async with queue_for(virtual_asset_id):
-        asset = await lock_known_asset(call, organisation_id, virtual_asset_id)
+    async with asset_lock(virtual_asset_id):
+        asset = await require_locked_asset(call, organisation_id, virtual_asset_id)
         window = Window(body.start, body.end)
         check_market_product(body.market, window, body.rated_charge_power, body.rated_discharge_power)
         check_new_block(asset, span, body.rated_charge_power, body.rated_discharge_power)
@@ -143,9 +145,9 @@ async def create_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID
             author_of(call),
             await platform_now(call.db),
         )
-    first, end = asset.clip(block.first, min(block.end, block.first + ANSWERED_PERIODS))
-    power_kw, available = await _course_of(call.db, asset, block, first, end)
-    return Answer(
+    first, end = asset.clip(block.first, min(block.end, block.first + MAX_ANSWERED_PERIODS))
+    power_kw, available = await _load_block_series(call.db, asset, block, first, end)
+    return Response(
         block_view(block, first, power_kw, available),
         headers={"Location": f"{call.path}/{block.id}"},
         etag=etag_at(asset, version),
@@ -163,18 +165,18 @@ async def create_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID
 )
 async def read_block(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, block_id: UUID, query: BlockQuery
-) -> Answer[BlockView | Stream]:
+) -> Response[BlockView | Stream]:
     """The block with its schedule and capacity in the window; as a table, one row for each quarter-hour.
 
     `as-of` asks for the block and its schedule as they stood at that moment; capacity is always the present one.
     """
-    async with snapshot(call.pool) as db:
-        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+    async with repeatable_read(call.pool) as db:
+        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
         version = await version_as_of(db, asset, query.as_of)
-        block = await _known_block(db, asset, block_id, version)
+        block = await _require_block(db, asset, block_id, version)
         now = await platform_now(db)
-        first, end = _clip_block(block, *asset.clip(*asked_periods(query.start, query.end, now)))
-        power_kw, available = await _course_of(db, asset, block, first, end, version)
+        first, end = _clip_block(block, *asset.clip(*requested_periods(query.start, query.end, now)))
+        power_kw, available = await _load_block_series(db, asset, block, first, end, version)
     columns = {"power": power_kw} | dict(zip(CAPACITY_COLUMNS, capacity_kw(block, first, end, available), strict=True))
     shown: BlockView | Stream
     if call.accepts != JSON:
@@ -183,7 +185,7 @@ async def read_block(
         shown = streamed_schedule(block_view_without_series(block), first, columns)
     else:
         shown = block_view(block, first, power_kw, available)
-    return Answer(shown, etag=etag_of(asset))
+    return Response(shown, etag=etag_of(asset))
 
 
 @operation(
@@ -197,8 +199,13 @@ async def read_block(
     problems=(GateClosed, BlockWithoutSchedule, PowerBeyondAvailable, EnergyOutOfBounds),
 )
 async def schedule_block(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, block_id: UUID, query: ShownQuery, body: NewSchedule
-) -> Answer[ScheduledBlockView]:
+    call: Call,
+    organisation_id: UUID,
+    virtual_asset_id: UUID,
+    block_id: UUID,
+    query: ResponseWindowQuery,
+    body: NewSchedule,
+) -> Response[ScheduledBlockView]:
     """Replace exactly the periods given, all or nothing.
 
     An end state away from the target is accepted and reported as `imbalance`. The answer shows the periods from the
@@ -209,24 +216,30 @@ async def schedule_block(
 
 
 async def _accept_schedule(
-    call: Call, block_id: UUID, query: ShownQuery, body: NewSchedule, db: WriteOnly, asset: VirtualAsset, ground: Ground
-) -> Answer[ScheduledBlockView]:
-    block = next((block for block in ground.blocks if block.id == block_id), None)
+    call: Call,
+    block_id: UUID,
+    query: ResponseWindowQuery,
+    body: NewSchedule,
+    db: RowSink,
+    asset: VirtualAsset,
+    context: ScheduleContext,
+) -> Response[ScheduledBlockView]:
+    block = next((block for block in context.blocks if block.id == block_id), None)
     if block is None:
         raise NotFound(f"The virtual asset has no block {block_id}.")
     call.check_if_match(etag_of(asset))
     points = await points_of(body, (block.first, block.end))
-    note = partial(note_version, call, len(points.periods))
+    note = partial(audit_version, call, len(points.periods))
     with linking_repair(asset):
-        accepted = await put_schedule(db, asset, block, points, author_of(call), ground, note)
-    first, end = points.first, min(points.last + 1, points.first + ANSWERED_PERIODS)
+        accepted = await put_schedule(db, asset, block, points, author_of(call), context, note)
+    first, end = points.first, min(points.last + 1, points.first + MAX_ANSWERED_PERIODS)
     if query.start is not None or query.end is not None:
-        first, end = _clip_block(block, *asset.clip(*asked_periods(query.start, query.end, ground.now)))
+        first, end = _clip_block(block, *asset.clip(*requested_periods(query.start, query.end, context.now)))
     power_kw, available = accepted.draft.lane_kw(block.lane, first, end), accepted.available
     if power_kw is None or first < available.first:
-        power_kw, available = await _course_of(call.db, asset, block, first, end)
+        power_kw, available = await _load_block_series(call.db, asset, block, first, end)
     view = scheduled_block_view(block, first, power_kw, available, accepted.imbalance, accepted.expected_cuts)
-    return Answer(view, etag=etag_at(asset, accepted.version))
+    return Response(view, etag=etag_at(asset, accepted.version))
 
 
 @operation(
@@ -243,17 +256,17 @@ async def delete_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID
 
     A wholesale block hands its schedule over with its power; the asset's power never changes.
     """
-    async with queue_for(virtual_asset_id):
-        asset = await lock_known_asset(call, organisation_id, virtual_asset_id)
-        block = await _known_block(call.db, asset, block_id)
+    async with asset_lock(virtual_asset_id):
+        asset = await require_locked_asset(call, organisation_id, virtual_asset_id)
+        block = await _require_block(call.db, asset, block_id)
         call.check_if_match(etag_of(asset))
-        await give_back_block(call.db, asset, block, author_of(call), await platform_now(call.db))
+        await remove_block_with_schedule(call.db, asset, block, author_of(call), await platform_now(call.db))
 
 
 # --- what they share -----------------------------------------------------------------------------------------------
 
 
-async def _known_block(db: Database, asset: VirtualAsset, block_id: UUID, version: int | None = None) -> Block:
+async def _require_block(db: Database, asset: VirtualAsset, block_id: UUID, version: int | None = None) -> Block:
     block = await block_store.read_block(db, asset.key, block_id, version)
     if block is None:
         raise NotFound(f"The virtual asset has no block {block_id}{' then' if version is not None else ''}.")
@@ -265,12 +278,12 @@ def _clip_block(block: Block, first: int, end: int) -> tuple[int, int]:
     return first, max(first, min(end, block.end))
 
 
-async def _course_of(
+async def _load_block_series(
     db: Database, asset: VirtualAsset, block: Block, first: int, end: int, version: int | None = None
-) -> tuple[Floats, Availability]:
+) -> tuple[Floats, AvailableFraction]:
     """The block's schedule, as it stands or stood at a version, and what is available."""
     available = await load_available(db, asset, first, end)
     if version is not None:
         return await read_lane_as_of(db, asset.key, block.lane, version, first, end), available
-    powers = await read_day_range(db, asset.key, days_of(first, end))
+    powers = await read_day_range(db, asset.key, utc_days_of(first, end))
     return lane_power_kw(powers, block.lane, first, end), available

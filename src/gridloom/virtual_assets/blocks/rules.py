@@ -5,7 +5,7 @@ from __future__ import annotations
 from gridloom.kernel.market_time import is_block_start
 from gridloom.kernel.problem import FieldError, Problem
 from gridloom.kernel.window import Window
-from gridloom.market_calendar import wire_time
+from gridloom.market_calendar import format_period
 from gridloom.virtual_assets.model import Market, VirtualAsset
 
 
@@ -43,7 +43,7 @@ def check_market_product(market: Market, window: Window, charge_kw: float, disch
 def check_new_block(asset: VirtualAsset, span: tuple[int, int], charge_kw: float, discharge_kw: float) -> None:
     if span[0] < asset.first or span[1] > asset.end:
         raise BlockOutsideAsset(
-            f"The asset lives from {wire_time(asset.first)} to {wire_time(asset.end)}.",
+            f"The asset lives from {format_period(asset.first)} to {format_period(asset.end)}.",
             [FieldError("/start" if span[0] < asset.first else "/end", "Expected a time within the asset's life.")],
         )
     if charge_kw == 0 and discharge_kw == 0:

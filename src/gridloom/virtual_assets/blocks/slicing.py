@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from gridloom.kernel.ids import BlockID, uuid7
-from gridloom.kernel.instant import written
+from gridloom.kernel.instant import format_instant
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.problem import Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
@@ -39,7 +39,7 @@ class NothingToJoin(Problem):
 
 
 @dataclass(frozen=True, slots=True)
-class Squeeze:
+class LaneReduction:
     """What a lane's block is rated for in a span of periods after power was taken from it, and what was taken."""
 
     lane: int
@@ -57,11 +57,11 @@ class Carving:
 
     blocks: tuple[Block, ...]
     block: Block
-    squeezes: tuple[Squeeze, ...]
+    squeezes: tuple[LaneReduction, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class LaneMove:
     """A span of a lane's schedule that goes over to another lane, added to what is there."""
 
     source: int
@@ -71,9 +71,9 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class GivingBack:
+class BlockRemoval:
     blocks: tuple[Block, ...]
-    moves: tuple[Move, ...]
+    moves: tuple[LaneMove, ...]
 
 
 def first_overcommitment(blocks: Iterable[Block], charge_kw: float, discharge_kw: float) -> int | None:
@@ -106,7 +106,7 @@ def carve(
         (block for block in blocks if block.market is Market.WHOLESALE and block.overlaps(first, end)),
         key=lambda block: (block.lane, block.first),
     )
-    taken: dict[BlockID, list[Squeeze]] = {host.id: [] for host in hosts}
+    taken: dict[BlockID, list[LaneReduction]] = {host.id: [] for host in hosts}
     cuts = sorted({first, end, *(edge for host in hosts for edge in (host.first, host.end) if first < edge < end)})
     for cut, cut_end in pairwise(cuts):
         missing_charge_kw, missing_discharge_kw = charge_kw, discharge_kw
@@ -118,7 +118,7 @@ def carve(
             missing_charge_kw -= charge
             missing_discharge_kw -= discharge
             taken[host.id].append(
-                Squeeze(
+                LaneReduction(
                     host.lane,
                     cut,
                     cut_end,
@@ -131,7 +131,7 @@ def carve(
         if missing_charge_kw > POWER_TOLERANCE_KW or missing_discharge_kw > POWER_TOLERANCE_KW:
             held = [host for host in hosts if host.overlaps(cut, cut_end)]
             raise NoWholesalePower(
-                f"From {written(period_start(cut))} on, WHOLESALE blocks hold "
+                f"From {format_instant(period_start(cut))} on, WHOLESALE blocks hold "
                 f"{sum(host.charge_kw for host in held):g} kW of charging and "
                 f"{sum(host.discharge_kw for host in held):g} kW of discharging power, "
                 f"and {charge_kw:g} and {discharge_kw:g} kW are asked for."
@@ -144,7 +144,7 @@ def carve(
     return Carving((*after, block), block, squeezes)
 
 
-def give_back(blocks: Sequence[Block], block: Block) -> GivingBack:
+def remove_block(blocks: Sequence[Block], block: Block) -> BlockRemoval:
     """Return a block's power to the wholesale blocks beside it, joining pieces that a carving had cut apart."""
     others = [other for other in blocks if other.id != block.id]
     hosts = sorted(
@@ -164,25 +164,27 @@ def give_back(blocks: Sequence[Block], block: Block) -> GivingBack:
         after += _cut_pieces(
             host,
             [
-                Squeeze(host.lane, first, end, host.charge_kw + block.charge_kw, host.discharge_kw + block.discharge_kw)
+                LaneReduction(
+                    host.lane, first, end, host.charge_kw + block.charge_kw, host.discharge_kw + block.discharge_kw
+                )
                 for first, end in gained
             ],
         )
-        moves += [Move(block.lane, host.lane, first, end) for first, end in gained]
+        moves += [LaneMove(block.lane, host.lane, first, end) for first, end in gained]
     for first, end in (span for span in spans if host_of[span] is None):
         after.append(
             replace(block, id=BlockID(uuid7()), first=first, end=end, market=Market.WHOLESALE, reserve_minutes=0.0)
         )
-    return GivingBack(tuple(_join_blocks(after, {block.first, *cuts, block.end})), tuple(moves))
+    return BlockRemoval(tuple(_join_blocks(after, {block.first, *cuts, block.end})), tuple(moves))
 
 
-def _join_neighbour(others: Sequence[Block], block: Block) -> GivingBack:
+def _join_neighbour(others: Sequence[Block], block: Block) -> BlockRemoval:
     for other in others:
         if not _are_alike(other, block):
             continue
         if other.end == block.first or block.end == other.first:
             joined = replace(other, first=min(other.first, block.first), end=max(other.end, block.end))
-            return GivingBack((*(o for o in others if o.id != other.id), joined), ())
+            return BlockRemoval((*(o for o in others if o.id != other.id), joined), ())
     raise NothingToJoin("No other WHOLESALE block runs beside this one or continues it with equal power.")
 
 
@@ -199,7 +201,7 @@ def _round_rest(power_kw: float) -> float:
     return power_kw if power_kw > POWER_TOLERANCE_KW else 0.0
 
 
-def _cut_pieces(host: Block, changed: Sequence[Squeeze]) -> list[Block]:
+def _cut_pieces(host: Block, changed: Sequence[LaneReduction]) -> list[Block]:
     """The host cut where its power changes; neighbours of equal power stay one piece."""
     steps: list[tuple[int, int, float, float]] = []
     cursor = host.first

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from gridloom.edge import JSON, Stream, View
-from gridloom.edge.answering.tabular import points_json
-from gridloom.edge.wire import to_json
+from gridloom.edge import JSON, ResponseBody, Stream
+from gridloom.edge.answer.tabular import points_json
+from gridloom.edge.fields import to_json
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import Floats
-from gridloom.virtual_assets.backing.availability import Availability
+from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.blocks.wire import (
     BlockHead,
     BlockView,
@@ -25,7 +25,7 @@ from gridloom.virtual_assets.blocks.wire import (
 from gridloom.virtual_assets.model import Adjustment, Block
 from gridloom.virtual_assets.schedule.projection.imbalance import Imbalance
 from gridloom.virtual_assets.streaming import list_json, period_times, rows_json
-from gridloom.virtual_assets.wire import already_json
+from gridloom.virtual_assets.wire import raw_json
 
 CAPACITY_COLUMNS = (
     "chargePowerCapacity",
@@ -46,7 +46,7 @@ def imbalance_view(imbalance: Imbalance) -> ImbalanceView:
     )
 
 
-def block_view(block: Block, first: int, power_kw: Floats, available: Availability) -> BlockView:
+def block_view(block: Block, first: int, power_kw: Floats, available: AvailableFraction) -> BlockView:
     """The block with its schedule and capacity from `first` on, as far as `power_kw` reaches."""
     return BlockView(**_block_fields(block, first, power_kw, available))
 
@@ -55,7 +55,7 @@ def scheduled_block_view(
     block: Block,
     first: int,
     power_kw: Floats,
-    available: Availability,
+    available: AvailableFraction,
     imbalance: Imbalance,
     cuts: Sequence[Adjustment],
 ) -> ScheduledBlockView:
@@ -90,9 +90,9 @@ def _head_fields(block: Block) -> dict[str, Any]:
     }
 
 
-def _block_fields(block: Block, first: int, power_kw: Floats, available: Availability) -> dict[str, Any]:
+def _block_fields(block: Block, first: int, power_kw: Floats, available: AvailableFraction) -> dict[str, Any]:
     count = len(power_kw)
-    if available.is_whole and count <= _FEW_POINTS:
+    if available.is_full and count <= _FEW_POINTS:
         rated_kw = [block.charge_kw] * count, [block.discharge_kw] * count
         return _head_fields(block) | _list_few_points(first, power_kw.tolist(), (*rated_kw, *rated_kw))
     capacities_kw = capacity_kw(block, first, first + count, available)
@@ -108,8 +108,8 @@ def series_fields(first: int, power_kw: Floats, capacities_kw: Sequence[Floats])
         return _list_few_points(first, power_kw.tolist(), [column.tolist() for column in capacities_kw])
     times_ms = period_times(first, first + len(power_kw))
     return {
-        "schedule": already_json(points_json(times_ms, power_kw, name="power")),
-        "power_capacity": already_json(rows_json(times_ms, dict(zip(CAPACITY_COLUMNS, capacities_kw, strict=True)))),
+        "schedule": raw_json(points_json(times_ms, power_kw, name="power")),
+        "power_capacity": raw_json(rows_json(times_ms, dict(zip(CAPACITY_COLUMNS, capacities_kw, strict=True)))),
     }
 
 
@@ -132,16 +132,18 @@ def _list_few_points(first: int, power_kw: Sequence[float], capacities_kw: Seque
     }
 
 
-def capacity_kw(block: Block, first: int, end: int, available: Availability) -> tuple[Floats, Floats, Floats, Floats]:
+def capacity_kw(
+    block: Block, first: int, end: int, available: AvailableFraction
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Available and rated power of the block, charging and discharging, in each period."""
     rated_kw = np.full(end - first, block.charge_kw), np.full(end - first, block.discharge_kw)
-    if available.is_whole:
+    if available.is_full:
         return *rated_kw, *rated_kw
     there = available.between(first, end)
     return there.charge * block.charge_kw, there.discharge * block.discharge_kw, *rated_kw
 
 
-def streamed_schedule(head: View, first: int, columns: Mapping[str, Floats]) -> Stream:
+def streamed_schedule(head: ResponseBody, first: int, columns: Mapping[str, Floats]) -> Stream:
     """A block or an asset with its schedule and capacity over a long window; `head` is all but these."""
 
     async def chunks() -> AsyncIterator[bytes]:

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta
 
-from gridloom.edge import Instant, Paging, QueryParameters, RequestBody, View
+from gridloom.edge import Instant, Paging, QueryParameters, RequestBody, ResponseBody
 from gridloom.virtual_assets.model import AdjustmentReason, Market
 from gridloom.virtual_assets.wire import PowerKW, SignedPowerKW, WindowQuery
 
@@ -37,7 +37,7 @@ class NewBlock(RequestBody):
     rated_discharge_power: PowerKW
 
 
-class PowerCapacity(View):
+class PowerCapacity(ResponseBody):
     """What a block can do in one quarter-hour, and what it is rated for, in kW."""
 
     time: datetime
@@ -47,12 +47,12 @@ class PowerCapacity(View):
     rated_discharge_power_capacity: float
 
 
-class ScheduledPower(View):
+class ScheduledPower(ResponseBody):
     time: datetime
     power: float
 
 
-class ImbalanceView(View):
+class ImbalanceView(ResponseBody):
     """Where the schedules leave the asset at the end of its life; kWh. An imbalance is reported, not refused."""
 
     balanced: bool
@@ -62,7 +62,7 @@ class ImbalanceView(View):
     feedback: str
 
 
-class BlockHead(View, kw_only=True):
+class BlockHead(ResponseBody, kw_only=True):
     """A block without its series."""
 
     id: UUID
@@ -81,7 +81,7 @@ class BlockView(BlockHead, kw_only=True):
     power_capacity: list[PowerCapacity]
 
 
-class ScheduleCut(View):
+class ScheduleCut(ResponseBody):
     """A period whose accepted power, summed over all blocks, will not fit when its gate closes, in kW."""
 
     accepted_schedule: float
@@ -105,7 +105,7 @@ class ScheduledBlockView(BlockView, kw_only=True):
 AsOf = Annotated[datetime, Meta(tz=True, description="The schedule as it stood at this moment; left out: now")]
 
 
-class ShownQuery(QueryParameters):
+class ResponseWindowQuery(QueryParameters):
     """The window of the schedule in the answer; left out: the periods given, a week of them at most."""
 
     start: Instant | None = None

@@ -23,14 +23,14 @@ from gridloom.virtual_assets.schedule.projection.trajectory import energy_change
 
 NOISE_KW: Final = POWER_TOLERANCE_KW
 """Powers below a milliwatt are what a subtraction leaves behind."""
-_SHORTEST_LOOK: Final = 32
-_FITTING_IN_A_ROW: Final = 4
-_LONGEST_LOOK: Final = 4096
+_MIN_CHUNK_PERIODS: Final = 32
+_UNCUT_BEFORE_VECTORISING: Final = 4
+_MAX_CHUNK_PERIODS: Final = 4096
 """Periods that are looked at as one array: few behind a cut, where the next one is likely, then ever more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CycleRule:
+class CycleBudget:
     """At most `limit_kwh` may be exported within each group of periods: a market day, or a year.
 
     `groups` numbers the periods' groups in the order of time; `exported_before_kwh` is what the first group has
@@ -43,7 +43,7 @@ class CycleRule:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standing:
+class ProjectionInput:
     """The schedules of all lanes over a run of periods, and what they must fit into.
 
     `power_kw`, `charge_kw` and `discharge_kw` have a row for each lane; the latter two are what its block has
@@ -61,7 +61,7 @@ class Standing:
     energy_kwh: float
     capacity_kwh: float
     efficiency: Efficiency
-    cycles: Sequence[CycleRule] = ()
+    cycles: Sequence[CycleBudget] = ()
     activated_kwh: Floats | None = None
     closed: int = 0
 
@@ -106,29 +106,29 @@ class Projection:
         return float(self.energy_kwh[-1])
 
 
-def project(standing: Standing) -> Projection:
+def project(inputs: ProjectionInput) -> Projection:
     """Run the schedules forward, cutting in the order of time what does not fit.
 
     A lane is first cut to what its block has available; then the sum to the cycles and the energy that are left, all
     lanes of its direction in proportion. Energy stops at the store's bounds.
     """
-    walk = _Walk(standing)
-    count = len(standing)
-    position, look = 0, _LONGEST_LOOK
+    projector = _Projector(inputs)
+    count = len(inputs)
+    position, look = 0, _MAX_CHUNK_PERIODS
     while position < count:
         end = min(count, position + look)
-        reached = walk.run_freely(position, end)
+        reached = projector.project_vectorised(position, end)
         if reached < end:
-            reached, look = walk.step_through(reached), _SHORTEST_LOOK
+            reached, look = projector.project_stepwise(reached), _MIN_CHUNK_PERIODS
         else:
-            look = min(2 * look, _LONGEST_LOOK)
+            look = min(2 * look, _MAX_CHUNK_PERIODS)
         position = reached
-    energy_kwh = np.clip(walk.energy_kwh, 0.0, standing.capacity_kwh) if count else walk.energy_kwh
-    return Projection(walk.power_kw, energy_kwh, walk.cuts, walk.unexplained_kwh)
+    energy_kwh = np.clip(projector.energy_kwh, 0.0, inputs.capacity_kwh) if count else projector.energy_kwh
+    return Projection(projector.power_kw, energy_kwh, projector.cuts, projector.unexplained_kwh)
 
 
 @dataclass(slots=True)
-class _Spent:
+class _CycleUse:
     """What the running group of a cycle rule has exported so far."""
 
     group: int
@@ -136,111 +136,114 @@ class _Spent:
 
 
 @dataclass(slots=True)
-class _Walk:
+class _Projector:
     """A projection under way: all before the position it has reached is known."""
 
-    standing: Standing
+    inputs: ProjectionInput
     power_kw: Floats = field(init=False)
     total_kw: Floats = field(init=False)
     changes_kwh: Floats = field(init=False)
     energy_kwh: Floats = field(init=False)
     unexplained_kwh: Floats = field(init=False)
     cuts: list[Cut] = field(init=False, default_factory=list)
-    spent: list[_Spent] = field(init=False)
+    spent: list[_CycleUse] = field(init=False)
 
     def __post_init__(self) -> None:
-        standing = self.standing
-        self.power_kw = standing.power_kw
-        self.total_kw = standing.power_kw.sum(axis=0)
-        self.changes_kwh = energy_changes_kwh(self.total_kw, standing.efficiency)
-        if standing.activated_kwh is not None:
-            self.changes_kwh = self.changes_kwh + standing.activated_kwh
-        self.energy_kwh = np.empty(len(standing) + 1)
-        self.energy_kwh[0] = standing.energy_kwh
-        self.unexplained_kwh = np.zeros(len(standing))
+        inputs = self.inputs
+        self.power_kw = inputs.power_kw
+        self.total_kw = inputs.power_kw.sum(axis=0)
+        self.changes_kwh = energy_changes_kwh(self.total_kw, inputs.efficiency)
+        if inputs.activated_kwh is not None:
+            self.changes_kwh = self.changes_kwh + inputs.activated_kwh
+        self.energy_kwh = np.empty(len(inputs) + 1)
+        self.energy_kwh[0] = inputs.energy_kwh
+        self.unexplained_kwh = np.zeros(len(inputs))
         self.spent = [
-            _Spent(int(rule.groups[0]) if len(rule.groups) else 0, rule.exported_before_kwh) for rule in standing.cycles
+            _CycleUse(int(rule.groups[0]) if len(rule.groups) else 0, rule.exported_before_kwh)
+            for rule in inputs.cycles
         ]
 
-    def run_freely(self, first: int, end: int) -> int:
+    def project_vectorised(self, first: int, end: int) -> int:
         """Go on from `first` as scheduled, to the first period that does not fit or to `end`; where that is."""
-        standing, span = self.standing, slice(first, end)
+        inputs, span = self.inputs, slice(first, end)
         total_kw = self.total_kw[span]
         ends_kwh = self.energy_kwh[first] + np.cumsum(self.changes_kwh[span])
-        wrong = (ends_kwh < -standing.slack_kwh) | (ends_kwh > standing.capacity_kwh + standing.slack_kwh)
-        open_from = min(max(standing.closed - first, 0), end - first)
+        wrong = (ends_kwh < -inputs.slack_kwh) | (ends_kwh > inputs.capacity_kwh + inputs.slack_kwh)
+        open_from = min(max(inputs.closed - first, 0), end - first)
         is_cut = self._beyond_available(span)
-        is_cut |= (total_kw < -NOISE_KW) & (ends_kwh > standing.highest_kwh[span] + standing.slack_kwh)
-        is_cut |= (total_kw > NOISE_KW) & (ends_kwh < standing.lowest_kwh[span] - standing.slack_kwh)
+        is_cut |= (total_kw < -NOISE_KW) & (ends_kwh > inputs.highest_kwh[span] + inputs.slack_kwh)
+        is_cut |= (total_kw > NOISE_KW) & (ends_kwh < inputs.lowest_kwh[span] - inputs.slack_kwh)
         exported = [self._exported_in_group_kwh(number, span) for number in range(len(self.spent))]
-        for rule, running_kwh in zip(standing.cycles, exported, strict=True):
-            is_cut |= (total_kw > NOISE_KW) & (running_kwh > rule.limit_kwh + standing.slack_kwh)
+        for rule, running_kwh in zip(inputs.cycles, exported, strict=True):
+            is_cut |= (total_kw > NOISE_KW) & (running_kwh > rule.limit_kwh + inputs.slack_kwh)
         is_cut[:open_from] = False
         wrong |= is_cut
         place = int(np.argmax(wrong))
         fitting = place if wrong[place] else end - first
         self.energy_kwh[first + 1 : first + fitting + 1] = ends_kwh[:fitting]
         if fitting:
-            for spent, rule, running_kwh in zip(self.spent, standing.cycles, exported, strict=True):
+            for spent, rule, running_kwh in zip(self.spent, inputs.cycles, exported, strict=True):
                 spent.group = int(rule.groups[first + fitting - 1])
                 spent.exported_kwh = float(running_kwh[fitting - 1])
         return first + fitting
 
-    def step_through(self, position: int) -> int:
+    def project_stepwise(self, position: int) -> int:
         """Period by period until some of them fit in a row; the first that is not looked at."""
         fitting = 0
-        while position < len(self.standing) and fitting < _FITTING_IN_A_ROW:
+        while position < len(self.inputs) and fitting < _UNCUT_BEFORE_VECTORISING:
             fitting = 0 if self.step(position) else fitting + 1
             position += 1
         return position
 
     def step(self, position: int) -> bool:
         """One period by itself; whether it does not fit as it is scheduled."""
-        standing = self.standing
+        inputs = self.inputs
         total_kw = accepted_kw = float(self.total_kw[position])
-        activated_kwh = 0.0 if standing.activated_kwh is None else float(standing.activated_kwh[position])
+        activated_kwh = 0.0 if inputs.activated_kwh is None else float(inputs.activated_kwh[position])
         before_kwh = float(self.energy_kwh[position]) + activated_kwh
-        if position >= standing.closed:
+        if position >= inputs.closed:
             lanes_kw, total_kw, reason = self._fit_power(position, before_kwh)
             if reason is not None:
-                self._write_cut(position, _shared_out(lanes_kw, total_kw), Cut(position, accepted_kw, total_kw, reason))
-        after_kwh = before_kwh + _change_kwh(total_kw, standing.efficiency)
-        stored_kwh = min(max(after_kwh, 0.0), standing.capacity_kwh)
-        is_unexplained = abs(stored_kwh - after_kwh) > standing.slack_kwh
+                self._write_cut(
+                    position, _reduce_pro_rata(lanes_kw, total_kw), Cut(position, accepted_kw, total_kw, reason)
+                )
+        after_kwh = before_kwh + _change_kwh(total_kw, inputs.efficiency)
+        stored_kwh = min(max(after_kwh, 0.0), inputs.capacity_kwh)
+        is_unexplained = abs(stored_kwh - after_kwh) > inputs.slack_kwh
         if is_unexplained:
             self.unexplained_kwh[position] = stored_kwh - after_kwh
             after_kwh = stored_kwh
         self.energy_kwh[position + 1] = after_kwh
-        for spent, rule in zip(self.spent, standing.cycles, strict=True):
+        for spent, rule in zip(self.spent, inputs.cycles, strict=True):
             self._enter_group(spent, int(rule.groups[position]))
             spent.exported_kwh += max(0.0, total_kw) * QUARTER_HOUR_H
         return is_unexplained or bool(self.cuts and self.cuts[-1].position == position)
 
     def _fit_power(self, position: int, before_kwh: float) -> tuple[Floats, float, AdjustmentReason | None]:
         """The lanes within what is available, what their sum is cut to, and why; no reason where all fits."""
-        standing = self.standing
+        inputs = self.inputs
         scheduled_kw = self.power_kw[:, position]
-        lanes_kw = np.clip(scheduled_kw, -standing.charge_kw[:, position], standing.discharge_kw[:, position])
+        lanes_kw = np.clip(scheduled_kw, -inputs.charge_kw[:, position], inputs.discharge_kw[:, position])
         reason = None
         if np.abs(lanes_kw - scheduled_kw).max(initial=0.0) > NOISE_KW:
             reason = AdjustmentReason.AVAILABILITY
         else:
             lanes_kw = scheduled_kw
         total_kw = float(lanes_kw.sum())
-        for spent, rule in zip(self.spent, standing.cycles, strict=True):
+        for spent, rule in zip(self.spent, inputs.cycles, strict=True):
             self._enter_group(spent, int(rule.groups[position]))
             left_kwh = rule.limit_kwh - spent.exported_kwh
-            if total_kw > NOISE_KW and total_kw * QUARTER_HOUR_H > left_kwh + standing.slack_kwh:
+            if total_kw > NOISE_KW and total_kw * QUARTER_HOUR_H > left_kwh + inputs.slack_kwh:
                 total_kw, reason = max(0.0, left_kwh / QUARTER_HOUR_H), AdjustmentReason.CYCLE_LIMIT
-        after_kwh = before_kwh + _change_kwh(total_kw, standing.efficiency)
-        lowest_kwh, highest_kwh = float(standing.lowest_kwh[position]), float(standing.highest_kwh[position])
-        if total_kw < -NOISE_KW and after_kwh > highest_kwh + standing.slack_kwh:
+        after_kwh = before_kwh + _change_kwh(total_kw, inputs.efficiency)
+        lowest_kwh, highest_kwh = float(inputs.lowest_kwh[position]), float(inputs.highest_kwh[position])
+        if total_kw < -NOISE_KW and after_kwh > highest_kwh + inputs.slack_kwh:
             room_kwh = max(0.0, highest_kwh - before_kwh)
             # Never the -0.0 that a minus makes.
-            total_kw = 0.0 - room_kwh / standing.efficiency.charge / QUARTER_HOUR_H
+            total_kw = 0.0 - room_kwh / inputs.efficiency.charge / QUARTER_HOUR_H
             reason = AdjustmentReason.STATE_OF_ENERGY_BOUNDARIES
-        elif total_kw > NOISE_KW and after_kwh < lowest_kwh - standing.slack_kwh:
-            total_kw = max(0.0, before_kwh - lowest_kwh) * standing.efficiency.discharge / QUARTER_HOUR_H
+        elif total_kw > NOISE_KW and after_kwh < lowest_kwh - inputs.slack_kwh:
+            total_kw = max(0.0, before_kwh - lowest_kwh) * inputs.efficiency.discharge / QUARTER_HOUR_H
             reason = AdjustmentReason.STATE_OF_ENERGY_BOUNDARIES
         return lanes_kw, total_kw, reason
 
@@ -252,15 +255,15 @@ class _Walk:
         self.cuts.append(cut)
 
     def _beyond_available(self, span: slice) -> npt.NDArray[np.bool_]:
-        standing = self.standing
-        scheduled_kw = standing.power_kw[:, span]
-        beyond = scheduled_kw > standing.discharge_kw[:, span] + NOISE_KW
-        beyond |= scheduled_kw < -standing.charge_kw[:, span] - NOISE_KW
+        inputs = self.inputs
+        scheduled_kw = inputs.power_kw[:, span]
+        beyond = scheduled_kw > inputs.discharge_kw[:, span] + NOISE_KW
+        beyond |= scheduled_kw < -inputs.charge_kw[:, span] - NOISE_KW
         return np.asarray(beyond.any(axis=0))
 
     def _exported_in_group_kwh(self, number: int, span: slice) -> Floats:
         """What each period's group has exported up to and with the period."""
-        groups, spent = self.standing.cycles[number].groups[span], self.spent[number]
+        groups, spent = self.inputs.cycles[number].groups[span], self.spent[number]
         running_kwh = np.cumsum(exported_kwh(self.total_kw[span]))
         starts = np.flatnonzero(np.diff(groups, prepend=spent.group))
         before_kwh = np.zeros(len(groups))
@@ -272,7 +275,7 @@ class _Walk:
         return np.asarray(running_kwh - before_kwh)
 
     @staticmethod
-    def _enter_group(spent: _Spent, group: int) -> None:
+    def _enter_group(spent: _CycleUse, group: int) -> None:
         if spent.group != group:
             spent.group, spent.exported_kwh = group, 0.0
 
@@ -282,7 +285,7 @@ def _change_kwh(power_kw: float, efficiency: Efficiency) -> float:
     return -QUARTER_HOUR_H * power_kw * (efficiency.charge if power_kw < 0 else 1 / efficiency.discharge)
 
 
-def _shared_out(lanes_kw: Floats, total_kw: float) -> Floats:
+def _reduce_pro_rata(lanes_kw: Floats, total_kw: float) -> Floats:
     """The lanes with their sum reduced to `total_kw`: those of its direction give way in proportion."""
     surplus_kw = float(lanes_kw.sum()) - total_kw
     if surplus_kw == 0:

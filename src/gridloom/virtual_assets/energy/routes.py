@@ -9,19 +9,19 @@ from uuid import UUID
 import numpy as np
 
 from gridloom.database.clock import platform_now
-from gridloom.database.pool import Database, snapshot
+from gridloom.database.pool import Database, repeatable_read
 from gridloom.edge import JSON, Call, Content, Stream, operation
-from gridloom.edge.answering.tabular import points_json
-from gridloom.edge.wire import parameter_refused, to_json
+from gridloom.edge.answer.tabular import points_json
+from gridloom.edge.fields import parameter_error, to_json
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import Floats
-from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, TAG, known_asset, version_as_of
+from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, TAG, require_asset, version_as_of
 from gridloom.virtual_assets.backing.availability import load_available
 from gridloom.virtual_assets.blocks.wire import ScheduleCut
-from gridloom.virtual_assets.energy.activations import READ_ACTIVATED, Activated
-from gridloom.virtual_assets.energy.operational import CATEGORIES, Circumstances, operational_series
-from gridloom.virtual_assets.energy.outlook import Outlook, load_outlook, load_outlook_as_of
+from gridloom.virtual_assets.energy.activations import READ_ACTIVATED, ActivatedEnergy
+from gridloom.virtual_assets.energy.operational import CATEGORIES, OperationalInput, operational_series
+from gridloom.virtual_assets.energy.projection_loading import AssetProjection, load_projection, load_projection_as_of
 from gridloom.virtual_assets.energy.wire import (
     CategoryMetaData,
     EnergyQuery,
@@ -34,7 +34,7 @@ from gridloom.virtual_assets.energy.wire import (
 )
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, period_times, streamed_data, streamed_points, table
-from gridloom.virtual_assets.windows import asked_periods, periods_between
+from gridloom.virtual_assets.windows import periods_between, requested_periods
 
 
 @operation(
@@ -54,12 +54,12 @@ async def read_state_of_charge(
     `as-of` asks for it by the schedules and settled activations that were known at that moment; capacity is always the
     present one.
     """
-    async with snapshot(call.pool) as db:
-        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+    async with repeatable_read(call.pool) as db:
+        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
         now = await platform_now(db)
-        first, end = asset.clip(*asked_periods(query.start, query.end, now))
-        course = (await _load_known(db, asset, now, query.as_of, first, end))[0].course
-    percentages = np.clip(100 * course.energy_kwh[:-1] / asset.terms.energy_capacity_kwh, 0.0, 100.0)
+        first, end = asset.clip(*requested_periods(query.start, query.end, now))
+        trajectory = (await _load_projection(db, asset, now, query.as_of, first, end))[0].trajectory
+    percentages = np.clip(100 * trajectory.energy_kwh[:-1] / asset.terms.energy_capacity_kwh, 0.0, 100.0)
     return _answer_series(call, first, "stateOfChargePercentage", percentages)
 
 
@@ -77,22 +77,22 @@ async def read_latest_state_of_energy(
 
     `as-of` asks for that of an earlier moment, by what was known then.
     """
-    async with snapshot(call.pool) as db:
-        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+    async with repeatable_read(call.pool) as db:
+        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
         now = await platform_now(db)
         asked = now if query.as_of is None else min(now, query.as_of)
         moment = min(max(asked, asset.terms.window.start), asset.terms.window.end)
         period = min(period_number(moment), asset.end - 1)
         first = period if asset.first_activated is None else min(period, max(asset.first, asset.first_activated))
-        outlook, _ = await _load_known(db, asset, now, query.as_of, first, period + 1)
-    before_kwh, after_kwh = outlook.course.energy_kwh[-2:].tolist()
+        projection, _ = await _load_projection(db, asset, now, query.as_of, first, period + 1)
+    before_kwh, after_kwh = projection.trajectory.energy_kwh[-2:].tolist()
     passed = (moment - period_start(period)) / timedelta(minutes=15)
     energy_kwh = min(max(before_kwh + passed * (after_kwh - before_kwh), 0.0), asset.terms.energy_capacity_kwh)
     return LatestStateOfEnergy(
         time=moment.replace(microsecond=moment.microsecond // 1000 * 1000),
         energy=energy_kwh,
         state_of_charge_percentage=100 * energy_kwh / asset.terms.energy_capacity_kwh,
-        unexplained_energy=float(outlook.unexplained_kwh.sum()),
+        unexplained_energy=float(projection.unexplained_kwh.sum()),
     )
 
 
@@ -114,16 +114,16 @@ async def read_projected_state_of_energy(
     take. A period that will be cut carries `expectedCut`. `as-of` asks for it as it was known at that moment, which is
     where `start` then is when it is left out.
     """
-    async with snapshot(call.pool) as db:
-        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+    async with repeatable_read(call.pool) as db:
+        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
         now = await platform_now(db)
         start = query.start or min(now, query.as_of or now)
         end_of_life = max(asset.terms.window.end, start + timedelta(minutes=15))
         first, end = asset.clip(*periods_between(start, query.end or end_of_life))
-        outlook, _ = await _load_known(db, asset, now, query.as_of, first, end)
-    energy_kwh = np.clip(outlook.course.energy_kwh[:-1], 0.0, asset.terms.energy_capacity_kwh)
-    if call.accepts == JSON and (outlook.cuts or outlook.unexplained_kwh.any()):
-        return Content(await asyncio.to_thread(_energy_json, first, energy_kwh, outlook), JSON)
+        projection, _ = await _load_projection(db, asset, now, query.as_of, first, end)
+    energy_kwh = np.clip(projection.trajectory.energy_kwh[:-1], 0.0, asset.terms.energy_capacity_kwh)
+    if call.accepts == JSON and (projection.cuts or projection.unexplained_kwh.any()):
+        return Content(await asyncio.to_thread(_energy_json, first, energy_kwh, projection), JSON)
     return _answer_series(call, first, "energy", energy_kwh)
 
 
@@ -146,18 +146,16 @@ async def read_operational(
     names = tuple(CATEGORIES) if query.categories is None else tuple(dict.fromkeys(query.categories))
     unknown = [name for name in names if name not in CATEGORIES]
     if unknown:
-        raise parameter_refused(
-            "query", "categories", f"{', '.join(unknown)} unknown; there are {', '.join(CATEGORIES)}"
-        )
-    async with snapshot(call.pool) as db:
-        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+        raise parameter_error("query", "categories", f"{', '.join(unknown)} unknown; there are {', '.join(CATEGORIES)}")
+    async with repeatable_read(call.pool) as db:
+        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
         now = await platform_now(db)
-        first, end = asset.clip(*asked_periods(query.start, query.end, now))
-        outlook, activated = await _load_known(db, asset, now, query.as_of, first, end)
+        first, end = asset.clip(*requested_periods(query.start, query.end, now))
+        projection, activated = await _load_projection(db, asset, now, query.as_of, first, end)
         available = await load_available(db, asset, first, end)
         if activated is None:
             activated = await READ_ACTIVATED.get()(db, asset.key, first, end)
-    series = operational_series(Circumstances(asset.terms, outlook.course, available, activated), names)
+    series = operational_series(OperationalInput(asset.terms, projection.trajectory, available, activated), names)
     if call.accepts != JSON:
         return table(call.accepts, first, series, "operational")
     meta_data = [
@@ -172,24 +170,24 @@ async def read_operational(
     return streamed_data(meta_data, first, series)
 
 
-async def _load_known(
+async def _load_projection(
     db: Database, asset: VirtualAsset, now: datetime, as_of: datetime | None, first: int, end: int
-) -> tuple[Outlook, Activated | None]:
+) -> tuple[AssetProjection, ActivatedEnergy | None]:
     """What will happen by all that is known, or was known at a moment; then with what was activated by then."""
     version = None if as_of is None or as_of >= now else await version_as_of(db, asset, as_of)
     if as_of is None or version is None:
-        return await load_outlook(db, asset, now, first, end), None
-    return await load_outlook_as_of(db, asset, version, as_of, first, end)
+        return await load_projection(db, asset, now, first, end), None
+    return await load_projection_as_of(db, asset, version, as_of, first, end)
 
 
-def _energy_json(first: int, energy_kwh: Floats, outlook: Outlook) -> bytes:
+def _energy_json(first: int, energy_kwh: Floats, projection: AssetProjection) -> bytes:
     """The points of a series, some of them with what is to be said about their period."""
     points = points_json(period_times(first, first + len(energy_kwh)), energy_kwh, name="energy")[2:-2].split(b"},{")
-    for cut in outlook.cuts:
+    for cut in projection.cuts:
         view = ScheduleCut(accepted_schedule=cut.accepted_kw, adjusted_schedule=cut.adjusted_kw, reason=cut.reason)
         points[cut.period - first] += b',"expectedCut":' + to_json(view)
-    for place in np.flatnonzero(outlook.unexplained_kwh).tolist():
-        points[place] += b',"unexplainedEnergy":' + to_json(float(outlook.unexplained_kwh[place]))
+    for place in np.flatnonzero(projection.unexplained_kwh).tolist():
+        points[place] += b',"unexplainedEnergy":' + to_json(float(projection.unexplained_kwh[place]))
     return b"[{" + b"},{".join(points) + b"}]"
 
 

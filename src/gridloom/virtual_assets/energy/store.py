@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.market_calendar import PERIODS_PER_DAY, Floats, days_of, first_period
-from gridloom.virtual_assets.model import LockedKey, VirtualAsset
+from gridloom.market_calendar import PERIODS_PER_DAY, Floats, first_period_of_utc_day, utc_days_of
+from gridloom.virtual_assets.model import LockedAssetKey, VirtualAsset
 
 
 async def read_activated_kwh(db: Database, asset: VirtualAsset, first: int, end: int) -> Floats | None:
@@ -18,7 +18,7 @@ async def read_activated_kwh(db: Database, asset: VirtualAsset, first: int, end:
     """
     if asset.first_activated is None or asset.first_activated >= end or first >= end:
         return None
-    days = days_of(first, end)
+    days = utc_days_of(first, end)
     rows = await db.fetch(
         "select day, up_kwh, down_kwh from virtual_activation where asset_key = $1 and day >= $2 and day < $3",
         asset.key,
@@ -32,7 +32,7 @@ async def read_activated_kwh(db: Database, asset: VirtualAsset, first: int, end:
     for row in rows:
         up_kwh, down_kwh = np.array(row["up_kwh"]), np.array(row["down_kwh"])
         changes_kwh[row["day"] - days.start] = down_kwh * efficiency.charge - up_kwh / efficiency.discharge
-    offset = first - first_period(days.start)
+    offset = first - first_period_of_utc_day(days.start)
     return changes_kwh.ravel()[offset : offset + end - first]
 
 
@@ -58,7 +58,7 @@ def _join_days(days: Sequence[Floats]) -> list[float]:
     return joined
 
 
-async def mark_activated(db: Database, key: int, first_period: int) -> LockedKey | None:
+async def set_first_activated(db: Database, key: int, first_period: int) -> LockedAssetKey | None:
     """Remember from when on activations are known; the asset's row, held. None where it is no virtual asset."""
     known = await db.fetchval(
         """
@@ -69,4 +69,4 @@ async def mark_activated(db: Database, key: int, first_period: int) -> LockedKey
         key,
         first_period,
     )
-    return None if known is None else LockedKey(known)
+    return None if known is None else LockedAssetKey(known)

@@ -7,19 +7,19 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Instant, QueryParameters, View
+from gridloom.edge import Instant, QueryParameters, ResponseBody
 from gridloom.virtual_assets.blocks.wire import ScheduleCut
 from gridloom.virtual_assets.wire import WindowQuery
 
 
-class StateOfCharge(View):
+class StateOfCharge(ResponseBody):
     """At the start of the quarter-hour."""
 
     time: datetime
     state_of_charge_percentage: float
 
 
-class StateOfEnergy(View, kw_only=True):
+class StateOfEnergy(ResponseBody, kw_only=True):
     """At the start of the quarter-hour, in kWh.
 
     `expectedCut` is there where the period's schedule will not fit when its gate closes. `unexplainedEnergy` is there
@@ -32,7 +32,7 @@ class StateOfEnergy(View, kw_only=True):
     unexplained_energy: float | UnsetType = UNSET
 
 
-class LatestStateOfEnergy(View):
+class LatestStateOfEnergy(ResponseBody):
     """The stored energy at this moment of the platform's clock, in kWh."""
 
     time: datetime
@@ -63,19 +63,19 @@ class OperationalQuery(QueryParameters):
     as_of: AsKnownAt = None
 
 
-class CategoryMetaData(View):
+class CategoryMetaData(ResponseBody):
     data_point_name: str
     unit: str
     resolution: str
     description: str
 
 
-class DataPoint(View):
+class DataPoint(ResponseBody):
     time: datetime
     value: float | None
 
 
-class OperationalView(View):
+class OperationalView(ResponseBody):
     """Quarter-hour series by category."""
 
     meta_data: list[CategoryMetaData]

@@ -8,22 +8,24 @@ import numpy as np
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
-from gridloom.kernel.instant import written
+from gridloom.kernel.instant import format_instant
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.kernel.window import Window
-from gridloom.market_calendar import Floats, Ints, days_of
+from gridloom.market_calendar import Floats, Ints, utc_days_of
 from gridloom.physical_assets.availability import AvailabilitySeries
-from gridloom.physical_assets.conflicts import Conflict, ConflictKind
+from gridloom.physical_assets.conflicts import CapacityConflict, ConflictKind
 from gridloom.virtual_assets import store
-from gridloom.virtual_assets.backing.availability import Availability, load_available_of_each
+from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available_of_each
 from gridloom.virtual_assets.blocks import store as block_store
-from gridloom.virtual_assets.energy.outlook import Outlook, load_outlook
+from gridloom.virtual_assets.energy.projection_loading import AssetProjection, load_projection
 from gridloom.virtual_assets.model import AdjustmentReason, Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.store import lane_power_kw, read_day_range
 
 
-async def block_conflicts(db: Database, asset_key: int, window: Window, series: AvailabilitySeries) -> list[Conflict]:
+async def block_conflicts(
+    db: Database, asset_key: int, window: Window, series: AvailabilitySeries
+) -> list[CapacityConflict]:
     """Of every virtual asset that the battery stands behind; what is cut at gate closure is named here before."""
     assets = await store.read_assets_backed_by(db, asset_key, window)
     return [
@@ -34,9 +36,9 @@ async def block_conflicts(db: Database, asset_key: int, window: Window, series: 
     ]
 
 
-async def _conflicts_of(db: Database, asset: VirtualAsset, available: Availability) -> list[Conflict]:
+async def _conflicts_of(db: Database, asset: VirtualAsset, available: AvailableFraction) -> list[CapacityConflict]:
     first, end = available.first, available.end
-    powers = await read_day_range(db, asset.key, days_of(first, end))
+    powers = await read_day_range(db, asset.key, utc_days_of(first, end))
     lanes_kw = {
         block: lane_power_kw(powers, block.lane, first, end)
         for block in await block_store.read_blocks(db, asset.key)
@@ -46,28 +48,28 @@ async def _conflicts_of(db: Database, asset: VirtualAsset, available: Availabili
         conflict for block, power_kw in lanes_kw.items() for conflict in _find_beyond(asset, block, power_kw, available)
     ]
     if lanes_kw and (found or available.energy.min() < 1.0):
-        outlook = await load_outlook(db, asset, await platform_now(db), first, end)
-        found += _find_beyond_store(asset, lanes_kw, outlook, available)
+        projection = await load_projection(db, asset, await platform_now(db), first, end)
+        found += _energy_conflicts(asset, lanes_kw, projection, available)
     return found
 
 
-def _find_beyond_store(
-    asset: VirtualAsset, lanes_kw: Mapping[Block, Floats], outlook: Outlook, available: Availability
-) -> list[Conflict]:
+def _energy_conflicts(
+    asset: VirtualAsset, lanes_kw: Mapping[Block, Floats], projection: AssetProjection, available: AvailableFraction
+) -> list[CapacityConflict]:
     """What will be cut because the store is too full or too empty for it by then; all blocks share the store."""
     first = available.first
     cuts = {
-        cut.period - first: cut for cut in outlook.cuts if cut.reason is AdjustmentReason.STATE_OF_ENERGY_BOUNDARIES
+        cut.period - first: cut for cut in projection.cuts if cut.reason is AdjustmentReason.STATE_OF_ENERGY_BOUNDARIES
     }
     conflicts = []
     for stretch in _find_stretches(np.array(sorted(cuts), dtype=np.int64)):
         worst = max(stretch.tolist(), key=lambda place: abs(cuts[place].accepted_kw - cuts[place].adjusted_kw))
         cut = cuts[worst]
-        block = _find_busiest(lanes_kw, worst, cut.accepted_kw)
-        stored_kwh = float(outlook.course.energy_kwh[worst])
+        block = _largest_contributor(lanes_kw, worst, cut.accepted_kw)
+        stored_kwh = float(projection.trajectory.energy_kwh[worst])
         there_kwh = float(available.energy[worst]) * asset.terms.energy_capacity_kwh
         conflicts.append(
-            Conflict(
+            CapacityConflict(
                 kind=ConflictKind.VIRTUAL_ASSET_BLOCK,
                 id=block.id,
                 virtual_asset_id=asset.id,
@@ -76,15 +78,16 @@ def _find_beyond_store(
                 power=cut.accepted_kw,
                 available=abs(cut.adjusted_kw),
                 detail=(
-                    f"The asset's schedules ask for {cut.accepted_kw:g} kW at {written(period_start(cut.period))}, "
-                    f"where its store will hold {stored_kwh:g} of {there_kwh:g} kWh."
+                    f"The asset's schedules ask for {cut.accepted_kw:g} kW at "
+                    f"{format_instant(period_start(cut.period))}, where its store "
+                    f"will hold {stored_kwh:g} of {there_kwh:g} kWh."
                 ),
             )
         )
     return conflicts
 
 
-def _find_busiest(lanes_kw: Mapping[Block, Floats], place: int, direction: float) -> Block:
+def _largest_contributor(lanes_kw: Mapping[Block, Floats], place: int, direction: float) -> Block:
     """The block that asks for most in this direction."""
     return max(lanes_kw, key=lambda block: lanes_kw[block][place] * np.sign(direction))
 
@@ -94,7 +97,9 @@ def _find_stretches(places: Ints) -> list[Ints]:
     return [stretch for stretch in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(stretch)]
 
 
-def _find_beyond(asset: VirtualAsset, block: Block, power_kw: Floats, available: Availability) -> list[Conflict]:
+def _find_beyond(
+    asset: VirtualAsset, block: Block, power_kw: Floats, available: AvailableFraction
+) -> list[CapacityConflict]:
     """power_kw: the block's lane over the same periods as what is available."""
     inside = slice(max(0, block.first - available.first), block.end - available.first)
     limit_kw = np.where(power_kw > 0, block.discharge_kw * available.discharge, block.charge_kw * available.charge)[
@@ -117,9 +122,9 @@ def _make_conflict(
     limit_kw: Floats,
     excess_kw: Floats,
     offset: int,
-) -> Conflict:
+) -> CapacityConflict:
     worst = int(stretch[np.argmax(excess_kw[stretch])])
-    return Conflict(
+    return CapacityConflict(
         kind=ConflictKind.VIRTUAL_ASSET_BLOCK,
         id=block.id,
         virtual_asset_id=asset.id,
@@ -128,7 +133,7 @@ def _make_conflict(
         power=float(power_kw[worst]),
         available=float(limit_kw[worst]),
         detail=(
-            f"The block's schedule asks for {power_kw[worst]:g} kW at {written(period_start(offset + worst))}, "
+            f"The block's schedule asks for {power_kw[worst]:g} kW at {format_instant(period_start(offset + worst))}, "
             f"where {limit_kw[worst]:g} kW are available."
         ),
     )

@@ -10,12 +10,12 @@ from gridloom.events.outbox import record_event
 from gridloom.kernel.market_time import period_start
 from gridloom.logbook.model import Impact
 from gridloom.logbook.store import write_system_entry
-from gridloom.market_calendar import wire_time
+from gridloom.market_calendar import format_period
 from gridloom.virtual_assets.model import Adjustment, VirtualAsset
 from gridloom.virtual_assets.schedule.change.notifications import READ
 
 
-async def tell_adjusted(db: Database, asset: VirtualAsset, adjustments: Sequence[Adjustment]) -> None:
+async def emit_adjusted(db: Database, asset: VirtualAsset, adjustments: Sequence[Adjustment]) -> None:
     """One event and one entry per battery for each run of cuts with the same reason."""
     for reason, run in groupby(adjustments, key=lambda adjustment: adjustment.reason):
         cut = list(run)
@@ -27,7 +27,7 @@ async def tell_adjusted(db: Database, asset: VirtualAsset, adjustments: Sequence
             subject=f"virtual-assets/{asset.id}",
             permission=READ,
             asset_key=asset.key,
-            data={"start": wire_time(first), "end": wire_time(end), "reason": reason.value},
+            data={"start": format_period(first), "end": format_period(end), "reason": reason.value},
         )
         for promise in asset.promises:
             await write_system_entry(

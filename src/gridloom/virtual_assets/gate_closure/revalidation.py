@@ -19,25 +19,25 @@ from gridloom.market_calendar import Floats, Ints
 from gridloom.physical_assets.availability.changes import AVAILABILITY_CHANGED
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.energy.projection import Cut, project
-from gridloom.virtual_assets.energy.standing import load_standing
-from gridloom.virtual_assets.gate_closure.notifications import tell_adjusted
+from gridloom.virtual_assets.energy.projection_input import load_projection_input
+from gridloom.virtual_assets.gate_closure.notifications import emit_adjusted
 from gridloom.virtual_assets.history import store as history_store
 from gridloom.virtual_assets.model import PLATFORM, Adjustment, AdjustmentReason, LockedAsset, VersionKind
-from gridloom.virtual_assets.schedule import gates
-from gridloom.virtual_assets.schedule.change.drafting import draft_change
-from gridloom.virtual_assets.schedule.change.scheduling import write_change
+from gridloom.virtual_assets.schedule import gate_jobs
+from gridloom.virtual_assets.schedule.change.apply import write_change
+from gridloom.virtual_assets.schedule.change.draft import draft_change
 from gridloom.virtual_assets.schedule.rules import first_open_period
 from gridloom.virtual_assets.schedule.store import LaneChange
 
 
 @job(AVAILABILITY_CHANGED, clock="platform")
-async def look_at_backed_assets(run: JobRun) -> None:
+async def enqueue_backed_assets(run: JobRun) -> None:
     """Each virtual asset behind which the battery stands gets a look of its own, in a transaction of its own."""
     for asset in await store.lock_assets_backed_by(run.db, int(run.key), run.due):
-        await gates.look_again(run.db, asset, run.due)
+        await gate_jobs.enqueue_revalidation(run.db, asset, run.due)
 
 
-@job(gates.CLOSE_GATE, clock="platform")
+@job(gate_jobs.CLOSE_GATE, clock="platform")
 async def close_gate(run: JobRun) -> None:
     await revalidate(run.db, int(run.key), run.due)
 
@@ -53,20 +53,20 @@ async def revalidate(db: Database, asset_key: int, since: datetime) -> list[Adju
         first = min(first, asset.first_misfit)
     first, end = asset.clip(max(first, asset.judged_until or 0), asset.end)
     closed = min(max(first, first_open_period(now, asset.terms.gate_closure_s)), end)
-    lanes, standing = await load_standing(db, asset, first, end)
+    lanes, standing = await load_projection_input(db, asset, first, end)
     projection = project(standing)
     cuts = [cut for cut in projection.cuts if first + cut.position < closed]
     adjustments = [Adjustment(first + c.position, c.accepted_kw, c.adjusted_kw, c.reason) for c in cuts]
     if cuts:
         await _write_cuts(db, asset, _list_changes(lanes, projection.power_kw, cuts, first), adjustments, now)
     misfit = next((first + cut.position for cut in projection.cuts[len(cuts) :]), None)
-    await store.set_judged(db, asset, closed, misfit)
+    await store.set_validated(db, asset, closed, misfit)
     if misfit is not None:
-        await gates.come_back(db, asset, misfit)
+        await gate_jobs.reschedule_revalidation(db, asset, misfit)
     return adjustments
 
 
-async def cut_unserved_periods(
+async def adjust_unserved_periods(
     db: Database, asset_key: int, periods: Ints, power_kw: Floats, reason: AdjustmentReason
 ) -> None:
     """Bring closed periods down to the power that the batteries of the zone could serve, lanes in proportion."""
@@ -74,7 +74,7 @@ async def cut_unserved_periods(
     if asset is None or not len(periods):
         return
     first, end = int(periods[0]), int(periods[-1]) + 1
-    lanes, standing = await load_standing(db, asset, first, end)
+    lanes, standing = await load_projection_input(db, asset, first, end)
     places = periods - first
     accepted_kw = standing.power_kw.sum(axis=0)[places]
     kept = np.ones(len(periods))
@@ -89,7 +89,7 @@ async def cut_unserved_periods(
     ]
     now = await platform_now(db)
     await _write_cuts(db, asset, changes, adjustments, now)
-    await gates.look_again(db, asset, now)
+    await gate_jobs.enqueue_revalidation(db, asset, now)
 
 
 def _list_changes(lanes: Sequence[int], power_kw: Floats, cuts: Sequence[Cut], first: int) -> dict[int, LaneChange]:
@@ -107,4 +107,4 @@ async def _write_cuts(
     draft = await draft_change(db, asset, changes)
     version = await write_change(db, asset, draft, VersionKind.ADJUSTMENT, PLATFORM, None, changes, now)
     await history_store.write_adjustments(db, asset, version, adjustments)
-    await tell_adjusted(db, asset, adjustments)
+    await emit_adjusted(db, asset, adjustments)

@@ -8,14 +8,14 @@ from uuid import UUID
 
 import numpy as np
 
-from gridloom.database.pool import Database, snapshot
+from gridloom.database.pool import Database, repeatable_read
 from gridloom.edge import JSON, Call, Page, Stream, operation
-from gridloom.edge.answering.tabular import points_json
+from gridloom.edge.answer.tabular import points_json
 from gridloom.identity.store.names import read_author_names
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import PERIOD_MS
-from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, TAG, known_asset
+from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, TAG, require_asset
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.history import store as history_store
 from gridloom.virtual_assets.history.store import StoredChange
@@ -29,9 +29,9 @@ from gridloom.virtual_assets.history.wire import (
 )
 from gridloom.virtual_assets.model import Block, ScheduleVersion, VirtualAsset
 from gridloom.virtual_assets.windows import periods_between
-from gridloom.virtual_assets.wire import already_json
+from gridloom.virtual_assets.wire import raw_json
 
-LISTED_PERIODS = 400  # a version's periods are listed in full up to this many; alone, always
+MAX_LISTED_PERIODS = 400  # a version's periods are listed in full up to this many; alone, always
 
 
 @operation(
@@ -48,7 +48,7 @@ async def list_adjustments(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: AdjustmentsQuery
 ) -> Page[AdjustmentView] | Stream:
     """Quarter-hours that were cut when their gates closed, in the order of time."""
-    asset = await known_asset(call.db, call.caller, organisation_id, virtual_asset_id)
+    asset = await require_asset(call.db, call.caller, organisation_id, virtual_asset_id)
     start, end = query.start or asset.terms.window.start, query.end or asset.terms.window.end
     if query.start is not None and query.end is None:
         end = max(end, start + timedelta(minutes=15))
@@ -93,8 +93,8 @@ async def list_schedule_history(
     if query.start and query.end:
         periods_between(query.start, query.end)
     below = query.after(int) if query.version is None else query.version + 1
-    async with snapshot(call.pool) as db:
-        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
+    async with repeatable_read(call.pool) as db:
+        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
         if query.version is not None:
             found = await history_store.read_versions(db, asset.key, below=below, limit=1)
             alone = Page([version for version in found if version.version == query.version])
@@ -109,7 +109,7 @@ async def list_schedule_history(
         if call.accepts != JSON:
             return history_table(call.pool, call.accepts, call.target, asset, page)
         names = await _read_names(call, db, page.items)
-        views = await _version_views(db, asset, page.items, names, listed_periods=LISTED_PERIODS)
+        views = await _version_views(db, asset, page.items, names, listed_periods=MAX_LISTED_PERIODS)
         return Page(views, page.next_cursor)
 
 
@@ -156,7 +156,7 @@ def _block_changes(change: StoredChange, blocks: Sequence[Block]) -> list[BlockC
         schedule = None
         if change.power_kw is not None:
             times = (periods * PERIOD_MS).view("datetime64[ms]")
-            schedule = already_json(points_json(times, np.array(change.power_kw[places]), name="power"))
+            schedule = raw_json(points_json(times, np.array(change.power_kw[places]), name="power"))
         views.append(
             BlockChange(
                 block_id=block.id,

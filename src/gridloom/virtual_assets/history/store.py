@@ -19,7 +19,7 @@ from gridloom.virtual_assets.model import (
     ScheduleVersion,
     VersionKind,
 )
-from gridloom.virtual_assets.schedule.store import lay
+from gridloom.virtual_assets.schedule.store import copy_overlap
 
 
 async def version_at(db: Database, key: int, moment: datetime) -> int | None:
@@ -118,7 +118,7 @@ async def read_lanes_as_of(
         power_kw = lanes_kw.setdefault(row["lane"], np.zeros(max(0, end - first)))
         values, place = np.array(row["power_kw"]), 0
         for run_first, run_length in zip(row["run_first"], row["run_length"], strict=True):
-            lay(power_kw, first, run_first, values[place : place + run_length])
+            copy_overlap(power_kw, first, run_first, values[place : place + run_length])
             place += run_length
     return lanes_kw
 
@@ -140,9 +140,9 @@ async def read_powers_as_of(db: Database, key: int, moment: datetime, first: int
         power_kw, accepted_kw = lanes_kw.setdefault(row["lane"], (np.zeros(end - first), np.zeros(end - first)))
         values, place = np.array(row["power_kw"]), 0
         for run_first, run_length in zip(row["run_first"], row["run_length"], strict=True):
-            lay(power_kw, first, run_first, values[place : place + run_length])
+            copy_overlap(power_kw, first, run_first, values[place : place + run_length])
             if row["is_accepted"]:
-                lay(accepted_kw, first, run_first, values[place : place + run_length])
+                copy_overlap(accepted_kw, first, run_first, values[place : place + run_length])
             place += run_length
     nothing = np.zeros(max(0, end - first))
     return (

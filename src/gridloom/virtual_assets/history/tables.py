@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gridloom.database.pool import Pool
 from gridloom.edge import Page, Stream
-from gridloom.edge.answering.tabular import TIME, stream_table
+from gridloom.edge.answer.tabular import TIME, stream_table
 from gridloom.edge.paging import next_link
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import PERIOD_MS, Ints

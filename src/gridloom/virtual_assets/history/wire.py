@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from gridloom.edge import Instant, Paging, View
+from gridloom.edge import Instant, Paging, ResponseBody
 from gridloom.virtual_assets.blocks.wire import ScheduledPower
 from gridloom.virtual_assets.model import (
     AdjustmentReason,
@@ -23,7 +23,7 @@ class AdjustmentsQuery(Paging):
     end: Instant | None = None
 
 
-class AdjustmentView(View):
+class AdjustmentView(ResponseBody):
     """A quarter-hour whose accepted power (kW, all blocks together) was cut when its gate closed."""
 
     timestamp: datetime
@@ -40,7 +40,7 @@ class HistoryQuery(Paging):
     version: Annotated[int, Meta(ge=1, le=2_147_483_647)] | None = None
 
 
-class BlockChange(View):
+class BlockChange(ResponseBody):
     """The periods a version set on a block. Of a version with very many periods, only their number is listed."""
 
     block_id: UUID
@@ -50,7 +50,7 @@ class BlockChange(View):
     schedule: list[ScheduledPower] | None
 
 
-class VersionView(View):
+class VersionView(ResponseBody):
     """Who made a version, when, and what it changed. Its author is named to its organisation and the operator."""
 
     version: int

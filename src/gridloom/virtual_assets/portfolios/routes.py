@@ -7,8 +7,8 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from gridloom.edge import Answer, Call, Page, operation
-from gridloom.identity.reach import organisation_reach
+from gridloom.edge import Call, Page, Response, operation
+from gridloom.identity.authorization import authorize_organisation
 from gridloom.kernel.ids import PortfolioID, uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, Problem
@@ -32,7 +32,7 @@ class UnknownVirtualAsset(Problem):
 )
 async def list_portfolios(call: Call, organisation_id: UUID, query: PortfoliosQuery) -> Page[PortfolioView]:
     """Of one organisation, in the order in which they were created."""
-    owner = await organisation_reach(call.db, call.caller, organisation_id)
+    owner = await authorize_organisation(call.db, call.caller, organisation_id)
     found = await portfolio_store.read_portfolios(call.db, owner, after=query.after(UUID), limit=query.limit + 1)
     page = query.page(found, lambda portfolio: portfolio.id)
     return Page([portfolio_view(portfolio) for portfolio in page.items], page.next_cursor)
@@ -47,15 +47,15 @@ async def list_portfolios(call: Call, organisation_id: UUID, query: PortfoliosQu
     status=201,
     problems=(UnknownVirtualAsset,),
 )
-async def create_portfolio(call: Call, organisation_id: UUID, body: NewPortfolio) -> Answer[PortfolioView]:
+async def create_portfolio(call: Call, organisation_id: UUID, body: NewPortfolio) -> Response[PortfolioView]:
     """A group of the organisation's virtual assets. An asset that is in another portfolio moves over."""
-    owner = await organisation_reach(call.db, call.caller, organisation_id)
+    owner = await authorize_organisation(call.db, call.caller, organisation_id)
     portfolio_id = PortfolioID(uuid7())
     await portfolio_store.insert_portfolio(call.db, portfolio_id, owner, body.name)
     if body.virtual_asset_ids is not UNSET:
         await _fill_portfolio(call, portfolio_id, owner, body.virtual_asset_ids)
-    portfolio = await _known_portfolio(call, owner, portfolio_id)
-    return Answer(
+    portfolio = await _require_portfolio(call, owner, portfolio_id)
+    return Response(
         portfolio_view(portfolio), headers={"Location": f"{call.path}/{portfolio_id}"}, etag=_portfolio_etag(portfolio)
     )
 
@@ -63,11 +63,11 @@ async def create_portfolio(call: Call, organisation_id: UUID, body: NewPortfolio
 @operation(
     "GET", PORTFOLIOS + "/{portfolioID}", summary="Read a portfolio", tag=TAG, access=Permission.READ_VIRTUAL_ASSETS
 )
-async def read_portfolio(call: Call, organisation_id: UUID, portfolio_id: UUID) -> Answer[PortfolioView]:
+async def read_portfolio(call: Call, organisation_id: UUID, portfolio_id: UUID) -> Response[PortfolioView]:
     """With the identifiers of its virtual assets."""
-    owner = await organisation_reach(call.db, call.caller, organisation_id)
-    portfolio = await _known_portfolio(call, owner, portfolio_id)
-    return Answer(portfolio_view(portfolio), etag=_portfolio_etag(portfolio))
+    owner = await authorize_organisation(call.db, call.caller, organisation_id)
+    portfolio = await _require_portfolio(call, owner, portfolio_id)
+    return Response(portfolio_view(portfolio), etag=_portfolio_etag(portfolio))
 
 
 @operation(
@@ -80,10 +80,10 @@ async def read_portfolio(call: Call, organisation_id: UUID, portfolio_id: UUID) 
 )
 async def update_portfolio(
     call: Call, organisation_id: UUID, portfolio_id: UUID, body: PortfolioChange
-) -> Answer[PortfolioView]:
+) -> Response[PortfolioView]:
     """A list of assets replaces the one before; those left out are in no portfolio then."""
-    owner = await organisation_reach(call.db, call.caller, organisation_id)
-    portfolio = await _known_portfolio(call, owner, portfolio_id, lock=True)
+    owner = await authorize_organisation(call.db, call.caller, organisation_id)
+    portfolio = await _require_portfolio(call, owner, portfolio_id, lock=True)
     call.check_if_match(_portfolio_etag(portfolio))
     if body.name is UNSET and body.virtual_asset_ids is UNSET:
         raise BadRequest("There is nothing to change.", [FieldError("", "Expected name or virtualAssetIDs.")])
@@ -92,11 +92,11 @@ async def update_portfolio(
     )
     if body.virtual_asset_ids is not UNSET:
         await _fill_portfolio(call, portfolio_id, owner, body.virtual_asset_ids)
-    changed = await _known_portfolio(call, owner, portfolio_id)
-    return Answer(portfolio_view(changed), etag=_portfolio_etag(changed))
+    changed = await _require_portfolio(call, owner, portfolio_id)
+    return Response(portfolio_view(changed), etag=_portfolio_etag(changed))
 
 
-async def _known_portfolio(call: Call, owner: UUID, portfolio_id: UUID, *, lock: bool = False) -> Portfolio:
+async def _require_portfolio(call: Call, owner: UUID, portfolio_id: UUID, *, lock: bool = False) -> Portfolio:
     portfolio = await portfolio_store.read_portfolio(call.db, owner, portfolio_id, lock=lock)
     if portfolio is None:
         raise NotFound(f"The organisation has no portfolio {portfolio_id}.")
@@ -104,12 +104,15 @@ async def _known_portfolio(call: Call, owner: UUID, portfolio_id: UUID, *, lock:
 
 
 async def _fill_portfolio(call: Call, portfolio_id: UUID, owner: UUID, asset_ids: list[UUID]) -> None:
-    strangers = await portfolio_store.set_portfolio_assets(call.db, portfolio_id, owner, asset_ids)
-    if strangers:
-        listed = ", ".join(str(stranger) for stranger in strangers[:20])
+    unknown_ids = await portfolio_store.set_portfolio_assets(call.db, portfolio_id, owner, asset_ids)
+    if unknown_ids:
+        listed = ", ".join(str(unknown_id) for unknown_id in unknown_ids[:20])
         raise UnknownVirtualAsset(
             f"Not virtual assets of the organisation: {listed}.",
-            [FieldError(f"/virtualAssetIDs/{asset_ids.index(stranger)}", "unknown") for stranger in strangers[:20]],
+            [
+                FieldError(f"/virtualAssetIDs/{asset_ids.index(unknown_id)}", "unknown")
+                for unknown_id in unknown_ids[:20]
+            ],
         )
 
 

@@ -79,9 +79,9 @@ async def set_portfolio_assets(
         organisation_id,
         list(asset_ids),
     )
-    strangers = set(asset_ids) - {row["id"] for row in known}
-    if strangers:
-        return sorted(strangers)
+    unknown_ids = set(asset_ids) - {row["id"] for row in known}
+    if unknown_ids:
+        return sorted(unknown_ids)
     await db.execute(
         """update virtual_asset
            set portfolio_id = case when asset_key = any($3::int[]) then $2::uuid end, revision = revision + 1

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Name, Paging, RequestBody, View
+from gridloom.edge import Name, Paging, RequestBody, ResponseBody
 
 
 class NewPortfolio(RequestBody):
@@ -23,7 +23,7 @@ class PortfolioChange(RequestBody):
     virtual_asset_ids: Annotated[list[UUID], Meta(max_length=10_000)] | UnsetType = UNSET
 
 
-class PortfolioView(View):
+class PortfolioView(ResponseBody):
     id: UUID
     organisation_id: UUID
     name: str

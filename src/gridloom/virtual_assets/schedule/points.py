@@ -7,10 +7,10 @@ import asyncio
 import numpy as np
 
 from gridloom.kernel.market_time import period_number
-from gridloom.market_calendar import day_of
+from gridloom.market_calendar import utc_day_of
 from gridloom.virtual_assets.blocks.wire import NewSchedule
 from gridloom.virtual_assets.model import VirtualAsset
-from gridloom.virtual_assets.schedule.rules import Points, read_few_points, read_points
+from gridloom.virtual_assets.schedule.rules import SchedulePoints, read_few_points, read_points
 
 _LONG_BODY_POINTS = 2000
 _FEW_POINTS = 8
@@ -21,20 +21,20 @@ def touched_days(body: NewSchedule, asset: VirtualAsset) -> list[int]:
     if len(body.schedule) > _LONG_BODY_POINTS:
         return list(asset.days)
     if len(body.schedule) == 1:
-        day = day_of(period_number(body.schedule[0].time))
+        day = utc_day_of(period_number(body.schedule[0].time))
         return [day] if day in asset.days else []
-    days = {day_of(period_number(point.time)) for point in body.schedule}
+    days = {utc_day_of(period_number(point.time)) for point in body.schedule}
     return sorted(day for day in days if day in asset.days)
 
 
-async def points_of(body: NewSchedule, span: tuple[int, int], whose: str = "block") -> Points:
+async def points_of(body: NewSchedule, span: tuple[int, int], whose: str = "block") -> SchedulePoints:
     """In a thread where there are many, so that the event loop stays free."""
     if len(body.schedule) > _LONG_BODY_POINTS:
         return await asyncio.to_thread(_read_body, body, span, whose)
     return _read_body(body, span, whose)
 
 
-def _read_body(body: NewSchedule, span: tuple[int, int], whose: str) -> Points:
+def _read_body(body: NewSchedule, span: tuple[int, int], whose: str) -> SchedulePoints:
     times, powers_kw = [point.time for point in body.schedule], [point.power for point in body.schedule]
     if len(times) <= _FEW_POINTS:
         few = read_few_points(times, powers_kw, span)

@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from gridloom.database.clock import platform_now
-from gridloom.database.pool import snapshot
-from gridloom.edge import BULK_BODY_LIMIT, JSON, Answer, Call, Stream, operation
+from gridloom.database.pool import repeatable_read
+from gridloom.edge import BULK_BODY_LIMIT, JSON, Call, Response, Stream, operation
 from gridloom.kernel.permission import Permission
-from gridloom.market_calendar import days_of
+from gridloom.market_calendar import utc_days_of
 from gridloom.virtual_assets.asset_lookup import (
-    ANSWERED_PERIODS,
     ASSET,
+    MAX_ANSWERED_PERIODS,
     TABLES,
     TAG,
+    audit_version,
     author_of,
     etag_at,
     etag_of,
-    known_asset,
-    note_version,
+    require_asset,
 )
 from gridloom.virtual_assets.backing.availability import load_available
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.blocks.views import streamed_schedule
-from gridloom.virtual_assets.blocks.wire import NewSchedule, ShownQuery
+from gridloom.virtual_assets.blocks.wire import NewSchedule, ResponseWindowQuery
 from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.schedule.change.apply import put_asset_schedule
 from gridloom.virtual_assets.schedule.change.attempts import change_schedule
-from gridloom.virtual_assets.schedule.change.ground_store import Ground
-from gridloom.virtual_assets.schedule.change.scheduling import put_asset_schedule
+from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext
 from gridloom.virtual_assets.schedule.points import points_of
 from gridloom.virtual_assets.schedule.repair_link import linking_repair
 from gridloom.virtual_assets.schedule.rules import EnergyOutOfBounds, GateClosed, PowerBeyondAvailable
@@ -42,11 +42,11 @@ from gridloom.virtual_assets.schedule.views import (
 )
 from gridloom.virtual_assets.schedule.wire import AssetScheduleView, ScheduledAssetView
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, table
-from gridloom.virtual_assets.windows import asked_periods
+from gridloom.virtual_assets.windows import requested_periods
 from gridloom.virtual_assets.wire import WindowQuery
 
 if TYPE_CHECKING:
-    from gridloom.database.committing.at_once import WriteOnly
+    from gridloom.database.commit.single_statement import RowSink
 
 SCHEDULE = ASSET + "/schedule"
 
@@ -62,15 +62,15 @@ SCHEDULE = ASSET + "/schedule"
 )
 async def read_asset_schedule(
     call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: WindowQuery
-) -> Answer[AssetScheduleView | Stream]:
+) -> Response[AssetScheduleView | Stream]:
     """The power of all its wholesale blocks together, and what they can do, in the window; as a table, one row for
     each quarter-hour."""
-    async with snapshot(call.pool) as db:
-        asset = await known_asset(db, call.caller, organisation_id, virtual_asset_id)
-        first, end = asset.clip(*asked_periods(query.start, query.end, await platform_now(db)))
+    async with repeatable_read(call.pool) as db:
+        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
+        first, end = asset.clip(*requested_periods(query.start, query.end, await platform_now(db)))
         blocks = await block_store.read_blocks(db, asset.key)
         available = await load_available(db, asset, first, end)
-        power_kw = total_power_kw(await read_day_range(db, asset.key, days_of(first, end)), first, end)
+        power_kw = total_power_kw(await read_day_range(db, asset.key, utc_days_of(first, end)), first, end)
     columns = schedule_columns(blocks, first, power_kw, available)
     shown: AssetScheduleView | Stream
     if call.accepts != JSON:
@@ -79,7 +79,7 @@ async def read_asset_schedule(
         shown = streamed_schedule(schedule_head(asset), first, columns)
     else:
         shown = schedule_view(asset, first, columns)
-    return Answer(shown, etag=etag_of(asset))
+    return Response(shown, etag=etag_of(asset))
 
 
 @operation(
@@ -93,8 +93,8 @@ async def read_asset_schedule(
     problems=(GateClosed, PowerBeyondAvailable, EnergyOutOfBounds),
 )
 async def schedule_asset(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: ShownQuery, body: NewSchedule
-) -> Answer[ScheduledAssetView]:
+    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: ResponseWindowQuery, body: NewSchedule
+) -> Response[ScheduledAssetView]:
     """Replace exactly the periods given, all or nothing, on all wholesale blocks together.
 
     The power of each period is spread over the blocks that cover it, in proportion of their power in its direction. The
@@ -105,20 +105,25 @@ async def schedule_asset(
 
 
 async def _accept_schedule(
-    call: Call, query: ShownQuery, body: NewSchedule, db: WriteOnly, asset: VirtualAsset, ground: Ground
-) -> Answer[ScheduledAssetView]:
+    call: Call,
+    query: ResponseWindowQuery,
+    body: NewSchedule,
+    db: RowSink,
+    asset: VirtualAsset,
+    context: ScheduleContext,
+) -> Response[ScheduledAssetView]:
     call.check_if_match(etag_of(asset))
     points = await points_of(body, asset.periods, "asset")
-    note = partial(note_version, call, len(points.periods))
+    note = partial(audit_version, call, len(points.periods))
     with linking_repair(asset):
-        accepted = await put_asset_schedule(db, asset, points, author_of(call), ground, note)
-    first, end = points.first, min(points.last + 1, points.first + ANSWERED_PERIODS)
+        accepted = await put_asset_schedule(db, asset, points, author_of(call), context, note)
+    first, end = points.first, min(points.last + 1, points.first + MAX_ANSWERED_PERIODS)
     if query.start is not None or query.end is not None:
-        first, end = asset.clip(*asked_periods(query.start, query.end, ground.now))
+        first, end = asset.clip(*requested_periods(query.start, query.end, context.now))
     power_kw, available = accepted.draft.total_kw(first, end), accepted.available
     if power_kw is None or first < available.first:
         available = await load_available(call.db, asset, first, end)
-        power_kw = total_power_kw(await read_day_range(call.db, asset.key, days_of(first, end)), first, end)
-    columns = schedule_columns(ground.blocks, first, power_kw, available)
+        power_kw = total_power_kw(await read_day_range(call.db, asset.key, utc_days_of(first, end)), first, end)
+    columns = schedule_columns(context.blocks, first, power_kw, available)
     view = scheduled_asset_view(asset, accepted.version, first, columns, accepted.imbalance, accepted.expected_cuts)
-    return Answer(view, etag=etag_at(asset, accepted.version))
+    return Response(view, etag=etag_at(asset, accepted.version))

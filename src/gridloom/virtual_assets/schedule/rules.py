@@ -14,15 +14,15 @@ from msgspec import Struct
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
-from gridloom.market_calendar import PERIOD_S, Floats, Ints, period_numbers, wire_time
+from gridloom.market_calendar import PERIOD_S, Floats, Ints, format_period, period_numbers
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
-from gridloom.virtual_assets.schedule.projection.trajectory import Excess
+from gridloom.virtual_assets.schedule.projection.trajectory import BoundViolation
 
 # Schedules come from doubles that other programs computed; a nanowatt too much is not a refusal.
-_MOST_ERRORS = 20
+_MAX_ERRORS = 20
 _FEW_POINTS: Final = 8
 """One by one they take less than as an array."""
-HELD_AT_MOST_S: Final = 10.0
+MAX_LOCK_S: Final = 10.0
 """From the moment on in which a change holds its asset, before its gate is judged, until it is committed. Whoever makes
 closed periods final waits for changes that were in time, and for none that takes longer: those are undone."""
 
@@ -68,7 +68,7 @@ class EnergyOutOfBounds(Problem):
     title = "The stored energy would leave its bounds"
 
 
-class Points(Struct, frozen=True, eq=False):
+class SchedulePoints(Struct, frozen=True, eq=False):
     """A schedule's periods and powers in the order of time."""
 
     periods: Ints
@@ -85,7 +85,9 @@ class Points(Struct, frozen=True, eq=False):
         return int(self.periods[-1])
 
 
-def read_points(times: Sequence[datetime], power_kw: Floats, span: tuple[int, int], whose: str = "block") -> Points:
+def read_points(
+    times: Sequence[datetime], power_kw: Floats, span: tuple[int, int], whose: str = "block"
+) -> SchedulePoints:
     """The schedule in the order of time; or a refusal pointing at what is empty, doubled, off the grid or outside.
 
     `span`: the periods of the block, or of the asset, from the first up to but not the second.
@@ -96,22 +98,24 @@ def read_points(times: Sequence[datetime], power_kw: Floats, span: tuple[int, in
     is_in_order = bool((numbers[1:] > numbers[:-1]).all())
     is_inside = is_in_order and span[0] <= numbers[0] and numbers[-1] < span[1]
     if is_inside and on_grid.all() and np.isfinite(power_kw).all():  # as nearly all are
-        return Points(numbers, power_kw + 0.0, np.arange(len(numbers)))  # an optimiser's -0.0 is a plain 0
-    _refuse_points(~on_grid, "Expected a time on a 15-minute boundary.")
+        return SchedulePoints(numbers, power_kw + 0.0, np.arange(len(numbers)))  # an optimiser's -0.0 is a plain 0
+    _reject_points(~on_grid, "Expected a time on a 15-minute boundary.")
     outside = (numbers < span[0]) | (numbers >= span[1])
     if outside.any():
-        where = f" The {whose} runs from {wire_time(span[0])} to {wire_time(span[1])}."
-        _refuse_points(outside, f"Expected a time within the {whose}.", where)
-    _refuse_points(~np.isfinite(power_kw), "Expected a finite power.", member="power")
+        where = f" The {whose} runs from {format_period(span[0])} to {format_period(span[1])}."
+        _reject_points(outside, f"Expected a time within the {whose}.", where)
+    _reject_points(~np.isfinite(power_kw), "Expected a finite power.", member="power")
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
     doubled = np.zeros(len(numbers), dtype=bool)
     doubled[order[1:]] = ordered[1:] == ordered[:-1]
-    _refuse_points(doubled, "Expected each time once; it is doubled.")
-    return Points(ordered, power_kw[order] + 0.0, order)
+    _reject_points(doubled, "Expected each time once; it is doubled.")
+    return SchedulePoints(ordered, power_kw[order] + 0.0, order)
 
 
-def read_few_points(times: Sequence[datetime], powers_kw: Sequence[float], span: tuple[int, int]) -> Points | None:
+def read_few_points(
+    times: Sequence[datetime], powers_kw: Sequence[float], span: tuple[int, int]
+) -> SchedulePoints | None:
     """The same one by one, which takes less than arrays do where there are few; None where anything is odd."""
     numbers, before = [], span[0] - 1
     for time, power_kw in zip(times, powers_kw, strict=True):
@@ -122,20 +126,22 @@ def read_few_points(times: Sequence[datetime], powers_kw: Sequence[float], span:
         numbers.append(before)
     if not numbers:
         return None
-    return Points(np.array(numbers), np.array([power_kw + 0.0 for power_kw in powers_kw]), np.arange(len(numbers)))
+    return SchedulePoints(
+        np.array(numbers), np.array([power_kw + 0.0 for power_kw in powers_kw]), np.arange(len(numbers))
+    )
 
 
-def _refuse_points(wrong: npt.NDArray[np.bool_], detail: str, where: str = "", member: str = "time") -> None:
+def _reject_points(wrong: npt.NDArray[np.bool_], detail: str, where: str = "", member: str = "time") -> None:
     if not wrong.any():
         return
     positions = np.flatnonzero(wrong)
     raise BadRequest(
         f"{len(positions)} of {len(wrong)} points are at fault: {detail}{where}",
-        [FieldError(f"/schedule/{position}/{member}", detail) for position in positions[:_MOST_ERRORS].tolist()],
+        [FieldError(f"/schedule/{position}/{member}", detail) for position in positions[:_MAX_ERRORS].tolist()],
     )
 
 
-def check_takes_schedule(block: Block) -> None:
+def check_schedulable(block: Block) -> None:
     if block.market is not Market.WHOLESALE:
         raise BlockWithoutSchedule(f"The block is a slice of {block.market} power.")
 
@@ -148,7 +154,7 @@ def first_open_period(now: datetime, gate_closure_s: int) -> int:
     return period_number(now + timedelta(seconds=gate_closure_s)) + 1
 
 
-def closing_of(first: int, gate_closure_s: int) -> datetime:
+def gate_closes_at(first: int, gate_closure_s: int) -> datetime:
     """The moment from which on a period can no longer be changed."""
     return period_start(first) - timedelta(seconds=gate_closure_s)
 
@@ -157,15 +163,16 @@ def check_gate(first: int, first_open: int, pointer: str | None = None) -> None:
     """`pointer`: where the request names the period."""
     if first < first_open:
         raise GateClosed(
-            f"The period {wire_time(first)} can no longer be changed; {wire_time(first_open)} is the first that can.",
+            f"The period {format_period(first)} can no longer be changed; "
+            f"{format_period(first_open)} is the first that can.",
             [FieldError(pointer, "Expected a period whose gate is open.")] if pointer else (),
-            firstPeriod=wire_time(first),
-            firstOpenPeriod=wire_time(first_open),
+            firstPeriod=format_period(first),
+            firstOpenPeriod=format_period(first_open),
         )
 
 
 def check_power(
-    points: Points, charge_kw: Floats | float, discharge_kw: Floats | float, who: str = "the block"
+    points: SchedulePoints, charge_kw: Floats | float, discharge_kw: Floats | float, who: str = "the block"
 ) -> None:
     """`charge_kw` and `discharge_kw` are what the block has available in each of the points' periods, or in all."""
     if isinstance(charge_kw, float) and isinstance(discharge_kw, float) and len(points.power_kw) <= _FEW_POINTS:
@@ -179,23 +186,25 @@ def check_power(
     positions = np.flatnonzero(wrong)
     first = positions[0]
     raise PowerBeyondAvailable(
-        f"In the period {wire_time(int(points.periods[first]))} {who} can charge with {charge_kw[first]:g} kW and "
+        f"In the period {format_period(int(points.periods[first]))} {who} can charge with {charge_kw[first]:g} kW and "
         f"discharge with {discharge_kw[first]:g} kW; {points.power_kw[first]:g} kW was asked for.",
         [FieldError(f"/schedule/{points.places[first]}/power", "Expected a power that is available.")],
-        firstPeriod=wire_time(int(points.periods[first])),
+        firstPeriod=format_period(int(points.periods[first])),
         periods=len(positions),
         availableCharge=float(charge_kw[first]),
         availableDischarge=float(discharge_kw[first]),
     )
 
 
-def energy_out_of_bounds(asset: VirtualAsset, period: int, excess: Excess, available_kwh: float) -> EnergyOutOfBounds:
+def energy_out_of_bounds(
+    asset: VirtualAsset, period: int, excess: BoundViolation, available_kwh: float
+) -> EnergyOutOfBounds:
     if excess.excess_kwh < 0:
         said = f"{-excess.excess_kwh:.6g} kWh below empty"
     else:
         said = f"{excess.excess_kwh:.6g} kWh above the {available_kwh:g} kWh that are available"
     return EnergyOutOfBounds(
-        f"At the end of the period {wire_time(period)} the stored energy would be {said}.",
-        firstPeriod=wire_time(period),
+        f"At the end of the period {format_period(period)} the stored energy would be {said}.",
+        firstPeriod=format_period(period),
         excess=excess.excess_kwh,
     )

@@ -7,9 +7,16 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from msgspec import Struct
 
-from gridloom.database.arrays import number_rows
+from gridloom.database.arrays import decode_float8_arrays
 from gridloom.database.pool import Database
-from gridloom.market_calendar import DAYS_PER_SPAN, PERIODS_PER_DAY, Floats, Ints, days_of, first_period
+from gridloom.market_calendar import (
+    DAYS_PER_SUMMARY_ROW,
+    PERIODS_PER_DAY,
+    Floats,
+    Ints,
+    first_period_of_utc_day,
+    utc_days_of,
+)
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.schedule.projection.trajectory import DaySummaries
 
@@ -42,8 +49,8 @@ async def read_day_range(db: Database, key: int, days: range) -> DayPowers:
 
 
 def powers_of_rows(packed: bytes | None) -> DayPowers:
-    """From rows of a day, a lane and its 96 powers, as `number_rows` takes them."""
-    rows = number_rows(packed, 2 + PERIODS_PER_DAY)
+    """From rows of a day, a lane and its 96 powers, as `decode_float8_arrays` takes them."""
+    rows = decode_float8_arrays(packed, 2 + PERIODS_PER_DAY)
     powers: DayPowers = {}
     for row, (day, lane) in zip(rows, rows[:, :2].astype(np.int64).tolist(), strict=True):
         powers.setdefault(day, {})[lane] = row[2:]
@@ -55,7 +62,7 @@ def lane_power_kw(powers: DayPowers, lane: int, first: int, end: int) -> Floats:
     power_kw = np.zeros(max(0, end - first))
     for day, lanes in powers.items():
         if lane in lanes:
-            lay(power_kw, first, first_period(day), lanes[lane])
+            copy_overlap(power_kw, first, first_period_of_utc_day(day), lanes[lane])
     return power_kw
 
 
@@ -63,11 +70,11 @@ def total_power_kw(powers: DayPowers, first: int, end: int) -> Floats:
     """All lanes together over the periods `first` up to but not `end`."""
     power_kw = np.zeros(max(0, end - first))
     for day, lanes in powers.items():
-        lay(power_kw, first, first_period(day), np.sum(list(lanes.values()), axis=0))
+        copy_overlap(power_kw, first, first_period_of_utc_day(day), np.sum(list(lanes.values()), axis=0))
     return power_kw
 
 
-def lay(target: Floats, first: int, piece_first: int, piece: Floats) -> None:
+def copy_overlap(target: Floats, first: int, piece_first: int, piece: Floats) -> None:
     """Copy the part of a piece that falls into the target."""
     start, end = max(first, piece_first), min(first + len(target), piece_first + len(piece))
     if start < end:
@@ -108,16 +115,16 @@ async def read_days_and_summaries(
 
 
 def summaries_of_rows(asset: VirtualAsset, packed: bytes | None) -> DaySummaries:
-    """From rows of a span and its four columns of 32 days, as `number_rows` takes them."""
+    """From rows of a span and its four columns of 32 days, as `decode_float8_arrays` takes them."""
     days = asset.days
-    first_span = days.start // DAYS_PER_SPAN
-    count = (days.stop - 1) // DAYS_PER_SPAN - first_span + 1
-    rows = number_rows(packed, 1 + 4 * DAYS_PER_SPAN)
-    columns_kwh = np.zeros((4, count, DAYS_PER_SPAN))
+    first_span = days.start // DAYS_PER_SUMMARY_ROW
+    count = (days.stop - 1) // DAYS_PER_SUMMARY_ROW - first_span + 1
+    rows = decode_float8_arrays(packed, 1 + 4 * DAYS_PER_SUMMARY_ROW)
+    columns_kwh = np.zeros((4, count, DAYS_PER_SUMMARY_ROW))
     for span, columns in zip(rows[:, 0].astype(np.int64).tolist(), rows[:, 1:], strict=True):
-        columns_kwh[:, span - first_span] = columns.reshape(4, DAYS_PER_SPAN)
-    offset = days.start - first_span * DAYS_PER_SPAN
-    return DaySummaries(columns_kwh.reshape(4, count * DAYS_PER_SPAN)[:, offset : offset + len(days)])
+        columns_kwh[:, span - first_span] = columns.reshape(4, DAYS_PER_SUMMARY_ROW)
+    offset = days.start - first_span * DAYS_PER_SUMMARY_ROW
+    return DaySummaries(columns_kwh.reshape(4, count * DAYS_PER_SUMMARY_ROW)[:, offset : offset + len(days)])
 
 
 # --- changes -------------------------------------------------------------------------------------------------------
@@ -137,7 +144,7 @@ class LaneChange(Struct, frozen=True):
     def days(self) -> list[int]:
         """The days that are touched, in order."""
         if self.is_run:
-            return list(days_of(int(self.periods[0]), int(self.periods[-1]) + 1))
+            return list(utc_days_of(int(self.periods[0]), int(self.periods[-1]) + 1))
         touched: list[int] = np.unique(self.periods // PERIODS_PER_DAY).tolist()
         return touched
 
@@ -150,7 +157,7 @@ class LaneChange(Struct, frozen=True):
         return self.periods[starts].tolist(), [end - start for start, end in zip(starts, ends, strict=True)]
 
 
-def whole_days(powers: DayPowers, lane: int, days: Sequence[int]) -> Floats:
+def lane_days(powers: DayPowers, lane: int, days: Sequence[int]) -> Floats:
     """A lane's powers on these days, a row for each, zero where nothing was scheduled; a copy."""
     if len(days) == 1:
         only = powers.get(days[0], {}).get(lane)

@@ -9,11 +9,11 @@ import numpy as np
 from msgspec import structs
 
 from gridloom.market_calendar import Floats
-from gridloom.virtual_assets.backing.availability import Availability
+from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.blocks.views import CAPACITY_COLUMNS, expected_cuts, imbalance_view, series_fields
 from gridloom.virtual_assets.model import Adjustment, Block, Market, VirtualAsset
+from gridloom.virtual_assets.schedule.distribution import rated_kw
 from gridloom.virtual_assets.schedule.projection.imbalance import Imbalance
-from gridloom.virtual_assets.schedule.spreading import rated_kw
 from gridloom.virtual_assets.schedule.wire import AssetScheduleHead, AssetScheduleView, ScheduledAssetView
 
 
@@ -31,7 +31,7 @@ def schedule_head(asset: VirtualAsset, version: int | None = None) -> AssetSched
 
 
 def schedule_columns(
-    blocks: Sequence[Block], first: int, power_kw: Floats, available: Availability
+    blocks: Sequence[Block], first: int, power_kw: Floats, available: AvailableFraction
 ) -> dict[str, Floats]:
     """The power, and what the wholesale blocks have available and are rated for together, in each period."""
     end = first + len(power_kw)

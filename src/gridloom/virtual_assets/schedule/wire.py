@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from gridloom.edge import View
+from gridloom.edge import ResponseBody
 from gridloom.virtual_assets.blocks.wire import ExpectedCut, ImbalanceView, PowerCapacity, ScheduledPower
 from gridloom.virtual_assets.model import Market
 
 
-class AssetScheduleHead(View, kw_only=True):
+class AssetScheduleHead(ResponseBody, kw_only=True):
     """A virtual asset as what it can trade, without its series."""
 
     id: UUID

@@ -19,7 +19,7 @@ from gridloom_client.inputs import Point
 Unit: TypeAlias = Literal["kW", "MW"]
 QUARTER = timedelta(minutes=15)
 TARGET = 0.5
-_MOST_SHOWN = 24
+_MAX_SHOWN = 24
 
 
 def put_points(
@@ -64,10 +64,10 @@ def show_changes(changed: Sequence[Point], stored: Mapping[datetime, float], opt
     if not changed:
         return
     rows: list[tuple[Any, ...]] = [(point.time, stored.get(point.time), point.power) for point in changed]
-    print_table("Changes", ["Time", "Stored kW", "New kW"], rows[:_MOST_SHOWN], options)
-    if len(rows) > _MOST_SHOWN:
+    print_table("Changes", ["Time", "Stored kW", "New kW"], rows[:_MAX_SHOWN], options)
+    if len(rows) > _MAX_SHOWN:
         until = moment_text(changed[-1].time, utc=options.utc)
-        show_lines(f"… and {len(rows) - _MOST_SHOWN} more, until {until}.")
+        show_lines(f"… and {len(rows) - _MAX_SHOWN} more, until {until}.")
 
 
 def foresee_end(asset: VirtualAsset, stored: Mapping[datetime, float], changed: Sequence[Point]) -> str:

@@ -12,7 +12,7 @@ from gridloom_client.commands.terminal.rendering import MARKET_ZONE
 from gridloom_client.inputs import Point
 
 _FORMS = ("ISO", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M")
-_MOST_FAULTS = 10
+_MAX_ERRORS_LISTED = 10
 
 
 def read_points(text: str, factor: float = 1.0) -> list[Point]:
@@ -32,8 +32,8 @@ def read_points(text: str, factor: float = 1.0) -> list[Point]:
         except Misunderstood as fault:
             faults.append(f"line {number}: {fault}")
     if faults:
-        more = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
-        raise Misunderstood(f"The table cannot be read: {'; '.join(faults[:_MOST_FAULTS])}{more}.")
+        more = f"; and {len(faults) - _MAX_ERRORS_LISTED} more" if len(faults) > _MAX_ERRORS_LISTED else ""
+        raise Misunderstood(f"The table cannot be read: {'; '.join(faults[:_MAX_ERRORS_LISTED])}{more}.")
     if not points:
         raise Misunderstood("There is no time and power in it: two columns are expected, time and power.")
     return [points[time] for time in sorted(points)]

@@ -8,67 +8,67 @@ from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
 from gridloom.edge import Call
-from gridloom.identity.reach import organisation_reach
+from gridloom.identity.authorization import authorize_organisation
 from gridloom.kernel.problem import Problem
-from gridloom.virtual_assets.asset_lookup import lock_known_asset
-from gridloom.virtual_assets.asset_queue import queue_for
-from gridloom.virtual_assets.blocks.wire import NewSchedule, ShownQuery
+from gridloom.virtual_assets.asset_locks import asset_lock
+from gridloom.virtual_assets.asset_lookup import require_locked_asset
+from gridloom.virtual_assets.blocks.wire import NewSchedule, ResponseWindowQuery
 from gridloom.virtual_assets.model import VirtualAsset
-from gridloom.virtual_assets.schedule.change.ground_store import Ground, read_asset_and_ground, read_ground
-from gridloom.virtual_assets.schedule.change.remembered import forget_shared, recall_ground
-from gridloom.virtual_assets.schedule.change.scheduling import NeedsLock, may_go_as_asked
-from gridloom.virtual_assets.schedule.change.version_store import ChangedSince
+from gridloom.virtual_assets.schedule.change.apply import LockRequired, supports_optimistic
+from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext, read_asset_and_context, read_context
+from gridloom.virtual_assets.schedule.change.remembered import cached_context, evict_shared
+from gridloom.virtual_assets.schedule.change.version_store import RevisionConflict
 from gridloom.virtual_assets.schedule.points import touched_days
-from gridloom.virtual_assets.store import last_seen
+from gridloom.virtual_assets.store import cached_asset
 
 if TYPE_CHECKING:
-    from gridloom.database.committing.at_once import WriteOnly
+    from gridloom.database.commit.single_statement import RowSink
 
 A = TypeVar("A")
-Accept = Callable[["WriteOnly", VirtualAsset, Ground], Awaitable[A]]
+Accept = Callable[["RowSink", VirtualAsset, ScheduleContext], Awaitable[A]]
 """Judges a change of the asset by what stands of it, and writes it."""
 
 
 async def change_schedule(
-    call: Call, organisation_id: UUID, asset_id: UUID, body: NewSchedule, query: ShownQuery, accept: Accept[A]
+    call: Call, organisation_id: UUID, asset_id: UUID, body: NewSchedule, query: ResponseWindowQuery, accept: Accept[A]
 ) -> A:
     """Have a change accepted, once: at once, if nobody changes the asset between reading it and writing.
 
     A window that is asked for may reach beyond what the change touches: it is read after it, in its transaction.
     """
-    async with queue_for(asset_id):
+    async with asset_lock(asset_id):
         if query.start is None and query.end is None:
-            with suppress(NeedsLock, ChangedSince):
-                accepted = await _change_at_once(call, organisation_id, asset_id, body, accept)
+            with suppress(LockRequired, RevisionConflict):
+                accepted = await _change_optimistic(call, organisation_id, asset_id, body, accept)
                 if accepted is not None:
                     return accepted
-            call.forget_at_once()
-        asset = await lock_known_asset(call, organisation_id, asset_id)
-        ground = await read_ground(call.db, asset, touched_days(body, asset))
-        return await accept(call.db, asset, ground)
+            call.cancel_single_statement()
+        asset = await require_locked_asset(call, organisation_id, asset_id)
+        context = await read_context(call.db, asset, touched_days(body, asset))
+        return await accept(call.db, asset, context)
 
 
-async def _change_at_once(
+async def _change_optimistic(
     call: Call, organisation_id: UUID, asset_id: UUID, body: NewSchedule, accept: Accept[A]
 ) -> A | None:
     """None for an asset that this process does not know, that is not there, or that is never judged at a glance."""
-    known = last_seen(asset_id)
-    if known is None or not may_go_as_asked(known):
+    known = cached_asset(asset_id)
+    if known is None or not supports_optimistic(known):
         return None
-    change = await call.begin_at_once_after_reading()
-    owner = await organisation_reach(call.db, call.caller, organisation_id)
+    change = await call.begin_read_then_write()
+    owner = await authorize_organisation(call.db, call.caller, organisation_id)
     days = touched_days(body, known)
-    recalled = recall_ground(asset_id, owner, days)
+    recalled = cached_context(asset_id, owner, days)
     if recalled is not None:
         try:
             return await accept(change, *recalled)
-        except ChangedSince:
-            forget_shared(asset_id)
+        except RevisionConflict:
+            evict_shared(asset_id)
         except Problem:
             pass  # whether it is refused is judged by what is read, and so is what the refusal says
-        call.forget_at_once()
-        change = await call.begin_at_once_after_reading()
-    found = await read_asset_and_ground(call.db, owner, known, _add_last_day(days, known))
+        call.cancel_single_statement()
+        change = await call.begin_read_then_write()
+    found = await read_asset_and_context(call.db, owner, known, _add_last_day(days, known))
     return None if found is None else await accept(change, *found)
 
 

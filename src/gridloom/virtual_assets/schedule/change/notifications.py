@@ -7,17 +7,17 @@ from uuid import UUID
 
 from gridloom.events.outbox import record_event
 from gridloom.kernel.permission import Permission
-from gridloom.market_calendar import wire_time
+from gridloom.market_calendar import format_period
 from gridloom.virtual_assets.model import VirtualAsset
 
 if TYPE_CHECKING:
-    from gridloom.database.committing.at_once import WriteOnly
+    from gridloom.database.commit.single_statement import RowSink
 
 READ = Permission.READ_VIRTUAL_ASSETS
 
 
-async def tell_updated(
-    db: WriteOnly, asset: VirtualAsset, block_id: UUID, first: int, end: int, periods: int, version: int
+async def emit_updated(
+    db: RowSink, asset: VirtualAsset, block_id: UUID, first: int, end: int, periods: int, version: int
 ) -> None:
     """`periods` of those from `first` to `end` were set."""
     await record_event(
@@ -29,8 +29,8 @@ async def tell_updated(
         asset_key=asset.key,
         data={
             "blockID": block_id,
-            "start": wire_time(first),
-            "end": wire_time(end),
+            "start": format_period(first),
+            "end": format_period(end),
             "periods": periods,
             "version": version,
         },

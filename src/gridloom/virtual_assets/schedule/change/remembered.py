@@ -14,16 +14,16 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from gridloom.virtual_assets.backing.availability import Availability
+from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.model import VirtualAsset
-from gridloom.virtual_assets.schedule.change.drafting import Draft
-from gridloom.virtual_assets.schedule.change.ground_store import Ground, Recalled, first_of_standing
-from gridloom.virtual_assets.schedule.rules import closing_of, first_open_period
+from gridloom.virtual_assets.schedule.change.context_store import Recalled, ScheduleContext, first_of_standing
+from gridloom.virtual_assets.schedule.change.draft import Draft
+from gridloom.virtual_assets.schedule.rules import first_open_period, gate_closes_at
 from gridloom.virtual_assets.schedule.store import DayPowers
-from gridloom.virtual_assets.store import remember_asset
+from gridloom.virtual_assets.store import cache_asset
 
-MOST_REMEMBERED: Final = 1000
-MOST_DAYS: Final = 20_000
+MAX_CACHED: Final = 1000
+MAX_DAYS: Final = 20_000
 """With a schedule, of all assets together: some twenty megabytes."""
 SHARED_S: Final = 60.0
 """So long an asset is read each time, once somebody else has changed it: they may well do so again."""
@@ -31,7 +31,7 @@ SHARED_S: Final = 60.0
 
 class Remembered(Struct, frozen=True, eq=False):
     asset: VirtualAsset
-    ground: Ground
+    context: ScheduleContext
 
 
 class _Days:
@@ -46,23 +46,27 @@ _remembered: dict[UUID, Remembered] = {}
 _shared_until_s: dict[UUID, float] = {}
 
 
-def recall_ground(asset_id: UUID, organisation_id: UUID, days: Sequence[int]) -> tuple[VirtualAsset, Ground] | None:
+def cached_context(
+    asset_id: UUID, organisation_id: UUID, days: Sequence[int]
+) -> tuple[VirtualAsset, ScheduleContext] | None:
     """What a change of these days is judged by, if it is known without reading; it may no longer be so."""
     found = _remembered.get(asset_id)
     if found is None or found.asset.organisation_id != organisation_id:
         return None
-    asset, ground = found.asset, found.ground
-    if len(days) != 1 or days[0] not in ground.powers:
+    asset, context = found.asset, found.context
+    if len(days) != 1 or days[0] not in context.powers:
         return None
-    if first_of_standing(asset, days) < ground.asked["from_period"]:
+    if first_of_standing(asset, days) < context.asked["from_period"]:
         return None
-    if ground.recalled is None or time.monotonic() >= ground.recalled.until_s:
+    if context.recalled is None or time.monotonic() >= context.recalled.until_s:
         return None
-    return asset, ground
+    return asset, context
 
 
-def remember_change(asset: VirtualAsset, ground: Ground, draft: Draft, available: Availability, step: int) -> None:
-    """What stands once a change of a whole asset is committed that was judged by `ground` and raised the revision by
+def remember_change(
+    asset: VirtualAsset, context: ScheduleContext, draft: Draft, available: AvailableFraction, step: int
+) -> None:
+    """What stands once a change of a whole asset is committed that was judged by `context` and raised the revision by
     `step`."""
     changed = VirtualAsset(
         key=asset.key,
@@ -79,67 +83,67 @@ def remember_change(asset: VirtualAsset, ground: Ground, draft: Draft, available
         promises=asset.promises,
         periods=asset.periods,
     )
-    remember_asset(changed)
+    cache_asset(changed)
     if asset.id in _shared_until_s:
         if time.monotonic() < _shared_until_s[asset.id]:
             return
         del _shared_until_s[asset.id]
-    powers = _find_known_days(asset, ground)
+    powers = _find_known_days(asset, context)
     for row, day in enumerate(draft.days):
         powers[day] = powers.get(day, {}) | {lane: rows_kw[row] for lane, rows_kw in draft.lanes_kw.items()}
-    known = Ground(
-        now=ground.now,
-        read_s=ground.read_s,
-        blocks=ground.blocks,
+    known = ScheduleContext(
+        now=context.now,
+        read_s=context.read_s,
+        blocks=context.blocks,
         powers=powers,
         summaries=draft.after,
-        batteries=ground.batteries,
-        standing=ground.standing,
-        asked=ground.asked,
-        recalled=_find_span(asset, ground, available),
+        batteries=context.batteries,
+        standing=context.standing,
+        asked=context.asked,
+        recalled=_find_span(asset, context, available),
     )
-    _forget_asset(asset.id)
+    _evict_asset(asset.id)
     _remembered[asset.id] = Remembered(changed, known)
     _days.count += len(powers)
-    while len(_remembered) > MOST_REMEMBERED or _days.count > MOST_DAYS:
-        _forget_asset(next(iter(_remembered)))
+    while len(_remembered) > MAX_CACHED or _days.count > MAX_DAYS:
+        _evict_asset(next(iter(_remembered)))
 
 
-def _forget_asset(asset_id: UUID) -> None:
+def _evict_asset(asset_id: UUID) -> None:
     found = _remembered.pop(asset_id, None)
     if found is not None:
-        _days.count -= len(found.ground.powers)
+        _days.count -= len(found.context.powers)
 
 
-def _find_span(asset: VirtualAsset, ground: Ground, available: Availability) -> Recalled:
-    """For how long it can be judged by `ground`, once it is remembered."""
-    if ground.recalled is not None and ground.recalled.whole_from <= available.first:
-        return ground.recalled
-    assert available.is_whole, "what is remembered goes as asked"
+def _find_span(asset: VirtualAsset, context: ScheduleContext, available: AvailableFraction) -> Recalled:
+    """For how long it can be judged by `context`, once it is remembered."""
+    if context.recalled is not None and context.recalled.whole_from <= available.first:
+        return context.recalled
+    assert available.is_full, "what is remembered goes as asked"
     gate_closure_s = asset.terms.gate_closure_s
-    first_open = first_open_period(ground.now, gate_closure_s)
-    until = closing_of(first_open, gate_closure_s)
+    first_open = first_open_period(context.now, gate_closure_s)
+    until = gate_closes_at(first_open, gate_closure_s)
     return Recalled(
-        not_before=closing_of(first_open - 1, gate_closure_s),
+        not_before=gate_closes_at(first_open - 1, gate_closure_s),
         until=until,
-        until_s=ground.read_s + (until - ground.now).total_seconds(),
+        until_s=context.read_s + (until - context.now).total_seconds(),
         first_open=first_open,
         whole_from=available.first,
     )
 
 
-def _find_known_days(asset: VirtualAsset, ground: Ground) -> DayPowers:
+def _find_known_days(asset: VirtualAsset, context: ScheduleContext) -> DayPowers:
     """The schedules of the days that were read or recalled, and of others that are remembered of the same revision."""
     found = _remembered.get(asset.id)
-    if found is None or found.ground is ground or found.asset.revision != asset.revision:
-        return dict(ground.powers)
-    return found.ground.powers | ground.powers
+    if found is None or found.context is context or found.asset.revision != asset.revision:
+        return dict(context.powers)
+    return found.context.powers | context.powers
 
 
-def forget_shared(asset_id: UUID) -> None:
+def evict_shared(asset_id: UUID) -> None:
     """What was remembered of the asset was not so: somebody else has changed it, and may do so again."""
-    _forget_asset(asset_id)
+    _evict_asset(asset_id)
     _shared_until_s.pop(asset_id, None)
     _shared_until_s[asset_id] = time.monotonic() + SHARED_S
-    while len(_shared_until_s) > MOST_REMEMBERED:
+    while len(_shared_until_s) > MAX_CACHED:
         del _shared_until_s[next(iter(_shared_until_s))]

@@ -10,24 +10,24 @@ import asyncpg
 import numpy as np
 from msgspec import Struct
 
-from gridloom.capacity.standing_store import STANDING_TEXT
-from gridloom.database.arrays import array_text, integers_text
-from gridloom.database.committing.last_rows import fetchrow_with_collected
+from gridloom.capacity.capacity_json_store import BATTERY_CAPACITY_JSON
+from gridloom.database.arrays import format_float8_array, format_int_array
+from gridloom.database.commit.deferred_rows import fetchrow_with_collected
 from gridloom.database.pool import Database
-from gridloom.database.statement import Statement
+from gridloom.database.statement import NamedStatement
 from gridloom.kernel.ids import BlockID
-from gridloom.market_calendar import DAYS_PER_SPAN, PERIODS_PER_DAY, Floats
+from gridloom.market_calendar import DAYS_PER_SUMMARY_ROW, PERIODS_PER_DAY, Floats
 from gridloom.virtual_assets.model import Author, LockedAsset, VersionKind, VirtualAsset
 from gridloom.virtual_assets.schedule.projection.trajectory import DaySummaries
 from gridloom.virtual_assets.schedule.store import LaneChange
 
 if TYPE_CHECKING:
-    from gridloom.database.committing.at_once import WriteOnly
+    from gridloom.database.commit.single_statement import RowSink
 
 # Days, the summaries of their spans, what was set and the version that set it, in one round trip. Each array of a row
 # comes as a text, so that the columns of rows are plain lists. Where the asset has changed since it was read there is
 # no next version, and a version without a number breaks off the whole statement.
-_WRITE_VERSION = Statement("""
+_WRITE_VERSION = NamedStatement("""
 with next as (
   update virtual_asset set version = version + 1, end_kwh = :end_kwh, revision = revision + :step
   where asset_key = :asset_key and version = :version and revision = :revision returning version
@@ -83,7 +83,7 @@ next as (
   from next
 )
 """
-_WRITE_RUN = Statement(f"""
+_WRITE_RUN = NamedStatement(f"""
 with {_RUN}, made as (
   insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
   select :asset_key, max(next.version), :kind, :accepted_at::timestamptz, :author_kind, :author_id::uuid,
@@ -95,9 +95,9 @@ select version from made
 """)  # noqa: S608 — constants, here and below
 # The same for what was judged from memory: it has no number either where the clock has left the span of time for which
 # it was judged, or where the batteries are no longer what they were.
-_WRITE_RUN_FROM_MEMORY = Statement(f"""
+_WRITE_RUN_FROM_MEMORY = NamedStatement(f"""
 with moment as materialized (select platform_now() as now),
-batteries as materialized (select {STANDING_TEXT} as standing),
+batteries as materialized (select {BATTERY_CAPACITY_JSON} as standing),
 {_RUN}, made as (
   insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
   select :asset_key,
@@ -111,7 +111,7 @@ select version from made
 """)  # noqa: S608
 
 
-class DayRows(Struct, frozen=True, eq=False):
+class ScheduleRows(Struct, frozen=True, eq=False):
     """Lanes' powers on some days, as they are to be written: for each lane a row of 96 powers for each day."""
 
     days: Sequence[int]
@@ -124,11 +124,11 @@ class DayRows(Struct, frozen=True, eq=False):
         return {
             "day_lanes": [lane for lane in self.lanes_kw for _ in self.days],
             "days": [*self.days] * len(self.lanes_kw),
-            "day_powers_kw": [array_text(row_kw) for rows_kw in self.lanes_kw.values() for row_kw in rows_kw],
+            "day_powers_kw": [format_float8_array(row_kw) for rows_kw in self.lanes_kw.values() for row_kw in rows_kw],
         }
 
 
-class ChangedSince(Exception):
+class RevisionConflict(Exception):
     """Nothing was written: somebody has changed, cut or judged the asset's schedules since it was read, or what else a
     change was judged by from memory is no longer so."""
 
@@ -140,18 +140,18 @@ class Memory(Struct, frozen=True):
     until: datetime
     """The platform's clock lies between these."""
     standing: str | None
-    """Of the batteries, as `STANDING_TEXT` says it where it is asked with these values."""
+    """Of the batteries, as `BATTERY_CAPACITY_JSON` says it where it is asked with these values."""
     asked: Mapping[str, object]
 
 
 async def write_version(
-    db: WriteOnly,
+    db: RowSink,
     asset: VirtualAsset,
     kind: VersionKind,
     author: Author,
     block_id: BlockID | None,
     *,
-    rows: DayRows,
+    rows: ScheduleRows,
     summaries: DaySummaries,
     changes: Mapping[int, LaneChange],
     end_kwh: float,
@@ -178,7 +178,7 @@ async def write_version(
     run = _find_run(rows, changes)
     if memory is not None:
         if run is None:
-            raise ChangedSince
+            raise RevisionConflict
         statement = _WRITE_RUN_FROM_MEMORY
         values |= {"not_before": memory.not_before, "until": memory.until, "standing": memory.standing, **memory.asked}
     else:
@@ -190,16 +190,16 @@ async def write_version(
         values |= rows.columns() | _span_columns(asset, summaries, rows.days) | _change_columns(changes)
     try:
         row = await fetchrow_with_collected(db, statement, **values)
-    except asyncpg.NotNullViolationError as fault:
+    except asyncpg.NotNullViolationError as error:
         # Its table may be a part of it, on another machine, with a number behind the name.
-        if fault.column_name != "version" or not (fault.table_name or "").startswith("schedule_version"):
+        if error.column_name != "version" or not (error.table_name or "").startswith("schedule_version"):
             raise
-        raise ChangedSince from None
+        raise RevisionConflict from None
     version: int = row["version"]
     return version
 
 
-def _find_run(rows: DayRows, changes: Mapping[int, LaneChange]) -> tuple[int, LaneChange] | None:
+def _find_run(rows: ScheduleRows, changes: Mapping[int, LaneChange]) -> tuple[int, LaneChange] | None:
     """The lane and its change, where one run of periods is all that is set, on a day that has a row."""
     if not rows.is_known_row or len(changes) != 1:
         return None
@@ -212,7 +212,7 @@ def _run_values(
 ) -> dict[str, object]:
     """What a run sets in the row of its day, and what that makes of the day."""
     first, length = int(change.periods[0]), len(change.periods)
-    span, place = divmod(day, DAYS_PER_SPAN)
+    span, place = divmod(day, DAYS_PER_SUMMARY_ROW)
     change_kwh, lowest_kwh, highest_kwh, exported_kwh = summaries.rows_kwh[:, day - asset.first_day].tolist()
     first_slot = first % PERIODS_PER_DAY + 1
     return {
@@ -220,7 +220,7 @@ def _run_values(
         "lane": lane,
         "first_slot": first_slot,
         "last_slot": first_slot + length - 1,
-        "power_kw": array_text(change.power_kw),
+        "power_kw": format_float8_array(change.power_kw),
         "span": span,
         "place": place + 1,
         "change_kwh": change_kwh,
@@ -234,13 +234,13 @@ def _run_values(
 
 def _span_columns(asset: VirtualAsset, summaries: DaySummaries, days: Sequence[int]) -> dict[str, object]:
     """The spans in which these days lie, and the four rows of summaries in each."""
-    spans = sorted({day // DAYS_PER_SPAN for day in days})
-    rows_kwh = np.zeros((4, len(spans), DAYS_PER_SPAN))
+    spans = sorted({day // DAYS_PER_SUMMARY_ROW for day in days})
+    rows_kwh = np.zeros((4, len(spans), DAYS_PER_SUMMARY_ROW))
     for row, span in enumerate(spans):
-        place = span * DAYS_PER_SPAN - asset.first_day
-        start, end = max(0, place), min(len(summaries), place + DAYS_PER_SPAN)
+        place = span * DAYS_PER_SUMMARY_ROW - asset.first_day
+        start, end = max(0, place), min(len(summaries), place + DAYS_PER_SUMMARY_ROW)
         rows_kwh[:, row, start - place : end - place] = summaries.rows_kwh[:, start:end]
-    changes, lowest, highest, exported = ([array_text(row_kwh) for row_kwh in rows] for rows in rows_kwh)
+    changes, lowest, highest, exported = ([format_float8_array(row_kwh) for row_kwh in rows] for rows in rows_kwh)
     return {
         "spans": spans,
         "changes_kwh": changes,
@@ -257,9 +257,9 @@ def _change_columns(changes: Mapping[int, LaneChange]) -> dict[str, object]:
         "lanes": list(changes),
         "first_periods": [firsts[0] for firsts, _ in runs],
         "end_periods": [firsts[-1] + lengths[-1] for firsts, lengths in runs],
-        "runs_first": [integers_text(firsts) for firsts, _ in runs],
-        "runs_length": [integers_text(lengths) for _, lengths in runs],
-        "set_powers_kw": [array_text(change.power_kw) for change in changes.values()],
+        "runs_first": [format_int_array(firsts) for firsts, _ in runs],
+        "runs_length": [format_int_array(lengths) for _, lengths in runs],
+        "set_powers_kw": [format_float8_array(change.power_kw) for change in changes.values()],
     }
 
 

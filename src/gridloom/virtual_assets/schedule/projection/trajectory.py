@@ -128,14 +128,16 @@ class DaySummaries(Struct, frozen=True, eq=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Excess:
+class BoundViolation:
     """The first period that ends out of bounds: its place, and by how much (below zero: negative)."""
 
     position: int
     excess_kwh: float
 
 
-def first_excess(before_kwh: Floats, after_kwh: Floats, available_kwh: Floats, slack_kwh: float) -> Excess | None:
+def first_excess(
+    before_kwh: Floats, after_kwh: Floats, available_kwh: Floats, slack_kwh: float
+) -> BoundViolation | None:
     """The first period whose energy a change moves out of `[0, available]`, or further out than it was.
 
     The arrays hold the energy at each period's end and the capacity available in it. What lay outside already, because
@@ -150,11 +152,11 @@ def first_excess(before_kwh: Floats, after_kwh: Floats, available_kwh: Floats, s
     if not wrong[position]:
         return None
     if after_kwh[position] < 0:
-        return Excess(position, float(after_kwh[position]))
-    return Excess(position, float(above_kwh[position]))
+        return BoundViolation(position, float(after_kwh[position]))
+    return BoundViolation(position, float(above_kwh[position]))
 
 
-def suspicious_days(
+def days_possibly_out_of_bounds(
     before: DaySummaries, after: DaySummaries, initial_kwh: float, lowest_available_kwh: Floats, slack_kwh: float
 ) -> npt.NDArray[np.bool_]:
     """The days whose energy a change may have moved out of bounds, judged by their summaries alone.

@@ -1,0 +1,188 @@
+"""Rows that a transaction writes last, all in one statement, whichever rooms they come from.
+
+What a change leaves behind besides its effect (its line of the audit log, the events that tell of it, the answer kept
+for a repetition) is written by nobody again and read by nobody in the same transaction. Written one by one each would
+cost a round trip, and most of them under the locks of the change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+import asyncpg
+
+from gridloom.database.commit.after_commit import underlying_connection
+from gridloom.database.commit.single_statement import SingleStatementWrite
+from gridloom.database.statement import NamedStatement
+
+if TYPE_CHECKING:
+    from gridloom.database.commit.single_statement import RowSink
+    from gridloom.database.pool import Database
+
+Row = Sequence[object]
+MAX_DEFERRED_ROWS: Final = 8
+"""More in one transaction are written by statements of their own: each number of rows is a statement to prepare."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InsertTarget:
+    """Where rows go: a table, its columns, and what stands for the value of each.
+
+    `{}` is the row's next value, as it is, cast or within an expression; anything else is written as it stands.
+    """
+
+    table: str
+    columns: Sequence[tuple[str, str]]
+    on_conflict: str = ""
+
+    @property
+    def width(self) -> int:
+        return sum(value.count("{}") for _, value in self.columns)
+
+    def insert(self, rows: int, before: int) -> str:
+        """The statement for so many rows, whose first value is the parameter after `before`."""
+        names = ", ".join(name for name, _ in self.columns)
+        return f"insert into {self.table} ({names}) values {self._write_values(rows, before)} {self.on_conflict}"  # noqa: S608
+
+    def _write_values(self, rows: int, before: int) -> str:
+        written = []
+        for _ in range(rows):
+            values = []
+            for _, value in self.columns:
+                taken = value.count("{}")
+                values.append(value.format(*(f"${before + place}" for place in range(1, taken + 1))))
+                before += taken
+            written.append(f"({', '.join(values)})")
+        return ", ".join(written)
+
+
+_collected: WeakKeyDictionary[object, list[tuple[InsertTarget, Row]]] = WeakKeyDictionary()
+
+
+def begin_deferring(db: Database) -> None:
+    """From now on keep what `defer_insert` is given for this connection's transaction until `flush_deferred`.
+
+    For whoever owns the whole transaction: rows are not kept apart by savepoints.
+    """
+    physical = underlying_connection(db)
+    if physical is not None:  # else it has died since, and the next statement says so
+        _collected[physical] = []
+
+
+def discard_deferred(physical: object) -> None:
+    """To be called by whoever ends the transaction of a connection, however it ends; None for one that has died."""
+    if physical is not None:
+        _collected.pop(physical, None)
+
+
+def _find_collected(db: Database) -> list[tuple[InsertTarget, Row]] | None:
+    """None for a pool, and where nobody collects."""
+    physical = underlying_connection(db)
+    return _collected.get(physical) if isinstance(physical, asyncpg.Connection) else None
+
+
+async def defer_insert(db: RowSink, target: InsertTarget, *rows: Row) -> None:
+    """Write rows of one table before the transaction commits: together with others, or now where nobody collects."""
+    if isinstance(db, SingleStatementWrite):
+        db.rows += [(target, row) for row in rows]
+        return
+    waiting = _find_collected(db)
+    if waiting is not None and len(waiting) + len(rows) <= MAX_DEFERRED_ROWS:
+        waiting += [(target, row) for row in rows]
+        return
+    await flush_deferred(db)  # they came first
+    for start in range(0, len(rows), MAX_DEFERRED_ROWS):
+        await _write_rows(db, [(target, row) for row in rows[start : start + MAX_DEFERRED_ROWS]])
+
+
+async def flush_deferred(db: Database) -> None:
+    """Write what has been collected so far, in the order in which it came within each table."""
+    waiting = _find_collected(db)
+    if waiting:
+        rows, waiting[:] = list(waiting), []
+        await _write_rows(db, rows)
+
+
+async def execute_single_statement(db: Database, change: SingleStatementWrite) -> None:
+    """Write all rows of a change that has no other statement; outside a transaction it is committed by that."""
+    if change.rows:
+        await _write_rows(db, change.rows)
+
+
+async def fetchrow_with_collected(db: RowSink, statement: NamedStatement, **values: Any) -> asyncpg.Record:
+    """The row of a statement that starts with `with` and always gives one; what was collected is written along.
+
+    With the rows of a change at once it is committed by that.
+    """
+    if isinstance(db, SingleStatementWrite):
+        assert db.connection is not None, "a change at once that has a statement of its own has read something first"
+        row = await _fetchrow_along(db.connection, statement, values, db.rows)
+        db.committed()
+        return row
+    waiting = _find_collected(db)
+    if not waiting:
+        return await statement.fetchrow(db, **values)
+    rows, waiting[:] = list(waiting), []
+    return await _fetchrow_along(db, statement, values, rows)
+
+
+async def _fetchrow_along(
+    db: Database, statement: NamedStatement, values: dict[str, Any], rows: Sequence[tuple[InsertTarget, Row]]
+) -> asyncpg.Record:
+    by_target = _group_rows(rows)
+    text = _add_parts(statement, tuple((target, len(own)) for target, own in by_target.items()))
+    row = await db.fetchrow(text, *statement.arguments(values), *_list_values(by_target))
+    assert row is not None, "the statement gives a row"
+    return row
+
+
+async def _write_rows(db: Database, rows: Sequence[tuple[InsertTarget, Row]]) -> None:
+    by_target = _group_rows(rows)
+    statement = _compose_statement(tuple((target, len(own)) for target, own in by_target.items()))
+    await db.execute(statement, *_list_values(by_target))
+
+
+def _group_rows(rows: Iterable[tuple[InsertTarget, Row]]) -> dict[InsertTarget, list[Row]]:
+    by_target: dict[InsertTarget, list[Row]] = {}
+    for target, row in rows:
+        by_target.setdefault(target, []).append(row)
+    return by_target
+
+
+def _list_values(by_target: Mapping[InsertTarget, Sequence[Row]]) -> list[object]:
+    return [value for own in by_target.values() for row in own for value in row]
+
+
+@lru_cache(maxsize=256)
+def _compose_statement(parts: tuple[tuple[InsertTarget, int], ...]) -> str:
+    inserts = _list_inserts(parts, 0)
+    if len(inserts) == 1:
+        return inserts[0]
+    # None of them stands at the end: a distributed database lets a change of its own tables bring no other one along.
+    return f"with {_name_parts(inserts)} select 1"
+
+
+@lru_cache(maxsize=256)
+def _add_parts(statement: NamedStatement, parts: tuple[tuple[InsertTarget, int], ...]) -> str:
+    """The statement with further parts, whose values come behind its own."""
+    first, _, rest = statement.text.lstrip().partition(" ")
+    assert first == "with", "a statement of several parts"
+    if not parts:
+        return statement.text
+    return f"with {_name_parts(_list_inserts(parts, len(statement.names)))}, {rest}"
+
+
+def _list_inserts(parts: Iterable[tuple[InsertTarget, int]], before: int) -> list[str]:
+    inserts = []
+    for target, rows in parts:
+        inserts.append(target.insert(rows, before))
+        before += rows * target.width
+    return inserts
+
+
+def _name_parts(inserts: Sequence[str]) -> str:
+    return ", ".join(f"last_{place} as ({insert})" for place, insert in enumerate(inserts))

@@ -1,0 +1,207 @@
+"""Open connections of this process: those that ask for nothing are closed, and none of them keeps a caller out.
+
+The server accepts what comes and tells nobody of a connection before its first request is complete. So the sockets
+themselves are looked at: which of the process's descriptors are connections of callers, since when each has had no
+request, and how many an address holds. Why this and not something in front is in
+docs/decisions/0015-connections-that-say-nothing.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import ipaddress
+import os
+import resource
+import socket
+import stat
+import struct
+import termios
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+from prometheus_client import Counter as Count
+
+from gridloom.edge.admit.rate_limiter import network_of
+
+log = structlog.get_logger("gridloom.edge")
+
+POLL_INTERVAL_S: Final = 0.5
+FIRST_REQUEST_TIMEOUT_S: Final = 5.0
+"""How long a connection may be open without a complete request, however it dribbles."""
+KEEP_ALIVE_TIMEOUT_S: Final = 15.0
+"""How long a connection stays open for the next request after an answer."""
+SEND_TIMEOUT_S: Final = 120.0
+"""How long an answer that is complete may take to be fetched."""
+MAX_PER_ADDRESS: Final = 512
+"""Connections without a request that one address may hold in one process; the oldest go first."""
+SCAN_BATCH_SIZE: Final = 256
+"""Descriptors between two turns of the event loop: about a millisecond."""
+
+CLOSED: Final = Count("gridloom_connections_closed", "Connections closed because they asked for nothing", ["reason"])
+
+Peer = tuple[str, int]
+
+
+@dataclass(slots=True)
+class IdleConnection:
+    """A connection of a caller, as it was found."""
+
+    inode: int
+    peer: Peer
+    network: str
+    found_at: float
+
+
+class ConnectionReaper:
+    """Who is being served, and who only holds a connection."""
+
+    def __init__(self, port: int, *, most_per_address: int | None = MAX_PER_ADDRESS, most: int = 1_000_000) -> None:
+        """`most_per_address` is None behind a proxy, where all callers have one address."""
+        self._port = port
+        self._most_per_address = most_per_address
+        self._most = most
+        self._known: dict[int, IdleConnection | int] = {}
+        """By descriptor; the bare inode of what is no connection of a caller."""
+        self._served: dict[Peer, int] = {}
+        self._answered_at: dict[Peer, float] = {}
+
+    def begin(self, client: Sequence[str | int] | None) -> Peer | None:
+        """A complete request has come over this connection; `client` is as the server's scope has it."""
+        if not client:
+            return None
+        peer = _peer_from(client)
+        self._served[peer] = self._served.get(peer, 0) + 1
+        return peer
+
+    def end(self, peer: Peer | None) -> None:
+        """Its answer has been handed over; `peer` is what `begin` gave."""
+        if peer is None:
+            return
+        left = self._served[peer] - 1
+        if left > 0:
+            self._served[peer] = left
+            return
+        del self._served[peer]
+        self._answered_at[peer] = time.monotonic()
+
+    async def watch(self) -> None:
+        """Look around for ever."""
+        while True:
+            await asyncio.sleep(POLL_INTERVAL_S)
+            try:
+                await self.scan()
+            except OSError as error:  # no descriptor left to look with: the next look may find one
+                log.warning("connections.not_looked_at", error=repr(error))
+
+    async def scan(self) -> None:
+        """Find new connections, forget those that have gone, close those that ask for nothing."""
+        descriptors = [int(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208 — names only, thousands of them
+        for start in range(0, len(descriptors), SCAN_BATCH_SIZE):
+            for descriptor in descriptors[start : start + SCAN_BATCH_SIZE]:
+                self._recognise(descriptor)
+            await asyncio.sleep(0)
+        for descriptor in self._known.keys() - set(descriptors):
+            del self._known[descriptor]
+        self._evict_past_responses()
+        for place, (descriptor, reason) in enumerate(list(self._list_superfluous(time.monotonic()))):
+            self._close(descriptor, reason)
+            if place % SCAN_BATCH_SIZE == SCAN_BATCH_SIZE - 1:
+                await asyncio.sleep(0)
+
+    def _recognise(self, descriptor: int) -> None:
+        try:
+            status = os.fstat(descriptor)
+        except OSError:  # closed meanwhile
+            self._known.pop(descriptor, None)
+            return
+        known = self._known.get(descriptor)
+        if known is not None and (known if isinstance(known, int) else known.inode) == status.st_ino:
+            return
+        peer = self._peer_of(descriptor) if stat.S_ISSOCK(status.st_mode) else None
+        self._known[descriptor] = (
+            status.st_ino
+            if peer is None
+            else IdleConnection(status.st_ino, peer, network_of(peer[0]), time.monotonic())
+        )
+
+    def _peer_of(self, descriptor: int) -> Peer | None:
+        """Who is at the other end of a connection to our port; None for any other socket."""
+        try:
+            with socket.socket(fileno=os.dup(descriptor)) as connection:
+                if connection.family not in (socket.AF_INET, socket.AF_INET6):
+                    return None
+                if connection.getsockname()[1] != self._port:
+                    return None
+                peer = connection.getpeername()
+        except OSError:  # it listens, or has gone
+            return None
+        return _peer_from(peer)
+
+    def _evict_past_responses(self) -> None:
+        if self._answered_at:
+            open_peers = {known.peer for known in self._known.values() if isinstance(known, IdleConnection)}
+            self._answered_at = {peer: at for peer, at in self._answered_at.items() if peer in open_peers}
+
+    def _list_superfluous(self, now: float) -> Iterator[tuple[int, str]]:
+        """What has asked for nothing for too long; then, where too many are open, the oldest of those that ask."""
+        waiting: list[tuple[float, int, str]] = []
+        for descriptor, known in self._known.items():
+            if isinstance(known, int) or known.peer in self._served:
+                continue
+            answered_at = self._answered_at.get(known.peer)
+            since = known.found_at if answered_at is None else max(answered_at, known.found_at)
+            if now - since > (FIRST_REQUEST_TIMEOUT_S if answered_at is None else KEEP_ALIVE_TIMEOUT_S):
+                yield descriptor, "silent" if answered_at is None else "idle"
+            else:
+                waiting.append((since, descriptor, known.network))
+        waiting.sort()
+        held = Counter(network for _, _, network in waiting)
+        excess = len(waiting) - self._most
+        for _, descriptor, network in waiting:
+            if excess > 0:
+                excess -= 1
+                held[network] -= 1
+                yield descriptor, "too many"
+            elif self._most_per_address is not None and held[network] > self._most_per_address:
+                held[network] -= 1
+                yield descriptor, "too many of one address"
+
+    def _close(self, descriptor: int, reason: str) -> None:
+        """End it for reading: a request that has just arrived is still served, an answer on its way still sent."""
+        known = self._known[descriptor]
+        assert isinstance(known, IdleConnection)
+        try:
+            with socket.socket(fileno=os.dup(descriptor)) as connection:
+                # The duplicate cannot become another connection; the descriptor could have, since it was looked at.
+                if _peer_from(connection.getpeername()) != known.peer or known.peer in self._served:
+                    return
+                is_stuck = time.monotonic() - known.found_at > SEND_TIMEOUT_S
+                if _unfetched_bytes(connection) and not is_stuck:
+                    return
+                connection.shutdown(socket.SHUT_RDWR if is_stuck else socket.SHUT_RD)
+        except OSError:  # it has gone by itself
+            return
+        CLOSED.labels(reason).inc()
+
+
+def _peer_from(address: Sequence[str | int]) -> Peer:
+    """Address and port in one spelling: servers write ports as numbers or as texts, and IPv6 in more ways than one."""
+    host, port = str(address[0]), int(address[1])
+    if ":" in host:
+        host = str(ipaddress.ip_address(host.partition("%")[0]))
+    return host, port
+
+
+def most_waiting() -> int:
+    """Connections without a request that this process may hold: three quarters of its descriptors."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0] * 3 // 4
+
+
+def _unfetched_bytes(connection: socket.socket) -> int:
+    answer = fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4))
+    return int(struct.unpack("i", answer)[0])

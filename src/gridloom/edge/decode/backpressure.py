@@ -1,0 +1,190 @@
+"""How many bytes of request bodies a process buffers at once: in all, and for one organisation."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable
+from types import TracebackType
+from uuid import UUID
+
+from gridloom.database.pool import Database
+from gridloom.edge.shares import ShareUse
+from gridloom.kernel.problem import TooManyRequests
+from gridloom.kernel.shares import KIBIBYTE, MEBIBYTE, Share, ShareExceeded, ShareLimits
+
+MAX_BUFFERED_BYTES = 128 * MEBIBYTE
+RETRY_AFTER_S = 1
+SMALL_BYTES = 64 * KIBIBYTE
+"""Bodies up to this size are always let in, so that nobody's large ones keep others from logging in or bidding."""
+PACE_WINDOW_S = 2.0
+"""How long a body may pause before it counts as slow, however much has come before."""
+
+
+class BodyBudget:
+    """Memory for bodies that are being received or worked on. Asking for too much is refused, never queued.
+
+    Where there is no room, bodies that arrive too slowly give way first: those of the same organisation where its own
+    share is used up, else any.
+    """
+
+    def __init__(
+        self, most_bytes: int = MAX_BUFFERED_BYTES, *, share_bytes: int | None = None, min_bytes_per_s: int = 0
+    ) -> None:
+        self.most_bytes = most_bytes
+        self.share_bytes = most_bytes if share_bytes is None else share_bytes
+        self.min_bytes_per_s = min_bytes_per_s
+        self.held_bytes = 0
+        self._bytes_of: Counter[Hashable] = Counter()
+        self._receiving: dict[BodyReservation, None] = {}
+
+    @classmethod
+    def of(cls, limits: ShareLimits) -> BodyBudget:
+        return cls(2 * limits.body_bytes, share_bytes=limits.body_bytes, min_bytes_per_s=limits.min_body_bytes_per_s)
+
+    def bytes_of(self, holder: Hashable) -> int:
+        return self._bytes_of[holder]
+
+    async def read_use(self, db: Database, organisation_id: UUID) -> ShareUse:
+        return ShareUse(used=self.bytes_of(organisation_id), limit=self.share_bytes)
+
+    def hold(self, holder: Hashable | None = None) -> BodyReservation:
+        """`holder` is the organisation that the body counts for; None is exempt from the share."""
+        return BodyReservation(self, holder)
+
+    def count(self, holder: Hashable | None, change_bytes: int) -> None:
+        self.held_bytes += change_bytes
+        if holder is not None:
+            self._bytes_of[holder] += change_bytes
+            if not self._bytes_of[holder]:
+                del self._bytes_of[holder]
+
+    def evict_slow(self, needed_bytes: int, asking: BodyReservation, holder: Hashable | None = None) -> None:
+        """Have slow bodies, the largest first, give way until so many bytes are free; of one holder if given."""
+        now = time.monotonic()
+        slow = [
+            body
+            for body in self._receiving
+            if body is not asking and (holder is None or body.holder == holder) and body.is_slow(now)
+        ]
+        for body in sorted(slow, key=lambda one: one.size_bytes, reverse=True):
+            if needed_bytes <= 0:
+                return
+            needed_bytes -= body.size_bytes
+            body.evict()
+
+    def begin_receiving(self, body: BodyReservation) -> None:
+        self._receiving[body] = None
+
+    def end_receiving(self, body: BodyReservation) -> None:
+        self._receiving.pop(body, None)
+
+
+class BodyReservation:
+    """One request's part, given back when the request is over."""
+
+    __slots__ = ("_budget", "_bytes", "_is_evicted", "_on_pace_until", "_received_bytes", "_stop", "holder")
+
+    def __init__(self, budget: BodyBudget, holder: Hashable | None) -> None:
+        self.holder = holder
+        self._budget = budget
+        self._bytes = 0
+        self._stop: Callable[[], None] | None = None
+        self._is_evicted = False
+        self._received_bytes = 0
+        self._on_pace_until = time.monotonic() + PACE_WINDOW_S
+
+    @property
+    def size_bytes(self) -> int:
+        return self._bytes
+
+    def begin_receiving(self, stop: Callable[[], None]) -> None:
+        """From now on `stop` is called if this body has to give way to another."""
+        self._stop = stop
+        self._budget.begin_receiving(self)
+
+    def end_receiving(self) -> None:
+        self._stop = None
+        self._budget.end_receiving(self)
+
+    def is_slow(self, now: float) -> bool:
+        return now > self._on_pace_until
+
+    def evict(self) -> None:
+        """Stop receiving; the bytes count for nobody from now on, and are gone with the next step of the event loop."""
+        assert self._stop is not None, "only what is being received gives way"
+        self._is_evicted = True
+        self._stop()
+        self.end_receiving()
+        self._give_back()
+
+    def reject_if_evicted(self) -> None:
+        if self._is_evicted:
+            raise ShareExceeded(
+                Share.BODY_BYTES,
+                self._budget.share_bytes,
+                f"The body came more slowly than {self._budget.min_bytes_per_s} bytes/s and gave way to another.",
+                RETRY_AFTER_S,
+            )
+
+    def check_announced(self, size_bytes: int) -> None:
+        """Refuse a body for which there would be no room now.
+
+        Nothing is set aside: announcing costs the caller nothing, so it may not take anything from others either.
+        """
+        if size_bytes <= SMALL_BYTES:
+            return
+        if self._find_excess(size_bytes) > 0:
+            self._budget.evict_slow(self._find_excess(size_bytes), self, self.holder)
+        if self._find_excess(size_bytes) > 0:
+            raise ShareExceeded(
+                Share.BODY_BYTES,
+                self._budget.share_bytes,
+                f"Your organisation has {self._budget.bytes_of(self.holder)} bytes of request bodies under way here.",
+                RETRY_AFTER_S,
+            )
+        # A single body is always let in, however small the budget is.
+        budget, others_bytes = self._budget, self._budget.held_bytes - self._bytes
+        if others_bytes > 0 and others_bytes + size_bytes > budget.most_bytes:
+            budget.evict_slow(others_bytes + size_bytes - budget.most_bytes, self)
+            others_bytes = budget.held_bytes - self._bytes
+        if others_bytes > 0 and others_bytes + size_bytes > budget.most_bytes:
+            raise TooManyRequests(
+                "The server is buffering too many large request bodies. Retry after 1 s.", RETRY_AFTER_S
+            )
+
+    def _find_excess(self, size_bytes: int) -> int:
+        """By how much the holder's bodies would exceed its share; its only one never does."""
+        if self.holder is None:
+            return 0
+        others_bytes = self._budget.bytes_of(self.holder) - self._bytes
+        return others_bytes + size_bytes - self._budget.share_bytes if others_bytes > 0 else 0
+
+    def grow_to(self, size_bytes: int) -> None:
+        """Have room for what has come of a body so far, or refuse it."""
+        if size_bytes > max(self._bytes, SMALL_BYTES):
+            self.check_announced(size_bytes)
+            self._budget.count(self.holder, size_bytes - self._bytes)
+            self._bytes = size_bytes
+        self._keep_pace(size_bytes - self._received_bytes)
+        self._received_bytes = size_bytes
+
+    def _keep_pace(self, new_bytes: int) -> None:
+        """What comes counts for as long as it may take at the lowest pace, for the window at most."""
+        now = time.monotonic()
+        earned_s = new_bytes / self._budget.min_bytes_per_s if self._budget.min_bytes_per_s else PACE_WINDOW_S
+        self._on_pace_until = min(max(self._on_pace_until, now) + earned_s, now + PACE_WINDOW_S)
+
+    def _give_back(self) -> None:
+        if self._bytes:
+            self._budget.count(self.holder, -self._bytes)
+        self._bytes = 0
+
+    def __enter__(self) -> BodyReservation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end_receiving()
+        self._give_back()

@@ -1,0 +1,61 @@
+"""What a handler may give back besides a plain struct."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+JSON = "application/json"
+CSV = "text/csv"
+ARROW = "application/vnd.apache.arrow.stream"
+PARQUET = "application/vnd.apache.parquet"
+NDJSON = "application/x-ndjson"
+EVENT_STREAM = "text/event-stream"
+XML = "application/xml"
+HTML = "text/html"
+
+
+@dataclass(frozen=True, slots=True)
+class Response(Generic[T]):
+    """A body with a status, headers or an entity tag of its own."""
+
+    body: T
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    etag: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Some items of a collection, and where the next ones start."""
+
+    items: Sequence[T]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Bytes of a media type that is not JSON."""
+
+    body: bytes
+    media_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A long answer, sent as it is made so that memory stays flat."""
+
+    chunks: AsyncIterator[bytes]
+    media_type: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EventStream:
+    """Server-sent events, already framed, until the reader or the service leaves."""
+
+    frames: AsyncIterator[bytes]

@@ -1,0 +1,62 @@
+"""What identity keeps running in each worker: the hashing thread, the keys, and the ear for revocations."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any, Final
+
+import asyncpg
+
+from gridloom.database.pool import Pool, server_settings
+from gridloom.database.sealing import Sealing
+from gridloom.edge.application import Application
+from gridloom.identity.api_key_routes import read_key_use
+from gridloom.identity.login.passwords import PasswordHasher
+from gridloom.identity.login.throttling import ThrottleCache
+from gridloom.identity.mail import Mailer
+from gridloom.identity.retention import delete_expired_forever
+from gridloom.identity.signing_key_cache import SigningKeyCache
+from gridloom.identity.token_verification.verification import TokenAuthenticator
+from gridloom.kernel.shares import Share
+from gridloom.settings import Settings
+from gridloom.worker.health import Check, HealthChecks
+
+LISTENER_NAME: Final = "gridloom revocations, reads sealed keys"
+"""What a worker's listener calls itself in the database: releases before secrets were sealed said less."""
+
+
+@contextlib.asynccontextmanager
+async def lifespan(edge: Application, settings: Settings) -> AsyncIterator[None]:
+    async def connect() -> Any:
+        return await asyncpg.connect(
+            settings.database_url, timeout=5, server_settings=server_settings(application_name=LISTENER_NAME)
+        )
+
+    sealing = Sealing(settings.secrets_key, settings.former_secrets_keys)
+    keyring, hasher = SigningKeyCache(edge.pool, sealing.signing_keys), PasswordHasher()
+    mailer = Mailer(settings.smtp_url, settings.mail_from)
+    authenticator = TokenAuthenticator(edge.pool, keyring, connect)
+    for resource in (sealing, keyring, hasher, mailer, authenticator, ThrottleCache()):
+        edge.resources.add(resource)
+    edge.authenticator = authenticator
+    edge.shares.add_meter(Share.API_KEYS, partial(read_key_use, settings.shares))
+
+    async def check_revocations(pool: Pool) -> Check:
+        if authenticator.is_listening:
+            return Check(name="revocations", status="OK", detail="heard as they happen")
+        return Check(name="revocations", status="DEGRADED", detail="not heard: every token is verified anew")
+
+    edge.resources[HealthChecks].checks.append(check_revocations)
+    authenticator.start()
+    mailer.start()
+    tidying = asyncio.create_task(delete_expired_forever(edge.pool), name="identity-upkeep")
+    try:
+        yield
+    finally:
+        tidying.cancel()
+        await authenticator.stop()
+        mailer.close()
+        hasher.close()

@@ -1,0 +1,134 @@
+"""Checking a password: counted first, in the same time for everybody, and remembered when it was wrong."""
+
+from __future__ import annotations
+
+import math
+
+from gridloom.audit.model import ANONYMOUS, Actor
+from gridloom.audit.recording import record_denied
+from gridloom.edge import Call
+from gridloom.edge.admit.authentication import NetworkNotAllowed
+from gridloom.edge.admit.rate_limiter import network_of
+from gridloom.identity.login.passwords import LoginsBusy, PasswordHasher
+from gridloom.identity.login.sessions import TokenPair, begin_session
+from gridloom.identity.login.throttling import Bucket, LoginThrottled, ThrottleCache, buckets_of
+from gridloom.identity.login.usernames import canonical_username
+from gridloom.identity.model import Account
+from gridloom.identity.second_factor.challenges import demand_second_factor
+from gridloom.identity.signing_key_cache import SigningKeyCache
+from gridloom.identity.store import members
+from gridloom.identity.store.login_throttle import (
+    count_attempt,
+    give_back_attempt,
+    is_known_network,
+    store_known_network,
+)
+from gridloom.kernel.networks import is_within
+from gridloom.kernel.problem import Forbidden, Unauthenticated
+
+
+class WrongCredentials(Unauthenticated):
+    """The user name is unknown or the password is not theirs; which of the two is not said."""
+
+    status = 401
+    title = "The credentials are wrong"
+
+
+class SingleSignOnRequired(Forbidden):
+    """The organisation has ended passwords for its members: they sign in with its identity provider.
+
+    Start at `GET /auth/public/sso/start`, or with `gridloom login --sso`. ADMINs can still use their password.
+    """
+
+    status = 403
+    title = "The organisation signs in by single sign-on"
+
+
+async def sign_in(call: Call, username: str, password: str) -> TokenPair:
+    """A new session for these credentials, in the call's transaction, which is begun here; 401 or 429 otherwise."""
+    refusals = call.resources[ThrottleCache]
+    wait_s = refusals.find_wait(username, call.address)
+    if wait_s > 0:
+        await refusals.pause()
+        raise _make_problem(wait_s)
+    account = await members.find_account(call.pool, canonical_username(username))
+    buckets = await _verify_password(call, username, account, password)
+    if buckets is None or account is None:
+        raise WrongCredentials("The user name or the password is wrong.")
+    if account.member.has_second_factor:
+        check_policy(call, account)
+        await demand_second_factor(call, account, buckets)
+    await give_back_attempt(call.pool, buckets)
+    check_policy(call, account)
+    key = await call.resources[SigningKeyCache].for_signing()
+    db = await call.begin()
+    pair = await begin_session(db, key, account, address=call.address, user_agent=user_agent_of(call))
+    if pair is None:
+        raise WrongCredentials("The user name or the password is wrong.")
+    await store_known_network(db, account.member.id, network_of(call.address))
+    call.set_caller(pair.caller)
+    return pair
+
+
+async def check_login(call: Call, username: str, account: Account | None, password: str) -> bool:
+    """Whether this is the account's password; 429, without a look at it, when too many attempts were made.
+
+    A right password meets the limit that a wrong one meets, so an answer says nothing about what was not looked at.
+    """
+    buckets = await _verify_password(call, username, account, password)
+    if buckets is None:
+        return False
+    await give_back_attempt(call.pool, buckets)
+    return True
+
+
+def check_policy(call: Call, account: Account) -> None:
+    """Refuse a member whose password was right what the organisation does not allow."""
+    if account.allowed_networks and not is_within(call.address, account.allowed_networks):
+        raise NetworkNotAllowed(f"Signing in from {call.address} is not allowed.")
+    if account.must_use_single_sign_on:
+        raise SingleSignOnRequired("Your organisation signs in by single sign-on.")
+
+
+def user_agent_of(call: Call) -> str | None:
+    """What the caller says it is, without what a terminal or a page would take for more than text."""
+    text = call.header("user-agent") or ""
+    return "".join(character for character in text if character.isprintable())[:300] or None
+
+
+async def _verify_password(call: Call, username: str, account: Account | None, password: str) -> list[Bucket] | None:
+    """The buckets in which the attempt counts, if the password is right; None if it is not."""
+    buckets = await _buckets_of(call, username, account)
+    wait_s = await count_attempt(call.pool, buckets)
+    if wait_s > 0:
+        call.resources[ThrottleCache].keep(username, call.address, wait_s)
+        raise _make_problem(wait_s)
+    password_hash = account.password_hash if account is not None else None
+    try:
+        is_right = await call.resources[PasswordHasher].verify(password, password_hash)
+    except LoginsBusy:  # nobody looked at it
+        await give_back_attempt(call.pool, buckets)
+        raise
+    if is_right:
+        return buckets
+    # An unknown user name is not written down: now and then it is a password in the wrong field.
+    await record_denied(call.pool, call, 401, actor=_actor_of(account), details={"reason": "wrong credentials"})
+    return None
+
+
+def _make_problem(wait_s: float) -> LoginThrottled:
+    return LoginThrottled("Too many attempts to log in. Wait before the next one.", retry_after_s=math.ceil(wait_s))
+
+
+async def _buckets_of(call: Call, username: str, account: Account | None) -> list[Bucket]:
+    # Under the name that the account has: otherwise each spelling of it would have attempts of its own.
+    name = canonical_username(account.member.username if account is not None else username).lower()
+    is_known = account is not None and await is_known_network(call.pool, account.member.id, network_of(call.address))
+    return buckets_of(name, call.address, is_known_address=is_known)
+
+
+def _actor_of(account: Account | None) -> Actor:
+    if account is None:
+        return ANONYMOUS
+    member = account.member
+    return Actor("USER", member.organisation_id, member.id, member.username)

@@ -1,0 +1,90 @@
+"""Which passwords are refused: the short, the famous and the guessable."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Final
+
+from zxcvbn import zxcvbn
+
+from gridloom.kernel.problem import FieldError, Problem
+
+SHORTEST: Final = 12
+LONGEST: Final = 1024
+MIN_DISTINCT: Final = 5
+MIN_BESIDES_NAME: Final = 8
+MIN_SCORE: Final = 3
+"""Of zxcvbn's 0 to 4: more than a hundred million guesses by somebody who knows how people make passwords."""
+ESTIMATED_CHARACTERS: Final = 72
+"""The estimate's time grows with the square of the length; the first characters decide."""
+
+
+class PasswordRefused(Problem):
+    """The password is easy to guess.
+
+    A password has at least 12 characters, at least five of them different, and is more than a name with something short
+    around it. An estimator that knows leaked passwords, dictionaries, names, dates, keyboards and the usual disguises
+    must need more than a hundred million guesses; the user's own names and this platform's count as words that
+    everybody tries. Four random words make a good one.
+    """
+
+    status = 422
+    title = "The password is too easy to guess"
+
+
+# What an attacker of this platform would try besides the estimator's own (English) lists.
+_PLACE = """
+    gridloom operator operators trader traders engineer viewer admin administrator auction auctions battery batteries
+    energy storage virtual asset grid portfolio fleet sandbox production
+    passwort kennwort willkommen schatz sommer winter herbst frühling qwertz qwertzuiop hallo geheim batterie energie
+    strom speicher netz anlage zaqxsw changeit thisismypassword mypassword
+"""
+_DOMAIN_WORDS: Final = tuple(_PLACE.split())
+
+
+def normalised(password: str) -> str:
+    """The same password however the keyboard composed its characters (RFC 8265's opaque string)."""
+    return unicodedata.normalize("NFC", password)
+
+
+def check_password(password: str, names: Iterable[str], *, pointer: str) -> None:
+    """Refuse what an attacker would try early; `pointer` names the field in the answer.
+
+    Some milliseconds of computing for a long password: callers on the event loop do it in a thread.
+    """
+    error = find_weakness(normalised(password), *names)
+    if error is not None:
+        raise PasswordRefused(f"The password {error}.", errors=[FieldError(pointer, error)])
+
+
+def find_weakness(password: str, *names: str) -> str | None:
+    folded = password.casefold()
+    if len(password) < SHORTEST:
+        return f"is shorter than {SHORTEST} characters"
+    if len(password) > LONGEST:
+        return f"is longer than {LONGEST} characters"
+    if "\0" in password:
+        return "contains U+0000"
+    if len(set(folded)) < MIN_DISTINCT:
+        return f"has fewer than {MIN_DISTINCT} different characters"
+    if any(_is_little_more_than(folded, name.casefold()) for name in names):
+        return "is little more than the user name"
+    if _estimated_score(password, names) < MIN_SCORE:
+        return "is one of those that attackers try first"
+    return None
+
+
+def _is_little_more_than(password: str, name: str) -> bool:
+    return bool(name) and name in password and len(password.replace(name, "")) < MIN_BESIDES_NAME
+
+
+def _estimated_score(password: str, names: tuple[str, ...]) -> int:
+    """The worse of the password as it stands and without its punctuation, behind which famous words hide."""
+    words = [piece for name in names for piece in (name, *re.split(r"[\W_]+", name)) if len(piece) > 2]
+    known = [*words, *_DOMAIN_WORDS]
+    spellings = {
+        spelling[:ESTIMATED_CHARACTERS] for spelling in (password, re.sub(r"[\W_]+", "", password)) if spelling
+    }
+    return min(int(zxcvbn(spelling, user_inputs=known)["score"]) for spelling in spellings)

@@ -1,0 +1,89 @@
+"""Every worker hears within a second what ends a caller's rights, or stops trusting what it remembers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import structlog
+
+from gridloom.database.errors import DATABASE_ERRORS
+from gridloom.identity.store.revocations import CHANNEL
+
+HEARTBEAT_S: Final = 0.4
+CACHE_VALID_S: Final = 0.9
+"""How long after the last question that was answered the cache may still be believed."""
+HEARTBEAT_TIMEOUT_S: Final = 5.0
+"""A late answer ends the trust but not the connection: a stalled moment should not empty the cache."""
+FIRST_PAUSE_S: Final = 0.05
+LAST_PAUSE_S: Final = 2.0
+
+log = structlog.get_logger(__name__)
+
+
+class RevocationListener:
+    """One connection per worker that hears the announcements and proves, twice a second, that it still can."""
+
+    def __init__(
+        self,
+        connect: Callable[[], Awaitable[Any]],
+        *,
+        heard: Callable[[str], None],
+        gap: Callable[[], None],
+    ) -> None:
+        """`heard` gets each announced subject; `gap` is called when announcements may have been missed."""
+        self._connect = connect
+        self._heard = heard
+        self._gap = gap
+        self._trusted_until = 0.0
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether everything announced more than a second ago has certainly been heard."""
+        return time.monotonic() < self._trusted_until
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._listen_for_ever(), name="revocations")
+
+    async def stop(self) -> None:
+        if self._task is None:
+            return
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+        self._task = None
+
+    async def _listen_for_ever(self) -> None:
+        pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                connection = await self._connect()
+                try:
+                    pause_s = FIRST_PAUSE_S
+                    await self._listen(connection)
+                finally:
+                    self._trusted_until = 0.0
+                    self._gap()
+                    connection.terminate()
+            except DATABASE_ERRORS as error:
+                log.warning("revocations.lost", error=repr(error))
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, LAST_PAUSE_S)
+
+    async def _listen(self, connection: Any) -> None:
+        await connection.add_listener(CHANNEL, self._on_notification)
+        # Whatever was remembered before may have been revoked while nobody listened.
+        self._gap()
+        while True:
+            # An answer to this question comes behind every announcement that was committed before it was asked.
+            asked_at = time.monotonic()
+            await connection.execute("select 1", timeout=HEARTBEAT_TIMEOUT_S)
+            self._trusted_until = asked_at + CACHE_VALID_S
+            await asyncio.sleep(HEARTBEAT_S)
+
+    def _on_notification(self, _connection: Any, _pid: int, _channel: str, subject: object) -> None:
+        self._heard(str(subject))

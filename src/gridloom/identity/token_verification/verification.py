@@ -1,0 +1,123 @@
+"""From a Bearer token to a caller: a lookup when it was verified before, else a signature and one query."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from gridloom.database.pool import Pool
+from gridloom.edge.caller import Caller
+from gridloom.identity.signing_key_cache import SigningKeyCache
+from gridloom.identity.store.api_keys import holder_of_key
+from gridloom.identity.store.revocations import (
+    SIGNING_KEYS,
+    api_key_subject,
+    member_subject,
+    organisation_subject,
+    session_subject,
+)
+from gridloom.identity.store.sessions import find_live_session, store_last_use
+from gridloom.identity.token_verification.revocations import RevocationListener
+from gridloom.identity.token_verification.token_cache import MAX_TTL_S, CachedCaller, CallerCache
+from gridloom.identity.tokens import (
+    API_KEY_PREFIX,
+    MAX_TOKEN,
+    TokenInvalid,
+    hash_of,
+    is_api_key,
+    kid_of,
+    read_access_token,
+)
+from gridloom.kernel.problem import Unauthenticated
+
+_REFUSAL: Final = "The token is malformed, expired or revoked. Obtain a new one."
+
+
+class TokenAuthenticator:
+    """One a worker. Believes what it remembers only while it certainly hears of every revocation."""
+
+    def __init__(self, pool: Pool, keyring: SigningKeyCache, connect: Callable[[], Awaitable[Any]]) -> None:
+        self._pool = pool
+        self._keyring = keyring
+        self._cache = CallerCache()
+        self._listener = RevocationListener(connect, heard=self._revoke_subject, gap=self._invalidate_all)
+
+    def start(self) -> None:
+        self._listener.start()
+
+    async def stop(self) -> None:
+        await self._listener.stop()
+
+    @property
+    def is_listening(self) -> bool:
+        return self._listener.is_current
+
+    def known(self, token: str) -> Caller | None:
+        """The caller of a token that was verified before and still holds; never waits."""
+        if not self._listener.is_current:
+            return None
+        return self._cache.get(token, time.monotonic())
+
+    async def authenticate(self, token: str) -> Caller:
+        """Verify a token from the ground up, or refuse it."""
+        known = self.known(token)
+        if known is not None:
+            return known
+        if len(token) > MAX_TOKEN or not token.isascii():
+            raise Unauthenticated(_REFUSAL)
+        version = self._cache.version
+        verified = await (self._verify_key(token) if token.startswith(API_KEY_PREFIX) else self._verify_jwt(token))
+        if verified is None:
+            raise Unauthenticated(_REFUSAL)
+        # Setting up a second factor takes effect with the next request, so its absence is never cached.
+        if self._listener.is_current and not verified.caller.must_enrol:
+            self._cache.put(token, verified, loaded_at_version=version)
+        return verified.caller
+
+    async def _verify_jwt(self, token: str) -> CachedCaller | None:
+        try:
+            key = await self._keyring.for_verifying(kid_of(token))
+            if key is None:
+                return None
+            claims = read_access_token(token, key)
+        except TokenInvalid:
+            return None
+        asked_at = time.monotonic()
+        session = await find_live_session(self._pool, claims.session_id, claims.user_id)
+        if session is None or not claims.holds_at(session.now):
+            return None
+        subjects = {
+            session_subject(claims.session_id),
+            member_subject(claims.user_id),
+            organisation_subject(session.caller.organisation_id),
+        }
+        if session.is_use_outdated:
+            await store_last_use(self._pool, claims.session_id)
+        lasts_s = min(claims.expires_at - session.now, session.lasts_s, MAX_TTL_S)
+        return CachedCaller(session.caller, asked_at + lasts_s, frozenset(subjects))
+
+    async def _verify_key(self, token: str) -> CachedCaller | None:
+        if not is_api_key(token):
+            return None
+        asked_at = time.monotonic()
+        holder = await holder_of_key(self._pool, hash_of(token))
+        if holder is None:
+            return None
+        subjects = {
+            api_key_subject(holder.caller.id),
+            member_subject(holder.member_id),
+            organisation_subject(holder.caller.organisation_id),
+        }
+        lasts_s = min(holder.lasts_s, MAX_TTL_S)
+        return CachedCaller(holder.caller, asked_at + lasts_s, frozenset(subjects))
+
+    def _revoke_subject(self, subject: str) -> None:
+        if subject == SIGNING_KEYS:
+            self._invalidate_all()
+        else:
+            self._cache.evict(subject)
+
+    def _invalidate_all(self) -> None:
+        self._keyring.forget()
+        self._cache.clear()

@@ -1,0 +1,102 @@
+"""One attempt at one claimed job: its effects and its end in the same transaction."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import structlog
+
+from gridloom.database.commit.after_commit import discard_callbacks
+from gridloom.jobs import metrics, store
+from gridloom.jobs.declare import KINDS, JobRun
+from gridloom.jobs.rules import MAX_CRASHES, pause_after, pause_after_death
+
+if TYPE_CHECKING:
+    import asyncpg
+    from asyncpg.pool import PoolConnectionProxy
+
+    from gridloom.database.pool import Pool
+
+log = structlog.get_logger()
+
+MAX_ERROR = 2000
+NOTING = timedelta(seconds=10)
+"""What the database grants beyond the handler's own limit, so that a run that took too long can still be noted."""
+DIED = "the process that ran it was killed, or lost the database."
+GIVING_UP_S = 2.0
+
+
+class Cancelled(Exception):  # not an error: what the run did is undone because nobody wants it any more
+    """The job was cancelled while it ran."""
+
+
+async def mark_started(pool: Pool, db: PoolConnectionProxy[asyncpg.Record], claimed: store.ClaimedJob) -> bool:
+    """Have it on record, before any of its work, that a claimed job is being run; False if it is not to be run now.
+
+    The record takes a second connection for a moment, since the transaction of the claim, `db`, must stay open.
+    """
+    if claimed.begun_at is None:
+        return await store.record_started(pool, claimed)
+    crashes = claimed.crashes + 1
+    pause = pause_after_death(crashes, random.uniform(-1, 1))  # noqa: S311
+    told = f"The run that began at {claimed.begun_at:%Y-%m-%d %H:%M:%S} UTC ended without a trace: {DIED}"
+    dead = await store.record_crash(db, claimed, told, pause, MAX_CRASHES)
+    log.error("job.died", kind=claimed.kind, key=claimed.key, crashes=crashes, dead=dead)
+    metrics.RUNS.labels(claimed.kind, "dead" if dead else "died").inc()
+    return False
+
+
+async def run_claimed(
+    pool: Pool,
+    db: PoolConnectionProxy[asyncpg.Record],
+    claimed: store.ClaimedJob,
+    idle_until: datetime | None = None,
+) -> None:
+    """Run the handler in a savepoint of the transaction that claimed the job.
+
+    If it fails, its effects are undone and the failure is noted while the job is still ours, so no other runner can
+    step in between. If the process dies, the transaction dies with it, and the next claim finds that it was begun.
+    """
+    kind = KINDS[claimed.kind]
+    metrics.LAG.labels(claimed.kind).observe(claimed.lag_s)
+    began = time.perf_counter()
+    run = JobRun(
+        db=db,
+        kind=claimed.kind,
+        key=claimed.key,
+        payload=claimed.payload,
+        due=claimed.due,
+        attempt=claimed.attempts + 1,
+        idle_until=idle_until,
+    )
+    await store.limit_transaction(db, kind.limit + NOTING)
+    try:
+        async with asyncio.timeout(kind.limit.total_seconds()), db.transaction():
+            await kind.handler(run)
+            if not await store.finish(db, claimed):
+                raise Cancelled
+        outcome = "done"
+    except Cancelled:
+        discard_callbacks(db)
+        outcome = "cancelled"
+    except asyncio.CancelledError:
+        with suppress(Exception):  # at worst a run that was undone counts as one that died
+            async with asyncio.timeout(GIVING_UP_S):
+                await store.clear_started(pool, claimed)
+        raise
+    except Exception as error:  # whatever a handler raises is a failed attempt
+        if db.is_closed():
+            raise
+        discard_callbacks(db)
+        pause = pause_after(claimed.attempts + 1, random.uniform(-1, 1))  # noqa: S311
+        told = f"{type(error).__name__}: {error}".replace("\x00", "")[:MAX_ERROR]
+        await store.fail(db, claimed, told, pause)
+        outcome = "failed"
+        log.error("job.failed", kind=claimed.kind, key=claimed.key, attempt=run.attempt, exc_info=error)
+    metrics.RUNS.labels(claimed.kind, outcome).inc()
+    metrics.DURATION.labels(claimed.kind).observe(time.perf_counter() - began)

@@ -1,0 +1,72 @@
+"""The jobs of monitoring: finding days to fold, folding them, and forgetting what is too old."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import Final
+
+from gridloom.database.pool import Database
+from gridloom.jobs import JobRun, enqueue, job
+from gridloom.monitoring import metrics, store
+from gridloom.monitoring.compaction import day_compaction
+
+POLL_INTERVAL: Final = timedelta(seconds=30)
+DAYS_A_LOOK: Final = 2000
+DAY_BATCH_SIZE: Final = 64
+SECONDS_A_RUN: Final = 20.0
+RETENTION_INTERVAL: Final = timedelta(hours=1)
+CHUNK_BATCH_SIZE: Final = 5000
+
+
+class Retention:
+    """How long telemetry is kept; None for ever."""
+
+    keep: timedelta | None = None
+
+
+@job("monitoring.look", every=POLL_INTERVAL)
+async def enqueue_due(run: JobRun) -> None:
+    """Hand every asset with something to fold to whichever replica is free."""
+    waiting = await day_compaction.pending_days(run.db, most=DAYS_A_LOOK)
+    for asset_key in dict.fromkeys(day.asset_key for day in waiting):
+        await enqueue(run.db, "monitoring.fold", key=str(asset_key), due=run.due, restart=False)
+    segments, points = await store.backlog(run.db)
+    metrics.BACKLOG_SEGMENTS.set(segments)
+    metrics.BACKLOG_POINTS.set(points)
+
+
+@job("monitoring.fold", bulk=True, limit=timedelta(minutes=5))
+async def fold_asset(run: JobRun) -> None:
+    """In bites: what is left over is found by the next look."""
+    ends = time.monotonic() + SECONDS_A_RUN
+    moved = True
+    while moved and time.monotonic() < ends:
+        waiting = await day_compaction.pending_days(run.db, most=DAY_BATCH_SIZE, asset_key=int(run.key))
+        moved = False
+        for day in waiting:
+            moved = await _fold_day(run.db, day) or moved
+            if time.monotonic() > ends:
+                return
+
+
+async def _fold_day(db: Database, day: store.Pending) -> bool:
+    started = time.perf_counter()
+    folded = await day_compaction.run_step(db, day)
+    if folded is None:
+        return False
+    metrics.FOLDED_POINTS.inc(folded.points)
+    metrics.FOLDED_BYTES.inc(folded.bytes)
+    metrics.FOLD_SECONDS.observe(time.perf_counter() - started)
+    return True
+
+
+@job("monitoring.forget", every=RETENTION_INTERVAL, bulk=True)
+async def delete_expired_telemetry(run: JobRun) -> None:
+    if Retention.keep is None:
+        return
+    for _ in range(20):
+        dropped = await store.drop_chunks_before(run.db, Retention.keep, CHUNK_BATCH_SIZE)
+        metrics.DROPPED_CHUNKS.inc(dropped)
+        if dropped < CHUNK_BATCH_SIZE:
+            return

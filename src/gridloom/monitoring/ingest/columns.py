@@ -1,0 +1,163 @@
+"""Columns as they came, each point with its first fault, and the points that are left when the faulty are gone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence, Sized
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
+from gridloom.monitoring.codec import Times, Values
+from gridloom.monitoring.ingest import timestamps
+from gridloom.monitoring.model import EARLIEST_US, MAX_POINTS, MAX_SIGNALS, Points, Reason, Received, Refusals
+
+Faults = NDArray[np.uint8]
+Codes = NDArray[np.intp]
+
+FINE: Final = 0
+MAX_NAMES: Final = 5 * MAX_SIGNALS
+"""Different signals, or assets, that one request names: each costs some work of its own."""
+REASONS: Final = tuple(Reason)
+FIELDS: Final[dict[Reason, str]] = {
+    Reason.INVALID_SIGNAL: "signal",
+    Reason.INVALID_TIME: "time",
+    Reason.TIME_WITHOUT_OFFSET: "time",
+    Reason.TIME_OUT_OF_RANGE: "time",
+    Reason.INVALID_VALUE: "value",
+    Reason.VALUE_NOT_FINITE: "value",
+    Reason.BAD_QUALITY: "quality",
+    Reason.INVALID_QUALITY: "quality",
+    Reason.TOO_MANY_SIGNALS: "signal",
+}
+_NAME = re.compile(r"[a-z0-9_.]{1,64}")
+_TIME_REASONS = {timestamps.MALFORMED: Reason.INVALID_TIME, timestamps.WITHOUT_OFFSET: Reason.TIME_WITHOUT_OFFSET}
+
+
+class TooManyPoints(PayloadTooLarge):
+    """One request carries at most 1,000,000 points. Send the rest in further requests: points may come in any order."""
+
+    status = 413
+    title = "Too many points in one request"
+
+
+def error(reason: Reason) -> int:
+    return REASONS.index(reason) + 1
+
+
+@dataclass(slots=True)
+class PointColumns:
+    """Every point of a request. `place(i, field)` says where in the body the i-th stands."""
+
+    names: Sequence[str]
+    codes: Codes
+    times: Times
+    time_faults: Faults
+    values: Values
+    faults: Faults
+    place: Callable[[int, str], str]
+    assets: Sequence[str] | None = None
+    asset_codes: Codes | None = None
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def refuse(self, where: NDArray[np.bool_], reason: Reason) -> None:
+        """The first fault found is the one that is told."""
+        self.faults[where & (self.faults == FINE)] = error(reason)
+
+
+def check_count(count: int) -> None:
+    if count > MAX_POINTS:
+        raise TooManyPoints(f"The request holds {count:,} points, {MAX_POINTS:,} are the most.")
+
+
+def check_names(names: Sized) -> None:
+    if len(names) > MAX_NAMES:
+        raise TooManyPoints(f"The request names more than {MAX_NAMES:,} signals or assets.")
+
+
+def drop_invalid(columns: PointColumns, latest_us: int) -> Received:
+    """Keep what is good, count what is not; no point may lie after `latest_us`."""
+    assets = _asset_ids(columns)
+    good_names = np.array([_NAME.fullmatch(name) is not None for name in columns.names], dtype=bool)
+    if not good_names.all():
+        columns.refuse(~good_names[columns.codes], Reason.INVALID_SIGNAL)
+    if columns.time_faults.any():
+        for time_fault, reason in _TIME_REASONS.items():
+            columns.refuse(columns.time_faults == time_fault, reason)
+    # The platform's times are whole milliseconds; what is finer is cut off.
+    columns.times = columns.times // 1000 * 1000  # a sixth of what a remainder takes
+    columns.refuse((columns.times < EARLIEST_US) | (columns.times > latest_us), Reason.TIME_OUT_OF_RANGE)
+    columns.refuse(~np.isfinite(columns.values), Reason.VALUE_NOT_FINITE)
+    refusals = Refusals()
+    codes, times, values, asset_codes = columns.codes, columns.times, columns.values, columns.asset_codes
+    if columns.faults.any():
+        _count_refusals(columns, refusals)
+        good = columns.faults == FINE
+        codes, times, values = codes[good], times[good], values[good]
+        asset_codes = asset_codes[good] if asset_codes is not None else None
+    points: dict[UUID | None, Points] = {}
+    if not len(times):
+        return Received(points, len(columns), refusals, assets)
+    if asset_codes is None:
+        points[None] = Points(columns.names, codes, times, values)
+        return Received(points, len(columns), refusals, assets)
+    for asset_code, chosen in _group_codes(asset_codes):
+        points[assets[asset_code]] = Points(columns.names, codes[chosen], times[chosen], values[chosen])
+    return Received(points, len(columns), refusals, assets)
+
+
+def _count_refusals(columns: PointColumns, refusals: Refusals) -> None:
+    for index, count in enumerate(np.bincount(columns.faults).tolist()):
+        if index == FINE or not count:
+            continue
+        reason = REASONS[index - 1]
+        first = np.flatnonzero(columns.faults == index)[: Refusals.MAX_PLACES].tolist()
+        refusals.add(reason, count, [columns.place(position, FIELDS[reason]) for position in first])
+
+
+def _asset_ids(columns: PointColumns) -> list[UUID]:
+    """An asset that cannot be named is no refused point: nobody could say whose permission it needs."""
+    ids: list[UUID] = []
+    for code, text in enumerate(columns.assets or ()):
+        try:
+            ids.append(UUID(text))
+        except ValueError:
+            assert columns.asset_codes is not None
+            found = np.flatnonzero(columns.asset_codes == code)
+            pointer = columns.place(int(found[0]), "physicalAssetID") if len(found) else f"/{text}"
+            raise BadRequest("An asset's id is a UUID.", [FieldError(pointer, "is not a UUID")]) from None
+    return ids
+
+
+def _group_codes(codes: Codes) -> list[tuple[int, NDArray[np.intp]]]:
+    order = np.argsort(codes, kind="stable")
+    found, starts = np.unique(codes[order], return_index=True)
+    return list(zip(found.tolist(), np.split(order, starts[1:]), strict=True))
+
+
+def codes_of(texts: pa.Array) -> tuple[list[str], Codes]:
+    """Distinct texts and the code of each; a null counts as the empty text."""
+    encoded = texts if isinstance(texts, pa.DictionaryArray) else texts.cast(pa.string()).dictionary_encode()
+    check_names(encoded.dictionary)
+    names = ["" if name is None else name for name in encoded.dictionary.to_pylist()]
+    indices = encoded.indices
+    if indices.null_count:
+        indices = indices.cast(pa.int64()).fill_null(len(names))
+        names.append("")
+    return names, indices.to_numpy(zero_copy_only=False).astype(np.intp)
+
+
+_QUALITIES = {"GOOD": FINE, "": FINE, "UNCERTAIN": FINE, "BAD": error(Reason.BAD_QUALITY)}
+
+
+def quality_faults(texts: pa.Array) -> Faults:
+    """Good and uncertain values are stored; what its sender calls bad is refused."""
+    names, codes = codes_of(texts)
+    return np.array([_QUALITIES.get(name, error(Reason.INVALID_QUALITY)) for name in names], dtype=np.uint8)[codes]

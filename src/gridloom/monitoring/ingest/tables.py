@@ -1,0 +1,311 @@
+"""CSV and Arrow bodies as columns: long (`signal,time,value`) or wide (`time` and one column a signal)."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
+from gridloom.monitoring.codec import Times, Values
+from gridloom.monitoring.ingest import arrow_limits, timestamps
+from gridloom.monitoring.ingest.columns import Faults, PointColumns, check_count, codes_of, error, quality_faults
+from gridloom.monitoring.model import MAX_SIGNALS, Reason
+
+ASSET = "physicalAssetID"
+MAX_CELLS_A_POINT = 4
+MAX_COLUMNS = MAX_SIGNALS + 2
+MAX_TYPED_COLUMNS = 256
+MAX_FAST_PATH_COLUMNS = 40
+MAX_FAST_PATH_CELLS = 40_000
+MAX_TEXT_BYTES = 64 << 20
+"""Of one column, unfolded: a million times stand in less."""
+MAX_HEADER_BYTES = 100 * MAX_COLUMNS
+_LONG = {"signal", "time", "value"}
+_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+_UNREADABLE = (pa.ArrowException, OSError, ValueError, OverflowError, TypeError, KeyError, IndexError, MemoryError)
+"""What pyarrow raises over a stream that is no stream, or not one of ours."""
+_FACTORS = {"s": 1_000_000, "ms": 1000, "us": 1}
+
+
+def from_csv(body: bytes, *, many: bool) -> PointColumns:
+    body = body.removeprefix(b"\xef\xbb\xbf")
+    end = body.find(b"\n", 0, MAX_HEADER_BYTES)
+    if end < 0 and len(body) > MAX_HEADER_BYTES:
+        raise BadRequest(f"The first line of the CSV names at most {MAX_SIGNALS} columns.")
+    header_line = body if end < 0 else body[:end]
+    try:
+        header = next(csv.reader([header_line.decode().strip()]), [])
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BadRequest(f"The header of the CSV cannot be read: {error}.") from None
+    if len(header) == 1 and ";" in header[0]:
+        raise BadRequest("Semicolons separate the columns of the CSV; commas are expected, and decimal points.")
+    _check_header(header, many=many)
+    texts = {"signal", "time", "quality", ASSET} if set(header) >= _LONG else {"time", ASSET}
+    typed = {name: pa.string() if name in texts else pa.float64() for name in header}
+    try:
+        table = _read_csv(body, typed)
+    except pa.ArrowInvalid:
+        # Some value is no number, or the CSV is no table: text tells the two apart.
+        try:
+            table = _read_csv(body, dict.fromkeys(header, pa.string()))
+        except pa.ArrowInvalid as error:
+            raise BadRequest(f"The CSV cannot be read: {_shorten_error(error)}") from None
+    return _from_table(table, many=many)
+
+
+def _read_csv(body: bytes, types: dict[str, pa.DataType]) -> pa.Table:
+    return pa_csv.read_csv(
+        pa.BufferReader(body),
+        read_options=pa_csv.ReadOptions(use_threads=False),
+        convert_options=pa_csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True),
+    )
+
+
+def from_arrow(body: bytes, *, many: bool) -> PointColumns:
+    arrow_limits.check(body)
+    try:
+        with pa.ipc.open_stream(pa.BufferReader(body)) as reader:
+            _check_header(reader.schema.names, many=many)
+            table = reader.read_all()
+            table.validate(full=True)
+        return _from_table(table, many=many)
+    except _UNREADABLE as error:
+        raise BadRequest(f"The Arrow stream cannot be read: {_shorten_error(error)}") from None
+
+
+def glance(body: bytes, *, many: bool) -> PointColumns | None:
+    """What `from_arrow` makes of a small stream of moments and numbers, wide or with the signals' names in a
+    dictionary; None for any other."""
+    extent = arrow_limits.glance(body)
+    if extent is None:
+        return None
+    try:
+        with pa.ipc.open_stream(pa.BufferReader(body)) as reader:
+            schema: pa.Schema = reader.schema
+            if len(schema) > MAX_FAST_PATH_COLUMNS or extent.rows * len(schema) > MAX_FAST_PATH_CELLS:
+                return None
+            if not all(map(_takes_fast_path, schema)):
+                return None
+            _check_header(schema.names, many=many)
+            table = reader.read_all()
+            table.validate(full=True)
+        return _from_table(table, many=many)
+    except _UNREADABLE:
+        return None
+
+
+def _takes_fast_path(column: pa.Field) -> bool:
+    is_name = column.name in ("signal", ASSET)
+    is_dictionary_of_text = pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type)
+    return is_dictionary_of_text if is_name else column.name != "quality" and _is_typed_column(column)
+
+
+def is_typed(body: bytes) -> bool:
+    """Whether an Arrow stream brings moments and numbers as such: then Arrow reads a million in some milliseconds,
+    without holding the interpreter. Texts that mean moments or numbers cost far more."""
+    try:
+        with pa.ipc.open_stream(pa.BufferReader(body)) as reader:
+            schema: pa.Schema = reader.schema
+            return len(schema) <= MAX_TYPED_COLUMNS and all(_is_typed_column(column) for column in schema)
+    except _UNREADABLE:  # a name may be no text at all
+        return False
+
+
+def _is_typed_column(column: pa.Field) -> bool:
+    kind = column.type
+    if column.name == "time":
+        return bool(pa.types.is_timestamp(kind))
+    if column.name in ("signal", "quality", ASSET):
+        is_dictionary = pa.types.is_dictionary(kind)
+        return _is_text(kind.value_type if is_dictionary else kind)
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _check_header(names: list[str], *, many: bool) -> None:
+    if len(names) > MAX_COLUMNS:
+        raise BadRequest(f"A table holds at most {MAX_SIGNALS} signals.")
+    found = set(names)
+    if len(found) != len(names):
+        twice = sorted(name for name, times in Counter(names).items() if times > 1)
+        raise BadRequest(
+            "Every column has its own name.", [FieldError(f"/{name}", "stands there twice") for name in twice]
+        )
+    needed = {"time"} | ({ASSET} if many else set())
+    missing = sorted(needed - found)
+    if missing:
+        raise BadRequest("A column is missing.", [FieldError(f"/{name}", "is missing") for name in missing])
+    if "signal" in found or "value" in found:
+        missing = sorted(_LONG - found)
+        unknown = sorted(found - _LONG - {"quality"} - needed)
+        if missing or unknown:
+            errors = [FieldError(f"/{name}", "is missing") for name in missing]
+            errors += [FieldError(f"/{name}", "is not known beside signal, time and value") for name in unknown]
+            raise BadRequest("The columns are not those of points.", errors)
+
+
+def _from_table(table: pa.Table, *, many: bool) -> PointColumns:
+    columns = _from_long(table) if "signal" in table.column_names else _from_wide(table)
+    if many:
+        assets, codes = codes_of(_read_column(table, ASSET))
+        columns.assets = assets
+        # A wide table repeats its rows signal after signal; `rows` leads each point back to its row.
+        rows = getattr(columns.place, "rows", None)
+        columns.asset_codes = codes if rows is None else codes[rows]
+    return columns
+
+
+def _read_column(table: pa.Table, name: str) -> pa.Array:
+    """One column in one piece, texts as texts however they were packed."""
+    column = table.column(name).combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+    column = _plain_texts(column, name)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if name in ("signal", "quality", ASSET) and not _is_text(kind):
+        raise BadRequest("A column is of the wrong type.", [FieldError(f"/{name}", f"is {kind}, not text")])
+    return column
+
+
+def _plain_texts(column: pa.Array, name: str) -> pa.Array:
+    """Texts beside their rows, once it is known that they do not unfold to more than is allowed."""
+    if pa.types.is_string_view(column.type):
+        _reject_unfolding(_view_bytes(column), name)
+        return column.cast(pa.string())
+    if not pa.types.is_dictionary(column.type):
+        return column
+    kind = column.type.value_type
+    if pa.types.is_string_view(kind):
+        raise BadRequest("A column is of the wrong type.", [FieldError(f"/{name}", f"is {column.type}, not text")])
+    if name in ("signal", ASSET):
+        return column
+    if _is_text(kind) and len(column.dictionary):
+        widest = pc.max(pc.binary_length(column.dictionary)).as_py() or 0
+        _reject_unfolding(len(column) * int(widest), name)
+    return column.dictionary_decode()
+
+
+def _view_bytes(column: pa.Array) -> int:
+    """What all texts have together: each view of sixteen bytes opens with the length of its text."""
+    _, views, *_ = column.buffers()
+    lengths = np.frombuffer(views, dtype=np.int32)[::4][column.offset : column.offset + len(column)]
+    return int(lengths.astype(np.int64).sum())
+
+
+def _reject_unfolding(size_bytes: int, name: str) -> None:
+    if size_bytes > MAX_TEXT_BYTES:
+        raise PayloadTooLarge(f"The column {name[:64]} unfolds to more than {MAX_TEXT_BYTES >> 20} MiB.")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _from_long(table: pa.Table) -> PointColumns:
+    check_count(table.num_rows)
+    names, codes = codes_of(_read_column(table, "signal"))
+    times, time_faults = _read_times(_read_column(table, "time"))
+    values, faults = _read_numbers(_read_column(table, "value"), "value")
+    if "quality" in table.column_names:
+        faults = np.where(faults, faults, quality_faults(_read_column(table, "quality"))).astype(np.uint8)
+    return PointColumns(names, codes, times, time_faults, values, faults, _RowCursor(None))
+
+
+def _from_wide(table: pa.Table) -> PointColumns:
+    signals = [name for name in table.column_names if name not in ("time", ASSET)]
+    # Nulls are no points, so the count is that of the values which are there; but looking at a cell costs as well.
+    check_count(table.num_rows * len(signals) // MAX_CELLS_A_POINT)
+    check_count(sum(table.num_rows - table.column(name).null_count for name in signals))
+    times, time_faults = _read_times(_read_column(table, "time"))
+    if not signals:
+        raise BadRequest("The table has times, but no signal.")
+    every_row = np.arange(table.num_rows)
+    rows, all_values, all_faults = [], [], []
+    for name in signals:
+        column = _read_column(table, name)
+        values, faults = _read_numbers(column, name)
+        there = every_row
+        if column.null_count:
+            there = np.flatnonzero(column.is_valid().to_numpy(False))
+            values, faults = values[there], faults[there]
+        rows.append(there)
+        all_values.append(values)
+        all_faults.append(faults)
+    row = np.concatenate(rows)
+    owners = np.repeat(np.arange(len(signals)), [len(there) for there in rows])
+    return PointColumns(
+        names=signals,
+        codes=owners,
+        times=times[row],
+        time_faults=time_faults[row],
+        values=np.concatenate(all_values),
+        faults=np.concatenate(all_faults),
+        place=_RowCursor(row, signals, owners),
+    )
+
+
+class _RowCursor:
+    """Rows count from 0, without the header."""
+
+    def __init__(self, rows: Any = None, names: list[str] | None = None, owners: Any = None) -> None:
+        self.rows, self.names, self.owners = rows, names, owners
+
+    def __call__(self, position: int, field: str) -> str:
+        if self.rows is None:
+            return f"/{position}/{field}"
+        assert self.names is not None
+        column = self.names[int(self.owners[position])] if field in ("value", "signal") else field
+        return f"/{int(self.rows[position])}/{column}"
+
+
+def _read_times(column: pa.Array) -> tuple[Times, Faults]:
+    if _is_text(column.type):
+        return timestamps.from_arrow(column)
+    if not pa.types.is_timestamp(column.type):
+        raise BadRequest("A column is of the wrong type.", [FieldError("/time", f"is {column.type}, not a timestamp")])
+    if column.type.tz is None:
+        raise BadRequest("Times need an offset from UTC.", [FieldError("/time", "is a timestamp without a time zone")])
+    faults = np.zeros(len(column), dtype=np.uint8)
+    ticks = column.view(pa.int64())
+    if column.null_count:
+        faults[column.is_null().to_numpy(zero_copy_only=False)] = timestamps.MALFORMED
+        ticks = ticks.fill_null(0)
+    numbers = ticks.to_numpy(zero_copy_only=False)
+    if column.type.unit == "ns":
+        return numbers // 1000, faults
+    factor = _FACTORS[column.type.unit]
+    # What would overflow is out of any range; the range check says so.
+    return np.clip(numbers, -(2**62) // factor, 2**62 // factor) * factor, faults
+
+
+def _read_numbers(column: pa.Array, name: str) -> tuple[Values, Faults]:
+    faults = np.zeros(len(column), dtype=np.uint8)
+    kind = column.type
+    if pa.types.is_float64(kind):
+        pass
+    elif _is_text(kind):
+        fine = pc.fill_null(pc.match_substring_regex(column, _NUMBER), False)
+        named = pc.fill_null(pc.match_substring_regex(column, r"^(?i)\s*[+-]?(nan|inf|infinity)\s*$"), False)
+        faults[~fine.to_numpy(zero_copy_only=False)] = error(Reason.INVALID_VALUE)
+        faults[named.to_numpy(zero_copy_only=False)] = error(Reason.VALUE_NOT_FINITE)
+        column = pc.if_else(fine, pc.utf8_trim_whitespace(column), "0").cast(pa.float64())
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        column = column.cast(pa.float64(), safe=False)
+    elif not pa.types.is_null(kind):
+        raise BadRequest("A column is of the wrong type.", [FieldError(f"/{name}", f"is {kind}, not numbers")])
+    else:
+        column = column.cast(pa.float64())
+    if column.null_count:
+        faults[column.is_null().to_numpy(zero_copy_only=False)] = error(Reason.INVALID_VALUE)
+        column = column.fill_null(0.0)
+    return column.to_numpy(zero_copy_only=False), faults
+
+
+def _shorten_error(error: Exception) -> str:
+    """The first line of what the library says, bounded."""
+    return (str(error).splitlines() or ["unreadable"])[0][:200]

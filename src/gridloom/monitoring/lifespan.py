@@ -1,0 +1,31 @@
+"""What monitoring keeps in each worker: the hub of live streams, a clock, and how long telemetry is kept."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+from gridloom.database.listener import Listener
+from gridloom.edge.application import Application
+from gridloom.kernel.shares import Share
+from gridloom.monitoring.compaction.jobs import Retention
+from gridloom.monitoring.ingest.cached_clock import CachedClock
+from gridloom.monitoring.query.stream import TelemetryHub
+from gridloom.monitoring.quota import Quotas, read_telemetry_use
+from gridloom.monitoring.signal_id_cache import SignalIdCache
+from gridloom.settings import Settings
+
+
+@asynccontextmanager
+async def lifespan(edge: Application, settings: Settings) -> AsyncIterator[None]:
+    hub = TelemetryHub()
+    hub.attach(edge.resources[Listener])
+    edge.resources.add(hub)
+    edge.resources.add(CachedClock())
+    edge.resources.add(SignalIdCache())
+    edge.resources.add(Quotas())
+    edge.shares.add_meter(Share.STORED_TELEMETRY, read_telemetry_use)
+    days = settings.monitoring_retention_days
+    Retention.keep = None if days is None else timedelta(days=days)
+    yield

@@ -1,0 +1,190 @@
+"""Series as the answer that was asked for, made while it is sent, so that memory stays flat."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from gridloom.database.pool import Database
+from gridloom.edge import JSON, Content, Stream, to_json
+from gridloom.edge.answer.tabular import TIME, points_json, stream_table
+from gridloom.kernel.resolution import Resolution
+from gridloom.monitoring.market_days import DAY_US
+from gridloom.monitoring.model import SignalSeries, signal_type
+from gridloom.monitoring.offload import HEAVY_POINTS, HEAVY_SIGNALS, off_loop
+from gridloom.monitoring.query.aggregation import MAX_CARRY_FORWARD, Aggregation, aggregate
+from gridloom.monitoring.query.read_limiter import take_turns
+from gridloom.monitoring.query.series import in_batches, read, read_in_steps
+from gridloom.monitoring.query.summaries import SIGNAL_BATCH_SIZE, SignalSpan, daily, read_group
+from gridloom.monitoring.views import DataPointMeta
+
+T = TypeVar("T")
+
+_SIGNAL = pa.dictionary(pa.int16(), pa.string())
+_SERIES_DAY_BATCH_SIZE = 32
+"""So many days of signals are read in one go without a look at how dense they are."""
+_CHUNK_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What of an asset is to be read; a signal without an id has no points."""
+
+    asset_key: int
+    signals: Mapping[str, int | None]
+    start_us: int
+    end_us: int
+    resolution: Resolution
+    aggregation: Aggregation
+    turn: asyncio.Semaphore
+
+    @property
+    def before(self) -> timedelta:
+        return MAX_CARRY_FORWARD if self.aggregation is Aggregation.TIME_WEIGHTED_AVG else timedelta()
+
+
+async def answer(db: Database, selection: Selection, media_type: str, file_name: str) -> Content | Stream:
+    """Short answers whole, long ones as a stream of which the first piece is there already: what fails at once is
+    answered as the problem it is."""
+    if media_type == JSON:
+        chunks = _stream_json(pieces(db, selection), selection)
+        first, second = await anext(chunks), await anext(chunks, None)
+        return Content(first, JSON) if second is None else Stream(_put_first((first, second), chunks), JSON)
+    rest = pieces(db, selection)
+    begun = [piece] if (piece := await anext(rest, None)) is not None else []
+    names = pa.array(list(selection.signals), pa.string())
+    signal = pa.string() if media_type == "text/csv" else _SIGNAL
+    schema = pa.schema([("signal", signal), ("time", TIME), ("value", pa.float64())])
+
+    async def batches() -> AsyncIterator[pa.RecordBatch]:
+        places = {name: place for place, name in enumerate(selection.signals)}
+        async for name, series in _put_first(begun, rest):
+            if len(series):
+                codes = pa.DictionaryArray.from_arrays(pa.array(np.full(len(series), places[name], np.int16)), names)
+                times = pa.array(series.times // 1000).view(TIME)
+                yield pa.record_batch([codes.cast(signal), times, pa.array(series.values)], schema=schema)
+
+    return stream_table(media_type, schema, batches(), file_name=file_name)
+
+
+async def _put_first(first: Iterable[T], rest: AsyncIterator[T]) -> AsyncIterator[T]:
+    for item in first:
+        yield item
+    async for item in rest:
+        yield item
+
+
+async def pieces(db: Database, selection: Selection) -> AsyncIterator[tuple[str, SignalSeries]]:
+    """Signal after signal, each in the order of time; a signal may come in several pieces, and comes at least once."""
+    start_us, end_us, before = selection.start_us, selection.end_us, selection.before
+    known = {name: signal_id for name, signal_id in selection.signals.items() if signal_id is not None}
+    if selection.resolution is Resolution.DAY and selection.aggregation is not Aggregation.TIME_WEIGHTED_AVG:
+        ids, spans = list(known.values()), dict[int, SignalSpan]()
+        for name, signal_id in selection.signals.items():
+            if signal_id is None:
+                yield name, _make_empty_series()
+                continue
+            if signal_id not in spans:
+                place = ids.index(signal_id)
+                async with selection.turn:
+                    some = ids[place : place + SIGNAL_BATCH_SIZE]
+                    spans = await read_group(db, selection.asset_key, some, start_us, end_us)
+            span = spans.get(signal_id)
+            days = daily(db, selection.asset_key, signal_id, start_us, end_us, selection.aggregation, span)
+            async for series in take_turns(selection.turn, days):
+                yield name, series
+        return
+    if len(known) * (end_us - start_us) <= _SERIES_DAY_BATCH_SIZE * DAY_US:
+        early_us = start_us - before // timedelta(microseconds=1)
+        async with selection.turn:
+            found = await read(db, selection.asset_key, list(known.values()), early_us, end_us) if known else {}
+        for name, signal_id in selection.signals.items():
+            if signal_id is None:
+                yield name, _make_empty_series()
+                continue
+            yield name, await _cut_series(found[signal_id], selection, start_us, end_us)
+        return
+    groups = await in_batches(db, selection.asset_key, list(known.values()), start_us, end_us)
+    group_of = {signal_id: group for group in groups for signal_id in group}
+    found = {}
+    for name, signal_id in selection.signals.items():
+        if signal_id is None:
+            yield name, _make_empty_series()
+            continue
+        group = group_of[signal_id]
+        if len(group) == 1:
+            steps = read_in_steps(db, selection.asset_key, signal_id, start_us, end_us, before=before)
+            async for first_us, stop_us, series in take_turns(selection.turn, steps):
+                yield name, await _cut_series(series, selection, first_us, stop_us)
+            continue
+        if signal_id not in found:
+            early_us = start_us - before // timedelta(microseconds=1)
+            async with selection.turn:
+                found = await read(db, selection.asset_key, group, early_us, end_us)
+        yield name, await _cut_series(found[signal_id], selection, start_us, end_us)
+        await asyncio.sleep(0)  # thousands of small steps, and others in between
+
+
+async def _cut_series(series: SignalSeries, selection: Selection, start_us: int, end_us: int) -> SignalSeries:
+    return await off_loop(
+        len(series) > HEAVY_POINTS,
+        aggregate,
+        series,
+        selection.resolution,
+        selection.aggregation,
+        start_us,
+        end_us,
+    )
+
+
+def _make_empty_series() -> SignalSeries:
+    return SignalSeries(np.empty(0, dtype=np.int64), np.empty(0))
+
+
+async def _stream_json(found: AsyncIterator[tuple[str, SignalSeries]], selection: Selection) -> AsyncIterator[bytes]:
+    meta = await off_loop(len(selection.signals) > HEAVY_SIGNALS, _write_meta, selection)
+    opened: str | None = None
+    waiting = [b'{"metaData":' + meta + b',"data":{']
+    is_first_point = True
+    waiting_bytes = 0
+    async for name, series in found:
+        if name != opened:
+            waiting.append((b"" if opened is None else b"],") + to_json(name) + b":[")
+            waiting_bytes += len(waiting[-1])
+            opened, is_first_point = name, True
+        if len(series):
+            text = await off_loop(len(series) > HEAVY_POINTS // 10, _render_points, series)
+            waiting.append(text if is_first_point else b"," + text)
+            waiting_bytes += len(text)
+            is_first_point = False
+        if waiting_bytes > _CHUNK_BYTES:
+            yield b"".join(waiting)
+            waiting, waiting_bytes = [], 0
+    waiting.append(b"}}" if opened is None else b"]}}")
+    yield b"".join(waiting)
+
+
+def _write_meta(selection: Selection) -> bytes:
+    is_raw = selection.resolution is Resolution.RAW
+    meta = [
+        DataPointMeta(
+            data_point_name=name,
+            unit="" if selection.aggregation is Aggregation.COUNT and not is_raw else signal_type(name).unit,
+            resolution=selection.resolution,
+            aggregation=None if is_raw else selection.aggregation,
+            description=signal_type(name).description,
+        )
+        for name in selection.signals
+    ]
+    return to_json(meta)
+
+
+def _render_points(series: SignalSeries) -> bytes:
+    """The points of an array, without its brackets."""
+    return points_json((series.times // 1000).view("datetime64[ms]"), series.values)[1:-1]

@@ -1,0 +1,111 @@
+"""Series as they stand: the chunks of closed days with the segments laid over them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Collection, Sequence
+from datetime import timedelta
+
+from gridloom.database.pool import Database
+from gridloom.monitoring import codec, segments, store
+from gridloom.monitoring.market_days import DAY_US, day_number, day_start, market_date, market_day_number
+from gridloom.monitoring.model import EMPTY, SignalSeries
+from gridloom.monitoring.offload import HEAVY_BYTES, HEAVY_SIGNALS, off_loop
+
+POINT_BATCH_SIZE = 200_000
+"""What a long read holds in memory at a time, about."""
+_MAX_DAY_BATCH_SIZE = 366
+
+
+def assemble(
+    hot: Sequence[store.StoredSegment], cold: Sequence[store.StoredChunk], wanted_ids: Collection[int]
+) -> dict[int, SignalSeries]:
+    """The series of each wanted signal; `cold` in the order of days, `hot` in that of their sequence."""
+    layers: dict[int, list[SignalSeries]] = defaultdict(list)
+    for chunk in cold:
+        layers[chunk.signal_id].append(SignalSeries(*codec.decode(chunk.body)))
+    for segment in hot:
+        for signal_id, series in segments.decode(segment.body).series():
+            if signal_id in wanted_ids:
+                layers[signal_id].append(series)
+    return {signal_id: segments.merge_last_wins(found) for signal_id, found in layers.items()}
+
+
+def _assemble_between(
+    hot: Sequence[store.StoredSegment],
+    cold: Sequence[store.StoredChunk],
+    wanted_ids: Sequence[int],
+    start_us: int,
+    end_us: int,
+) -> dict[int, SignalSeries]:
+    series = assemble(hot, cold, set(wanted_ids))
+    return {signal_id: series.get(signal_id, EMPTY).between(start_us, end_us) for signal_id in wanted_ids}
+
+
+async def read(
+    db: Database, asset_key: int, wanted_ids: Sequence[int], start_us: int, end_us: int
+) -> dict[int, SignalSeries]:
+    """The points of [start, end) of each signal, in one statement."""
+    first, last = day_number(start_us), day_number(end_us - 1)
+    hot, cold = await store.bodies_between(db, asset_key, wanted_ids, market_date(first), market_date(last))
+    packed_bytes = sum(len(segment.body) for segment in hot) + sum(len(chunk.body) for chunk in cold)
+    is_heavy = packed_bytes > HEAVY_BYTES // 4 or len(wanted_ids) > HEAVY_SIGNALS
+    return await off_loop(is_heavy, _assemble_between, hot, cold, wanted_ids, start_us, end_us)
+
+
+async def read_in_steps(
+    db: Database, asset_key: int, signal_id: int, start_us: int, end_us: int, *, before: timedelta = timedelta()
+) -> AsyncIterator[tuple[int, int, SignalSeries]]:
+    """One signal by spans of whole market days, as many at a time as memory likes: each span and its series.
+
+    before: also have the points of that long before each span, for values that hold on into it.
+    """
+    before_us = before // timedelta(microseconds=1)
+    typical = await store.typical_points_a_day(db, asset_key, signal_id)
+    # Where nothing was folded yet, nobody knows how dense it is.
+    days = _day_batch_size(typical) if typical else 7
+    while start_us < end_us:
+        first_day = day_number(start_us)
+        stop_us = min(end_us, day_start(first_day + days))
+        found = (await read(db, asset_key, (signal_id,), start_us - before_us, stop_us))[signal_id]
+        yield start_us, stop_us, found
+        spanned = max(1.0, (stop_us - start_us) / DAY_US)
+        days = min(_day_batch_size(max(typical, int(len(found) / spanned))), 4 * days)
+        start_us = stop_us if len(found) else await next_day_with_points(db, asset_key, signal_id, stop_us, end_us)
+
+
+async def next_day_with_points(db: Database, asset_key: int, signal_id: int, from_us: int, end_us: int) -> int:
+    """Where the signal may speak again, so that nobody walks through years without points day by day."""
+    if from_us >= end_us:
+        return end_us
+    day = await store.next_day(db, asset_key, signal_id, market_date(day_number(from_us)))
+    return end_us if day is None else max(from_us, day_start(market_day_number(day)))
+
+
+async def in_batches(
+    db: Database, asset_key: int, wanted_ids: Sequence[int], start_us: int, end_us: int
+) -> list[list[int]]:
+    """The signals in their order, in groups of which each can be read in one go; one that is too large stands alone.
+
+    Thousands of signals with a few points each are then a few statements, not thousands.
+    """
+    if not wanted_ids:
+        return []
+    first, last = day_number(start_us), day_number(end_us - 1)
+    hot, cold = await store.points_between(db, asset_key, wanted_ids, market_date(first), market_date(last))
+    groups: list[list[int]] = []
+    room = 0
+    # Segments hold all signals together: the more there is in them, the fewer the times they may be unpacked.
+    at_once = max(POINT_BATCH_SIZE, 2 * hot)
+    for signal_id in wanted_ids:
+        points = 1 + cold.get(signal_id, 0)
+        if not groups or points > room:
+            groups.append([])
+            room = at_once
+        groups[-1].append(signal_id)
+        room -= points
+    return groups
+
+
+def _day_batch_size(points_a_day: int) -> int:
+    return max(1, min(_MAX_DAY_BATCH_SIZE, POINT_BATCH_SIZE // max(points_a_day, 1440)))

@@ -1,0 +1,209 @@
+"""New points as they are stored, to whoever follows an asset: server-sent events that can be resumed.
+
+An event is one request's points of one market day, as columns. Its id is the segment's place in the asset's order of
+writing, so whoever comes back with it is told exactly what was stored since.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import count
+from typing import Any, TypeVar
+from uuid import UUID
+
+import orjson
+
+from gridloom.database.errors import DATABASE_ERRORS
+from gridloom.database.listener import Listener
+from gridloom.edge import Call, to_json
+from gridloom.edge.answer.incidents import report_broken_stream
+from gridloom.edge.answer.tabular import time_texts
+from gridloom.events.framing import HEARTBEAT
+from gridloom.events.stream_places import StreamPlace
+from gridloom.events.waking import Waker
+from gridloom.identity.authorization import authorize_asset
+from gridloom.kernel.market_time import EPOCH
+from gridloom.kernel.permission import Permission
+from gridloom.kernel.problem import BadRequest, FieldError, Problem
+from gridloom.monitoring import metrics, segments, store
+from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
+from gridloom.monitoring.query.latest import latest_points
+
+T = TypeVar("T")
+
+HEARTBEAT_S = 15.0
+WATCHED_FOR = timedelta(seconds=90)
+RETRY_MS = 2000
+SEGMENT_BATCH_SIZE = 64
+READ_CACHE_TTL_S = 0.5
+"""How long streams share what was read of an asset and a caller's rights to it: no longer than a grant that is taken
+back may go unnoticed."""
+_ID = re.compile(r"(\d{1,18})-(\d{4}-\d\d-\d\d)")
+_FIRST_DAY = EPOCH.date()
+
+
+class TelemetryHub:
+    """Wakes the streams of this process when a writer somewhere has notified."""
+
+    def __init__(self) -> None:
+        self._waiting: defaultdict[int, dict[asyncio.Event, UUID]] = defaultdict(dict)
+        self._numbers = count(1)
+        self._notices: dict[int, int] = {}
+        self._reads: dict[Hashable, tuple[float, asyncio.Task[Any]]] = {}
+        self._waker = Waker()
+
+    def attach(self, listener: Listener) -> None:
+        listener.subscribe(store.CHANNEL, self._on_notice)
+
+    def _on_notice(self, payload: str | None) -> None:
+        """None: the connection is new, and anything may have happened."""
+        for key in list(self._waiting) if payload is None else [int(payload)]:
+            if key not in self._waiting:
+                continue
+            self._notices[key] = next(self._numbers)
+            by_organisation: defaultdict[UUID, list[asyncio.Event]] = defaultdict(list)
+            for event, organisation_id in self._waiting[key].items():
+                by_organisation[organisation_id].append(event)
+            for organisation_id, events in by_organisation.items():
+                self._waker.wake(organisation_id, events)
+
+    def notices_of(self, asset_key: int) -> int:
+        """Goes up with each notice: what is read after one knows what was written before it."""
+        return self._notices[asset_key]
+
+    async def read_shared(self, key: Hashable, read: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """What `read` gives; streams that ask for the same within half a second share one reading."""
+        now = time.monotonic()
+        known = self._reads.get(key)
+        if known is None or now - known[0] > READ_CACHE_TTL_S:
+            self._reads = {other: one for other, one in self._reads.items() if now - one[0] <= READ_CACHE_TTL_S}
+            known = self._reads[key] = (now, asyncio.create_task(read(), name="read telemetry"))
+        result: T = await asyncio.shield(known[1])
+        return result
+
+    @contextmanager
+    def follow(self, asset_key: int, organisation_id: UUID) -> Iterator[asyncio.Event]:
+        event = asyncio.Event()
+        self._waiting[asset_key][event] = organisation_id
+        self._notices.setdefault(asset_key, next(self._numbers))
+        metrics.STREAMS.inc()
+        try:
+            yield event
+        finally:
+            metrics.STREAMS.dec()
+            del self._waiting[asset_key][event]
+            if not self._waiting[asset_key]:
+                del self._waiting[asset_key]
+                del self._notices[asset_key]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PointsCursor:
+    """Where a reader stands in an asset's order of writing."""
+
+    sequence: int
+    day: date = date.max
+
+    def __str__(self) -> str:
+        return f"{self.sequence}-{self.day.isoformat()}"
+
+
+def place_of(text: str) -> PointsCursor:
+    found = _ID.fullmatch(text)
+    with suppress(ValueError):
+        if found is not None:
+            return PointsCursor(int(found[1]), date.fromisoformat(found[2]))
+    error = FieldError("header:Last-Event-ID", "is not the id of an event of this stream")
+    raise BadRequest("Last-Event-ID is not the id of an event of this stream.", errors=[error])
+
+
+async def stream_points(
+    call: Call,
+    hub: TelemetryHub,
+    held: StreamPlace,
+    asset_id: UUID,
+    asset_key: int,
+    wanted: frozenset[str] | None,
+    place: PointsCursor | None,
+) -> AsyncIterator[bytes]:
+    """Frames of what was stored after `place`, or from now on; the stream ends with the rights it rests on."""
+    with held, hub.follow(asset_key, call.caller.organisation_id) as changed:
+        head = await store.watch(call.pool, asset_key, WATCHED_FOR)
+        names = _name_signals(await store.signal_ids(call.pool, asset_key))
+        if place is None or place.sequence > head.sequence:
+            # Also a place of an earlier life of this asset's telemetry.
+            place = PointsCursor(head.sequence)
+            yield _make_frame(place, "latest", latest_points(head.latest, names, wanted))
+        elif not await store.is_complete_after(call.pool, asset_key, place.sequence):
+            # Some of what was missed is folded by now; the reader is told, and reads that span anew.
+            yield _make_frame(place, "gap", to_json({"after": str(place)}))
+        else:
+            yield b"retry: %d\n\n" % RETRY_MS
+        while True:
+            changed.clear()
+            try:
+                found = await _read_allowed(call, hub, asset_id, asset_key, place)
+                if found and any(not _has_known_names(segment, names) for segment in found):
+                    names = _name_signals(await store.signal_ids(call.pool, asset_key))
+            except Problem:
+                return  # whoever comes back is told why
+            except DATABASE_ERRORS as error:
+                # Whoever comes back goes on where this stream ended, or is told that the database is away.
+                report_broken_stream(call.operation.operation_id, error, request_id=call.request_id)
+                return
+            for segment in found:
+                place = PointsCursor(segment.sequence, segment.day)
+                body = await off_loop(len(segment.body) > HEAVY_BYTES // 16, _pack_columns, segment, names, wanted)
+                if body is not None:
+                    yield _make_frame(place, "datapoints", body)
+            if len(found) == SEGMENT_BATCH_SIZE:
+                continue
+            with suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), HEARTBEAT_S)
+                continue
+            yield HEARTBEAT
+            with suppress(*DATABASE_ERRORS):
+                await store.watch(call.pool, asset_key, WATCHED_FOR)
+
+
+async def _read_allowed(
+    call: Call, hub: TelemetryHub, asset_id: UUID, asset_key: int, place: PointsCursor
+) -> list[store.StoredSegment]:
+    """What was stored after a place, if the caller may still read it."""
+    notices = hub.notices_of(asset_key)
+    caller = await call.reauthenticate()
+    rights = ("rights", asset_id, caller.key)
+    await hub.read_shared(rights, lambda: authorize_asset(call.pool, caller, asset_id, Permission.READ_MONITORING))
+    return await hub.read_shared(
+        ("segments", asset_key, place, notices),
+        lambda: store.segments_after(call.pool, asset_key, place.sequence, place.day, SEGMENT_BATCH_SIZE),
+    )
+
+
+def _name_signals(ids: dict[str, int]) -> dict[int, str]:
+    return {signal_id: name for name, signal_id in ids.items()}
+
+
+def _has_known_names(segment: store.StoredSegment, names: dict[int, str]) -> bool:
+    return all(signal_id in names for signal_id in segments.signal_ids(segment.body))
+
+
+def _pack_columns(segment: store.StoredSegment, names: dict[int, str], wanted: frozenset[str] | None) -> bytes | None:
+    columns = {}
+    for signal_id, series in segments.decode(segment.body).series():
+        name = names[signal_id]
+        if wanted is None or name in wanted:
+            times = time_texts((series.times // 1000).view("datetime64[ms]"))
+            columns[name] = {"time": times.tolist(), "value": series.values.tolist()}
+    return orjson.dumps(columns) if columns else None
+
+
+def _make_frame(place: PointsCursor, kind: str, body: bytes) -> bytes:
+    return b"retry: %d\nid: %s\nevent: %s\ndata: %s\n\n" % (RETRY_MS, str(place).encode(), kind.encode(), body)

@@ -1,0 +1,91 @@
+"""Signals over a span: sums, extremes, and for powers the energy and cycles."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import numpy as np
+from msgspec import UNSET
+
+from gridloom.database.clock import platform_now
+from gridloom.database.pool import Database
+from gridloom.monitoring.model import instant_of, is_power, microseconds, signal_type
+from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
+from gridloom.monitoring.query.aggregation import MAX_CARRY_FORWARD, NO_ENERGY, Energy, Summary, energy, summarise
+from gridloom.monitoring.query.series import read_in_steps
+from gridloom.monitoring.query.summaries import SIGNAL_BATCH_SIZE, SignalSpan, read_group, total
+from gridloom.monitoring.views import SignalSum
+from gridloom.physical_assets.store import read_parameters_at
+
+
+async def sum_signals(
+    db: Database,
+    asset_key: int,
+    signals: Mapping[str, int | None],
+    start_us: int,
+    end_us: int,
+    *,
+    turn: asyncio.Semaphore,
+) -> dict[str, SignalSum]:
+    capacity_kwh, now_us = 0.0, 0
+    if any(is_power(name) for name in signals):
+        # The last sample holds, but not into a time that has not come.
+        now_us = microseconds(await platform_now(db))
+        parameters = await read_parameters_at(db, asset_key, instant_of(start_us))
+        capacity_kwh = parameters.energy_capacity if parameters is not None else 0.0
+    sums: dict[str, SignalSum] = {}
+    ids = [signal_id for name, signal_id in signals.items() if signal_id is not None and not is_power(name)]
+    group: dict[int, SignalSpan] = {}
+    for name, signal_id in signals.items():
+        summary, moved = None, NO_ENERGY
+        if signal_id is not None:
+            async with turn:
+                if not is_power(name) and signal_id not in group:
+                    place = ids.index(signal_id)
+                    some = ids[place : place + SIGNAL_BATCH_SIZE]
+                    group = await read_group(db, asset_key, some, start_us, end_us)
+                if is_power(name):
+                    summary, moved = await _sum_power(db, asset_key, signal_id, start_us, end_us, now_us)
+                else:
+                    summary = await total(db, asset_key, signal_id, start_us, end_us, group.get(signal_id))
+        sums[name] = _view_sum(name, summary, moved, capacity_kwh)
+    return sums
+
+
+async def _sum_power(
+    db: Database, asset_key: int, signal_id: int, start_us: int, end_us: int, now_us: int
+) -> tuple[Summary | None, Energy]:
+    whole: Summary | None = None
+    moved = NO_ENERGY
+    async for first_us, stop_us, series in read_in_steps(
+        db, asset_key, signal_id, start_us, end_us, before=MAX_CARRY_FORWARD
+    ):
+        heavy = len(series) > HEAVY_POINTS
+        part = await off_loop(heavy, summarise, series.between(first_us, stop_us))
+        if part is not None:
+            whole = part if whole is None else whole + part
+        moved += await off_loop(heavy, energy, series, first_us, min(stop_us, now_us))
+    return whole, moved
+
+
+def _view_sum(name: str, summary: Summary | None, moved: Energy, capacity_kwh: float) -> SignalSum:
+    view = SignalSum(
+        unit=signal_type(name).unit,
+        count=summary.count if summary else 0,
+        sum=_keep_finite(summary.total) if summary else None,
+        min=summary.lowest if summary else None,
+        max=summary.highest if summary else None,
+        mean=_keep_finite(summary.mean) if summary else None,
+    )
+    if is_power(name):
+        view.energy_charged = moved.charged_kwh
+        view.energy_discharged = moved.discharged_kwh
+        view.energy_net = moved.net_kwh
+        view.cycles = moved.discharged_kwh / capacity_kwh if capacity_kwh > 0 else UNSET
+    return view
+
+
+def _keep_finite(number: float) -> float | None:
+    """A sum that is beyond all numbers is none."""
+    return number if np.isfinite(number) else None

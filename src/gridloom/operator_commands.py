@@ -1,0 +1,289 @@
+"""What an operator does to the service from its machine, whether it runs or not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, unquote, urlsplit
+from uuid import UUID
+
+import asyncpg
+
+from gridloom.database.citus import DistributionRefused, distribute
+from gridloom.database.environment import establish_environment
+from gridloom.database.migrate import migrate, pending_migrations
+from gridloom.database.pool import Connection, create_pool
+from gridloom.database.sealing import Sealing
+from gridloom.database.server.embedded import DataDirectoryLockedError, EmbeddedPostgres, dsn_of_running
+from gridloom.settings import Settings
+
+if TYPE_CHECKING:
+    from gridloom.identity.model import Invitation
+    from gridloom.settlements.rebuilding import RebuildReport
+    from gridloom.simulator.credentials import SignIn
+
+
+class CommandError(Exception):
+    """A command cannot do what it was asked, in a sentence."""
+
+
+@contextmanager
+def resolve_dsn(settings: Settings) -> Iterator[str]:
+    """The address of this service's database, whether the service runs or not."""
+    if settings.database_url is not None:
+        yield settings.database_url
+        return
+    postgres = EmbeddedPostgres(settings.home)
+    try:
+        address = postgres.start()
+    except DataDirectoryLockedError:
+        address = dsn_of_running(settings.home)
+    try:
+        yield address
+    finally:
+        postgres.stop()
+
+
+@contextmanager
+def require_initialised_dsn(settings: Settings, *, of_any_release: bool = False) -> Iterator[str]:
+    """The same, for what makes sense only where a service has run: nobody wants a database made on the way."""
+    if settings.database_url is None and not EmbeddedPostgres(settings.home).data.exists():
+        raise CommandError(
+            f"There is no database in {settings.home.absolute()}. Run this where `gridloom serve` runs, with its "
+            "settings: GRIDLOOM_HOME, or GRIDLOOM_DATABASE_URL."
+        )
+    with resolve_dsn(settings) as dsn:
+        missing = asyncio.run(_missing_migrations(dsn))
+        if missing is None or (missing and not of_any_release):
+            state = "is empty" if missing is None else f"is not up to date ({', '.join(missing)})"
+            raise CommandError(f"The database {state}. Run `gridloom migrate` or `gridloom serve` first.")
+        yield dsn
+
+
+async def connect_database(dsn: str) -> asyncpg.Connection[asyncpg.Record]:
+    try:
+        return await asyncpg.connect(dsn, timeout=10)
+    except (OSError, asyncpg.PostgresError, TimeoutError) as error:
+        where = urlsplit(dsn)
+        raise CommandError(f"No connection to PostgreSQL at {where.hostname or where.path}: {error}") from error
+
+
+async def _missing_migrations(dsn: str) -> list[str] | None:
+    """What this release would add to the schema; None where there is no schema yet."""
+    connection = await connect_database(dsn)
+    try:
+        if await connection.fetchval("select to_regclass('schema_migration')") is None:
+            return None
+        return await pending_migrations(connection)
+    finally:
+        await connection.close()
+
+
+def distribute_database(settings: Settings) -> list[str]:
+    """Spread a migrated database over the machines of its cluster; the tables that were moved."""
+
+    async def spread(dsn: str) -> list[str]:
+        connection = await connect_database(dsn)
+        try:
+            return await distribute(connection)
+        except DistributionRefused as refusal:
+            raise CommandError(str(refusal)) from refusal
+        finally:
+            await connection.close()
+
+    with require_initialised_dsn(settings) as dsn:
+        return asyncio.run(spread(dsn))
+
+
+def migrate_database(settings: Settings) -> list[str]:
+    async def run(dsn: str) -> list[str]:
+        connection = await connect_database(dsn)
+        try:
+            applied = await migrate(connection)
+            await establish_environment(connection, settings.environment)
+        finally:
+            await connection.close()
+        return applied
+
+    with resolve_dsn(settings) as dsn:
+        return asyncio.run(run(dsn))
+
+
+def failing_jobs(settings: Settings, revived: tuple[str, str] | None) -> list[Mapping[str, Any]]:
+    """The jobs that are laid aside or fail again and again; `revived` (kind and key) is set going first."""
+    from gridloom.jobs import store as job_store
+
+    async def run(dsn: str) -> list[Mapping[str, Any]]:
+        connection = await connect_database(dsn)
+        try:
+            if revived is not None and not await job_store.retry_now(connection, *revived):
+                raise CommandError(f"No job {revived[0]} {revived[1]} has failed.")
+            return list((await job_store.health(connection, most_shown=1000)).troubled)
+        finally:
+            await connection.close()
+
+    with require_initialised_dsn(settings) as dsn:
+        return asyncio.run(run(dsn))
+
+
+def rebuild_revenue(
+    settings: Settings, asset_ids: Sequence[UUID], *, only_check: bool, watch: Callable[[RebuildReport], None]
+) -> RebuildReport:
+    """Compare the kept sums of revenue with the facts and mend them, beside a service that may be running."""
+    from gridloom.settlements.rebuilding import UnknownAssets, rebuild
+
+    async def run(dsn: str) -> RebuildReport:
+        # Settlements that stand before in the queue may take their time.
+        async with await create_pool(
+            dsn, size=1, command_timeout_s=300, statement_timeout_s=300, lock_timeout_s=120
+        ) as pool:
+            try:
+                return await rebuild(pool, asset_ids, only_check=only_check, watch=watch)
+            except UnknownAssets as error:
+                raise CommandError(str(error)) from None
+
+    with require_initialised_dsn(settings) as dsn:
+        return asyncio.run(run(dsn))
+
+
+def openapi_json(settings: Settings) -> str:
+    from gridloom.app import create_edge
+    from gridloom.openapi_pages import interface_document
+
+    document = interface_document(create_edge(settings), settings)
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def invite_member(
+    settings: Settings, email: str, role: str, organisation_id: UUID | None
+) -> tuple[Invitation, str, str]:
+    """The invitation, its token and the organisation's name. Whoever can run this owns the database already."""
+
+    async def run(dsn: str) -> tuple[Invitation, str, str]:
+        async with await create_pool(dsn, size=1) as pool, pool.acquire() as connection, connection.transaction():
+            return await _invite_person(connection, email, role, organisation_id)
+
+    with require_initialised_dsn(settings) as dsn:
+        return asyncio.run(run(dsn))
+
+
+async def _invite_person(
+    connection: Connection, email: str, role: str, organisation_id: UUID | None
+) -> tuple[Invitation, str, str]:
+    from gridloom.audit.model import NIL_ID, Actor, NewAuditRecord
+    from gridloom.audit.store import insert_entry
+    from gridloom.identity.permissions import Role
+    from gridloom.identity.store import organisations
+    from gridloom.identity.store.invitations import insert_invitation
+    from gridloom.identity.tokens import hash_of, new_invitation_token
+    from gridloom.kernel.ids import InvitationID, uuid7
+
+    if organisation_id is None:  # the operator's is the oldest: the first start makes it
+        oldest = await organisations.list_organisations(connection, only=None, after=None, limit=1)
+        organisation = oldest[0] if oldest else None
+    else:
+        organisation = await organisations.read_organisation(connection, organisation_id)
+    if organisation is None:
+        raise CommandError("There is no such organisation in this database.")
+    token = new_invitation_token()
+    invitation = await insert_invitation(
+        connection,
+        invitation_id=InvitationID(uuid7()),
+        organisation_id=organisation.id,
+        email=email,
+        role=Role(role),
+        token_hash=hash_of(token),
+        invited_by=NIL_ID,
+    )
+    await insert_entry(
+        connection,
+        NewAuditRecord(
+            actor=Actor("SYSTEM", name="command line"),
+            action="inviteFromCommandLine",
+            method="POST",
+            resource=f"organisations/{organisation.id}/invitations",
+            status=201,
+            subject_organisation_id=organisation.id,
+            address=None,
+            request_id=None,
+            details={"invitationID": str(invitation.id), "role": role},
+        ),
+    )
+    return invitation, token, organisation.name
+
+
+async def invite_simulator(connection: Connection, home: Path) -> list[SignIn]:
+    """See to it that the simulator of this home can sign in as the operator's member: invited, as people are."""
+    from gridloom.identity.store.members import find_account
+    from gridloom.simulator.credentials import (
+        SimulatorCredentials,
+        member_name,
+        new_secret,
+        newcomer_sign_ins,
+        read_credentials,
+        write_credentials,
+    )
+
+    kept = read_credentials(home) or SimulatorCredentials(new_secret())
+    if await find_account(connection, member_name(kept, "operator")) is None:
+        async with connection.transaction():
+            _, token, _ = await _invite_person(connection, "simulator@example.org", "ADMIN", None)
+        kept = SimulatorCredentials(kept.secret, token)
+        write_credentials(home, kept)
+    return newcomer_sign_ins(kept)
+
+
+def rotate_key(settings: Settings, *, distrust: bool) -> str:
+    """Replace the signing key of a service that may be running; gives the new key's identifier."""
+    from gridloom.audit.model import Actor, NewAuditRecord
+    from gridloom.audit.store import insert_entry
+    from gridloom.identity.signing_key_cache import rotate_signing_key
+
+    async def run(dsn: str) -> str:
+        async with await create_pool(dsn, size=1) as pool, pool.acquire() as connection, connection.transaction():
+            seal = Sealing(settings.secrets_key, settings.former_secrets_keys).signing_keys
+            kid = await rotate_signing_key(connection, seal, distrust=distrust)
+            await insert_entry(
+                connection,
+                NewAuditRecord(
+                    actor=Actor("SYSTEM", name="command line"),
+                    action="rotateSigningKey",
+                    method="POST",
+                    resource="/auth/public/jwks",
+                    status=201,
+                    subject_organisation_id=None,
+                    address=None,
+                    request_id=None,
+                    details={"kid": kid, "distrust": distrust},
+                ),
+            )
+            return kid
+
+    with require_initialised_dsn(settings) as dsn:
+        return asyncio.run(run(dsn))
+
+
+def database_name(dsn: str) -> str:
+    return urlsplit(dsn).path.lstrip("/") or "gridloom"
+
+
+def libpq_environment(dsn: str) -> Mapping[str, str]:
+    """The address as PostgreSQL's tools read it from their environment: a password on a command line is seen by all."""
+    parts = urlsplit(dsn)
+    query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+    known = {
+        "PGHOST": query.get("host") or parts.hostname,
+        "PGPORT": query.get("port") or (str(parts.port) if parts.port else None),
+        "PGUSER": query.get("user") or _read_plain(parts.username),
+        "PGPASSWORD": query.get("password") or _read_plain(parts.password),
+        "PGSSLMODE": query.get("sslmode"),
+    }
+    return {name: value for name, value in known.items() if value}
+
+
+def _read_plain(text: str | None) -> str | None:
+    return None if text is None else unquote(text)

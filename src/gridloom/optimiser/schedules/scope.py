@@ -1,0 +1,141 @@
+"""What may be decided about a virtual asset: its open periods in a window, and all that their powers must respect."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.optimiser.solving.programme import BatteryProgramme, CycleLimit, Floats
+from gridloom.virtual_assets.blocks import store as block_store
+from gridloom.virtual_assets.energy.projection import CycleBudget, ProjectionInput, project
+from gridloom.virtual_assets.energy.projection_input import load_projection_input
+from gridloom.virtual_assets.energy.projection_loading import first_cuttable_period
+from gridloom.virtual_assets.model import Block, Market, VirtualAsset
+from gridloom.virtual_assets.schedule.projection.trajectory import energy_changes_kwh, exported_kwh
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OptimisationScope:
+    """The periods `first` up to but not `end` of an asset.
+
+    `fixed_kw` is what kept blocks do; `blocks` are the wholesale blocks that are free; `accepted_kw` is what stands of
+    all together.
+    """
+
+    asset: VirtualAsset
+    first: int
+    end: int
+    blocks: tuple[Block, ...]
+    fixed_kw: Floats
+    accepted_kw: Floats
+    programme: BatteryProgramme
+    """Without prices."""
+    change_after_kwh: float
+    """By what all that stands after the window moves the energy until the end of life."""
+
+    def priced(self, price_eur_mwh: Floats) -> BatteryProgramme:
+        return replace(self.programme, price_eur_mwh=price_eur_mwh)
+
+    def end_percentage(self, end_kwh: float) -> float:
+        """The state of charge at the end of life, when the window ends with this energy."""
+        percentage = 100 * (end_kwh + self.change_after_kwh) / self.asset.terms.energy_capacity_kwh
+        return min(max(percentage, 0.0), 100.0)
+
+
+async def load_optimisation_scope(
+    db: Database,
+    asset: VirtualAsset,
+    now: datetime,
+    first: int,
+    end: int,
+    *,
+    keep: Collection[UUID] = (),
+    ends_on_target: bool = True,
+) -> OptimisationScope:
+    """Reads the asset as it stands; `first` and `end` lie within its life, and the gate of `first` is open.
+
+    What stands before and after the window counts as it will be, after the cuts that are known to come.
+    """
+    start = min(first, first_cuttable_period(asset, now))
+    lanes, inputs = await load_projection_input(db, asset, start, asset.end, closed=first_cuttable_period(asset, now))
+    projection = project(inputs)
+    blocks = [block for block in await block_store.read_blocks(db, asset.key) if block.market is Market.WHOLESALE]
+    window = slice(first - start, end - start)
+    is_kept = np.zeros((len(lanes), end - first), dtype=bool)
+    for block in blocks:
+        if block.id in keep and block.overlaps(first, end):
+            is_kept[lanes.index(block.lane), max(0, block.first - first) : max(0, block.end - first)] = True
+    fixed_kw = np.where(is_kept, projection.power_kw[:, window], 0.0).sum(axis=0)
+    total_kw, terms = projection.total_kw, asset.terms
+    lowest_kwh, highest_kwh = _energy_bounds(asset, inputs, total_kw, window, ends_on_target=ends_on_target)
+    programme = BatteryProgramme(
+        np.zeros(end - first),
+        fixed_kw - np.where(is_kept, 0.0, inputs.charge_kw[:, window]).sum(axis=0),
+        fixed_kw + np.where(is_kept, 0.0, inputs.discharge_kw[:, window]).sum(axis=0),
+        lowest_kwh,
+        highest_kwh,
+        float(projection.energy_kwh[window.start]),
+        terms.efficiency.charge,
+        terms.efficiency.discharge,
+        tuple(_cycle_limit(rule, fixed_kw, total_kw, window) for rule in inputs.cycles),
+    )
+    free = tuple(block for block in blocks if block.id not in keep and block.overlaps(first, end))
+    change_after_kwh = float(energy_changes_kwh(total_kw[window.stop :], terms.efficiency).sum())
+    return OptimisationScope(
+        asset, first, end, free, fixed_kw, total_kw[window], _relax_to_reachable(programme), change_after_kwh
+    )
+
+
+def _energy_bounds(
+    asset: VirtualAsset, inputs: ProjectionInput, total_kw: Floats, window: slice, *, ends_on_target: bool
+) -> tuple[Floats, Floats]:
+    """The bounds at each period's end; the last also lets all that is stored after the window work out.
+
+    What stands after the window moves the energy by the same amounts wherever it starts from, so each later bound is
+    one of the energy at the window's end.
+    """
+    lowest_kwh, highest_kwh = inputs.lowest_kwh[window].copy(), inputs.highest_kwh[window].copy()
+    after = slice(window.stop, None)
+    moved_kwh = np.cumsum(energy_changes_kwh(total_kw[after], asset.terms.efficiency))
+    low = max(float(lowest_kwh[-1]), float((inputs.lowest_kwh[after] - moved_kwh).max(initial=0.0)))
+    high = min(float(highest_kwh[-1]), float((inputs.highest_kwh[after] - moved_kwh).min(initial=np.inf)))
+    if ends_on_target:
+        terms = asset.terms
+        target_kwh = terms.final_soc_target * terms.energy_capacity_kwh - float(moved_kwh[-1] if len(moved_kwh) else 0)
+        slack_kwh = terms.final_soc_tolerance * terms.energy_capacity_kwh
+        low, high = max(low, target_kwh - slack_kwh), min(high, target_kwh + slack_kwh)
+    lowest_kwh[-1], highest_kwh[-1] = low, high
+    return lowest_kwh, highest_kwh
+
+
+def _cycle_limit(rule: CycleBudget, fixed_kw: Floats, total_kw: Floats, window: slice) -> CycleLimit:
+    """What each group has left: less what it exported before the window, and what stands after it."""
+    groups, out_kwh = rule.groups[window], exported_kwh(total_kw)
+    first = int(groups[0])
+    left_kwh = np.full(int(groups[-1]) - first + 1, rule.limit_kwh)
+    left_kwh[0] -= float(out_kwh[: window.start][rule.groups[: window.start] == first].sum())
+    if first == int(rule.groups[0]):
+        left_kwh[0] -= rule.exported_before_kwh
+    left_kwh[-1] -= float(out_kwh[window.stop :][rule.groups[window.stop :] == groups[-1]].sum())
+    fixed_kwh = np.bincount(groups - first, exported_kwh(fixed_kw), minlength=len(left_kwh))
+    return CycleLimit(groups - first, np.maximum(left_kwh, fixed_kwh))
+
+
+def _relax_to_reachable(programme: BatteryProgramme) -> BatteryProgramme:
+    """Where lost capacity has left more in store than fits, what cannot be given away in time may stay."""
+    eta_c, eta_d = programme.charge_efficiency, programme.discharge_efficiency
+    fall_kwh = programme.max_kw * np.where(programme.max_kw < 0, eta_c, 1 / eta_d) * programme.step_h
+    if programme.initial_kwh - fall_kwh[0] <= programme.highest_kwh[0]:
+        return programme
+    highest_kwh, least = programme.highest_kwh.copy(), programme.initial_kwh
+    for place in range(len(programme)):
+        least -= float(fall_kwh[place])
+        if least <= highest_kwh[place]:
+            break
+        highest_kwh[place] = least
+    return replace(programme, highest_kwh=highest_kwh)

@@ -1,0 +1,81 @@
+"""Whether anybody holds something of an asset, asked cheaply before anything dearer is.
+
+Each lookup is in the order of its index and stops at the first row. With a plain EXISTS the planner, believing that
+what it looks for is everywhere, would walk the whole table for the asset that has nothing in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from gridloom.capacity.availability import Rating
+from gridloom.database.pool import Database
+from gridloom.kernel.window import Window
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePrecheck:
+    """What a change in a window of an asset could touch, seen under the asset's lock."""
+
+    now: datetime
+    window: Window
+    has_commitments_in_window: bool
+    """Something is held or scheduled in the window."""
+    is_relied_on: bool
+    """Somebody holds something from now on."""
+    ratings: list[Rating]
+    """Those that hold until the window's end."""
+
+
+async def read_precheck(db: Database, asset_key: int, window: Window, now: datetime) -> ChangePrecheck:
+    rows = await db.fetch(
+        """
+        select (select true from capacity_holding
+                where asset_key = $1 and end_period > extract(epoch from $2::timestamptz) / 900
+                  and first_period < extract(epoch from $3::timestamptz) / 900
+                order by asset_key, end_period limit 1) is not null
+               or (select true from physical_schedule where asset_key = $1 and period >= $2 and period < $3
+                   order by asset_key, period limit 1) is not null as is_promised,
+               (select true from capacity_holding
+                where asset_key = $1 and end_period > extract(epoch from $4::timestamptz) / 900
+                order by asset_key, end_period limit 1) is not null as is_relied_on,
+               r.valid_from, r.rated_charge_power_kw, r.rated_discharge_power_kw, r.energy_capacity_kwh,
+               r.fcr_limit_ratio
+        from (select $1::int, $2::timestamptz, $3::timestamptz) as asked
+        left join lateral (
+          select valid_from, rated_charge_power_kw, rated_discharge_power_kw, energy_capacity_kwh, fcr_limit_ratio
+          from parameters_in_force where asset_key = $1 and valid_from < $3
+        ) r on true
+        """,
+        asset_key,
+        window.start,
+        window.end,
+        now,
+    )
+    ratings = [
+        Rating(
+            valid_from=row["valid_from"],
+            charge_power_kw=row["rated_charge_power_kw"],
+            discharge_power_kw=row["rated_discharge_power_kw"],
+            energy_kwh=row["energy_capacity_kwh"],
+            fcr_limit_ratio=row["fcr_limit_ratio"],
+        )
+        for row in rows
+        if row["valid_from"] is not None
+    ]
+    return ChangePrecheck(now, window, rows[0]["is_promised"], rows[0]["is_relied_on"], ratings)
+
+
+async def has_future_holdings(db: Database, asset_key: int, now: datetime) -> bool:
+    """Whether anybody holds something of the asset from now on."""
+    found: bool | None = await db.fetchval(
+        """
+        select true from capacity_holding
+        where asset_key = $1 and end_period > extract(epoch from $2::timestamptz) / 900
+        order by asset_key, end_period limit 1
+        """,
+        asset_key,
+        now,
+    )
+    return found is not None

@@ -1,0 +1,74 @@
+"""How the simulator speaks to the service: as a member of each organisation, through the SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import structlog
+
+from gridloom_client import (
+    JSON,
+    AsyncClient,
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    ProblemError,
+    Retries,
+    UnprocessableError,
+)
+
+log = structlog.get_logger()
+
+RequestRejected = (ConflictError, UnprocessableError, ForbiddenError, NotFoundError)
+"""Answers that end an attempt but not the world: somebody else was there first, or a rule says no."""
+
+
+class ApiSession:
+    """One member of one organisation."""
+
+    def __init__(self, client: AsyncClient, organisation_id: str) -> None:
+        self.client = client
+        self.organisation_id = organisation_id
+
+    async def get(self, target: str) -> Any:
+        return msgspec.json.decode((await self.client.call("GET", target)).content)
+
+    async def post(self, target: str, body: Any, key: str) -> Any:
+        """Under a key made of the seed, the step and what is done: sent again after a crash it changes nothing."""
+        headers = {"Idempotency-Key": key, "Content-Type": JSON}
+        reply = await self.client.call("POST", target, msgspec.json.encode(body), headers=headers)
+        return msgspec.json.decode(reply.content) if reply.content else None
+
+    async def put(self, target: str, body: Any) -> Any:
+        reply = await self.client.call("PUT", target, msgspec.json.encode(body), headers={"Content-Type": JSON})
+        return msgspec.json.decode(reply.content) if reply.content else None
+
+    async def send(self, target: str, body: bytes, content_type: str) -> Any:
+        reply = await self.client.call("POST", target, body, headers={"Content-Type": content_type})
+        return msgspec.json.decode(reply.content)
+
+
+Connect = Callable[[str, str], AsyncClient]
+"""A client for a user name and a password."""
+
+
+def connect_to(url: str) -> Connect:
+    def connect(username: str, password: str) -> AsyncClient:
+        return AsyncClient(url, username=username, password=password, retries=Retries(attempts=5), timeout_s=60.0)
+
+    return connect
+
+
+def record_rejection(doing: str, problem: ProblemError) -> None:
+    log.info("simulator.refused", doing=doing, status=problem.status, detail=str(problem))
+
+
+def written(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def read_moment(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)

@@ -1,0 +1,216 @@
+"""The simulator's life: quarter-hour after quarter-hour, from wherever it was."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import msgspec
+import structlog
+
+from gridloom.kernel.market_time import PERIOD, market_day_of
+from gridloom.simulator.api_session import ApiSession, Connect, written
+from gridloom.simulator.batteries import metering
+from gridloom.simulator.credentials import SimulatorCredentials, member_name, member_password
+from gridloom.simulator.market.market_data import MarketData
+from gridloom.simulator.participants import operator, owners
+from gridloom.simulator.seeding import accept_invitation, join_again, seed_world
+from gridloom.simulator.state import SimulatorState, read_memory, written_memory
+from gridloom.simulator.step_context import StepContext, wall_time
+from gridloom.simulator.timetable import CATCH_UP_ACTIONS, TIMETABLE
+from gridloom_client import AsyncClient, GridloomError, UnauthenticatedError
+from gridloom_client.answers.sandbox import SimulatorStep
+
+log = structlog.get_logger()
+
+METER_EVERY = timedelta(hours=12)
+"""While time is hurrying; otherwise every quarter-hour, and every minute where somebody could watch."""
+WATCHABLE_SPEED = 10.0
+PAUSE_S, MAX_PAUSE_S = 0.2, 5.0
+MAX_REJECTIONS, REJECTION_WINDOW_S = 2, 60.0
+"""One soon after the other, before passwords are taken for wrong: when the sandbox is reset, members end as well. No
+more, or the service would have it wait for the next attempt."""
+
+
+class LoginRejectedError(Exception):
+    """The simulator's members are unknown here, or have other passwords: trying on would change nothing."""
+
+
+@dataclass
+class SimulationRun:
+    """A world that the simulator lives in."""
+
+    memory: SimulatorState
+    board: MarketData
+    operator: ApiSession
+    voices: dict[str, ApiSession]
+    start: datetime
+
+    async def close(self) -> None:
+        for voice in self.voices.values():
+            await voice.client.aclose()
+
+
+async def run_forever(connect: Connect, credentials: SimulatorCredentials) -> None:
+    """For ever; a service that is away is waited for, and whatever went wrong is tried again from the last step.
+
+    Raises ShutOut where the service does not let the simulator in.
+    """
+    pause_s, refused_at = PAUSE_S, list[float]()
+    while True:
+        try:
+            async with connect(
+                member_name(credentials, "operator"), member_password(credentials, "operator")
+            ) as client:
+                operator_voice = await _sign_in(client, credentials)
+                await _live_on(connect, credentials, operator_voice)
+        except GridloomError as error:
+            if isinstance(error, UnauthenticatedError):
+                now = asyncio.get_running_loop().time()
+                refused_at = [at for at in refused_at if now - at < REJECTION_WINDOW_S] + [now]
+                if len(refused_at) >= MAX_REJECTIONS:
+                    raise LoginRejectedError(str(error)) from error
+            log.warning("simulator.interrupted", error=str(error), retry_in_s=pause_s)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, MAX_PAUSE_S)
+
+
+async def _sign_in(client: AsyncClient, credentials: SimulatorCredentials) -> ApiSession:
+    voice = ApiSession(client, "")
+    try:
+        await client.sign_in()
+    except UnauthenticatedError:
+        if credentials.invitation is None:
+            raise
+        name, password = member_name(credentials, "operator"), member_password(credentials, "operator")
+        await accept_invitation(voice, credentials.invitation, name, password, "Simulator")
+        await client.sign_in()
+    voice.organisation_id = str((await client.auth.me()).organisation_id)
+    return voice
+
+
+async def _live_on(connect: Connect, credentials: SimulatorCredentials, operator_voice: ApiSession) -> None:
+    world: SimulationRun | None = None
+    watched: asyncio.Task[None] | None = None
+    asked = await operator_voice.client.sandbox.step()
+    try:
+        while True:
+            step = asked.step
+            if step is None:
+                asked = await operator_voice.client.sandbox.step()
+                continue
+            if world is None or asked.world != world.memory.world:
+                if world is not None:
+                    await world.close()
+                    world = None
+                if asked.memory is None:  # a reset came between: ask what there is to remember
+                    asked = await operator_voice.client.sandbox.step()
+                    continue
+                world = await _enter_world(connect, credentials, operator_voice, asked)
+            done = await take_step(world, asked, step)
+            watched = _watch_minutes(world, asked, watched)
+            asked = await _finish_step(operator_voice, world.memory, done)
+    finally:
+        if watched is not None:
+            watched.cancel()
+        if world is not None:
+            await world.close()
+
+
+async def _finish_step(operator_voice: ApiSession, memory: SimulatorState, done: datetime) -> SimulatorStep:
+    """What `sandbox.step` does, with a memory that is written as it is."""
+    body = {"world": memory.world, "done": written(done), "memory": written_memory(memory)}
+    return msgspec.convert(await operator_voice.put("/sandbox/simulator/step", body), SimulatorStep)
+
+
+async def _enter_world(
+    connect: Connect, credentials: SimulatorCredentials, operator_voice: ApiSession, asked: SimulatorStep
+) -> SimulationRun:
+    if asked.memory:
+        memory = read_memory(asked.memory)
+        voices = await join_again(connect, credentials, memory)
+    else:
+        first_day = market_day_of(asked.start) - timedelta(days=800)
+        memory = SimulatorState(world=asked.world, seeds={first_day.isoformat(): asked.seed})
+        voices = await seed_world(connect, credentials, operator_voice, memory, asked.start)
+    return SimulationRun(memory, MarketData(memory.seed_of), operator_voice, voices, asked.start)
+
+
+# --- one quarter-hour ------------------------------------------------------------------------------------------------
+
+
+async def take_step(world: SimulationRun, asked: SimulatorStep, step: datetime) -> datetime:
+    """Everything that belongs to a quarter-hour, after what was missed before it; with which one this is through."""
+    memory = world.memory
+    if memory.last_step is not None and step <= memory.last_step:
+        return step  # there was nothing to do in it
+    memory.take_seed(asked.seed, market_day_of(step) + timedelta(days=3))
+    first = step if memory.last_step is None else memory.last_step + PERIOD
+    while first < step:
+        await _do_step(world, asked, first, is_late=True)
+        first += PERIOD
+    await _do_step(world, asked, step, is_late=False)
+    if asked.hurries_until is not None:
+        memory.last_step = last_idle_step(memory, step, asked.hurries_until - PERIOD)
+    assert memory.last_step is not None
+    return memory.last_step
+
+
+def last_idle_step(memory: SimulatorState, step: datetime, latest: datetime) -> datetime:
+    """The last quarter-hour before the next in which anybody has anything to do, while time is hurrying."""
+    assert memory.metered_until is not None
+    while step < latest:
+        coming = step + PERIOD
+        breaks = any(not outage.announced and outage.start <= coming for outage in memory.outages)
+        if breaks or wall_time(coming) in TIMETABLE or coming - memory.metered_until >= METER_EVERY:
+            break
+        step = coming
+    return step
+
+
+async def _do_step(world: SimulationRun, asked: SimulatorStep, step: datetime, *, is_late: bool) -> None:
+    memory = world.memory
+    scene = StepContext(
+        memory,
+        world.board,
+        world.operator,
+        world.voices,
+        step,
+        is_late=is_late,
+        is_past=not asked.history_complete,
+        is_hurrying=asked.hurrying,
+    )
+    if memory.last_step is None:
+        await operator.renew_tolls(scene, scene.today)
+    assert memory.metered_until is not None
+    if not asked.hurrying or step - memory.metered_until >= METER_EVERY:
+        await metering.meter(scene, step)
+    for item in TIMETABLE.get(scene.clock, ()):
+        if not is_late or item in CATCH_UP_ACTIONS:
+            await item(scene)
+    await owners.announce_outages(scene)
+    memory.last_step = step
+
+
+def _watch_minutes(
+    world: SimulationRun, asked: SimulatorStep, before: asyncio.Task[None] | None
+) -> asyncio.Task[None] | None:
+    """At a speed at which a person can follow, report each minute as it passes; the next step does the rest."""
+    if before is not None:
+        before.cancel()
+    if asked.hurrying or asked.speed > WATCHABLE_SPEED or asked.step is None:
+        return None
+    scene = StepContext(
+        world.memory, world.board, world.operator, world.voices, asked.step, is_late=False, is_past=False
+    )
+    return asyncio.create_task(_report_minutes(scene, asked.step, asked.speed), name="minutes")
+
+
+async def _report_minutes(scene: StepContext, start: datetime, speed: float) -> None:
+    with suppress(GridloomError):
+        metered = metering.run_orders(scene, await metering.read_orders(scene, start, start + PERIOD))
+        for minute in range(metering.MINUTES_A_PERIOD):
+            await asyncio.sleep(60 / speed)
+            await metering.send(scene, metered, minute, minute + 1)

@@ -1,0 +1,102 @@
+"""A schedule for one market day: what to do in each quarter-hour at expected prices, by dynamic programming.
+
+The store is cut into equal levels; from one quarter-hour to the next it moves by whole levels, so every plan ends
+exactly where it should.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+Floats = np.ndarray
+
+LEVELS = 40
+SPARE = 1
+"""Levels at either end that a plan leaves alone: schedules are rounded, and availability may shrink a little."""
+WEAR_EUR_MWH = (6.0, 15.0, 30.0, 60.0, 120.0, 400.0)
+"""What a discharged MWh must earn beyond its cost; more and more, until the plan keeps to its cycles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """What the planner needs to know of a virtual battery, in kW and kWh."""
+
+    charge_kw: Floats
+    discharge_kw: Floats
+    """[period]"""
+    energy_kwh: float
+    charge_efficiency: float
+    discharge_efficiency: float
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedPlan:
+    power_kw: Floats
+    """[period], export positive, to the watt"""
+    value_eur: float
+    """At the prices it was made for, wear left out"""
+    end_level: int
+
+
+def plan_day(
+    store: Store,
+    prices_eur_mwh: Floats,
+    *,
+    start: float = 0.5,
+    end: float = 0.5,
+    most_cycles: float | None = None,
+    least_margin_eur_mwh: float = WEAR_EUR_MWH[0],
+) -> SimulatedPlan:
+    """The best way from one state of charge (a ratio) to another within so many cycles, as far as there is one."""
+    for wear_eur_mwh in (least_margin_eur_mwh, *(wear for wear in WEAR_EUR_MWH if wear > least_margin_eur_mwh)):
+        plan = _plan_at(store, prices_eur_mwh, start, end, wear_eur_mwh)
+        discharged_kwh = float(np.maximum(plan.power_kw, 0).sum()) / 4
+        if most_cycles is None or discharged_kwh <= most_cycles * store.energy_kwh:
+            break
+    return plan
+
+
+def _plan_at(store: Store, prices_eur_mwh: Floats, start: float, end: float, wear_eur_mwh: float) -> SimulatedPlan:
+    level_kwh = store.energy_kwh / LEVELS
+    first, last = round(start * LEVELS), round(end * LEVELS)
+    charge_kw = level_kwh / 0.25 / store.charge_efficiency  # of one level in a quarter-hour
+    discharge_kw = level_kwh / 0.25 * store.discharge_efficiency
+    up = np.floor(store.charge_kw / charge_kw + 1e-9).astype(int)
+    down = np.floor(store.discharge_kw / discharge_kw + 1e-9).astype(int)
+    moves = np.arange(-int(down.max(initial=0)), int(up.max(initial=0)) + 1)
+    power = np.where(moves > 0, -moves * charge_kw, -moves * discharge_kw)
+    worth = prices_eur_mwh[:, None] * power / 4000 - wear_eur_mwh * np.maximum(power, 0) / 4000
+    worth = np.where((moves > up[:, None]) | (-moves > down[:, None]), -np.inf, worth)
+    choice = _best_choices(worth, moves, last)
+    chosen = _follow_choices(choice, moves, first)
+    powers = np.round(np.where(chosen > 0, -chosen * charge_kw, -chosen * discharge_kw), 3) + 0.0
+    return SimulatedPlan(powers, float(prices_eur_mwh @ powers / 4000), first + int(chosen.sum()))
+
+
+def _best_choices(worth: Floats, moves: Floats, last: int) -> Floats:
+    """[period][level]: the place in `moves` of the best move, worked out from the end."""
+    periods = len(worth)
+    levels = np.arange(LEVELS + 1)
+    target = levels[:, None] + moves[None, :]
+    is_inside = (target >= min(SPARE, last)) & (target <= max(LEVELS - SPARE, last))
+    target = np.clip(target, 0, LEVELS)
+    # Ending elsewhere is worse than anything that can be earned, and worse the further off.
+    future = -1e7 * np.abs(levels - last).astype(float)
+    choice = np.empty((periods, LEVELS + 1), dtype=np.intp)
+    for period in range(periods - 1, -1, -1):
+        options = np.where(is_inside, worth[period] + future[target], -np.inf)
+        choice[period] = options.argmax(axis=1)
+        future = options[levels, choice[period]]
+        future[~np.isfinite(future)] = -1e12
+    return choice
+
+
+def _follow_choices(choice: Floats, moves: Floats, first: int) -> Floats:
+    level, chosen = first, np.empty(len(choice), dtype=int)
+    for period in range(len(choice)):
+        move = int(moves[choice[period, level]])
+        chosen[period] = move
+        level = min(max(level + move, 0), LEVELS)
+    return chosen

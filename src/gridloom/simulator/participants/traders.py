@@ -1,0 +1,176 @@
+"""What traders do: value and bid, and plan the next day."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from gridloom.kernel.market_time import PERIOD, market_day_window
+from gridloom.simulator.api_session import ApiSession, RequestRejected, read_moment, record_rejection, written
+from gridloom.simulator.market.calendar import periods_of
+from gridloom.simulator.participants.operator import euros, is_whole_day
+from gridloom.simulator.participants.planning import Store, plan_day
+from gridloom.simulator.participants.strategies import NORMALS, STRATEGIES, see_prices
+from gridloom.simulator.scenario import DAILY_CYCLES, ORGANISATIONS, TRADERS, VIRTUAL_EFFICIENCY, SimulatedOrganisation
+from gridloom.simulator.state import OpenAuction, SimulatedHolding
+from gridloom.simulator.step_context import StepContext
+
+VIEW_SPREAD = 0.12
+"""How far traders' views of a day's worth lie apart."""
+FIRST_OFFER, LAST_OFFER = (0.42, 0.54), (0.50, 0.64)
+"""The part of what a trader thinks a day is worth that it offers, at first and in the end."""
+FORECAST_SHARE = 0.92
+"""What planning on forecasts brings of what foresight would."""
+NEWCOMERS = frozenset(one.slug for one in ORGANISATIONS if one.is_newcomers)
+
+
+def _number_text(text: str) -> int:
+    return zlib.crc32(text.encode())
+
+
+# --- bids ------------------------------------------------------------------------------------------------------------
+
+
+async def bid(scene: StepContext, *, is_last: bool) -> None:
+    """Offer something for each auction that was opened today, or raise the offer."""
+    open_now = [one for one in scene.memory.auctions if one.delivery_day > scene.today + timedelta(days=1)]
+    bidders = [one for one in TRADERS if scene.is_past or not one.is_newcomers]
+    await asyncio.gather(*(_place_bid(scene, trader, auction, is_last) for trader in bidders for auction in open_now))
+
+
+async def _place_bid(scene: StepContext, trader: SimulatedOrganisation, auction: OpenAuction, is_last: bool) -> None:
+    place = (_number_text(trader.slug), auction.delivery_day.toordinal(), _number_text(auction.zone))
+    view, low_draw, high_draw = scene.chance("view", *place).standard_normal(3)
+    if is_last and high_draw < -0.4:
+        return  # content with the first offer
+    low, high = LAST_OFFER if is_last else FIRST_OFFER
+    part = low + (high - low) * float(1 / (1 + np.exp(-(high_draw if is_last else low_draw))))
+    part *= STRATEGIES[trader.slug].offers_share
+    voice = scene.voices[trader.slug]
+    try:
+        price = await _value_auction(scene, trader, auction) * float(np.exp(VIEW_SPREAD * view)) * part
+        if price < 1:
+            return
+        await voice.post(
+            f"/auctions/{auction.id}/bids", {"price": euros(price)}, scene.key(f"bid/{trader.slug}/{auction.id}")
+        )
+    except RequestRejected as problem:
+        record_rejection(f"bid of {trader.slug} in {auction.zone}", problem)
+
+
+async def _value_auction(scene: StepContext, trader: SimulatedOrganisation, auction: OpenAuction) -> float:
+    """One trader asks the platform what an auction is worth; the other trusts its own reckoning, as both do when time
+    is hurrying."""
+    if scene.is_hurrying or not trader.asks_for_values:
+        return auction.worth_eur
+    key = scene.key(f"value/{trader.slug}/{auction.id}")
+    found = await scene.voices[trader.slug].post(f"/auctions/{auction.id}/valuations", {"basis": "FORESIGHT"}, key)
+    return FORECAST_SHARE * float(found["p50"])
+
+
+async def take_what_was_won(scene: StepContext, day: date) -> None:
+    """Look up the auctions for a day that have closed."""
+    closed = [one for one in scene.memory.auctions if one.delivery_day == day and one.end <= scene.step]
+    found = await asyncio.gather(*(_take_won(scene, trader, auction) for auction in closed for trader in TRADERS))
+    known = {one.id for one in scene.memory.holdings}
+    scene.memory.holdings += [one for one in found if one is not None and one.id not in known]
+    scene.memory.auctions = [one for one in scene.memory.auctions if one not in closed]
+
+
+async def _take_won(scene: StepContext, trader: SimulatedOrganisation, auction: OpenAuction) -> SimulatedHolding | None:
+    try:
+        seen = await scene.voices[trader.slug].get(f"/auctions/{auction.id}")
+    except RequestRejected as problem:
+        record_rejection(f"auction in {auction.zone}", problem)
+        return None
+    if seen["status"] != "WON":
+        return None
+    item = seen["item"]
+    return SimulatedHolding(
+        seen["virtualAssetID"],
+        trader.slug,
+        auction.zone,
+        read_moment(item["start"]),
+        read_moment(item["end"]),
+        item["energyCapacity"],
+        VIRTUAL_EFFICIENCY,
+        VIRTUAL_EFFICIENCY,
+        DAILY_CYCLES,
+    )
+
+
+# --- schedules -------------------------------------------------------------------------------------------------------
+
+
+async def plan(scene: StepContext, day: date) -> None:
+    """Schedule every virtual battery for a day at expected prices; what the newcomer has planned stays."""
+    due = [one for one in scene.memory.holdings if is_whole_day(one, day)]
+    plans = await asyncio.gather(*(_plan_day(scene, holding, day) for holding in due))
+    made = {holding.id: power for holding, power in zip(due, plans, strict=True) if power is not None}
+    scene.memory.plans[day.isoformat()] = made
+
+
+async def _plan_day(scene: StepContext, holding: SimulatedHolding, day: date) -> list[float] | None:
+    voice, window = scene.voices[holding.holder], market_day_window(day)
+    asset = f"/organisations/{voice.organisation_id}/virtual-assets/{holding.id}"
+    span = f"start={written(window.start)}&end={written(window.end)}"
+    try:
+        blocks = await voice.get(f"{asset}/blocks?{span}")
+        block = _whole_block(blocks, window.start, window.end)
+        if block is None or (holding.holder in NEWCOMERS and not scene.is_past and _is_planned(block)):
+            return None
+        start = 0.5 if holding.start >= window.start else await _read_charge(voice, asset, window.start)
+        power = await asyncio.to_thread(_choose_powers, scene, holding, day, block, start)
+        schedule = [{"time": written(t), "power": p} for t, p in zip(periods_of(day), power, strict=True)]
+        answer = f"start={written(window.start)}&end={written(window.start + PERIOD)}"
+        await voice.put(f"{asset}/blocks/{block['id']}?{answer}", {"schedule": schedule})
+    except RequestRejected as problem:
+        record_rejection(f"schedule in {holding.zone}", problem)
+        return None
+    return power
+
+
+async def _read_charge(voice: ApiSession, asset: str, moment: datetime) -> float:
+    """What is projected to be stored at a moment, as a ratio."""
+    found = await voice.get(f"{asset}/state-of-charge?start={written(moment)}&end={written(moment + PERIOD)}")
+    return float(found[0]["stateOfChargePercentage"]) / 100 if found else 0.5
+
+
+def _whole_block(blocks: list[Any], start: object, end: object) -> Any:
+    for block in blocks:
+        covers = read_moment(block["start"]) <= start and end <= read_moment(block["end"])  # type: ignore[operator]
+        if block["market"] == "WHOLESALE" and covers:
+            return block
+    return None
+
+
+def _is_planned(block: Any) -> bool:
+    return any(point["power"] for point in block["schedule"])
+
+
+def _choose_powers(scene: StepContext, holding: SimulatedHolding, day: date, block: Any, start: float) -> list[float]:
+    capacity = block["powerCapacity"]
+    store = Store(
+        np.array([one["chargePowerCapacity"] for one in capacity]),
+        np.array([one["dischargePowerCapacity"] for one in capacity]),
+        holding.energy_kwh,
+        holding.charge_efficiency,
+        holding.discharge_efficiency,
+    )
+    strategy = STRATEGIES[holding.holder]
+    expected = scene.board.expected(day, day - timedelta(days=1), strategy.weights)
+    chance = scene.chance("price view", _number_text(holding.holder), _number_text(holding.zone), day.toordinal())
+    found = plan_day(
+        store,
+        see_prices(strategy, expected, chance.standard_normal(NORMALS)),
+        start=start,
+        end=0.5,
+        most_cycles=min(strategy.most_cycles, holding.daily_cycle_limit or strategy.most_cycles),
+        least_margin_eur_mwh=strategy.least_margin_eur_mwh,
+    )
+    powers: list[float] = found.power_kw.tolist()
+    return powers

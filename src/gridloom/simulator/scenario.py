@@ -1,0 +1,98 @@
+"""Who and what there is in the demo: organisations, batteries, and how their capacity is shared out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from gridloom.kernel.codes import eic_check_character
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedOrganisation:
+    slug: str
+    name: str
+    trades: bool
+    """Traders bid and schedule; owners have batteries."""
+    is_newcomers: bool = False
+    """Whether whoever starts the sandbox signs in here, and decides here once the past has been lived through."""
+    asks_for_values: bool = False
+    """Whether it bids by the platform's valuation of an auction, or by its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedBattery:
+    slug: str
+    name: str
+    owner: str
+    zone: str
+    power_kw: float
+    energy_kwh: float
+    efficiency: float
+    """Each way"""
+    latitude: float
+    longitude: float
+    fcr_mw: int = 0
+    afrr_mw: int = 0
+
+    @property
+    def eic(self) -> str:
+        stem = f"11WGRID-{self.slug.upper()[:7]:->7}"
+        return stem + eic_check_character(stem)
+
+
+OPERATOR: Final = "operator"
+ORGANISATIONS: Final = (
+    SimulatedOrganisation("alpenstrom", "Alpenstrom Speicher", trades=False),
+    SimulatedOrganisation("kuestenspeicher", "Küstenspeicher", trades=False, is_newcomers=True),
+    SimulatedOrganisation("rheintal", "Rheintal Trading", trades=True, asks_for_values=True),
+    SimulatedOrganisation("hanse", "Hanse Energiehandel", trades=True, is_newcomers=True),
+)
+TRADERS: Final = tuple(one for one in ORGANISATIONS if one.trades)
+
+ZONES: Final = ("50Hertz", "Amprion", "TenneT", "TransnetBW")
+
+BATTERIES: Final = (
+    SimulatedBattery(
+        "bentwis", "Bentwisch", "kuestenspeicher", "50Hertz", 20_000, 40_000, 0.950, 54.12, 12.20, fcr_mw=2
+    ),
+    SimulatedBattery("schwedt", "Schwedt", "alpenstrom", "50Hertz", 12_000, 24_000, 0.945, 53.06, 14.28, fcr_mw=1),
+    SimulatedBattery("boxberg", "Boxberg", "alpenstrom", "50Hertz", 30_000, 60_000, 0.955, 51.41, 14.57, afrr_mw=2),
+    SimulatedBattery("herne", "Herne", "alpenstrom", "Amprion", 16_000, 32_000, 0.948, 51.54, 7.22, fcr_mw=1),
+    SimulatedBattery(
+        "duisbrg", "Duisburg-Walsum", "kuestenspeicher", "Amprion", 24_000, 48_000, 0.952, 51.53, 6.71, fcr_mw=2
+    ),
+    SimulatedBattery("lingen", "Lingen", "alpenstrom", "Amprion", 10_000, 20_000, 0.944, 52.52, 7.32),
+    SimulatedBattery(
+        "brunsbt", "Brunsbüttel", "kuestenspeicher", "TenneT", 30_000, 60_000, 0.953, 53.90, 9.14, afrr_mw=2
+    ),
+    SimulatedBattery("jardelu", "Jardelund", "kuestenspeicher", "TenneT", 14_000, 28_000, 0.946, 54.83, 9.20, fcr_mw=1),
+    SimulatedBattery("diele", "Diele", "alpenstrom", "TenneT", 18_000, 36_000, 0.949, 53.10, 7.30),
+    SimulatedBattery("heilbrn", "Heilbronn", "alpenstrom", "TransnetBW", 25_000, 50_000, 0.951, 49.14, 9.22, fcr_mw=2),
+    SimulatedBattery(
+        "kupfrzl", "Kupferzell", "alpenstrom", "TransnetBW", 20_000, 40_000, 0.950, 49.23, 9.68, afrr_mw=1
+    ),
+    SimulatedBattery(
+        "karlsrh", "Karlsruhe", "kuestenspeicher", "TransnetBW", 12_000, 24_000, 0.945, 49.01, 8.40, fcr_mw=1
+    ),
+)
+
+TOLLED_SHARE: Final = 0.5
+"""Of each battery, in virtual batteries that traders hold for a fortnight."""
+AUCTIONED_SHARE: Final = 0.25
+"""Of each battery, auctioned day by day."""
+VIRTUAL_EFFICIENCY: Final = 0.943
+DAILY_CYCLES: Final = 2.0
+TOLL_DAYS: Final = 14
+ANNUAL_TOLL_EUR_MW: Final = {"50Hertz": 118_000, "Amprion": 121_500, "TenneT": 114_000, "TransnetBW": 126_000}
+TOLL_HOLDERS: Final = {"50Hertz": "rheintal", "Amprion": "hanse", "TenneT": "hanse", "TransnetBW": "rheintal"}
+CLOSING_HOURS: Final = {"50Hertz": 8, "Amprion": 9, "TenneT": 10, "TransnetBW": 11}
+"""When the auctions of a zone close, the day before delivery, on the wall clock."""
+
+
+def batteries_in(zone: str) -> list[SimulatedBattery]:
+    return [battery for battery in BATTERIES if battery.zone == zone]
+
+
+def batteries_of(owner: str) -> list[SimulatedBattery]:
+    return [battery for battery in BATTERIES if battery.owner == owner]

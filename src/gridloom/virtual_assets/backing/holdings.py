@@ -1,0 +1,193 @@
+"""Taking capacity of batteries for a virtual asset, or for the auction of one: judged by their books, or handed
+over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from gridloom.capacity.holding import CapacityRequest, hold_capacity, release_holdings, replace_holdings
+from gridloom.capacity.model import Holding, HoldingGroup, HoldingKind, OneWayEfficiency
+from gridloom.capacity.store import LockedBatteries, lock_batteries
+from gridloom.database.pool import Database
+from gridloom.kernel.problem import FieldError, Problem
+from gridloom.market_calendar import window_periods
+from gridloom.physical_assets.model import AssetStatus
+from gridloom.virtual_assets.backing import store
+from gridloom.virtual_assets.backing.store import CycleLimits, PhysicalTerms
+from gridloom.virtual_assets.model import AssetTerms, BackingShare, Promise
+
+
+class UnknownBackingAsset(Problem):
+    """Each `backing` entry names a physical asset that is registered here, once. The detail lists the ids at fault."""
+
+    status = 422
+    title = "A backing asset is unknown"
+
+
+class BackingAssetInactive(Problem):
+    """Only physical assets in status `ACTIVE` can back a virtual asset."""
+
+    status = 409
+    title = "A backing asset is not active"
+
+
+class DeliveryZonesDiffer(Problem):
+    """A virtual asset and the physical assets behind it lie in the same delivery zone."""
+
+    status = 422
+    title = "A backing asset lies in another delivery zone"
+
+
+class CycleLimitExceeded(Problem):
+    """A virtual asset has at most the cycles a day and a year of each battery behind it, by the parameters in force at
+    any moment of its life. Left out, they are the lowest of the batteries'; a battery without a limit sets none."""
+
+    status = 422
+    title = "The batteries allow fewer cycles"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The terms with the batteries' cycle limits where none were named, and what is promised of each battery."""
+
+    terms: AssetTerms
+    promises: list[Promise]
+
+
+async def hold_backing(
+    db: Database,
+    terms: AssetTerms,
+    kind: HoldingKind,
+    holder_id: UUID,
+    organisation_id: UUID | None = None,
+    replaced: Sequence[UUID] = (),
+    pointer: str = "",
+) -> Taken:
+    """Take what the terms ask of each backing asset, or refuse and say for each what is taken.
+
+    `pointer` says where in the request the terms stand. `replaced` are batteries in whose books the same holder stands
+    already: it is judged as if that were gone. Locks each battery, in the order of their keys, until the transaction
+    ends; whoever calls takes an auction's lock before.
+    """
+    ids = [share.physical_asset_id for share in terms.backing]
+    keys = await store.read_keys(db, [*ids, *replaced])
+    locked = await lock_batteries(db, keys.values())
+    known = await store.read_physical_terms(db, keys.values())
+    _check_backing(terms, known)
+    limits = await store.read_cycle_limits(db, [known[one].key for one in ids], terms.window.start, terms.window.end)
+    terms = limit_cycles(terms, limits, pointer)
+    stands_in = {keys[asset_id] for asset_id in replaced if asset_id in keys}
+    promises = [_promise_of(terms, share, known[share.physical_asset_id]) for share in terms.backing]
+    requests = [
+        CapacityRequest(
+            promise.physical_asset_key,
+            promise.physical_asset_id,
+            [HoldingGroup((backing_holding(terms, promise, kind, holder_id, organisation_id),), f"/backing/{place}")],
+            [holder_id] if promise.physical_asset_key in stands_in else (),
+        )
+        for place, promise in enumerate(promises)
+    ]
+    left = stands_in - {promise.physical_asset_key for promise in promises}
+    requests += [CapacityRequest(key, holder_id, released=[holder_id]) for key in left]
+    await hold_capacity(db, locked, requests)
+    return Taken(terms, promises)
+
+
+def limit_cycles(terms: AssetTerms, limits: CycleLimits, pointer: str = "") -> AssetTerms:
+    """The terms with the limits of the batteries where they name none, if they name none above."""
+    faults = [
+        FieldError(f"{pointer}/{name}", f"is above the batteries' {limit:g}")
+        for name, asked, limit in (
+            ("dailyCycleLimit", terms.daily_cycle_limit, limits.daily),
+            ("annualCycleLimit", terms.annual_cycle_limit, limits.annual),
+        )
+        if asked is not None and limit is not None and asked > limit
+    ]
+    if faults:
+        raise CycleLimitExceeded("; ".join(f"{error.pointer} {error.detail}" for error in faults) + ".", faults)
+    daily, annual = terms.daily_cycle_limit, terms.annual_cycle_limit
+    return replace(
+        terms,
+        daily_cycle_limit=limits.daily if daily is None else daily,
+        annual_cycle_limit=limits.annual if annual is None else annual,
+    )
+
+
+async def transfer_backing(
+    db: Database, terms: AssetTerms, auction_id: UUID, virtual_asset_id: UUID, organisation_id: UUID
+) -> list[Promise]:
+    """What an auction has offered is promised to the virtual asset that was won; it is not judged again."""
+    keys = await store.read_keys(db, [share.physical_asset_id for share in terms.backing])
+    locked = await lock_batteries(db, keys.values())
+    known = await store.read_physical_terms(db, keys.values())
+    promises = [_promise_of(terms, share, known[share.physical_asset_id]) for share in terms.backing]
+    for promise in promises:
+        holding = backing_holding(terms, promise, HoldingKind.VIRTUAL_ASSET, virtual_asset_id, organisation_id)
+        await replace_holdings(db, locked, promise.physical_asset_key, released=[auction_id], holdings=[holding])
+    return promises
+
+
+async def release_backing(db: Database, asset_ids: Sequence[UUID], holder_id: UUID) -> LockedBatteries:
+    """What the holder had of these batteries is free again."""
+    keys = await store.read_keys(db, asset_ids)
+    locked = await lock_batteries(db, keys.values())
+    for key in keys.values():
+        await release_holdings(db, locked, key, [holder_id])
+    return locked
+
+
+def backing_holding(
+    terms: AssetTerms, promise: Promise, kind: HoldingKind, holder_id: UUID, organisation_id: UUID | None
+) -> Holding:
+    first, end = window_periods(terms.window)
+    return Holding(
+        kind,
+        holder_id,
+        first,
+        end,
+        promise.charge_kw,
+        promise.discharge_kw,
+        promise.energy_kwh,
+        losses=OneWayEfficiency(terms.efficiency.charge, terms.efficiency.discharge),
+        organisation_id=organisation_id,
+    )
+
+
+def _promise_of(terms: AssetTerms, share: BackingShare, physical: PhysicalTerms) -> Promise:
+    return Promise(
+        physical.key,
+        physical.id,
+        share.share,
+        share.share * terms.charge_kw,
+        share.share * terms.discharge_kw,
+        share.share * terms.energy_capacity_kwh,
+    )
+
+
+def _check_backing(terms: AssetTerms, known: dict[UUID, PhysicalTerms]) -> None:
+    ids = [share.physical_asset_id for share in terms.backing]
+    unknown_ids = [place for place, id in enumerate(ids) if id not in known]
+    if unknown_ids:
+        raise UnknownBackingAsset(
+            f"No physical asset is registered here under {_list_ids(ids, unknown_ids)}.",
+            _point_at(unknown_ids, "is not registered here"),
+        )
+    idle = [place for place, id in enumerate(ids) if known[id].status is not AssetStatus.ACTIVE]
+    if idle:
+        raise BackingAssetInactive(f"Not active: {_list_ids(ids, idle)}.", _point_at(idle, "is not active"))
+    elsewhere = [place for place, id in enumerate(ids) if known[id].delivery_zone != terms.delivery_zone]
+    if elsewhere:
+        raise DeliveryZonesDiffer(
+            f"Not in the delivery zone {terms.delivery_zone}: {_list_ids(ids, elsewhere)}.",
+            _point_at(elsewhere, f"lies in {known[ids[elsewhere[0]]].delivery_zone}"),
+        )
+
+
+def _list_ids(ids: Sequence[UUID], places: Sequence[int]) -> str:
+    return ", ".join(str(ids[place]) for place in places)
+
+
+def _point_at(places: Sequence[int], detail: str) -> list[FieldError]:
+    return [FieldError(f"/backing/{place}/physicalAssetID", detail) for place in places]

@@ -1,0 +1,192 @@
+"""What stands of a virtual asset over some periods: its energies, its lanes, and what they must fit into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.kernel.market_time import market_day_of, market_days_in, period_start
+from gridloom.kernel.window import Window
+from gridloom.market_calendar import Floats, Ints, market_day_periods, market_year_periods, utc_days_of
+from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available
+from gridloom.virtual_assets.blocks import store as block_store
+from gridloom.virtual_assets.energy import store as energy_store
+from gridloom.virtual_assets.energy.projection import CycleBudget, ProjectionInput, project
+from gridloom.virtual_assets.energy.reserves import reserved_kwh
+from gridloom.virtual_assets.history import store as history_store
+from gridloom.virtual_assets.model import Block, Market, VirtualAsset
+from gridloom.virtual_assets.schedule import store as schedule_store
+from gridloom.virtual_assets.schedule.projection.energy_trajectory import (
+    EnergyTrajectory,
+    load_trajectory,
+    trajectory_of,
+)
+from gridloom.virtual_assets.schedule.projection.trajectory import exported_kwh
+from gridloom.virtual_assets.schedule.store import DayPowers, lane_power_kw, read_day_range, total_power_kw
+
+
+async def load_projection_input(
+    db: Database,
+    asset: VirtualAsset,
+    first: int,
+    end: int,
+    *,
+    closed: int | None = None,
+    available: AvailableFraction | None = None,
+) -> tuple[Sequence[int], ProjectionInput]:
+    """The lanes, and their schedules with all that they must fit into, in the periods `first` up to but not `end`.
+
+    Those before `closed` stay as they are; left out, all may be cut.
+    """
+    if available is None or available.first > first:
+        available = await load_available(db, asset, first, end)
+    blocks = await block_store.read_blocks(db, asset.key)
+    lanes = sorted({block.lane for block in blocks if block.market is Market.WHOLESALE})
+    day_first = market_day_periods(market_day_of(period_start(first)))[0] if asset.terms.daily_cycle_limit else first
+    powers = await read_day_range(db, asset.key, utc_days_of(min(first, day_first), end))
+    summaries = await schedule_store.read_summaries(db, asset)
+    trajectory = trajectory_of(asset, summaries, powers, first, end)
+    inputs = _input_of(
+        asset,
+        blocks,
+        {lane: lane_power_kw(powers, lane, first, end) for lane in lanes},
+        available.between(first, end),
+        energy_kwh=await _energy_at(db, asset, first, float(trajectory.energy_kwh[0])),
+        cycles=await _cycle_rules(db, asset, powers, trajectory, end),
+        activated_kwh=await energy_store.read_activated_kwh(db, asset, first, end),
+        closed=first if closed is None else closed,
+    )
+    return lanes, inputs
+
+
+async def load_projection_input_as_of(
+    db: Database, asset: VirtualAsset, version: int, closed: int, end: int, activated_kwh: Floats
+) -> ProjectionInput:
+    """The whole life up to but not `end` as its schedules stood at a version; what is available is the present."""
+    first = asset.first
+    blocks = await block_store.read_blocks(db, asset.key, version)
+    set_kw = await history_store.read_lanes_as_of(db, asset.key, None, version, first, end)
+    lanes = sorted({block.lane for block in blocks if block.market is Market.WHOLESALE} | set(set_kw))
+    lanes_kw = {lane: set_kw.get(lane, np.zeros(end - first)) for lane in lanes}
+    nothing = EnergyTrajectory(first, np.zeros(0), np.full(1, asset.initial_kwh), 0.0)
+    return _input_of(
+        asset,
+        blocks,
+        lanes_kw,
+        await load_available(db, asset, first, end),
+        energy_kwh=asset.initial_kwh,
+        cycles=await _cycle_rules(db, asset, {}, nothing, end),
+        activated_kwh=activated_kwh,
+        closed=closed,
+    )
+
+
+def _input_of(
+    asset: VirtualAsset,
+    blocks: Sequence[Block],
+    lanes_kw: Mapping[int, Floats],
+    available: AvailableFraction,
+    *,
+    energy_kwh: float,
+    cycles: Sequence[CycleBudget],
+    activated_kwh: Floats | None,
+    closed: int,
+) -> ProjectionInput:
+    first, end = available.first, available.end
+    wholesale = [block for block in blocks if block.market is Market.WHOLESALE]
+    stored_kwh, free_kwh = reserved_kwh(blocks, first, end)
+    lanes, capacity_kwh = list(lanes_kw), asset.terms.energy_capacity_kwh
+    charge_kw = _limits_kw(lanes, wholesale, first, end, [block.charge_kw for block in wholesale])
+    discharge_kw = _limits_kw(lanes, wholesale, first, end, [block.discharge_kw for block in wholesale])
+    return ProjectionInput(
+        power_kw=np.array(list(lanes_kw.values())).reshape(len(lanes), end - first),
+        charge_kw=charge_kw * available.charge,
+        discharge_kw=discharge_kw * available.discharge,
+        lowest_kwh=stored_kwh,
+        highest_kwh=available.energy * capacity_kwh - free_kwh,
+        energy_kwh=energy_kwh,
+        capacity_kwh=capacity_kwh,
+        efficiency=asset.terms.efficiency,
+        cycles=cycles,
+        activated_kwh=activated_kwh,
+        closed=max(0, closed - first),
+    )
+
+
+async def _energy_at(db: Database, asset: VirtualAsset, period: int, scheduled_kwh: float) -> float:
+    """The energy at the start of a period before which nothing can change: by the schedules, and by activations."""
+    start = asset.first_activated
+    if start is None or start >= period:
+        return scheduled_kwh
+    start = max(start, asset.first)
+    trajectory = await load_trajectory(db, asset, start, period)
+    return project(
+        _final_input(asset, trajectory, await energy_store.read_activated_kwh(db, asset, start, period))
+    ).end_kwh
+
+
+def _final_input(asset: VirtualAsset, trajectory: EnergyTrajectory, activated_kwh: Floats | None) -> ProjectionInput:
+    """A course of which nothing is cut any more."""
+    count, capacity_kwh = len(trajectory.power_kw), asset.terms.energy_capacity_kwh
+    return ProjectionInput(
+        power_kw=trajectory.power_kw.reshape(1, count),
+        charge_kw=np.zeros((1, count)),
+        discharge_kw=np.zeros((1, count)),
+        lowest_kwh=np.zeros(count),
+        highest_kwh=np.full(count, capacity_kwh),
+        energy_kwh=float(trajectory.energy_kwh[0]),
+        capacity_kwh=capacity_kwh,
+        efficiency=asset.terms.efficiency,
+        activated_kwh=activated_kwh,
+        closed=count,
+    )
+
+
+def _limits_kw(
+    lanes: Sequence[int], blocks: Sequence[Block], first: int, end: int, rated_kw: Sequence[float]
+) -> Floats:
+    limits_kw = np.zeros((len(lanes), end - first))
+    for block, power_kw in zip(blocks, rated_kw, strict=True):
+        if block.overlaps(first, end):
+            limits_kw[lanes.index(block.lane), max(0, block.first - first) : block.end - first] = power_kw
+    return limits_kw
+
+
+async def _cycle_rules(
+    db: Database, asset: VirtualAsset, powers: DayPowers, trajectory: EnergyTrajectory, end: int
+) -> tuple[CycleBudget, ...]:
+    terms, first = asset.terms, trajectory.first
+    if first >= end:
+        return ()
+    rules = []
+    if terms.daily_cycle_limit is not None:
+        starts = [market_day_periods(day)[0] for day in market_days_in(Window(period_start(first), period_start(end)))]
+        rules.append(
+            CycleBudget(
+                terms.daily_cycle_limit * terms.energy_capacity_kwh,
+                _group_starts(starts, first, end),
+                float(exported_kwh(total_power_kw(powers, starts[0], first)).sum()),
+            )
+        )
+    if terms.annual_cycle_limit is not None:
+        year = market_day_of(period_start(first)).year
+        starts = [market_year_periods(y)[0] for y in range(year, market_day_of(period_start(end)).year + 1)]
+        before_kwh = trajectory.exported_before_kwh - await _exported_until_kwh(db, asset, starts[0])
+        rules.append(
+            CycleBudget(
+                terms.annual_cycle_limit * terms.energy_capacity_kwh, _group_starts(starts, first, end), before_kwh
+            )
+        )
+    return tuple(rules)
+
+
+async def _exported_until_kwh(db: Database, asset: VirtualAsset, period: int) -> float:
+    if period <= asset.first:
+        return 0.0
+    return (await load_trajectory(db, asset, period, period)).exported_before_kwh
+
+
+def _group_starts(starts: Sequence[int], first: int, end: int) -> Ints:
+    return np.searchsorted(np.array(starts), np.arange(first, end), side="right")

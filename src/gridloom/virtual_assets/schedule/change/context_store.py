@@ -1,0 +1,206 @@
+"""All that a change of schedules is judged by, in one round trip: behind the asset's lock, or along with its row."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+import asyncpg
+import msgspec
+from msgspec import Struct
+
+from gridloom.capacity.capacity_json_store import BATTERY_CAPACITY_JSON, decode_battery_capacity
+from gridloom.capacity.rules import BatteryCapacity
+from gridloom.database.pool import Database
+from gridloom.database.statement import NamedStatement
+from gridloom.kernel.ids import BlockID
+from gridloom.kernel.market_time import period_start
+from gridloom.market_calendar import first_period_of_utc_day
+from gridloom.virtual_assets.backing.availability import AvailableFraction, available_fraction
+from gridloom.virtual_assets.model import Block, LockedAsset, Market, VirtualAsset
+from gridloom.virtual_assets.schedule.projection.trajectory import DaySummaries
+from gridloom.virtual_assets.schedule.store import DayPowers, powers_of_rows, summaries_of_rows
+from gridloom.virtual_assets.store import MUTABLE_COLUMNS, refresh_asset
+
+R = TypeVar("R")
+SHORT_TEXT: Final = 2048
+
+
+class Recalled(Struct, frozen=True):
+    """For how long what is remembered can be judged by: the clock decides which gate is the first that is open, and
+    that is the same in all this time."""
+
+    not_before: datetime
+    until: datetime
+    until_s: float
+    """The same by this process's own clock, so a guess."""
+    first_open: int
+    """The first period whose gate is open."""
+    whole_from: int
+    """Nothing of the asset is lost from this period on."""
+
+
+class ScheduleContext(Struct, frozen=True, eq=False):
+    """What stands of an asset, on some days at least, and what stands of the batteries behind it.
+
+    `now` is the platform's clock when they were read, `read_s` this process's own, by which nothing but time that has
+    passed since is told.
+    """
+
+    now: datetime
+    read_s: float
+    blocks: Sequence[Block]
+    powers: DayPowers
+    summaries: DaySummaries
+    batteries: Mapping[int, BatteryCapacity]
+    standing: str | None
+    """What `batteries` were read from, and `asked` by what."""
+    asked: Mapping[str, Any]
+    recalled: Recalled | None = None
+    """Where it was not read now, but is what this process remembers."""
+
+    @property
+    def has_reserves(self) -> bool:
+        """Whether blocks of balancing capacity stand on the asset, which narrow the bounds of its energy."""
+        return any(block.market is not Market.WHOLESALE for block in self.blocks)
+
+    def available(self, asset: VirtualAsset, first: int) -> AvailableFraction:
+        """From the period `first` on, which lies behind all that is judged for ever, to the end of the asset's life."""
+        if self.recalled is not None and first >= self.recalled.whole_from:
+            return AvailableFraction.full(first, asset.end)
+        return available_fraction(asset.promises, self.batteries, first, asset.end)
+
+
+# Each kind of row as one list of lists, or its numbers one after the other: what is sent between the nodes of a
+# distributed database has no whole rows.
+_PARTS = f"""
+  (select json_agg(json_build_array(b.id, b.lane, b.first_period, b.end_period, b.market, b.charge_kw, b.discharge_kw,
+                                    b.reserve_minutes))::text
+   from virtual_block b where b.asset_key = :asset_key and b.until_version is null) as blocks,
+  (select string_agg(array_send(array[s.day, s.lane]::float8[] || s.power_kw), ''::bytea)
+   from virtual_schedule s where s.asset_key = :asset_key and s.day = any(:days::int[])) as days,
+  (select string_agg(array_send(e.span::float8 || e.change_kwh || e.lowest_kwh || e.highest_kwh || e.exported_kwh),
+                     ''::bytea)
+   from virtual_energy e where e.asset_key = :asset_key) as spans,
+  {BATTERY_CAPACITY_JSON} as standing
+"""  # noqa: S608 — constants, here and below
+_CONTEXT = NamedStatement(f"""
+with moment as materialized (select platform_now() as now)
+select moment.now, {_PARTS}
+from moment
+""")  # noqa: S608
+# Parts that are materialised are made first, also where others lie on other machines: no look at the asset that
+# follows a change of its batteries is known here without that change.
+_ASSET_AND_CONTEXT = NamedStatement(f"""
+with v as materialized (
+  select v.asset_key, v.organisation_id, {MUTABLE_COLUMNS} from virtual_asset v where v.asset_key = :asset_key
+), moment as materialized (select platform_now() as now)
+select moment.now, {MUTABLE_COLUMNS}, {_PARTS}
+from moment, v join asset a on a.key = v.asset_key
+where v.asset_key = :asset_key and a.id = :asset_id and v.organisation_id = :organisation_id
+""")  # noqa: S608
+
+
+async def read_context(db: Database, asset: LockedAsset, days: Sequence[int]) -> ScheduleContext:
+    """With the schedules of these days."""
+    asked = _battery_query(asset, days)
+    row = await _CONTEXT.fetchrow(db, asset_key=asset.key, days=days, **asked)
+    return _read_context_row(asset, row, asked)
+
+
+async def read_asset_and_context(
+    db: Database, organisation_id: UUID, known: VirtualAsset, days: Sequence[int]
+) -> tuple[VirtualAsset, ScheduleContext] | None:
+    """The same along with the asset itself, all of one moment and held by nobody; None where it is no longer there.
+
+    `known` is the asset as it was seen before. What has been judged of it since is only ever more, so what is asked for
+    is enough.
+    """
+    asked = _battery_query(known, days)
+    own = {"asset_key": known.key, "days": days, "asset_id": known.id, "organisation_id": organisation_id}
+    row = await db.fetchrow(_ASSET_AND_CONTEXT.text, *_ASSET_AND_CONTEXT.arguments(own | asked))
+    if row is None:
+        return None
+    asset = refresh_asset(row, known)
+    return asset, _read_context_row(asset, row, asked)
+
+
+def _battery_query(asset: VirtualAsset, days: Sequence[int]) -> dict[str, Any]:
+    """By what to ask for the standing of its batteries, if these days are to be changed."""
+    first = first_of_standing(asset, days)
+    return {
+        "batteries": [promise.physical_asset_key for promise in asset.promises],
+        "from_moment": period_start(first),
+        "to_moment": period_start(asset.end),
+        "from_period": first,
+        "to_period": asset.end,
+    }
+
+
+def first_of_standing(asset: VirtualAsset, days: Sequence[int]) -> int:
+    first = max(asset.first, asset.judged_until or 0)
+    return max(asset.first, min(first, first_period_of_utc_day(days[0]))) if days else first
+
+
+def _read_context_row(asset: VirtualAsset, row: asyncpg.Record, asked: Mapping[str, Any]) -> ScheduleContext:
+    return ScheduleContext(
+        now=row["now"],
+        read_s=time.monotonic(),
+        blocks=_decode_cached(_read_blocks, row["blocks"]),
+        powers=powers_of_rows(row["days"]),
+        summaries=summaries_of_rows(asset, row["spans"]),
+        batteries=_decode_cached(
+            _read_battery_capacity, row["standing"], *(promise.physical_asset_key for promise in asset.promises)
+        ),
+        standing=row["standing"],
+        asked=asked,
+    )
+
+
+def _read_blocks(text: str) -> Sequence[Block]:
+    blocks = (_read_block(*values) for values in msgspec.json.decode(text))
+    return tuple(sorted(blocks, key=lambda block: (block.first, block.lane)))
+
+
+def _read_battery_capacity(text: str, *batteries: int) -> Mapping[int, BatteryCapacity]:
+    return decode_battery_capacity(batteries, text)
+
+
+def _decode_cached(read: Callable[..., R], text: str | None, *more: int) -> R:
+    """What a text of JSON says. Blocks and batteries change far less often than schedules, and a short text that has
+    been read before says the same again."""
+    if text is None or len(text) > SHORT_TEXT:
+        return read(text or "[]", *more)
+    known: R = _recall_short_text(read, text, *more)
+    return known
+
+
+@lru_cache(maxsize=2048)
+def _recall_short_text(read: Callable[..., R], text: str, *more: int) -> R:
+    return read(text, *more)
+
+
+def _read_block(
+    block_id: str,
+    lane: int,
+    first: int,
+    end: int,
+    market: str,
+    charge_kw: float,
+    discharge_kw: float,
+    reserve_minutes: float,
+) -> Block:
+    return Block(
+        BlockID(UUID(block_id)),
+        lane,
+        first,
+        end,
+        Market(market),
+        float(charge_kw),
+        float(discharge_kw),
+        float(reserve_minutes),
+    )

@@ -1,0 +1,208 @@
+"""A change of schedules that is not written yet: laid over what stands, and held to the bounds of the store."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from gridloom.database.pool import Database
+from gridloom.market_calendar import PERIODS_PER_DAY, Floats, Ints, first_period_of_utc_day, utc_days_of
+from gridloom.virtual_assets.backing.availability import AvailableFraction
+from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.schedule import store as schedule_store
+from gridloom.virtual_assets.schedule.projection.trajectory import (
+    DaySummaries,
+    days_possibly_out_of_bounds,
+    energy_changes_kwh,
+    first_excess,
+    tolerance_kwh,
+)
+from gridloom.virtual_assets.schedule.rules import energy_out_of_bounds
+from gridloom.virtual_assets.schedule.store import DayPowers, LaneChange
+
+DAY_FETCH_BATCH_SIZE = 16
+
+
+class Draft(Struct, frozen=True, eq=False):
+    """A change that is not written yet: the days it touches, with all lanes as they would be."""
+
+    days: list[int]
+    lanes_kw: Mapping[int, Floats]
+    powers: DayPowers
+    """What stood before, on these days at least."""
+    after_kw: Floats
+    before: DaySummaries
+    after: DaySummaries
+    starts_kwh: Floats
+    """The stored energy at the start of each day of life as it would be and, as the last value, at the end."""
+    is_of_known_row: bool
+    """Whether it changes one lane on one day, and something was scheduled there before."""
+
+    @property
+    def end_kwh(self) -> float:
+        """The stored energy at the end of life as it would be."""
+        return float(self.starts_kwh[-1])
+
+    def find_day_kw(self, day: int) -> Floats | None:
+        """All lanes together on a day as they would be; None where it is not known what is scheduled there."""
+        rows = self._rows_of(range(day, day + 1))
+        if rows is not None:
+            return np.asarray(self.after_kw[rows][0])
+        if day not in self.powers:
+            return None
+        return np.asarray(_add_lanes(_find_rows(self.powers, [day], ()), 1)[0])
+
+    def sum_before_kw(self) -> Floats:
+        """All lanes together as they were."""
+        return _add_lanes(_find_rows(self.powers, self.days, ()), len(self.days))
+
+    def lane_kw(self, lane: int, first: int, end: int) -> Floats | None:
+        """A changed lane over these periods; None where they reach into days that the change does not touch."""
+        rows = self._rows_of(utc_days_of(first, end))
+        if rows is None:
+            return None
+        offset = first - first_period_of_utc_day(first // PERIODS_PER_DAY)
+        return self.lanes_kw[lane][rows].ravel()[offset : offset + end - first]
+
+    def total_kw(self, first: int, end: int) -> Floats | None:
+        """All lanes together over these periods; None where they reach into days that the change does not touch."""
+        rows = self._rows_of(utc_days_of(first, end))
+        if rows is None:
+            return None
+        offset = first - first_period_of_utc_day(first // PERIODS_PER_DAY)
+        return self.after_kw[rows].ravel()[offset : offset + end - first]
+
+    def _rows_of(self, days: range) -> slice | None:
+        row = bisect_left(self.days, days.start)
+        rows = slice(row, row + len(days))
+        return rows if self.days[rows] == list(days) else None
+
+
+async def draft_change(db: Database, asset: VirtualAsset, changes: Mapping[int, LaneChange]) -> Draft:
+    """Lay the changes over what stands."""
+    powers, before = await schedule_store.read_days_and_summaries(db, asset, find_days(changes))
+    return draft_from(asset, changes, powers, before)
+
+
+def find_days(changes: Mapping[int, LaneChange]) -> list[int]:
+    """The days that are touched, in order."""
+    if len(changes) == 1:
+        [change] = changes.values()
+        return change.days()
+    touched: set[int] = set()
+    return sorted(touched.union(*(change.days() for change in changes.values())))
+
+
+def draft_from(
+    asset: VirtualAsset, changes: Mapping[int, LaneChange], powers: DayPowers, before: DaySummaries
+) -> Draft:
+    """`powers` are those of the days that the changes touch, at least."""
+    days = find_days(changes)
+    rows_kw = _find_rows(powers, days, changes.keys())
+    for lane, change in changes.items():
+        _overlay_lane(rows_kw[lane], days, change)
+    after_kw = _add_lanes(rows_kw, len(days))
+    first_day = asset.first_day
+    places = [day - first_day for day in days]
+    after = before.with_days(places, DaySummaries.of(after_kw, asset.terms.efficiency))
+    is_of_known_row = len(days) == len(changes) == 1 and changes.keys() <= powers.get(days[0], {}).keys()
+    lanes_kw = {lane: rows_kw[lane] for lane in changes}
+    starts_kwh = after.day_starts_kwh(asset.initial_kwh)
+    return Draft(days, lanes_kw, powers, after_kw, before, after, starts_kwh, is_of_known_row)
+
+
+def _find_rows(powers: DayPowers, days: Sequence[int], changed: Iterable[int]) -> dict[int, Floats]:
+    """The lanes that these days have, and those that are changed: for each a row of its own for each day, in order."""
+    if len(days) == 1 and (known := powers.get(days[0])) is not None and known.keys() == changed:
+        return {lane: lane_kw[None].copy() for lane, lane_kw in sorted(known.items())}
+    lanes = {*changed, *(lane for day in days for lane in powers.get(day, ()))}
+    return {lane: schedule_store.lane_days(powers, lane, days) for lane in sorted(lanes)}
+
+
+def _add_lanes(rows_kw: Mapping[int, Floats], days: int) -> Floats:
+    """The sum of all lanes; where there is but one, it is that."""
+    first, *others = rows_kw.values() or (np.zeros((days, PERIODS_PER_DAY)),)
+    if not others:
+        return first
+    total_kw = first + others[0]
+    for lane_kw in others[1:]:
+        total_kw += lane_kw
+    return total_kw
+
+
+def _overlay_lane(rows_kw: Floats, days: list[int], change: LaneChange) -> None:
+    """Set the change's periods in whole days; those of a run lie side by side there."""
+    if change.is_run:
+        day, slot = divmod(int(change.periods[0]), PERIODS_PER_DAY)
+        start = bisect_left(days, day) * PERIODS_PER_DAY + slot
+        rows_kw.reshape(-1)[start : start + len(change.periods)] = change.power_kw
+        return
+    rows = np.searchsorted(days, change.periods // PERIODS_PER_DAY)
+    rows_kw[rows, change.periods % PERIODS_PER_DAY] = change.power_kw
+
+
+async def validate_energy(db: Database, asset: VirtualAsset, draft: Draft, available: AvailableFraction) -> bool:
+    """Refuse a change that moves the stored energy out of bounds in any period until the end of life.
+
+    Answers whether it stays out of bounds, where lost capacity has left it, on a day that the change touches: what was
+    scheduled there instead may have to be cut as well.
+    """
+    slack_kwh = tolerance_kwh(asset.terms.energy_capacity_kwh)
+    first_day, first_place = draft.days[0], draft.days[0] - asset.first_day
+    touched = {day - asset.first_day: row for row, day in enumerate(draft.days)}
+    capacity_kwh = np.full((len(asset.days) - first_place, PERIODS_PER_DAY), np.inf)
+    available = available.between(max(available.first, first_period_of_utc_day(first_day)), available.end)
+    offset = available.first - first_period_of_utc_day(first_day)
+    flat = capacity_kwh.ravel()
+    flat[offset : offset + len(available.energy)] = available.energy * asset.terms.energy_capacity_kwh
+    suspects = days_possibly_out_of_bounds(
+        draft.before, draft.after, asset.initial_kwh, _take_from(capacity_kwh.min(axis=1), first_place), slack_kwh
+    )
+    suspects[:first_place] = False
+    suspects[list(touched)] = True
+    places = np.flatnonzero(suspects)
+    before_kwh = draft.before.day_starts_kwh(asset.initial_kwh)
+    after_kwh, before_kw = draft.starts_kwh, draft.sum_before_kw()
+    remains_outside = False
+    # Touched days are at hand, and a change of a whole year is judged at once; others are fetched a few at a time.
+    for group in _group_days(places, touched):
+        unread_days = [place + asset.first_day for place in group.tolist() if place not in touched]
+        powers = await schedule_store.read_days(db, asset.key, unread_days) if unread_days else {}
+        old_kw = np.empty((len(group), PERIODS_PER_DAY))
+        new_kw = np.empty((len(group), PERIODS_PER_DAY))
+        for row, place in enumerate(group.tolist()):
+            if place in touched:
+                old_kw[row], new_kw[row] = before_kw[touched[place]], draft.after_kw[touched[place]]
+            else:
+                lanes = powers.get(place + asset.first_day, {})
+                old_kw[row] = new_kw[row] = np.sum(list(lanes.values()), axis=0) if lanes else 0.0
+        energy_kwh = _energies_kwh(asset, after_kwh[group], new_kw).ravel()
+        there_kwh = capacity_kwh[group - first_place].ravel()
+        excess = first_excess(_energies_kwh(asset, before_kwh[group], old_kw).ravel(), energy_kwh, there_kwh, slack_kwh)
+        if excess is not None:
+            place, slot = divmod(excess.position, PERIODS_PER_DAY)
+            period = first_period_of_utc_day(int(group[place]) + asset.first_day) + slot
+            raise energy_out_of_bounds(
+                asset, period, excess, float(capacity_kwh[int(group[place]) - first_place, slot])
+            )
+        remains_outside |= bool(((energy_kwh > there_kwh + slack_kwh) | (energy_kwh < -slack_kwh)).any())
+    return remains_outside
+
+
+def _take_from(values: Floats, place: int) -> Floats:
+    return np.concatenate([np.full(place, np.inf), values])
+
+
+def _energies_kwh(asset: VirtualAsset, starts_kwh: Floats, power_kw: Floats) -> Floats:
+    """The stored energy at the end of each period of whole days."""
+    return np.asarray(starts_kwh[:, None] + np.cumsum(energy_changes_kwh(power_kw, asset.terms.efficiency), axis=1))
+
+
+def _group_days(places: Ints, touched: Mapping[int, int]) -> list[Ints]:
+    """The days in the order of time, cut so that each group holds few that have to be fetched."""
+    fetched = np.array([place not in touched for place in places.tolist()], dtype=bool)
+    cuts = np.flatnonzero(np.diff(np.cumsum(fetched) // DAY_FETCH_BATCH_SIZE)) + 1
+    return [group for group in np.split(places, cuts) if len(group)]

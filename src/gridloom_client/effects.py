@@ -1,0 +1,75 @@
+"""What a call wants from the world, as values: one script serves the blocking and the awaiting client.
+
+A script is a generator. It yields one of the wishes below, is sent what came of it (or thrown the TransportError), and
+returns its result. `transport.py` grants the wishes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from gridloom_client.wire import Reply, Request
+
+T = TypeVar("T")
+Steps: TypeAlias = "Generator[Effect, Any, T]"
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send the request; granted with the Reply."""
+
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Send the request and keep the answer open; granted with a Reply that has content only if it is a refusal."""
+
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Granted with the next bytes of what is open, or None at its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusive:
+    """Run the steps while no other call of this client is within such steps."""
+
+    steps: Generator[Any, Any, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Hand an item to whoever iterates."""
+
+    item: Any
+
+
+Effect: TypeAlias = Send | Open | Read | Pause | Exclusive | Emit
+
+
+def send(request: Request) -> Steps[Reply]:
+    reply = yield Send(request)
+    assert isinstance(reply, Reply)
+    return reply
+
+
+def open_stream(request: Request) -> Steps[Reply]:
+    reply = yield Open(request)
+    assert isinstance(reply, Reply)
+    return reply
+
+
+def read() -> Steps[bytes | None]:
+    chunk = yield Read()
+    assert chunk is None or isinstance(chunk, bytes)
+    return chunk

@@ -1,0 +1,33 @@
+"""The runs that turn schedules into what batteries do; for the platform's operator."""
+
+# mypy: disable-error-code="empty-body"
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from gridloom_client.answers.delivery import DeliveryRun, DeliveryZone
+from gridloom_client.operations import M, Resource, collection, operation
+from gridloom_client.wire import ID
+
+
+class Delivery(Resource[M]):
+    """Energies in MWh at the grid."""
+
+    @collection("/delivery/runs")
+    def runs(
+        self,
+        *,
+        delivery_zone: str | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        page_size: int | None = None,
+    ) -> DeliveryRun:
+        """The newest first."""
+
+    @operation("GET", "/delivery/runs/{runID}")
+    def run(self, run_id: ID) -> DeliveryRun: ...
+
+    @operation("GET", "/delivery/zones")
+    def zones(self, *, start: datetime | None = None, end: datetime | None = None) -> Sequence[DeliveryZone]:
+        """What was scheduled, netted, dispatched and left unserved, quarter-hour by quarter-hour."""

@@ -1,0 +1,67 @@
+"""Time series of physical assets."""
+
+# mypy: disable-error-code="empty-body"
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from gridloom_client.answers.monitoring import AllWritten, DetailedSum, FollowedPoints, Latest, Signal, Written
+from gridloom_client.answers.reporting import DataPoints
+from gridloom_client.choices import Aggregation, SeriesResolution
+from gridloom_client.frames import Frame
+from gridloom_client.operations import M, Resource, collection, operation, stream
+from gridloom_client.wire import ARROW, ID
+
+Points: TypeAlias = Mapping[str, Any] | Iterable[Mapping[str, Any]] | Frame | bytes
+"""Columns `{signal: {time: […], value: […]}}`, rows `{signal, time, value}`, a frame (long, or `time` and a column a
+signal), or CSV, NDJSON or Arrow as bytes with their `content_type`."""
+
+
+class Monitoring(Resource[M]):
+    """The same signal and time again overwrites; late and unordered points are welcome."""
+
+    @collection("/monitoring/{physicalAssetID}/signals")
+    def signals(self, physical_asset_id: ID, *, page_size: int | None = None) -> Signal: ...
+
+    @operation("POST", "/monitoring/{physicalAssetID}/datapoints", frames=ARROW)
+    def write(self, physical_asset_id: ID, body: Points, *, content_type: str | None = None) -> Written:
+        """All that is accepted is durable when this returns."""
+
+    @operation("POST", "/monitoring/datapoints", frames=ARROW)
+    def write_many(self, body: Points, *, content_type: str | None = None) -> AllWritten:
+        """Points of many assets at once, for gateways."""
+
+    @operation("GET", "/monitoring/{physicalAssetID}/datapoints")
+    def read(
+        self,
+        physical_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        datapoints: Sequence[str] | None = None,
+        resolution: SeriesResolution | None = None,
+        aggregation: Aggregation | None = None,
+    ) -> DataPoints: ...
+
+    @operation("GET", "/monitoring/{physicalAssetID}/datapoints/latest")
+    def latest(self, physical_asset_id: ID, *, datapoints: Sequence[str] | None = None) -> Latest: ...
+
+    @operation("GET", "/monitoring/{physicalAssetID}/datapoints/sum/detailed")
+    def sums(
+        self,
+        physical_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        datapoints: Sequence[str] | None = None,
+    ) -> DetailedSum:
+        """Per signal sum, extremes, mean and count; for power also the energy in kWh."""
+
+    @stream("/monitoring/{physicalAssetID}/stream")
+    def follow(
+        self, physical_asset_id: ID, *, datapoints: Sequence[str] | None = None, last_event_id: str | None = None
+    ) -> FollowedPoints:
+        """Points as they are stored, until you stop; first the newest of each signal, or what came after
+        `last_event_id`. A lost connection is resumed without losing or repeating any."""

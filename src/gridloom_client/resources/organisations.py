@@ -1,0 +1,96 @@
+"""Organisations, their invitations and members, and the audit log."""
+
+# mypy: disable-error-code="empty-body"
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from gridloom_client.answers.identity import (
+    AuditEntry,
+    Invitation,
+    IssuedInvitation,
+    Member,
+    MemberApiKey,
+    Organisation,
+    Usage,
+)
+from gridloom_client.choices import OrganisationKind, Role
+from gridloom_client.operations import M, Resource, collection, operation
+from gridloom_client.wire import ID, KEEP, Keep
+
+
+class Organisations(Resource[M]):
+    """Who takes part."""
+
+    @collection("/organisations")
+    def list(self, *, page_size: int | None = None) -> Organisation:
+        """All of them for the operator, one's own for others."""
+
+    @operation("POST", "/organisations")
+    def create(self, *, name: str, kind: OrganisationKind = "PARTICIPANT") -> Organisation:
+        """Operator only."""
+
+    @operation("GET", "/organisations/{organisationID}")
+    def get(self, organisation_id: ID) -> Organisation: ...
+
+    @operation("PATCH", "/organisations/{organisationID}")
+    def update(
+        self,
+        organisation_id: ID,
+        *,
+        name: str | Keep = KEEP,
+        require_second_factor: bool | Keep = KEEP,
+        max_key_age_days: int | Keep = KEEP,
+        allowed_networks: Sequence[str] | Keep = KEEP,
+        telemetry_quota: int | Keep = KEEP,
+        if_match: str | None = None,
+    ) -> Organisation:
+        """What is left out stays."""
+
+    @operation("GET", "/organisations/{organisationID}/usage")
+    def usage(self, organisation_id: ID) -> Usage:
+        """Every share of the organisation and its use."""
+
+    @collection("/organisations/{organisationID}/invitations")
+    def invitations(self, organisation_id: ID, *, page_size: int | None = None) -> Invitation: ...
+
+    @operation("POST", "/organisations/{organisationID}/invitations")
+    def invite(self, organisation_id: ID, *, email: str, role: Role) -> IssuedInvitation:
+        """The invitation's token is shown this once."""
+
+    @operation("DELETE", "/organisations/{organisationID}/invitations/{invitationID}")
+    def revoke_invitation(self, organisation_id: ID, invitation_id: ID) -> None: ...
+
+    @collection("/organisations/{organisationID}/members")
+    def members(self, organisation_id: ID, *, page_size: int | None = None) -> Member: ...
+
+    @operation("PATCH", "/organisations/{organisationID}/members/{userID}")
+    def change_role(self, organisation_id: ID, user_id: ID, *, role: Role, if_match: str | None = None) -> Member: ...
+
+    @operation("DELETE", "/organisations/{organisationID}/members/{userID}")
+    def remove_member(self, organisation_id: ID, user_id: ID, *, if_match: str | None = None) -> None: ...
+
+    @operation("DELETE", "/organisations/{organisationID}/members/{userID}/second-factor")
+    def reset_second_factor(self, organisation_id: ID, user_id: ID) -> None:
+        """For a member who has lost it."""
+
+    @collection("/organisations/{organisationID}/api-keys")
+    def api_keys(self, organisation_id: ID, *, page_size: int | None = None) -> MemberApiKey:
+        """Every member's, for ADMINs."""
+
+    @operation("DELETE", "/organisations/{organisationID}/api-keys/{apiKeyID}")
+    def revoke_api_key(self, organisation_id: ID, api_key_id: ID) -> None: ...
+
+    @collection("/audit-log")
+    def audit_log(
+        self,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        actor_id: ID | None = None,
+        resource: str | None = None,
+        action: str | None = None,
+        page_size: int | None = None,
+    ) -> AuditEntry:
+        """Who did what, when, from where; newest first."""

@@ -1,0 +1,401 @@
+"""Batteries that stand somewhere: parameters, schedules, bids, metadata, logbook, unavailabilities, notifications."""
+
+# mypy: disable-error-code="empty-body"
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+from gridloom_client.answers.answered import Record
+from gridloom_client.answers.delivery import DeliveryPerformance, Dispatch
+from gridloom_client.answers.physical_assets import (
+    AncillaryEntry,
+    AncillaryResults,
+    Availability,
+    ChangedUnavailability,
+    Commitments,
+    ExchangeNotification,
+    Grant,
+    Health,
+    LogbookEntry,
+    Parameters,
+    PhysicalAsset,
+    Schedule,
+    Unavailability,
+    UnavailabilityPreview,
+)
+from gridloom_client.choices import (
+    AssetStatus,
+    BidStatus,
+    DeliveryZone,
+    DocumentFormat,
+    LogbookImpact,
+    LogbookSource,
+    MetadataCategory,
+    NotificationStatus,
+    Permission,
+    UnavailabilityKind,
+)
+from gridloom_client.frames import Frame, Rows
+from gridloom_client.inputs import (
+    Notification,
+    NotificationRevision,
+    ParametersVersion,
+    Point,
+    ProductBids,
+    ProductResults,
+    Volume,
+)
+from gridloom_client.inputs import Parameters as NewParameters
+from gridloom_client.operations import M, Resource, collection, operation
+from gridloom_client.wire import ID, KEEP, Keep
+
+
+class PhysicalAssets(Resource[M]):
+    """Power in kW, export positive; energy in kWh."""
+
+    @collection("/physical-assets")
+    def list(
+        self, *, organisation_id: ID | None = None, fleet_id: ID | None = None, page_size: int | None = None
+    ) -> PhysicalAsset:
+        """Those that the caller's organisation owns or has a grant on."""
+
+    @operation("POST", "/physical-assets")
+    def create(
+        self,
+        *,
+        name: str,
+        organisation_id: ID,
+        delivery_zone: DeliveryZone,
+        parameters: NewParameters | Mapping[str, Any],
+        control_area: DeliveryZone | None = None,
+        eic_code: str | None = None,
+        commissioned_on: date | None = None,
+        fleet_id: ID | None = None,
+    ) -> PhysicalAsset: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}")
+    def get(self, physical_asset_id: ID) -> PhysicalAsset: ...
+
+    @operation("PATCH", "/physical-assets/{physicalAssetID}")
+    def update(
+        self,
+        physical_asset_id: ID,
+        *,
+        name: str | Keep = KEEP,
+        delivery_zone: DeliveryZone | Keep = KEEP,
+        control_area: DeliveryZone | Keep = KEEP,
+        eic_code: str | Keep | None = KEEP,
+        commissioned_on: date | Keep | None = KEEP,
+        fleet_id: ID | Keep | None = KEEP,
+        status: AssetStatus | Keep = KEEP,
+        if_match: str | None = None,
+    ) -> PhysicalAsset: ...
+
+    # --- parameters and schedule ---
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/parameters")
+    def parameters(self, physical_asset_id: ID, *, at: datetime | None = None) -> Parameters:
+        """Those in force now, or at another time."""
+
+    @operation("PUT", "/physical-assets/{physicalAssetID}/parameters", query=("at",))
+    def set_parameters(
+        self,
+        physical_asset_id: ID,
+        body: ParametersVersion | Mapping[str, Any],
+        *,
+        at: datetime | None = None,
+        if_match: str | None = None,
+    ) -> Parameters:
+        """Adds a version that holds from `validFrom`, or else from `at`; the past stays."""
+
+    @collection("/physical-assets/{physicalAssetID}/parameters/history")
+    def parameters_history(self, physical_asset_id: ID, *, page_size: int | None = None) -> Parameters: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/schedule")
+    def schedule(
+        self, physical_asset_id: ID, *, start: datetime | None = None, end: datetime | None = None
+    ) -> Schedule: ...
+
+    @operation("PUT", "/physical-assets/{physicalAssetID}/schedule", query=("start", "end"))
+    def set_schedule(
+        self,
+        physical_asset_id: ID,
+        *,
+        schedule: Sequence[Point] | Sequence[Mapping[str, Any]] | Frame,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        if_match: str | None = None,
+    ) -> Schedule:
+        """Replaces the given periods, all or none; `start` and `end` say which window to answer."""
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/availability")
+    def availability(
+        self, physical_asset_id: ID, *, start: datetime | None = None, end: datetime | None = None
+    ) -> Availability: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/commitments")
+    def commitments(
+        self, physical_asset_id: ID, *, start: datetime | None = None, end: datetime | None = None
+    ) -> Commitments:
+        """Who holds what of the asset, and what is free."""
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/dispatch")
+    def dispatch(
+        self,
+        physical_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        as_of: datetime | None = None,
+    ) -> Dispatch:
+        """What the battery must do, and what each part of it is for."""
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/performance")
+    def performance(
+        self,
+        physical_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        as_of: datetime | None = None,
+    ) -> DeliveryPerformance:
+        """What was measured against what was dispatched."""
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/health")
+    def health(self, physical_asset_id: ID) -> Health: ...
+
+    # --- ancillary bids and results ---
+
+    @operation("POST", "/physical-assets/{physicalAssetID}/ancillary/bids")
+    def offer(
+        self, physical_asset_id: ID, body: Sequence[ProductBids] | Sequence[Mapping[str, Any]]
+    ) -> Rows[AncillaryEntry]:
+        """Entries of `{deliveryDay, product, bids: [{capacityPrice, offeredCapacity, energyPrice?}]}`."""
+
+    @collection("/physical-assets/{physicalAssetID}/ancillary/bids")
+    def ancillary_bids(
+        self,
+        physical_asset_id: ID,
+        *,
+        delivery_day: date | None = None,
+        product: str | None = None,
+        status: BidStatus | None = None,
+        page_size: int | None = None,
+    ) -> AncillaryEntry: ...
+
+    @operation("DELETE", "/physical-assets/{physicalAssetID}/ancillary/bids/{bidID}")
+    def withdraw_offer(self, physical_asset_id: ID, bid_id: ID, *, if_match: str | None = None) -> None: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/ancillary/bids-without-result")
+    def bids_without_result(self, physical_asset_id: ID, *, product_keys: Sequence[str]) -> Rows[AncillaryEntry]:
+        """One entry per key, such as `2026-03-29_NEGPOS_00_04`, in the order asked."""
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/ancillary/bids-by-product-keys")
+    def bids_by_product_keys(self, physical_asset_id: ID, *, product_keys: Sequence[str]) -> Rows[AncillaryEntry]:
+        """The same with all bids, whatever became of them."""
+
+    @operation("POST", "/physical-assets/{physicalAssetID}/ancillary/results")
+    def report_results(
+        self, physical_asset_id: ID, body: Sequence[ProductResults] | Sequence[Mapping[str, Any]]
+    ) -> Rows[AncillaryResults]:
+        """Entries of `{deliveryDay, product, results: [{bidID, accepted, acceptedCapacity, settlementPrice?}]}`."""
+
+    @collection("/physical-assets/{physicalAssetID}/ancillary/results")
+    def results(
+        self,
+        physical_asset_id: ID,
+        *,
+        delivery_day: date | None = None,
+        product: str | None = None,
+        page_size: int | None = None,
+    ) -> AncillaryResults: ...
+
+    # --- metadata and logbook ---
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/metadata")
+    def metadata(self, physical_asset_id: ID) -> Record:
+        """By category: grid, site, technical, contract, market."""
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/metadata/{category}")
+    def metadata_of(self, physical_asset_id: ID, category: MetadataCategory) -> Record: ...
+
+    @operation("PUT", "/physical-assets/{physicalAssetID}/metadata/{category}")
+    def set_metadata(
+        self, physical_asset_id: ID, category: MetadataCategory, body: Mapping[str, Any], *, if_match: str | None = None
+    ) -> Record: ...
+
+    @collection("/physical-assets/{physicalAssetID}/logbook")
+    def logbook(
+        self,
+        physical_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        type: str | None = None,
+        tag: str | None = None,
+        text: str | None = None,
+        source: LogbookSource | None = None,
+        impact: LogbookImpact | None = None,
+        page_size: int | None = None,
+    ) -> LogbookEntry: ...
+
+    @operation("POST", "/physical-assets/{physicalAssetID}/logbook")
+    def write_logbook(
+        self,
+        physical_asset_id: ID,
+        *,
+        title: str,
+        type: str,
+        start: datetime,
+        description: str | None = None,
+        impact: LogbookImpact | None = None,
+        end: datetime | None = None,
+        tags: Sequence[str] | None = None,
+    ) -> LogbookEntry: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/logbook/{entryID}")
+    def logbook_entry(self, physical_asset_id: ID, entry_id: ID) -> LogbookEntry: ...
+
+    @operation("POST", "/physical-assets/{physicalAssetID}/logbook/{entryID}/corrections")
+    def correct_logbook(
+        self,
+        physical_asset_id: ID,
+        entry_id: ID,
+        *,
+        title: str,
+        type: str,
+        start: datetime,
+        description: str | None = None,
+        impact: LogbookImpact | None = None,
+        end: datetime | None = None,
+        tags: Sequence[str] | None = None,
+    ) -> LogbookEntry:
+        """A new entry that corrects the other; both stay."""
+
+    # --- unavailabilities ---
+
+    @operation("POST", "/physical-assets/{physicalAssetID}/unavailability")
+    def report_unavailability(
+        self,
+        physical_asset_id: ID,
+        *,
+        description: str,
+        type: UnavailabilityKind,
+        start: datetime,
+        end: datetime,
+        volume: Volume | Mapping[str, Any],
+        exchange_notification_ids: Sequence[ID] | None = None,
+    ) -> ChangedUnavailability:
+        """`volume` is what is missing: `{energyCapacity, powerCapacity: {charge, discharge}}` in kWh and kW."""
+
+    @operation("POST", "/physical-assets/{physicalAssetID}/unavailability-previews")
+    def preview_unavailability(
+        self,
+        physical_asset_id: ID,
+        *,
+        description: str,
+        type: UnavailabilityKind,
+        start: datetime,
+        end: datetime,
+        volume: Volume | Mapping[str, Any],
+        exchange_notification_ids: Sequence[ID] | None = None,
+    ) -> UnavailabilityPreview:
+        """What reporting it would do; nothing is changed."""
+
+    @collection("/physical-assets/{physicalAssetID}/unavailability")
+    def unavailabilities(
+        self,
+        physical_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        type: UnavailabilityKind | None = None,
+        page_size: int | None = None,
+    ) -> Unavailability: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/unavailability/{unavailabilityID}")
+    def unavailability(self, physical_asset_id: ID, unavailability_id: ID) -> Unavailability: ...
+
+    @operation("PATCH", "/physical-assets/{physicalAssetID}/unavailability/{unavailabilityID}")
+    def change_unavailability(
+        self,
+        physical_asset_id: ID,
+        unavailability_id: ID,
+        *,
+        description: str | Keep = KEEP,
+        type: UnavailabilityKind | Keep = KEEP,
+        start: datetime | Keep = KEEP,
+        end: datetime | Keep = KEEP,
+        volume: Volume | Mapping[str, Any] | Keep = KEEP,
+        exchange_notification_ids: Sequence[ID] | Keep = KEEP,
+        if_match: str | None = None,
+    ) -> ChangedUnavailability: ...
+
+    @operation("DELETE", "/physical-assets/{physicalAssetID}/unavailability/{unavailabilityID}")
+    def cancel_unavailability(
+        self, physical_asset_id: ID, unavailability_id: ID, *, if_match: str | None = None
+    ) -> None: ...
+
+    # --- exchange notifications ---
+
+    @operation("POST", "/physical-assets/{physicalAssetID}/exchange-notifications")
+    def publish_notification(
+        self, physical_asset_id: ID, body: Notification | Mapping[str, Any]
+    ) -> ExchangeNotification: ...
+
+    @collection("/physical-assets/{physicalAssetID}/exchange-notifications")
+    def notifications(
+        self,
+        physical_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        event_status: NotificationStatus | None = None,
+        page_size: int | None = None,
+    ) -> ExchangeNotification: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/exchange-notifications/{notificationID}")
+    def notification(
+        self, physical_asset_id: ID, notification_id: ID, *, version: int | None = None
+    ) -> ExchangeNotification: ...
+
+    @operation("POST", "/physical-assets/{physicalAssetID}/exchange-notifications/{notificationID}/revisions")
+    def revise_notification(
+        self, physical_asset_id: ID, notification_id: ID, body: NotificationRevision | Mapping[str, Any]
+    ) -> ExchangeNotification:
+        """Adds a version and dismisses the one before."""
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/exchange-notifications/{notificationID}/document")
+    def notification_document(
+        self,
+        physical_asset_id: ID,
+        notification_id: ID,
+        *,
+        version: int | None = None,
+        format: DocumentFormat | None = None,
+    ) -> bytes:
+        """XML: the ACER message, or the ENTSO-E document."""
+
+    # --- grants ---
+
+    @collection("/physical-assets/{physicalAssetID}/grants")
+    def grants(self, physical_asset_id: ID, *, page_size: int | None = None) -> Grant: ...
+
+    @operation("GET", "/physical-assets/{physicalAssetID}/grants/{organisationID}")
+    def grant(self, physical_asset_id: ID, organisation_id: ID) -> Grant: ...
+
+    @operation("PUT", "/physical-assets/{physicalAssetID}/grants/{organisationID}")
+    def set_grant(
+        self,
+        physical_asset_id: ID,
+        organisation_id: ID,
+        *,
+        permissions: Sequence[Permission],
+        if_match: str | None = None,
+    ) -> Grant:
+        """What the other organisation may do with this asset."""
+
+    @operation("DELETE", "/physical-assets/{physicalAssetID}/grants/{organisationID}")
+    def revoke_grant(self, physical_asset_id: ID, organisation_id: ID, *, if_match: str | None = None) -> None: ...

@@ -1,0 +1,256 @@
+"""Virtual batteries, their blocks and portfolios."""
+
+# mypy: disable-error-code="empty-body"
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from gridloom_client.answers.delivery import PositionPoint
+from gridloom_client.answers.reporting import DataPoints
+from gridloom_client.answers.virtual_assets import (
+    Adjustment,
+    Block,
+    LatestStateOfEnergy,
+    Portfolio,
+    ScheduledBlock,
+    ScheduleVersion,
+    StateOfCharge,
+    StateOfEnergy,
+    VirtualAsset,
+)
+from gridloom_client.choices import Market
+from gridloom_client.frames import Frame, Rows
+from gridloom_client.inputs import NewVirtualAsset, Point
+from gridloom_client.operations import M, Resource, collection, operation
+from gridloom_client.wire import ID, KEEP, Keep
+
+Schedule: TypeAlias = Sequence[Point] | Sequence[Mapping[str, Any]] | Frame
+"""Points, mappings `{time, power}`, or a frame with these columns (or an index of times)."""
+
+
+class VirtualAssets(Resource[M]):
+    """Power in kW, export positive; energy in kWh."""
+
+    @collection("/organisations/{organisationID}/virtual-assets")
+    def list(
+        self,
+        organisation_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        page_size: int | None = None,
+    ) -> VirtualAsset: ...
+
+    @operation("POST", "/organisations/{organisationID}/virtual-assets")
+    def allocate(self, organisation_id: ID, body: NewVirtualAsset | Mapping[str, Any]) -> VirtualAsset:
+        """Operator only: outside an auction."""
+
+    @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}")
+    def get(self, organisation_id: ID, virtual_asset_id: ID) -> VirtualAsset: ...
+
+    @operation("PATCH", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}")
+    def change(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        name: str | None = None,
+        portfolio_id: ID | None = None,
+        if_match: str | None = None,
+    ) -> VirtualAsset:
+        """By its holder: another name or portfolio."""
+
+    @operation("DELETE", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}")
+    def undo_allocation(self, organisation_id: ID, virtual_asset_id: ID, *, if_match: str | None = None) -> None:
+        """Operator only: before its first gate closes, while nothing is traded on it."""
+
+    @collection("/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks")
+    def blocks(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        as_of: datetime | None = None,
+        page_size: int | None = None,
+    ) -> Block:
+        """With their schedules; as they were known at `as_of`, if given."""
+
+    @operation("POST", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks")
+    def create_block(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        start: datetime,
+        end: datetime,
+        market: Market,
+        rated_charge_power: float,
+        rated_discharge_power: float,
+    ) -> Block:
+        """Carved out of the wholesale blocks that cover it."""
+
+    @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks/{blockID}")
+    def block(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        block_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        as_of: datetime | None = None,
+    ) -> Block: ...
+
+    @operation(
+        "PUT",
+        "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks/{blockID}",
+        query=("start", "end"),
+    )
+    def set_schedule(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        block_id: ID,
+        *,
+        schedule: Schedule,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        if_match: str | None = None,
+    ) -> ScheduledBlock:
+        """Replaces the given periods, all or none; `start` and `end` say which window to answer."""
+
+    @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/schedule")
+    def asset_schedule(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+    ) -> Block:
+        """The power of all wholesale blocks together; its `id` is the asset's."""
+
+    @operation(
+        "PUT",
+        "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/schedule",
+        query=("start", "end"),
+    )
+    def set_asset_schedule(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        schedule: Schedule,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        if_match: str | None = None,
+    ) -> ScheduledBlock:
+        """Replaces the given periods on all wholesale blocks, in proportion of their power, all or none."""
+
+    @operation("DELETE", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks/{blockID}")
+    def delete_block(
+        self, organisation_id: ID, virtual_asset_id: ID, block_id: ID, *, if_match: str | None = None
+    ) -> None: ...
+
+    @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/state-of-charge")
+    def state_of_charge(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        as_of: datetime | None = None,
+    ) -> Rows[StateOfCharge]: ...
+
+    @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/position")
+    def position(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        as_of: datetime | None = None,
+    ) -> Rows[PositionPoint]:
+        """What was traded against what is delivered, in MWh."""
+
+    @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/state-of-energy/latest")
+    def state_of_energy(
+        self, organisation_id: ID, virtual_asset_id: ID, *, as_of: datetime | None = None
+    ) -> LatestStateOfEnergy: ...
+
+    @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/state-of-energy/projected")
+    def projected_state_of_energy(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        as_of: datetime | None = None,
+    ) -> Rows[StateOfEnergy]: ...
+
+    @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/operational")
+    def operational(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        categories: Sequence[str] | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        as_of: datetime | None = None,
+    ) -> DataPoints: ...
+
+    @collection("/organisations/{organisationID}/virtual-assets/{virtualAssetID}/adjustments")
+    def adjustments(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        page_size: int | None = None,
+    ) -> Adjustment: ...
+
+    @collection("/organisations/{organisationID}/virtual-assets/{virtualAssetID}/schedule-history")
+    def schedule_history(
+        self,
+        organisation_id: ID,
+        virtual_asset_id: ID,
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        version: int | None = None,
+        page_size: int | None = None,
+    ) -> ScheduleVersion:
+        """Every accepted change: who, when, what."""
+
+    # --- portfolios ---
+
+    @collection("/organisations/{organisationID}/portfolios")
+    def portfolios(self, organisation_id: ID, *, page_size: int | None = None) -> Portfolio: ...
+
+    @operation("POST", "/organisations/{organisationID}/portfolios")
+    def create_portfolio(
+        self, organisation_id: ID, *, name: str, virtual_asset_ids: Sequence[ID] | None = None
+    ) -> Portfolio: ...
+
+    @operation("GET", "/organisations/{organisationID}/portfolios/{portfolioID}")
+    def portfolio(self, organisation_id: ID, portfolio_id: ID) -> Portfolio: ...
+
+    @operation("PATCH", "/organisations/{organisationID}/portfolios/{portfolioID}")
+    def update_portfolio(
+        self,
+        organisation_id: ID,
+        portfolio_id: ID,
+        *,
+        name: str | Keep = KEEP,
+        virtual_asset_ids: Sequence[ID] | Keep = KEEP,
+        if_match: str | None = None,
+    ) -> Portfolio: ...

@@ -1,0 +1,52 @@
+"""Events sent to an address of yours, signed."""
+
+# mypy: disable-error-code="empty-body"
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gridloom_client.answers.events import Delivery, Webhook, WebhookWithSecret
+from gridloom_client.choices import DeliveryState
+from gridloom_client.operations import M, Resource, collection, operation
+from gridloom_client.wire import ID, KEEP, Keep
+
+
+class Webhooks(Resource[M]):
+    """At least once, with Standard Webhooks signatures."""
+
+    @collection("/webhooks")
+    def list(self, *, page_size: int | None = None) -> Webhook: ...
+
+    @operation("POST", "/webhooks")
+    def create(self, *, url: str, types: Sequence[str], description: str | None = None) -> WebhookWithSecret:
+        """The secret to check signatures with is in this answer."""
+
+    @operation("GET", "/webhooks/{webhookID}")
+    def get(self, webhook_id: ID) -> Webhook: ...
+
+    @operation("PATCH", "/webhooks/{webhookID}")
+    def update(
+        self,
+        webhook_id: ID,
+        *,
+        url: str | Keep = KEEP,
+        types: Sequence[str] | Keep = KEEP,
+        description: str | Keep | None = KEEP,
+        enabled: bool | Keep = KEEP,
+        if_match: str | None = None,
+    ) -> Webhook: ...
+
+    @operation("DELETE", "/webhooks/{webhookID}")
+    def delete(self, webhook_id: ID, *, if_match: str | None = None) -> None: ...
+
+    @operation("POST", "/webhooks/{webhookID}/secret")
+    def rotate_secret(self, webhook_id: ID, *, overlap_seconds: int | None = None) -> WebhookWithSecret:
+        """A new secret; the old one stays valid for the overlap."""
+
+    @collection("/webhooks/{webhookID}/deliveries")
+    def deliveries(
+        self, webhook_id: ID, *, state: DeliveryState | None = None, page_size: int | None = None
+    ) -> Delivery: ...
+
+    @operation("POST", "/webhooks/{webhookID}/deliveries/{deliveryID}/replay")
+    def replay(self, webhook_id: ID, delivery_id: ID) -> Delivery: ...

@@ -1,0 +1,211 @@
+"""The script of every call: sign in, send, renew the token, try again, follow pages and streams."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+
+from gridloom_client.effects import Emit, Exclusive, Pause, Steps, open_stream, read, send
+from gridloom_client.errors import (
+    AnswerError,
+    CredentialsError,
+    ProblemError,
+    ServiceError,
+    TooManyRequestsError,
+    TransportError,
+    UnauthenticatedError,
+)
+from gridloom_client.retries import Retries
+from gridloom_client.sse import EventParser, ServerSentEvent
+from gridloom_client.tokens import ApiKey, Memory, Password, Tokens, TokenStore
+from gridloom_client.wire import JSON, Reply, Request, encode_body
+
+_MARGIN_S = 30.0  # renew this long before the token ends
+_POSITION = "gridloom-position"
+
+
+class _TokenAnswer(msgspec.Struct):
+    access_token: str
+    expires_in: float = 900.0
+    refresh_token: str | None = None
+
+
+@dataclass
+class ClientSession:
+    """One client's side of the conversation: who it is, what tokens it holds, how patient it is."""
+
+    credentials: Password | ApiKey | None
+    store: TokenStore = field(default_factory=Memory)
+    retries: Retries = field(default_factory=Retries)
+    clock: Callable[[], float] = time.time
+    show_progress: bool | None = None
+    """Of long writes; None shows it where somebody watches."""
+    position: str | None = None
+    """How far the service's log had come with the last change made here: a replica that answers has replayed it."""
+
+    # --- one request -----------------------------------------------------------------------------------------------
+
+    def call(self, request: Request, *, is_public: bool = False, is_stream: bool = False) -> Steps[Reply]:
+        """The reply to a request, or the ProblemError or TransportError that it came to in the end."""
+        attempt, was_renewed = 1, False
+        while True:
+            token = None if is_public else (yield from self._find_token())
+            bearer = request.with_headers(Authorization=f"Bearer {token}") if token else request
+            if request.method == "GET" and self.position is not None:
+                bearer = bearer.with_headers(Gridloom_Position=self.position)
+            try:
+                reply = yield from open_stream(bearer) if is_stream else send(bearer)
+            except TransportError as loss:
+                pause_s = self.retries.after_loss(request, loss, attempt)
+                if pause_s is None:
+                    raise
+            else:
+                if reply.status == 401 and token and not was_renewed and self._can_renew:
+                    yield Exclusive(self._renew_tokens(stale=token))
+                    was_renewed = True
+                    continue
+                pause_s = self.retries.after_reply(request, reply, attempt)
+                if pause_s is None:
+                    self._note_position(reply)
+                    return _reject_problem(reply)
+            yield Pause(pause_s)
+            attempt += 1
+
+    def _note_position(self, reply: Reply) -> None:
+        """The latest of them: answers may overtake each other."""
+        told = reply.headers.get(_POSITION)
+        if told is not None and (self.position is None or _measure_position(told) > _measure_position(self.position)):
+            self.position = told
+
+    # --- tokens ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _can_renew(self) -> bool:
+        return not isinstance(self.credentials, ApiKey)
+
+    def _find_token(self) -> Steps[str]:
+        if isinstance(self.credentials, ApiKey):
+            return self.credentials.secret
+        tokens = self.store.load()
+        if not self._is_fresh(tokens):
+            yield Exclusive(self._renew_tokens(stale=tokens.access_token if tokens else None))
+            tokens = self.store.load()
+        assert tokens is not None  # renewing gives some, or raises
+        return tokens.access_token
+
+    def _is_fresh(self, tokens: Tokens | None) -> bool:
+        return tokens is not None and self.clock() < tokens.expires_at - _MARGIN_S
+
+    def _renew_tokens(self, stale: str | None) -> Steps[None]:
+        """New tokens in the store, unless another call or process has put them there meanwhile."""
+        with self.store.lock():
+            tokens = self.store.load()
+            if tokens is not None and tokens.access_token != stale and self._is_fresh(tokens):
+                return
+            renewed = yield from self._refresh_tokens(tokens)
+            if renewed is None:
+                renewed = yield from self.signed_in()
+            self.store.save(renewed)
+
+    def _refresh_tokens(self, tokens: Tokens | None) -> Steps[Tokens | None]:
+        if tokens is None or tokens.refresh_token is None:
+            return None
+        try:
+            return (yield from self._obtain_tokens("/auth/public/refresh", {"refresh_token": tokens.refresh_token}))
+        except UnauthenticatedError:
+            return None
+
+    def signed_in(self) -> Steps[Tokens]:
+        """Tokens for the user's name and password."""
+        if not isinstance(self.credentials, Password):
+            raise CredentialsError("You are not signed in, or your session has ended.")
+        who = {"username": self.credentials.username, "password": self.credentials.password}
+        return (yield from self._obtain_tokens("/auth/public/authenticate", who))
+
+    def _obtain_tokens(self, target: str, body: dict[str, str]) -> Steps[Tokens]:
+        request = Request("POST", target, {"Content-Type": JSON, "Accept": JSON, **new_key()}, encode_body(body))
+        sent_at = self.clock()
+        reply = yield from self.call(request, is_public=True)
+        answer = decode(reply, msgspec.json.Decoder(_TokenAnswer))
+        return Tokens(
+            access_token=answer.access_token,
+            refresh_token=answer.refresh_token,
+            expires_at=sent_at + answer.expires_in,
+        )
+
+    # --- pages and streams -----------------------------------------------------------------------------------------
+
+    def pages(self, request: Request, decoder: msgspec.json.Decoder[list[Any]]) -> Steps[None]:
+        """Emits every item of a collection, page after page."""
+        while True:
+            reply = yield from self.call(request)
+            for item in decode(reply, decoder):
+                yield Emit(item)
+            query = reply.next_query
+            if query is None:
+                return
+            request = replace(request, target=request.target.partition("?")[0] + query)
+
+    def events(self, request: Request, read_event: Callable[[ServerSentEvent], Any]) -> Steps[None]:
+        """Emits what the service sends until the caller stops; takes up a lost stream where it was lost.
+
+        A stream that was open once is tried again for as long as `retries.resume_for_s`, counted in pauses; any sign
+        of life, even a comment, starts the count anew.
+        """
+        losses, waited_s, last_event_id, was_open = 0, 0.0, request.headers.get("Last-Event-ID", ""), False
+        while True:
+            parser = EventParser()
+            try:
+                reply = yield from self.call(request.with_headers(Last_Event_ID=last_event_id or None), is_stream=True)
+                if reply.status == 204:  # the stream has ended for good
+                    return
+                was_open = True
+                while (chunk := (yield from read())) is not None:
+                    losses, waited_s = 0, 0.0
+                    for event in parser.feed(chunk):
+                        item = read_event(event)
+                        if item is not None:
+                            self.position = None  # somebody else's change, perhaps: let reads ask how far the log is
+                            yield Emit(item)
+                    last_event_id = parser.last_event_id or last_event_id
+            except (TransportError, ServiceError, TooManyRequestsError):
+                if not was_open or waited_s >= self.retries.resume_for_s:
+                    raise
+            losses += 1
+            pause_s = max(parser.retry_s or 0.0, self.retries.pause_s(min(losses, 10)))
+            pause_s = min(pause_s, self.retries.longest_pause_s)
+            yield Pause(pause_s)
+            waited_s += pause_s
+
+
+def _measure_position(position: str) -> int:
+    """When a position was read: what comes before its dot; what is none comes before all. The rest is sealed."""
+    try:
+        return int(position.partition(".")[0], 16)
+    except ValueError:
+        return -1
+
+
+def _reject_problem(reply: Reply) -> Reply:
+    if reply.status >= 400:
+        raise ProblemError.of(reply)
+    if reply.status >= 300 and reply.status != 304:
+        raise AnswerError(f"The service answered {reply.status} and points elsewhere; check its address.")
+    return reply
+
+
+def decode(reply: Reply, decoder: msgspec.json.Decoder[Any]) -> Any:
+    try:
+        return decoder.decode(reply.content)
+    except msgspec.DecodeError as fault:
+        raise AnswerError(f"The answer is not what this client expects: {fault}.") from None
+
+
+def new_key() -> dict[str, str]:
+    """A key under which a POST takes effect once, however often it is sent."""
+    return {"Idempotency-Key": str(uuid.uuid4())}

@@ -1,0 +1,44 @@
+"""Event streams mean the same however they are cut."""
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridloom_client.sse import EventParser, ServerSentEvent
+
+STREAM = (
+    ': hello\r\nid: 1\r\nevent: bid.placed\r\ndata: {\r\ndata: "price": 1}\r\n\r\n'
+    "data:no space\n\nid: 2\ndata: ü€\n\ndata\n\nretry: 250\nevent: ignored\n\ndata: last\r\rdata: unfinished"
+)
+EVENTS = [
+    ServerSentEvent('{\n"price": 1}', "bid.placed", "1"),
+    ServerSentEvent("no space", id="1"),
+    ServerSentEvent("ü€", id="2"),
+    ServerSentEvent("", id="2"),
+    ServerSentEvent("last", id="2"),
+]
+
+
+class TestEventParser:
+    @given(st.lists(st.integers(0, len(STREAM.encode()))))
+    def test_finds_the_same_events_wherever_the_bytes_are_cut(self, cuts: list[int]):
+        parser, content, found = EventParser(), STREAM.encode(), []
+        places = [0, *sorted(cuts), len(content)]
+        for start, end in itertools.pairwise(places):
+            found += parser.feed(content[start:end])
+        assert found == EVENTS
+        assert parser.retry_s == 0.25
+
+    def test_resumes_after_complete_events_and_lone_ids_only(self):
+        parser = EventParser()
+        parser.feed(b"id: 1\ndata: a\n\nid: 2\ndata: b\n")
+        assert parser.last_event_id == "1"
+        parser.feed(b"\nid: 7\n\n")
+        assert parser.last_event_id == "7"
+
+    def test_reads_data_as_json(self):
+        assert EVENTS[0].json() == {"price": 1}
+
+    def test_survives_bytes_that_are_no_text(self):
+        assert EventParser().feed(b"data: \xff\n\n") == [ServerSentEvent("\ufffd")]

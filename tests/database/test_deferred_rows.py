@@ -1,0 +1,90 @@
+"""Rows that a transaction writes last."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg
+import pytest
+
+from gridloom.database.commit.after_commit import underlying_connection
+from gridloom.database.commit.deferred_rows import (
+    MAX_DEFERRED_ROWS,
+    InsertTarget,
+    begin_deferring,
+    defer_insert,
+    discard_deferred,
+    flush_deferred,
+)
+from gridloom.database.pool import create_pool
+
+NOTES = InsertTarget("note", [("place", "{}"), ("words", "{}::text::jsonb"), ("at", "clock_timestamp()")])
+NAMES = InsertTarget("name", [("key", "{}"), ("name", "{}")], "on conflict (key) do update set name = excluded.name")
+
+
+@pytest.fixture
+async def db(database_url: str) -> AsyncIterator[Any]:
+    connection = await asyncpg.connect(database_url)
+    await connection.execute(
+        """
+        create temporary table note (
+          id bigint generated always as identity, place int, words jsonb, at timestamptz not null);
+        create temporary table name (key int primary key, name text)
+        """
+    )
+    yield connection
+    discard_deferred(underlying_connection(connection))
+    await connection.close()
+
+
+async def places(db: Any) -> list[int]:
+    return [row["place"] for row in await db.fetch("select place from note order by id")]
+
+
+class TestLastRows:
+    async def test_are_written_in_one_statement_in_the_order_in_which_they_came(self, db: Any) -> None:
+        asked: list[str] = []
+        async with db.transaction():
+            begin_deferring(db)
+            await defer_insert(db, NOTES, (1, "{}"))
+            await defer_insert(db, NAMES, (7, "seven"))
+            await defer_insert(db, NOTES, (2, '{"a": 1}'), (3, "[]"))
+            assert await places(db) == []
+            with db.query_logger(lambda query: asked.append(query.query)):
+                await flush_deferred(db)
+        assert len(asked) == 1
+        assert await places(db) == [1, 2, 3]
+        assert await db.fetchval("select name from name where key = 7") == "seven"
+
+    async def test_are_written_at_once_where_nobody_collects(self, db: Any) -> None:
+        await defer_insert(db, NAMES, (1, "one"))
+        await defer_insert(db, NAMES, (1, "uno"))
+        assert await db.fetchval("select name from name") == "uno"
+
+    async def test_are_written_at_once_through_a_pool(self, database_url: str) -> None:
+        async with await create_pool(database_url, size=1) as pool:
+            target = InsertTarget(
+                "write_probe", [("is_only", "{}"), ("probed_at", "clock_timestamp()")], "on conflict do nothing"
+            )
+            await defer_insert(pool, target, (True,))
+            assert await pool.fetchval("select count(*) from write_probe") == 1
+
+    async def test_beyond_a_few_are_written_behind_those_before_them(self, db: Any) -> None:
+        async with db.transaction():
+            begin_deferring(db)
+            await defer_insert(db, NOTES, (0, "{}"))
+            await defer_insert(db, NOTES, *((place, "{}") for place in range(1, 2 * MAX_DEFERRED_ROWS + 3)))
+            await defer_insert(db, NOTES, (99, "{}"))
+            await flush_deferred(db)
+        assert await places(db) == [*range(2 * MAX_DEFERRED_ROWS + 3), 99]
+
+    async def test_of_a_transaction_that_was_undone_are_forgotten(self, db: Any) -> None:
+        transaction = db.transaction()
+        await transaction.start()
+        begin_deferring(db)
+        await defer_insert(db, NOTES, (1, "{}"))
+        await transaction.rollback()
+        discard_deferred(underlying_connection(db))
+        await defer_insert(db, NOTES, (2, "{}"))
+        assert await places(db) == [2]

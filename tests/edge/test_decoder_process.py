@@ -1,0 +1,171 @@
+"""Long bodies are read in processes of their own, and callers see no difference."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from gridloom.edge.decode import decoder_process
+from gridloom.edge.decode.decoder_process import ForkServer, compute_apart, run_in_subprocess
+from gridloom.edge.fields import Decoder
+from gridloom.edge.slices import SLICE_BYTES
+from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
+from gridloom.monitoring.ingest.parsing import JSON, parse
+from gridloom.settlements.model import NET_OFFS
+from gridloom.settlements.rules import read_columns
+
+ROOT = Path(__file__).parents[2]
+ASSET = "0197a5c0-0000-7000-8000-000000000001"
+
+
+# A worker forks before it has threads or open files; the process of all these tests has both.
+A_YOUNG_PROCESS = """
+import os, socket, sys
+from gridloom.edge.decode.decoder_process import _fork_for_ever
+_fork_for_ever(socket.socket(fileno=int(sys.argv[1])), os.getppid())
+"""
+
+
+@contextmanager
+def forking() -> Iterator[int]:
+    here, there = socket.socketpair()
+    with there:
+        command = [sys.executable, "-c", A_YOUNG_PROCESS, str(there.fileno())]
+        young = subprocess.Popen(command, pass_fds=[there.fileno()], cwd=ROOT)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(decoder_process, "_forker", ForkServer(here))
+        yield young.pid
+    here.close()
+    assert young.wait(30) in (0, -signal.SIGKILL), "it leaves with the worker"
+
+
+@pytest.fixture(scope="module")
+def forker() -> Iterator[int]:
+    with forking() as pid:
+        yield pid
+
+
+def make_array(body: bytes) -> bool:
+    import pyarrow as pa
+
+    return len(pa.array(np.zeros(3))) == 3 and "pandas" in sys.modules
+
+
+def tell_process(body: bytes) -> tuple[int, int, int]:
+    return os.getpid(), os.getppid(), os.nice(0)
+
+
+def count_bytes(body: bytes, *, times: int) -> Any:
+    return np.frombuffer(body, np.uint8).astype(np.int64) * times
+
+
+def refuse(body: bytes) -> None:
+    raise BadRequest("No.", errors=[FieldError("/0", "is wrong")])
+
+
+def fail(body: bytes) -> None:
+    raise ZeroDivisionError("a bug")
+
+
+def crash(body: bytes) -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def run_out_of_memory(body: bytes) -> None:
+    raise MemoryError
+
+
+class TestALongBody:
+    async def test_is_read_in_another_process_that_yields_to_the_workers(self, forker: int) -> None:
+        pid, parent, niceness = await run_in_subprocess(None, tell_process, b"")
+        assert (parent, niceness) == (forker, min(19, os.nice(0) + 5))
+        assert pid not in (forker, os.getpid())
+        assert (await run_in_subprocess(None, tell_process, b""))[0] != pid, "each has a process to itself"
+
+    async def test_gives_back_arrays_that_can_be_written(self, forker: int) -> None:
+        found = await run_in_subprocess(None, count_bytes, bytes(range(256)) * 40_000, times=3)
+        found[0] = 5
+        assert found[0] == 5
+        assert found[1:4].tolist() == [3, 6, 9]
+        assert len(found) == 256 * 40_000
+
+    async def test_is_refused_in_the_words_of_its_reader(self, forker: int) -> None:
+        with pytest.raises(BadRequest, match=r"^No") as refused:
+            await run_in_subprocess(None, refuse, b"")
+        assert refused.value.errors == (FieldError("/0", "is wrong"),)
+
+    async def test_tells_where_its_reader_failed(self, forker: int) -> None:
+        with pytest.raises(ZeroDivisionError) as failed:
+            await run_in_subprocess(None, fail, b"")
+        assert any("in fail" in note for note in failed.value.__notes__)
+
+    @pytest.mark.parametrize("end", [crash, run_out_of_memory])
+    async def test_that_brings_its_reader_down_is_refused_and_the_next_is_read(self, forker: int, end: Any) -> None:
+        with pytest.raises(PayloadTooLarge):
+            await run_in_subprocess(None, end, b"x" * 1_000_000)
+        assert len(await run_in_subprocess(None, count_bytes, b"abc", times=1)) == 3
+
+    async def test_is_read_here_once_nobody_forks_any_more(self) -> None:
+        with forking() as pid:
+            os.kill(pid, signal.SIGKILL)
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+            assert (await run_in_subprocess(None, tell_process, b""))[0] == os.getpid()
+
+    async def test_does_not_wait_for_what_no_body_needs(self, forker: int) -> None:
+        """Beside pandas, pyarrow loads it with the first array."""
+        assert not await run_in_subprocess(None, make_array, b"")
+
+    async def test_of_points_and_settlements_says_the_same_as_here(self, forker: int) -> None:
+        points = json.dumps([{"signal": "p", "time": "2026-01-05T10:00:00Z", "value": n} for n in range(9)]).encode()
+        here = parse(points, JSON, many=False, latest_us=2**60)
+        there = await run_in_subprocess(None, parse, points, JSON, many=False, latest_us=2**60)
+        assert there.points[None].values.tolist() == here.points[None].values.tolist()
+        rows = json.dumps([{"assetID": ASSET, "time": "2026-01-05T10:00:00Z", "volume": 1.5}]).encode()
+        assert repr(await run_in_subprocess(None, read_columns, rows, NET_OFFS, JSON)) == repr(
+            read_columns(rows, NET_OFFS, JSON)
+        )
+
+
+class Row(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    value: float
+
+
+class Rows(msgspec.Struct, forbid_unknown_fields=True):
+    rows: list[Row]
+
+
+class TestASoundBody:
+    @pytest.mark.parametrize("name", ["plain", "}, {", "],[", '"]}', "\\"])
+    def test_of_rows_reads_the_same_slice_by_slice(self, name: str) -> None:
+        rows = [{"name": f"{name}{number}", "value": number} for number in range(3 * SLICE_BYTES // 20)]
+        for type, body in ((list[Row], json.dumps(rows)), (Rows, json.dumps({"rows": rows}, indent=1))):
+            decoder: Any = Decoder(type)
+            assert decoder.decode_trusted(body.encode()) == decoder(body.encode())
+
+    def test_that_gives_its_list_twice_means_what_it_means_in_one_piece(self) -> None:
+        body = b'{"rows": [{"name": "a", "value": 1}], "rows": [{"name": "b", "value": 2}]}'
+        assert Decoder(Rows).decode_trusted(body) == Decoder(Rows)(body)
+
+
+def tell_niceness(times: int) -> tuple[int, int]:
+    return os.getpid(), times * os.nice(0)
+
+
+class TestAComputation:
+    async def test_is_made_in_another_process_behind_all_others(self, forker: int) -> None:
+        pid, niceness = await compute_apart(tell_niceness, times=1)
+        assert pid not in (forker, os.getpid())
+        assert niceness == min(19, os.nice(0) + 15)

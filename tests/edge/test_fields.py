@@ -1,0 +1,74 @@
+"""Bodies out: moments in whole seconds or milliseconds, everything else untouched."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Annotated
+
+import pytest
+from msgspec import UNSET, UnsetType
+
+from gridloom.edge import RequestBody, to_json
+from gridloom.edge.fields import Decoder, parse_parameter
+from gridloom.kernel.money import Euro
+from gridloom.kernel.problem import BadRequest
+
+Price = Annotated[Decimal, Euro(Decimal(-100), Decimal(10_000))]
+ODD_NUMBERS = ("1_0", " 5", "5 ", "+5", "1e3", "1E+2", "５", "٥", ".5", "5.", "0x10", "1,5", "", "5\n", "NaN", "--5")
+
+
+class Sample(RequestBody):
+    name: str
+
+
+class Offer(RequestBody):
+    price: Price
+    floor: Price | UnsetType | None = UNSET
+
+
+class Offers(RequestBody):
+    offers: list[Offer]
+    remark: str = ""
+
+
+class TestJSON:
+    def test_shows_moments_in_whole_seconds_or_milliseconds(self):
+        whole, fine = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 0, 0, 0, 123_000, tzinfo=UTC)
+        assert to_json([whole, fine]) == b'["2026-01-01T00:00:00Z","2026-01-01T00:00:00.123Z"]'
+
+    def test_leaves_text_that_only_looks_a_little_like_a_moment(self):
+        text = ["version 1.123456Z", ".123456Z", "12:00:00.123456Z"]
+        assert to_json(text) == b'["version 1.123456Z",".123456Z","12:00:00.123456Z"]'
+
+    def test_shows_euros_as_numbers(self):
+        assert to_json({"price": Decimal("12.50")}) == b'{"price":12.50}'
+
+
+class TestARefusal:
+    def test_does_not_repeat_a_name_as_long_as_the_body(self):
+        with pytest.raises(BadRequest) as refusal:
+            Decoder(Sample)(b'{"' + b"a" * 1_000_000 + b'":1}')
+        assert len(refusal.value.detail) < 5_000
+
+
+class TestAnAmountAsText:
+    @pytest.mark.parametrize("text", ["0", "-0.5", "1250.50", "007", "10000"])
+    def test_is_taken_as_people_write_it(self, text: str):
+        assert Decoder(Offer)(b'{"price":"%s"}' % text.encode()).price == Decimal(text)
+
+    @pytest.mark.parametrize("text", ODD_NUMBERS)
+    def test_is_refused_where_only_a_programming_language_would_read_it(self, text: str):
+        body = to_json({"remark": text, "offers": [{"price": "1", "floor": None}, {"price": 2, "floor": text}]})
+        with pytest.raises(BadRequest) as refusal:
+            Decoder(Offers)(body)
+        assert refusal.value.errors[0].pointer.startswith("/offers/1")
+
+    def test_leaves_numbers_as_json_has_them(self):
+        assert Decoder(list[Offer])(b'[{"price":1e3,"floor":-0.05}]')[0].price == 1000
+
+
+class TestANumberInTheQuery:
+    @pytest.mark.parametrize("text", ODD_NUMBERS)
+    def test_is_refused_in_other_spellings(self, text: str):
+        for kind in (int, float):
+            with pytest.raises(BadRequest):
+                parse_parameter("query", "limit", text, kind)
