@@ -28,10 +28,10 @@ COMPOSED = {
     "settlements/sql.py:starts_statement": lambda: [
         settlements.starts_statement(source, as_of=as_of) for source in AGGREGATED_SOURCES for as_of in (False, True)
     ],
-    "settlements/sql.py:keep_sheets_statement": lambda: [
+    "settlements/sql.py:store_period_aggregates_statement": lambda: [
         settlements.store_period_aggregates_statement(source) for source in AGGREGATED_SOURCES
     ],
-    "settlements/sql.py:keep_sums_statement": lambda: [
+    "settlements/sql.py:store_daily_sums_statement": lambda: [
         settlements.store_daily_sums_statement(source) for source in AGGREGATED_SOURCES
     ],
     "settlements/sql.py:list_statement": lambda: [

@@ -12,12 +12,12 @@ STORE = '''
 from enum import Enum
 from typing import Final
 
-from gridloom.database.statement import Statement
+from gridloom.database.statement import NamedStatement
 
 _PLAIN = "select 1 from a"
-_NAMED: Final = Statement("select :x from b")
+_NAMED: Final = NamedStatement("select :x from b")
 _ONE_AFTER_ANOTHER = ("delete from c", "delete from d")
-_BY_NAME = {"e": "select 1 from e", "f": [Statement("select :x from f")]}
+_BY_NAME = {"e": "select 1 from e", "f": [NamedStatement("select :x from f")]}
 _TABLE = "g"
 _COMPOSED = f"select 1 from {_TABLE}"
 _LISTED = {name: f"select 1 from {name}" for name in ("h", "i")}

@@ -122,8 +122,8 @@ def _insert_new(offers: str) -> str:
         entry=ENTRY,
         fingerprint="case when pg_try_advisory_xact_lock(lock_key) then fingerprint end",
         conflict="",
-        outcome=f"{_VERDICT}, null::bytea as kept_fingerprint, null::smallint as kept_status, "
-        "null as kept_headers, null::bytea as kept_body",
+        outcome=f"{_VERDICT}, null::bytea as stored_fingerprint, null::smallint as stored_status, "
+        "null as stored_headers, null::bytea as stored_body",
     )
 
 
@@ -139,7 +139,8 @@ def _insert_or_replay(offers: str) -> str:
         conflict="""on conflict (caller_key, key_digest) do update
           set fingerprint = excluded.fingerprint, status = excluded.status, headers = excluded.headers,
               body = excluded.body, created_at = excluded.created_at""",
-        outcome=f"{_VERDICT}, kept_fingerprint, kept_status, kept_headers, kept_body",
+        outcome=f"{_VERDICT}, kept_fingerprint as stored_fingerprint, kept_status as stored_status, "
+        "kept_headers as stored_headers, kept_body as stored_body",
     )
 
 
