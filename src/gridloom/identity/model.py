@@ -25,6 +25,7 @@ class Organisation:
     max_key_age_days: int = 365
     allowed_networks: tuple[str, ...] = ()
     telemetry_quota_bytes: int | None = None
+    address: str = ""
 
     @property
     def etag(self) -> str:

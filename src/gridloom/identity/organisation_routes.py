@@ -309,6 +309,7 @@ def _apply_change(organisation: Organisation, body: OrganisationChange) -> Organ
         telemetry_quota_bytes=(
             organisation.telemetry_quota_bytes if body.telemetry_quota is UNSET else body.telemetry_quota
         ),
+        address=organisation.address if body.address is UNSET else body.address.strip(),
     )
 
 
@@ -323,6 +324,7 @@ def _describe_change(organisation: Organisation) -> dict[str, object]:
         "maxKeyAgeDays": organisation.max_key_age_days,
         "allowedNetworks": list(organisation.allowed_networks),
         "telemetryQuota": organisation.telemetry_quota_bytes,
+        "address": organisation.address,
     }
 
 

@@ -110,12 +110,23 @@ class NewOrganisation(RequestBody):
     kind: OrganisationKind
 
 
+Address = Annotated[
+    str,
+    Meta(
+        max_length=500,
+        description="Up to six lines, as statements show it; an empty one is none",
+        examples=["Fleetinsel 7\n20459 Hamburg"],
+    ),
+]
+
+
 class OrganisationChange(RequestBody):
     name: Name | UnsetType = UNSET
     require_second_factor: bool | UnsetType = UNSET
     max_key_age_days: KeyAgeDays | UnsetType = UNSET
     allowed_networks: Networks | UnsetType = UNSET
     telemetry_quota: QuotaBytes | UnsetType = UNSET
+    address: Address | UnsetType = UNSET
 
 
 class NewInvitation(RequestBody):
@@ -215,6 +226,7 @@ class OrganisationView(ResponseBody):
     telemetry_quota: Annotated[
         int | None, Meta(description="Bytes of telemetry that its batteries may store; null: no limit")
     ]
+    address: Annotated[str, Meta(description="As statements show it; empty where it is not given")]
 
 
 class InvitationView(ResponseBody):
@@ -313,6 +325,7 @@ def view_of_organisation(organisation: Organisation) -> OrganisationView:
         max_key_age_days=organisation.max_key_age_days,
         allowed_networks=list(organisation.allowed_networks),
         telemetry_quota=organisation.telemetry_quota_bytes,
+        address=organisation.address,
     )
 
 

@@ -15,6 +15,7 @@ from msgspec import UNSET, UnsetType
 from gridloom.kernel.market_time import market_day_window
 from gridloom.statements.model import CORRECTION, IssuedReference, LineSums, Month, statement_id
 from gridloom.statements.rules import in_order, total_cents
+from gridloom.statements.store import Letterhead
 from gridloom.statements.views import CorrectedLine, CorrectedStatement, IssuedLine, IssuedStatement
 
 _CENT = Decimal("0.01")
@@ -42,9 +43,12 @@ class Amounts:
 class Naming:
     """What a statement names others by."""
 
-    names: Mapping[UUID, str]
+    letterheads: Mapping[UUID, Letterhead]
     references: Mapping[tuple[UUID, Month], IssuedReference]
-    addresses: Mapping[UUID, str]
+
+    def issuer(self) -> Letterhead | None:
+        """The platform's operator."""
+        return next((one for one in self.letterheads.values() if one.is_operator), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +81,12 @@ def assemble(amounts: Amounts, naming: Naming, issue: Issue | None, *, by_day: b
                 number=UNSET if reference is None else reference.number,
             )
         )
+    addressee, issuer = naming.letterheads.get(organisation_id), naming.issuer()
     status: Literal["PRELIMINARY", "ISSUED"] = "PRELIMINARY" if issue is None else "ISSUED"
     return IssuedStatement(
         id=statement_id(organisation_id, month),
         organisation_id=organisation_id,
-        organisation_name=naming.names.get(organisation_id, ""),
+        organisation_name=addressee.name if addressee else "",
         month=str(month),
         status=status,
         start=month.window.start,
@@ -92,7 +97,9 @@ def assemble(amounts: Amounts, naming: Naming, issue: Issue | None, *, by_day: b
         number=UNSET if issue is None else issue.number,
         issued_at=UNSET if issue is None else issue.issued_at,
         as_of=UNSET if issue is None else issue.as_of,
-        address=naming.addresses.get(organisation_id) or UNSET,
+        address=(addressee.address if addressee else "") or UNSET,
+        issuer_name=issuer.name if issuer else UNSET,
+        issuer_address=(issuer.address if issuer else "") or UNSET,
     )
 
 
@@ -141,4 +148,5 @@ def _start_of(day: date) -> datetime:
 
 
 def _name_party(counterparty: str, naming: Naming) -> str | UnsetType:
-    return naming.names.get(UUID(counterparty), UNSET) if len(counterparty) == 36 else UNSET
+    known = naming.letterheads.get(UUID(counterparty)) if len(counterparty) == 36 else None
+    return UNSET if known is None else known.name

@@ -66,4 +66,4 @@ async def _compute_corrections(
 
 
 async def load_naming(db: Database, organisations: Sequence[UUID], months: Sequence[Month]) -> Naming:
-    return Naming(await store.read_names(db), await store.read_references(db, organisations, months), {})
+    return Naming(await store.read_letterheads(db), await store.read_references(db, organisations, months))

@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta
 
 from gridloom.database.clock import platform_now_to_the_ms, real_now
 from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import JSON, Call, Content, Instant, Page, Paging, QueryParameters, Response, operation
+from gridloom.edge import CSV, JSON, Call, Content, Instant, Page, Paging, QueryParameters, Response, operation
 from gridloom.edge.fields import parameter_error, to_json
 from gridloom.identity.authorization import authorize_organisation
 from gridloom.jobs import enqueue
@@ -23,6 +23,8 @@ from gridloom.physical_assets.window_query import check_order
 from gridloom.statements import store
 from gridloom.statements.assembling import assemble
 from gridloom.statements.computing import compute_amounts, list_open_months, load_naming
+from gridloom.statements.document.pdf import render_pdf
+from gridloom.statements.document.tables import render_csv
 from gridloom.statements.issuing import KIND
 from gridloom.statements.missing import find_gaps
 from gridloom.statements.model import IssuedMonth, Month, RunStatus, StatementRun, statement_id
@@ -36,6 +38,7 @@ from gridloom.statements.rules import (
     sum_over_parties,
     sum_parties,
 )
+from gridloom.statements.store import Letterhead
 from gridloom.statements.views import (
     IssuedStatement,
     LineTotal,
@@ -48,6 +51,7 @@ from gridloom.statements.views import (
 TAG = "Statements"
 ISSUE = Permission.CREATE_SETTLEMENTS
 READ = Permission.READ_REVENUE
+PDF = "application/pdf"
 MAX_LIST = 100
 
 
@@ -148,13 +152,13 @@ async def summarise_statements(call: Call, query: SummaryQuery) -> StatementSumm
             if (query.start is None or one.month.window.start >= query.start)
             and (query.end is None or one.month.window.start < query.end)
         ]
-        names = await store.read_names(db)
+        letterheads = await store.read_letterheads(db)
         summaries = await store.read_summaries(db, months[0], months[-1]) if months else []
-    return await asyncio.to_thread(_sum_summaries, months, summaries, names)
+    return await asyncio.to_thread(_sum_summaries, months, summaries, letterheads)
 
 
 def _sum_summaries(
-    months: Sequence[Month], summaries: Sequence[tuple[UUID, Month, bytes]], names: Mapping[UUID, str]
+    months: Sequence[Month], summaries: Sequence[tuple[UUID, Month, bytes]], letterheads: Mapping[UUID, Letterhead]
 ) -> StatementSummary:
     statements = (msgspec.json.decode(body, type=IssuedStatement) for _, _, body in summaries)
     sums = sum_parties(
@@ -168,7 +172,7 @@ def _sum_summaries(
                 line=line,
                 party=party,
                 amount=amount,
-                party_name=names.get(UUID(party), UNSET) if len(party) == 36 else UNSET,
+                party_name=letterheads[UUID(party)].name if len(party) == 36 else UNSET,
             )
             for (line, party), amount in sums.items()
         ],
@@ -220,17 +224,28 @@ def _read_cursor(text: str) -> Month:
     summary="Read a statement",
     tag=TAG,
     access=READ,
+    produces=(JSON, CSV, PDF),
     answers=IssuedStatement,
     from_replica=True,
 )
 async def read_statement(call: Call, organisation_id: UUID, statement_id: UUID) -> Content:
-    """Once it is ISSUED it never changes, to the byte; its id is that of the PRELIMINARY one before."""
+    """Once it is ISSUED it never changes, to the byte; its id is that of the PRELIMINARY one before.
+
+    As `application/pdf` it is a document in English and German: totals and the amount to be paid, then lines by day. It
+    is a statement, no tax invoice.
+    """
     body = None
     if call.caller.organisation_id == organisation_id:
         body = await store.read_body(call.db, organisation_id, statement_id)
     if body is None:
         body = await _read_other(call, organisation_id, statement_id)
-    return Content(body, JSON)
+    if call.accepts == JSON:
+        return Content(body, JSON)
+    statement = msgspec.json.decode(body, type=IssuedStatement)
+    name = f"statement-{statement.month if statement.number is UNSET else statement.number}"
+    render, media_type, suffix = (render_pdf, PDF, "pdf") if call.accepts == PDF else (render_csv, CSV, "csv")
+    headers = {"Content-Disposition": f'attachment; filename="{name}.{suffix}"'}
+    return Content(await asyncio.to_thread(render, statement), media_type, headers)
 
 
 async def _read_other(call: Call, organisation_id: UUID, id: UUID) -> bytes:

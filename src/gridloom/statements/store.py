@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -240,10 +241,19 @@ async def read_references(
     }
 
 
-async def read_names(db: Database) -> dict[UUID, str]:
+@dataclass(frozen=True, slots=True)
+class Letterhead:
+    """Who an organisation is, as statements show it."""
+
+    name: str
+    address: str
+    is_operator: bool
+
+
+async def read_letterheads(db: Database) -> dict[UUID, Letterhead]:
     """Of all organisations."""
-    rows: Sequence[asyncpg.Record] = await db.fetch("select id, name from organisation")
-    return {row["id"]: row["name"] for row in rows}
+    rows: Sequence[asyncpg.Record] = await db.fetch("select id, name, address, kind from organisation order by id")
+    return {row["id"]: Letterhead(row["name"], row["address"], row["kind"] == "OPERATOR") for row in rows}
 
 
 async def read_summaries(db: Database, first: Month, last: Month) -> list[tuple[UUID, Month, bytes]]:

@@ -79,6 +79,8 @@ class IssuedStatement(ResponseBody):
     issued_at: Annotated[datetime, Meta(description="When it was issued")] | UnsetType = UNSET
     as_of: Annotated[datetime, Meta(description="Facts count as of this moment")] | UnsetType = UNSET
     address: Annotated[str, Meta(description="The organisation's, at issue")] | UnsetType = UNSET
+    issuer_name: Annotated[str, Meta(description="The platform's operator")] | UnsetType = UNSET
+    issuer_address: Annotated[str, Meta(description="The operator's, at issue")] | UnsetType = UNSET
 
 
 class PartyLine(ResponseBody):

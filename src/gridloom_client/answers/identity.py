@@ -133,6 +133,7 @@ class ShareUsage(Answered):
 class Usage(Answered):
     organisation_id: UUID
     shares: tuple[ShareUsage, ...] = ()
+    address: str = ""
 
 
 class Invitation(Answered):

@@ -66,6 +66,8 @@ class IssuedStatement(Answered, Listed):
     issued_at: datetime | None = None
     as_of: datetime | None = None
     address: str | None = None
+    issuer_name: str | None = None
+    issuer_address: str | None = None
 
 
 class PartyLine(Answered):

@@ -44,6 +44,7 @@ class Organisations(Resource[M]):
         max_key_age_days: int | Keep = KEEP,
         allowed_networks: Sequence[str] | Keep = KEEP,
         telemetry_quota: int | Keep = KEEP,
+        address: str | Keep = KEEP,
         if_match: str | None = None,
     ) -> Organisation:
         """What is left out stays."""

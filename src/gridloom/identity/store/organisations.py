@@ -35,6 +35,7 @@ def _read_organisation(row: asyncpg.Record) -> Organisation:
         max_key_age_days=row["max_key_age_days"],
         allowed_networks=tuple(row["allowed_networks"]),
         telemetry_quota_bytes=row["telemetry_quota_bytes"],
+        address=row["address"],
     )
 
 
@@ -55,7 +56,7 @@ async def read_organisation(db: Database, organisation_id: UUID) -> Organisation
     row = await db.fetchrow(
         """
         select id, name, kind, version, created_at, updated_at, require_second_factor, max_key_age_days,
-               allowed_networks, telemetry_quota_bytes
+               allowed_networks, telemetry_quota_bytes, address
         from organisation where id = $1
         """,
         organisation_id,
@@ -68,7 +69,7 @@ async def lock_organisation(db: Database, organisation_id: UUID) -> Organisation
     row = await db.fetchrow(
         """
         select id, name, kind, version, created_at, updated_at, require_second_factor, max_key_age_days,
-               allowed_networks, telemetry_quota_bytes
+               allowed_networks, telemetry_quota_bytes, address
         from organisation where id = $1 for no key update
         """,
         organisation_id,
@@ -81,7 +82,7 @@ async def list_organisations(db: Database, *, only: UUID | None, after: UUID | N
     rows = await db.fetch(
         """
         select id, name, kind, version, created_at, updated_at, require_second_factor, max_key_age_days,
-               allowed_networks, telemetry_quota_bytes
+               allowed_networks, telemetry_quota_bytes, address
         from organisation
         where ($1::uuid is null or id = $1) and ($2::uuid is null or id > $2)
         order by id limit $3
@@ -99,11 +100,11 @@ async def update_organisation(db: Database, changed: Organisation) -> Organisati
         """
         update organisation
         set name = $2, require_second_factor = $3, max_key_age_days = $4, allowed_networks = $5,
-            telemetry_quota_bytes = $6,
+            telemetry_quota_bytes = $6, address = $7,
             version = version + 1, updated_at = statement_timestamp()
         where id = $1
         returning id, name, kind, version, created_at, updated_at, require_second_factor, max_key_age_days,
-                  allowed_networks, telemetry_quota_bytes
+                  allowed_networks, telemetry_quota_bytes, address
         """,
         changed.id,
         changed.name,
@@ -111,6 +112,7 @@ async def update_organisation(db: Database, changed: Organisation) -> Organisati
         changed.max_key_age_days,
         list(changed.allowed_networks),
         changed.telemetry_quota_bytes,
+        changed.address,
     )
     assert row is not None
     await notify_revoked(db, organisation_subject(changed.id))

@@ -1,0 +1,1 @@
+"""A statement as a document: pages and tables."""

@@ -1,0 +1,188 @@
+"""A statement as a document: the same bytes each time, in both languages, whatever an organisation is called."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pytest
+from msgspec import UNSET
+from tests.statements.conftest import JANUARY, Books
+
+from gridloom.revenue.statement.model import LineType
+from gridloom.statements.document import pdf, wording
+from gridloom.statements.document.pdf import render_pdf
+from gridloom.statements.document.tables import render_csv
+from gridloom.statements.model import CORRECTION
+from gridloom.statements.views import CorrectedLine, IssuedLine, IssuedStatement
+
+OWNER = UUID(int=5)
+
+
+def make_statement(count: int = 3, **changes: Any) -> IssuedStatement:
+    first = date(2026, 9, 1)
+    lines = [
+        IssuedLine(
+            time=datetime(2026, 8, 31, 22, tzinfo=UTC),
+            day=first + timedelta(days=place % 30),
+            line=[*LineType][place % len(LineType)],
+            amount=Decimal("-1234.56") if place % 3 == 0 else Decimal("100.00"),
+            counterparty=str(OWNER) if place % 2 else "MARKET",
+            counterparty_name="Elbe Speicher GmbH" if place % 2 else UNSET,
+        )
+        for place in range(count)
+    ]
+    lines.append(
+        IssuedLine(
+            time=datetime(2026, 8, 11, 22, tzinfo=UTC),
+            day=date(2026, 8, 12),
+            line=CORRECTION,
+            amount=Decimal("5.00"),
+            counterparty="MARKET",
+            corrects=CorrectedLine(month="2026-08", line="TRADING", number="2026-0008"),
+        )
+    )
+    fields = {
+        "id": UUID(int=1),
+        "organisation_id": UUID(int=2),
+        "organisation_name": "Nordlicht Trading GmbH",
+        "month": "2026-09",
+        "status": "ISSUED",
+        "start": datetime(2026, 8, 31, 22, tzinfo=UTC),
+        "end": datetime(2026, 9, 30, 22, tzinfo=UTC),
+        "lines": lines,
+        "total": sum((line.amount for line in lines), Decimal(0)),
+        "corrects": [],
+        "number": "2026-0009",
+        "issued_at": datetime(2026, 10, 9, 12, 2, tzinfo=UTC),
+        "as_of": datetime(2026, 10, 9, 12, 0, tzinfo=UTC),
+        "address": "Fleetinsel 7\n20459 Hamburg",
+    }
+    return IssuedStatement(**{**fields, **changes})
+
+
+def count_pages(body: bytes) -> int:
+    return len(re.findall(rb"/Type /Page\b", body))
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """All texts that are drawn."""
+    texts: list[str] = []
+    write = pdf._Document.write
+
+    def note(self: Any, x: float, text: str, **how: Any) -> float:
+        texts.append(text)
+        return write(self, x, text, **how)
+
+    monkeypatch.setattr(pdf._Document, "write", note)
+    return texts
+
+
+class TestThePDF:
+    def test_is_the_same_bytes_each_time(self) -> None:
+        assert render_pdf(make_statement()) == render_pdf(make_statement())
+        assert render_pdf(make_statement()) != render_pdf(make_statement(number="2026-0010"))
+
+    def test_says_whose_it_is_what_is_paid_and_that_it_is_no_invoice(self, written: list[str]) -> None:
+        body = render_pdf(make_statement(4))
+        assert body.startswith(b"%PDF-")
+        for text in (
+            "2026-0009",
+            "Nordlicht Trading GmbH",
+            "Fleetinsel 7",
+            "Statement, September 2026",
+            "Abrechnung September 2026",
+            "€2,264.12",
+            "Payable by Nordlicht Trading GmbH /",
+            "Zahlbetrag",
+            "Fri 9 Oct 2026 14:02",
+            "Wholesale trading, corrects 2026-0008",
+            *wording.NO_INVOICE,
+        ):
+            assert text in written, text
+
+    def test_numbers_its_pages_and_has_every_line(self, written: list[str]) -> None:
+        count = 3 * pdf.LINES_A_PAGE
+        body = render_pdf(make_statement(count - 1))
+        assert count_pages(body) == 4
+        assert [text for text in written if text.startswith("Page ")] == [
+            f"Page {place} of 4 / Seite {place} von 4" for place in range(1, 5)
+        ]
+        assert sum(text in ("100.00", "\u22121,234.56") for text in written) == count - 1
+        assert count_pages(render_pdf(make_statement(count))) == 5
+
+    @pytest.mark.parametrize("name", ["Łódź Sp. z o.o.", "東京電力", "=1+1", "a" * 200, "", "\u202eevil", "🔋"])
+    def test_takes_any_name(self, name: str) -> None:
+        lines = [
+            IssuedLine(
+                time=datetime(2026, 9, 1, tzinfo=UTC),
+                day=date(2026, 9, 1),
+                line="TRADING",
+                amount=Decimal(1),
+                counterparty=str(OWNER),
+                counterparty_name=name,
+            )
+        ]
+        changed = make_statement(organisation_name=name, address=f"{name}\n" * 20, lines=lines)
+        assert render_pdf(changed).startswith(b"%PDF-")
+
+    def test_of_a_preliminary_one_says_so(self, written: list[str]) -> None:
+        render_pdf(make_statement(status="PRELIMINARY", number=UNSET, issued_at=UNSET, as_of=UNSET, lines=[]))
+        assert "preliminary / vorläufig" in written
+        assert "2026-09 (preliminary)" in written
+
+    def test_names_every_line_in_both_languages(self) -> None:
+        for line in (*LineType, CORRECTION):
+            english, german = wording.name_line(line)
+            assert english
+            assert german, line
+
+
+class TestTheCSV:
+    def test_has_a_row_for_each_line(self) -> None:
+        statement = make_statement(5)
+        rows = list(csv.DictReader(io.StringIO(render_csv(statement).decode())))
+        assert [Decimal(row["amount"]) for row in rows] == [line.amount for line in statement.lines]
+        assert rows[-1]["correctedNumber"] == "2026-0008"
+        assert rows[0]["number"] == "2026-0009"
+
+    def test_gives_no_formula_to_a_spreadsheet(self) -> None:
+        statement = make_statement(0)
+        line = IssuedLine(
+            time=statement.start,
+            day=date(2026, 9, 1),
+            line="TRADING",
+            amount=Decimal(1),
+            counterparty=str(OWNER),
+            counterparty_name="=cmd()",
+        )
+        rows = list(csv.DictReader(io.StringIO(render_csv(make_statement(lines=[line])).decode())))
+        assert rows[0]["counterpartyName"] == "'=cmd()"
+
+
+class TestOverHTTP:
+    async def test_is_negotiated_and_shows_the_address(self, books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+        trader = books.traders[0]
+        answer = await trader.admin.patch(f"/organisations/{trader.id}", json={"address": "Kai 1\n20457 Hamburg"})
+        assert (answer.status_code, answer.json()["address"]) == (200, "Kai 1\n20457 Hamburg")
+        await books.trade(books.held, date(2028, 1, 10), 80.0)
+        await books.issue(JANUARY)
+        issued = await books.statement(trader, JANUARY)
+        assert issued["address"] == "Kai 1\n20457 Hamburg"
+        path = f"/organisations/{trader.id}/statements/{issued['id']}"
+        document = await trader.viewer.get(path, headers={"Accept": "application/pdf"})
+        assert document.headers["Content-Type"] == "application/pdf"
+        assert document.headers["Content-Disposition"] == 'attachment; filename="statement-2028-0001.pdf"'
+        assert document.content.startswith(b"%PDF-")
+        assert document.content == (await trader.viewer.get(path, headers={"Accept": "application/pdf"})).content
+        rows = (await trader.viewer.get(path, headers={"Accept": "text/csv"})).text
+        assert rows.splitlines()[0].startswith("statement,number,day,line,amount")
+        assert (await trader.viewer.get(path, headers={"Accept": "image/png"})).status_code == 406
+        await trader.admin.patch(f"/organisations/{trader.id}", json={"address": "Elsewhere"})
+        assert (await books.statement(trader, JANUARY))["address"] == "Kai 1\n20457 Hamburg"
