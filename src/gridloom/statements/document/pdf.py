@@ -104,7 +104,7 @@ class _Document:
         if self.page == 1 and self.page_count > 1:
             pages = "2" if self.page_count == 2 else f"2–{self.page_count}"
             behind = f" · lines by day on {pages} / Einzelposten auf Seite {pages}"
-        name = _shorten(statement.organisation_name, 40)
+        name = _shorten_text(statement.organisation_name, 40)
         self.write(LEFT, f"{_number_of(statement)} · {name}{behind}", size=6.5, color=GREY)
         place = f"Page {self.page} of {self.page_count} / Seite {self.page} von {self.page_count}"
         self.write(RIGHT, place, size=6.5, color=GREY, right=True)
@@ -143,7 +143,7 @@ class _Document:
         if self.statement.issuer_address is not UNSET:
             issuer += self.statement.issuer_address.splitlines()
         for text in issuer[:6]:
-            self.write(RIGHT, _shorten(text, 60), size=7.5, color=GREY, right=True)
+            self.write(RIGHT, _shorten_text(text, 60), size=7.5, color=GREY, right=True)
             self.y -= 11
         self.y = min(top - 42, self.y - 8)
 
@@ -151,11 +151,11 @@ class _Document:
         statement, top = self.statement, self.y
         self.write_both(LEFT, "To /", "Empfänger", size=7.5)
         self.y -= 15
-        self.write(LEFT, _shorten(statement.organisation_name, 48), size=9.5, font=BOLD)
+        self.write(LEFT, _shorten_text(statement.organisation_name, 48), size=9.5, font=BOLD)
         address = [] if statement.address is UNSET else statement.address.splitlines()
         for text in address[:6]:
             self.y -= 13
-            self.write(LEFT, _shorten(text, 52))
+            self.write(LEFT, _shorten_text(text, 52))
         lowest, self.y = self.y, top
         issued_at = "" if statement.issued_at is UNSET else wording.show_moment(statement.issued_at)
         as_of = "" if statement.as_of is UNSET else wording.show_moment(statement.as_of)
@@ -185,7 +185,7 @@ class _Document:
         canvas.setFillColor(PALE)
         canvas.setStrokeColor(RULE)
         canvas.roundRect(LEFT, self.y - 42, RIGHT - LEFT, 46, 6, stroke=1, fill=1)
-        name = _shorten(statement.organisation_name, 40)
+        name = _shorten_text(statement.organisation_name, 40)
         words = ("Paid to", "Auszahlungsbetrag") if statement.total >= 0 else ("Payable by", "Zahlbetrag")
         self.y -= 14
         self.write_both(LEFT + 12, f"{words[0]} {name} /", words[1], font=BOLD)
@@ -262,8 +262,8 @@ class _Document:
             line.counterparty, None if line.counterparty_name is UNSET else line.counterparty_name
         )
         self.write(LEFT, wording.show_day(line.day), size=7.2)
-        self.write_both(LEFT + 90, english, _shorten(german, 22), size=7.2)
-        self.write(LEFT + 285, _shorten(party, 40), size=7.2, color=GREY)
+        self.write_both(LEFT + 90, english, _shorten_text(german, 22), size=7.2)
+        self.write(LEFT + 285, _shorten_text(party, 40), size=7.2, color=GREY)
         self.write(RIGHT, wording.show_amount(line.amount), size=7.2, right=True)
         self.y -= SMALL_ROW
 
@@ -287,7 +287,7 @@ def _number_of(statement: IssuedStatement) -> str:
     return f"{statement.month} (preliminary)" if statement.number is UNSET else statement.number
 
 
-def _shorten(text: str, longest: int) -> str:
+def _shorten_text(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
