@@ -37,6 +37,8 @@ export default defineConfig(async ({ command }) => {
       emptyOutDir: true,
       target: 'es2023',
       assetsInlineLimit: 0,
+      // All styles are smaller than what asking for each screen's would cost.
+      cssCodeSplit: false,
       reportCompressedSize: false,
       modulePreload: { polyfill: false },
       rollupOptions: {

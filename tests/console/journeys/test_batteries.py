@@ -60,7 +60,7 @@ class TestAnOwner:
             await page.get_by_label("Missing energy").fill("10")
             effect = page.get_by_role("region", name="Its effect")
             await expect(effect).to_contain_text(re.compile(r"of 34\.0 MW are promised"))
-            await expect(effect.get_by_role("row", name=re.compile("Virtual asset 12.0 → "))).to_be_visible()
+            await expect(effect.get_by_role("row", name=re.compile("Nordlicht Trading 12.0 → "))).to_be_visible()
             await expect(effect.get_by_role("row", name="Together")).to_be_visible()
             await tab.check()
             await page.get_by_role("button", name="Cancel", exact=True).click()
@@ -74,6 +74,34 @@ class TestAnOwner:
             await tab.check()
             await tab.page.get_by_role("button", name="Write it").click()
             await expect(tab.page.get_by_text("Fire drill")).to_be_visible()
+
+    async def test_grants_in_words_to_an_organisation_it_knows_by_name(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("owner") as tab:
+            page = tab.page
+            await tab.open(f"/physical-assets/{scene.assets['Wilster']}/grants", "Wilster")
+            row = page.get_by_role("row", name=re.compile("^Operator"))
+            await expect(row).to_contain_text("see schedules, dispatch and commitments")
+            await expect(row).not_to_contain_text(scene.operator.organisation_id)
+            await page.get_by_label("Organisation").select_option(label="Südwind Energie")
+            await page.get_by_label("see measurements and performance").check()
+            await tab.check()
+            await page.get_by_role("button", name="Give", exact=True).click()
+            await expect(page.get_by_role("row", name=re.compile("^Südwind Energie"))).to_contain_text(
+                "see measurements"
+            )
+            await tab.open("/administration/audit-log", "Administration")
+            await expect(page.get_by_role("row", name=re.compile("owner Hanse Storage Put grant"))).to_be_visible()
+
+    async def test_reads_the_logbook_in_mw_and_nothing_from_tomorrow(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("owner") as tab:
+            await tab.open(f"/physical-assets/{scene.assets['Stade']}/logbook", "Stade")
+            entries = tab.page.locator(".logbook li")
+            await expect(entries.first).to_be_visible()
+            words = "".join(await entries.all_inner_texts())
+            assert "kW" not in words
+            tomorrow = (scene.now.astimezone(BERLIN) + timedelta(days=1)).strftime("%a ")
+            when = await tab.page.locator(".logbook-when").all_inner_texts()
+            assert not [text for text in when if text.startswith(tomorrow)]
 
 
 class TestATrader:

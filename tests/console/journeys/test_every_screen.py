@@ -7,12 +7,12 @@ from playwright.async_api import expect
 from tests.console.journeys.conftest import OpenTab
 from tests.console.journeys.scene import Scene
 
-ADMINISTRATION = ("members", "invitations", "roles", "api-keys", "webhooks", "audit-log", "password")
+ADMINISTRATION = ("members", "invitations", "roles", "security", "api-keys", "webhooks", "audit-log", "password")
 BATTERY = ("", "/bids", "/notifications", "/logbook", "/parameters", "/grants")
 
 
 def screens_of(username: str, scene: Scene) -> list[str]:
-    common = ["/", "/auctions", "/virtual-batteries", "/revenue", "/physical-assets"]
+    common = ["/", "/inbox", "/auctions", "/virtual-batteries", "/revenue", "/physical-assets"]
     parts = [f"/administration/{part}" for part in ADMINISTRATION]
     if username == "owner":
         stade = f"/physical-assets/{scene.assets['Stade']}"
@@ -22,12 +22,16 @@ def screens_of(username: str, scene: Scene) -> list[str]:
             "/",
             "/auctions",
             f"/auctions/{scene.auctions['won']}",
+            "/inbox",
+            "/virtual-batteries",
             "/delivery",
+            "/settlement",
             *parts,
             "/administration/organisations",
         ]
     won, lost = (f"/auctions/{scene.auctions[name]}" for name in ("won", "lost"))
-    return [*common, won, lost, f"/virtual-batteries/{scene.virtual_asset_id}", "/administration/roles"]
+    battery = f"/virtual-batteries/{scene.virtual_asset_id}"
+    return [*common, won, lost, battery, f"{battery}/history", "/administration/roles", "/administration/security"]
 
 
 class TestEveryScreen:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from datetime import datetime, time, timedelta
 
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 from tests.console.journeys.conftest import OpenTab
 from tests.console.journeys.scene import BERLIN, Scene
+from tests.console.journeys.test_first_load import silence_stade
 
 
 class TestTheOperator:
@@ -29,11 +31,61 @@ class TestTheOperator:
             await expect(page.locator(".figures")).to_contain_text(re.compile(r"Scheduled, in and out\s*[1-9]"))
             await expect(page.get_by_role("img", name=re.compile("^Dispatched: .*TenneT"))).to_be_visible()
             await expect(page.get_by_role("row", name=re.compile("^Stade"))).to_be_visible()
+            await expect(page.get_by_role("columnheader", name="Reserve")).to_be_visible()
             await tab.settle()
             await tab.check()
             async with page.expect_download() as started:
                 await page.get_by_role("button", name="CSV").click()
             assert b"Stade,TenneT" in (await (await started.value).path()).read_bytes()
+
+    async def test_compares_the_last_quarter_hour_that_is_over(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("operator") as tab:
+            await tab.open("/delivery")
+            await expect(tab.page.get_by_text(re.compile(r"MW, ended \d+ (s|min) ago"))).to_be_visible()
+            yesterday = (scene.now.astimezone(BERLIN) - timedelta(days=1)).date()
+            await tab.open(f"/delivery/{yesterday}")
+            await expect(tab.page.get_by_text("the whole day, MWh")).to_be_visible()
+            await expect(tab.page.get_by_role("heading", name="Deviation")).to_be_visible()
+            await tab.settle()
+            await tab.check()
+
+    async def test_finds_every_organisations_virtual_batteries(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("operator") as tab:
+            page = tab.page
+            await tab.open("/virtual-batteries", "Virtual batteries")
+            rows = page.get_by_role("row", name=re.compile("Nordlicht Trading"))
+            await expect(rows.first).to_be_visible()
+            await expect(page.get_by_role("row", name=re.compile("Südwind Energie")).first).to_be_visible()
+            await page.get_by_role("link", name=re.compile("12 MW")).first.click()
+            await expect(page.locator("#screen h1")).to_contain_text("12 MW")
+            await tab.settle()
+            await tab.check()
+
+    async def test_is_told_what_fails_and_never_calm_without_looking(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("operator") as tab:
+            page = tab.page
+            await page.route("**/console/api/batch", silence_stade)
+            await tab.open("/")
+            await tab.settle()
+            queue = page.get_by_role("region", name="Queue by deadline")
+            await expect(queue).to_contain_text("Telemetry of Stade is stale")
+            await tab.check_in_both_themes()
+
+            async def without_zones(route: Route) -> None:
+                answer = await route.fetch()
+                body = await answer.json()
+                asked = json.loads(route.request.post_data or "{}")["paths"]
+                for place, path in enumerate(asked):
+                    if path.startswith("/delivery/zones"):
+                        body[place] = {"status": 503, "body": None, "etag": None, "link": None}
+                    elif path.endswith("/health"):
+                        body[place]["body"]["checks"] = []
+                        body[place]["body"]["conflicts"] = []
+                await route.fulfill(response=answer, json=body)
+
+            await page.route("**/console/api/batch", without_zones)
+            await tab.open("/")
+            await expect(queue).to_contain_text("Could not be asked just now: the zones.")
 
     async def test_brings_an_organisation_onto_the_platform(self, open_tab: OpenTab, scene: Scene):
         async with open_tab("operator") as tab:

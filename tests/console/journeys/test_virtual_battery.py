@@ -113,6 +113,32 @@ class TestWhatTheServiceProposes:
         stored = await asyncio.to_thread(schedule_of, scene, second_day(scene), 24)
         assert min(stored) < 0 < max(stored)
 
+    async def test_is_optimised_for_prices_that_are_only_expected(self, open_tab: OpenTab, scene: Scene):
+        day = sixth_day(scene)
+        start = datetime.combine(date.fromisoformat(day), time(), BERLIN)
+        rows = [
+            {
+                "series": "DAY_AHEAD_DE_LU",
+                "start": (start + timedelta(hours=hour)).isoformat(),
+                "end": (start + timedelta(hours=hour + 1)).isoformat(),
+                "price": 40 + hour,
+            }
+            for hour in range(6)
+        ]
+        async with open_tab("trader") as tab:
+            page = tab.page
+            await tab.open(f"/virtual-batteries/{scene.virtual_asset_id}/{day}")
+            await expect(page.get_by_text("median of the forecast")).to_be_visible()
+            await page.get_by_role("button", name="Optimise").click()
+            proposal = page.get_by_role("region", name="Proposal")
+            await expect(proposal).to_contain_text(re.compile("Optimised: .* would change, worth"))
+            await asyncio.to_thread(scene.operator.post, "/reference-prices", rows)
+            await tab.open(f"/virtual-batteries/{scene.virtual_asset_id}/{day}")
+            await expect(page.get_by_text("dashed: expected, not published yet")).to_be_visible()
+            await page.get_by_role("button", name="Optimise").click()
+            await expect(proposal).to_contain_text(re.compile("Optimised: .* would change, worth"))
+            await tab.check()
+
     async def test_repairs_a_plan_that_is_in_breach(self, open_tab: OpenTab, scene: Scene):
         async with open_tab("trader") as tab:
             page = tab.page
@@ -127,6 +153,7 @@ class TestWhatTheServiceProposes:
             await page.get_by_role("button", name="Repair").click()
             proposal = page.get_by_role("region", name="Proposal")
             await expect(proposal).to_contain_text(re.compile("Repaired: .* would change"))
+            await expect(proposal).not_to_contain_text("worth")
             await tab.check()
             await proposal.get_by_role("button", name="Apply").click()
             await expect(page.get_by_text("below empty")).to_have_count(0)

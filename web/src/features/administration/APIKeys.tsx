@@ -8,11 +8,12 @@ import { weekdayTime } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
 import { Checkbox, Field } from '../../shared/ui/Field'
-import { Empty, FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states'
+import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { useAPIKeys } from './data'
 import { Shown } from './Shown'
+import { SignInAgain } from './security/SecondFactor'
 
 /** Credentials of machines: never more than their maker may, and shown once. */
 export function APIKeys() {
@@ -27,7 +28,7 @@ export function APIKeys() {
     <>
       <NewKey />
       <Card title="Your API keys">
-        <FormProblem error={revoke.error} />
+        <SignInAgain error={revoke.error} />
         <Loaded query={keys} skeleton={<SkeletonRows rows={3} />}>
           {(list) =>
             list.length === 0 ? (
@@ -104,7 +105,7 @@ function NewKey() {
             />
           ))}
         </fieldset>
-        <FormProblem error={make.error} />
+        <SignInAgain error={make.error} />
         <div className="form-foot">
           <Button kind="primary" type="submit" isBusy={make.isPending} disabled={chosen.size === 0}>
             Make the key

@@ -51,7 +51,7 @@ export function Sessions() {
                       {/* Sessions run on real time, whatever the sandbox's clock shows. */}
                       {one.current ? 'now' : nearTime(Date.parse(one.lastUsedAt), Date.now(), zone)}
                       <span className="note second-line">
-                        since {nearTime(Date.parse(one.createdAt), Date.now(), zone)}
+                        since {nearTime(Date.parse(one.createdAt), Date.now(), zone).replace('Today', 'today')}
                       </span>
                     </td>
                     <td className="number">

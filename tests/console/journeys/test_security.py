@@ -1,0 +1,80 @@
+"""An account that a password alone does not open, and the sessions and keys behind it."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import re
+import struct
+import time
+
+from playwright.async_api import expect
+from tests.console.journeys.conftest import OpenTab
+from tests.console.journeys.scene import Scene
+from tests.people import PASSWORD
+
+
+def code_at(secret: str, step: int) -> str:
+    """RFC 6238 with its defaults."""
+    key = base64.b32decode(secret + "=" * (-len(secret) % 8))
+    digest = hmac.digest(key, struct.pack(">Q", step), "sha1")
+    place = digest[-1] & 15
+    return f"{(struct.unpack('>I', digest[place : place + 4])[0] & 0x7FFFFFFF) % 1_000_000:06}"
+
+
+class TestASecondFactor:
+    async def test_is_scanned_typed_kept_and_asked_for(self, open_tab: OpenTab, scene: Scene):
+        step = int(time.time()) // 30
+        async with open_tab(None) as tab:
+            page = tab.page
+            await tab.sign_in("rival")
+            await tab.open("/administration/security", "Administration")
+            await page.get_by_role("button", name="Set it up").click()
+            await expect(page.get_by_role("img", name="QR code for an authenticator app")).to_be_visible()
+            secret = (await page.locator(".totp .code").inner_text()).replace(" ", "")
+            await tab.check_in_both_themes()
+            await page.get_by_label("Type the code it shows").fill(code_at(secret, step))
+            await page.get_by_role("button", name="Confirm").click()
+            codes = page.locator(".recovery li")
+            await expect(codes).to_have_count(10)
+            recovery = await codes.first.inner_text()
+            await tab.check()
+            await page.get_by_role("button", name="I have kept them").click()
+            await expect(page.get_by_text("set up", exact=True)).to_be_visible()
+        async with open_tab(None) as tab:
+            page = tab.page
+            tab.expect_refusal(401)
+            await page.goto("/")
+            await page.get_by_label("User name").fill("rival")
+            await page.get_by_label("Password").fill(PASSWORD)
+            await page.get_by_role("button", name="Sign in").click()
+            await expect(page.get_by_label("Code of your authenticator app")).to_be_visible()
+            await tab.check()
+            await page.get_by_label("Code of your authenticator app").fill(recovery)
+            await page.get_by_role("button", name="Go on").click()
+            await expect(page.locator("#screen h1")).to_be_visible()
+
+
+class TestSessionsAndNetworks:
+    async def test_end_what_is_not_known_in_the_other_browser(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab(None) as mine, open_tab(None) as stranger:
+            await mine.sign_in("jonas")
+            await stranger.sign_in("jonas")
+            stranger.expect_refusal(401)
+            await mine.open("/administration/security", "Administration")
+            await expect(mine.page.get_by_text("you", exact=True)).to_be_visible()
+            await mine.page.get_by_role("button", name=re.compile("^End the")).click()
+            await expect(mine.page.get_by_role("button", name=re.compile("^End ")).first).to_have_count(0)
+            await stranger.page.reload()
+            await expect(stranger.page.get_by_role("button", name="Sign in")).to_be_visible()
+            await mine.check()
+
+    async def test_cannot_lock_their_maker_out(self, open_tab: OpenTab):
+        async with open_tab("trader") as tab:
+            page = tab.page
+            await tab.open("/administration/security", "Administration")
+            await page.get_by_placeholder("203.0.113.0/24").fill("203.0.113.0/24")
+            await page.get_by_role("button", name="Network", exact=True).click()
+            await expect(page.get_by_text("you would lock yourself out")).to_be_visible()
+            await expect(page.get_by_role("button", name="Save the networks")).to_be_disabled()
+            await tab.check()
