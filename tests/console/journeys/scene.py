@@ -225,9 +225,12 @@ def _hold_open_auctions(scene: Scene) -> None:
 
 
 def _settle_trades(scene: Scene) -> None:
-    """Twelve days of a battery's own trades, bought at noon and sold in the evening, and of FCR awards."""
+    """Twelve days of a battery's own trades, bought at noon and sold in the evening, and of FCR awards; and one day
+    in the middle of last month, so that there is a month to issue."""
     trades, awards = [], []
-    for day in range(-12, 0):
+    today = scene.now.astimezone(BERLIN).date()
+    last_month = (today.replace(day=1) - timedelta(days=15)) - today
+    for day in (last_month.days, *range(-12, 0)):
         midnight = _midnight(scene.now, day)
         for number in range(8):
             for side, hour, price in (("BUY", 12, 38.5), ("SELL", 18, 131.25)):

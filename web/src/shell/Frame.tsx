@@ -186,6 +186,7 @@ function TabBar({ places, path, onMore }: { places: Place[]; path: string; onMor
           <span className="tab-icon">
             <Icon name={place.icon} size={20} />
             {place.path === '/auctions' && <OpenAuctions />}
+            {place.path === '/inbox' && <UnreadCount />}
           </span>
           {place.short ?? place.label}
         </Link>

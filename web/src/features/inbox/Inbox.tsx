@@ -91,7 +91,7 @@ export default function Inbox() {
             }}
           />
         ) : (
-          <Card className="inbox-detail" label="Message">
+          <Card className="inbox-detail is-empty" label="Message">
             <Empty title="Choose a message">Opening it marks it read; whether it was read is told to nobody.</Empty>
           </Card>
         )}

@@ -49,8 +49,7 @@ function Months() {
   const now = useMinute()
   const thisMonth = dayOf(now).slice(0, 7)
   const [asked, setAsked] = useParameter('month')
-  const { data, isLoading, error, refetch, participants } = useAllStatements()
-  const all = data ?? []
+  const { statements: all, isLoading, error, retry, participants, ready } = useAllStatements()
   const open = [...new Set(all.filter((one) => one.status === 'PRELIMINARY').map((one) => one.month))].sort()
   const month = asked ?? open.find((one) => one < thisMonth) ?? open[0] ?? addMonths(thisMonth, -1)
   const statements = all.filter((one) => one.month === month)
@@ -86,14 +85,19 @@ function Months() {
         </>
       }
     >
-      {isLoading && (
+      {isLoading && !error && (
+        <p className="note" role="status">
+          Open months are computed from the facts as they are now: {ready} of {plural(participants.length, 'organisation')}.
+        </p>
+      )}
+      {isLoading && !error && (
         <div className="settlement">
           <SkeletonCard height={520} />
           <SkeletonCard height={520} />
         </div>
       )}
-      {error && <ProblemNote error={error} onRetry={() => void refetch()} />}
-      {data && (
+      {error && <ProblemNote error={error} onRetry={retry} />}
+      {!isLoading && (
         <div className="settlement">
           <div className="settlement-main">
             <Proof matrix={matrix} days={days} />

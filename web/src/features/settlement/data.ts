@@ -1,6 +1,6 @@
 /** Months of statements: what each organisation's lines come to, what was issued, and what is missing. */
-import { useQuery } from '@tanstack/react-query'
-import { allPages, askJson, askMany } from '../../shared/api/client'
+import { useQueries, useQuery } from '@tanstack/react-query'
+import { allPages, askJson } from '../../shared/api/client'
 import { type Organisation, useOrganisations } from '../../shared/api/names'
 
 export interface StatementLine {
@@ -61,20 +61,26 @@ export function useStatement(organisation: string, id: string | undefined) {
   })
 }
 
-/** Every organisation's statements, in one request. */
+/** Every organisation's statements. Open months are computed when they are asked for, so each comes as it is ready. */
 export function useAllStatements() {
   const organisations = useOrganisations()
   const participants = (organisations.data ?? []).filter((one) => one.kind === 'PARTICIPANT')
-  const found = useQuery({
-    queryKey: ['statements', 'all', participants.map((one) => one.id).join()],
-    queryFn: async () =>
-      (await askMany<Statement[]>(participants.map((one) => `/organisations/${one.id}/statements?limit=100`))).flatMap(
-        (list) => list ?? [],
-      ),
-    enabled: participants.length > 0,
-    staleTime: 5 * 60_000,
+  const found = useQueries({
+    queries: participants.map((one) => ({
+      queryKey: ['statements', one.id],
+      queryFn: () => allPages<Statement>(`/organisations/${one.id}/statements?limit=100`),
+      staleTime: 5 * 60_000,
+    })),
   })
-  return { ...found, isLoading: organisations.isLoading || found.isLoading, participants }
+  const ready = found.filter((one) => one.data !== undefined).length
+  return {
+    participants,
+    ready,
+    isLoading: organisations.isLoading || ready < participants.length,
+    error: organisations.error ?? found.find((one) => one.error)?.error ?? null,
+    statements: found.flatMap((one) => one.data ?? []),
+    retry: () => void Promise.all(found.map((one) => one.refetch())),
+  }
 }
 
 export const cents = (amount: number | string): number => Math.round(Number(amount) * 100)

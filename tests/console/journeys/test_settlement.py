@@ -1,0 +1,67 @@
+"""A month as the operator closes it, and the statement that an owner gets of it."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from playwright.async_api import expect
+from tests.console.journeys.conftest import OpenTab
+from tests.console.journeys.scene import BERLIN, Scene
+
+
+class TestAMonth:
+    async def test_adds_up_is_issued_with_what_is_missing_named_and_becomes_a_document(
+        self, open_tab: OpenTab, scene: Scene
+    ):
+        first = scene.now.astimezone(BERLIN).replace(day=1)
+        month = (first - timedelta(days=2)).strftime("%Y-%m")
+        async with open_tab("operator") as tab:
+            page = tab.page
+            tab.expect_refusal(409)
+            await tab.open("/settlement")
+            await tab.settle()
+            await expect(page.locator("#screen h1")).to_have_text((first - timedelta(days=2)).strftime("%B %Y"))
+            await expect(page.get_by_text("Proof of zero holds.")).to_be_visible()
+            await expect(page.get_by_role("row", name=re.compile("^Wholesale"))).to_contain_text("0.00")
+            await tab.check_in_both_themes()
+            issue = page.get_by_role("button", name="Issue 1 statement")
+            await page.get_by_role("button", name="The month after").click()
+            await expect(page.get_by_text("is not over yet")).to_be_visible()
+            await page.get_by_role("button", name="The month before").click()
+            await issue.click()
+            await expect(page.get_by_text("Cannot be issued yet")).to_be_visible()
+            await expect(page.get_by_text("Imbalance prices")).to_be_visible()
+            await tab.check()
+            await page.get_by_role("button", name="Issue without them…").click()
+            forced = page.get_by_role("button", name=re.compile("all the same$"))
+            await expect(forced).to_be_disabled()
+            await page.get_by_label(f"Type {month} to issue it without them").fill(month)
+            await forced.click()
+            await expect(page.get_by_text("1 statement is issued and will not change.")).to_be_visible(timeout=15_000)
+            await tab.check()
+        async with open_tab("owner") as tab:
+            page = tab.page
+            await tab.open("/revenue", "Hanse Storage")
+            await page.get_by_role("row", name=re.compile(r"\d{4}-0001")).get_by_role("link").click()
+            await expect(page.get_by_text("Paid to Hanse Storage")).to_be_visible()
+            await expect(page.get_by_role("heading", name="Lines by day")).to_be_visible()
+            await tab.check_in_both_themes()
+            await tab.open("/inbox", "Inbox")
+            message = page.get_by_role("button", name=re.compile("Statement .* was issued"))
+            await message.click()
+            await page.get_by_role("link", name="Open the statement").click()
+            await expect(page.get_by_text("Paid to Hanse Storage")).to_be_visible()
+
+    async def test_is_the_operators_and_nobody_elses(self, open_tab: OpenTab):
+        async with open_tab("trader") as tab:
+            await tab.open("/settlement", "Settlement")
+            await expect(tab.page.get_by_text("Settlement is the operator’s")).to_be_visible()
+
+    async def test_shows_batteries_beside_what_they_earned(self, open_tab: OpenTab):
+        async with open_tab("owner") as tab:
+            await tab.open("/revenue", "Hanse Storage")
+            card = tab.page.get_by_role("region", name="What the batteries did")
+            await expect(card.get_by_role("row", name=re.compile("^Stade"))).to_contain_text(
+                re.compile(r"9\d\.\d %|100\.0 %")
+            )
