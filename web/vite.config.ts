@@ -12,12 +12,17 @@ function operations(): PluginOption {
       const source = new URL('../openapi.json', import.meta.url)
       this.addWatchFile(source.pathname)
       const { paths, webhooks } = JSON.parse(readFileSync(source, 'utf8')) as {
-        paths: Record<string, object>
+        paths: Record<string, Record<string, { responses?: Record<string, { content?: object }> }>>
         webhooks: Record<string, object>
       }
       if (id.endsWith('event-types')) return `export default new Set(${JSON.stringify(Object.keys(webhooks))})`
+      // Documents that an operation can answer with are told apart: `GET /statements application/pdf`.
       const known = Object.entries(paths).flatMap(([path, methods]) =>
-        Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+        Object.entries(methods).flatMap(([method, { responses }]) => {
+          const operation = `${method.toUpperCase()} ${path}`
+          const isDocument = Object.keys(responses?.['200']?.content ?? {}).includes('application/pdf')
+          return isDocument ? [operation, `${operation} application/pdf`] : [operation]
+        }),
       )
       return `export default new Set(${JSON.stringify(known)})`
     },
@@ -47,7 +52,7 @@ export default defineConfig(async ({ command }) => {
           manualChunks(id: string) {
             if (/\/node_modules\/(react|react-dom|scheduler|@tanstack|openapi-fetch)\//.test(id)) return 'shared'
             if (/\/src\/shared\/(?!ui\/(Sheet|EditForm)|qr\/)/.test(id)) return 'shared'
-            if (/\/src\/features\/(overview\/|auctions\/data|inbox\/(backlog|items|Unread))/.test(id)) return 'overview'
+            if (/\/src\/features\/(overview\/|auctions\/data|inbox\/(backlog|items|Unread))/.test(id)) return 'Overview'
             return undefined
           },
         },

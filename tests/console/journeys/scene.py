@@ -66,6 +66,8 @@ def make_scene(base_url: str, operator_username: str = "operator", password: str
         rival=_new_member(base_url, operator, "Südwind Energie", "rival"),
         colleague=_join(base_url, trader, trader.organisation_id, "jonas", "TRADER", "Jonas Petersen"),
     )
+    # Who ends her own sessions: nobody else's work hangs on them.
+    _join(base_url, trader, trader.organisation_id, "mia", "VIEWER", "Mia Wolf")
     _publish_prices(scene)
     _make_batteries(scene)
     _hold_past_auctions(scene)

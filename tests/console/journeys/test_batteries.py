@@ -90,7 +90,9 @@ class TestAnOwner:
                 "see measurements"
             )
             await tab.open("/administration/audit-log", "Administration")
-            await expect(page.get_by_role("row", name=re.compile("owner Hanse Storage Put grant"))).to_be_visible()
+            await expect(
+                page.get_by_role("row", name=re.compile("owner Hanse Storage Put grant")).first
+            ).to_be_visible()
 
     async def test_reads_the_logbook_in_mw_and_nothing_from_tomorrow(self, open_tab: OpenTab, scene: Scene):
         async with open_tab("owner") as tab:

@@ -80,7 +80,7 @@ class TestTwoPeopleWhoEditOneForm:
             await page.get_by_role("button", name="Change").click()
             form = page.get_by_role("dialog")
             await form.get_by_label("Discharging power").fill("19")
-            await form.get_by_label("Cycles a day").fill("1.5")
+            await form.get_by_label("Cycles a day").fill("3")
             await tab.check()
             await asyncio.to_thread(put_parameters, scene, ratedDischargePower=18_000, fcrLimitRatio=0.5)
             await form.get_by_role("button", name="Save as a new version").click()
@@ -92,7 +92,7 @@ class TestTwoPeopleWhoEditOneForm:
             await save.click()
             await expect(form).to_have_count(0)
         stored = await asyncio.to_thread(scene.owner.get, f"/physical-assets/{scene.assets['Hürth']}/parameters")
-        assert (stored["ratedDischargePower"], stored["dailyCycleLimit"], stored["fcrLimitRatio"]) == (19_000, 1.5, 0.5)
+        assert (stored["ratedDischargePower"], stored["dailyCycleLimit"], stored["fcrLimitRatio"]) == (19_000, 3, 0.5)
 
     async def test_is_so_for_unavailabilities_auctions_and_portfolios(self, open_tab: OpenTab, scene: Scene):
         async with open_tab("owner") as tab:

@@ -77,7 +77,7 @@ class TestWhileHistoryPlays:
         async with open_tab("owner") as tab:
             await tab.page.route("**/console/api/batch", silence_stade)
             await tab.open("/")
-            await expect(tab.page.get_by_text("Telemetry of Stade")).to_be_visible()
+            await expect(tab.page.get_by_text("Telemetry of Stade").first).to_be_visible()
             await tab.page.route("**/console/api/sandbox/simulator", play)
             await tab.open("/")
             strip = tab.page.get_by_text("The sandbox plays its history")

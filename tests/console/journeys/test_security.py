@@ -58,8 +58,8 @@ class TestASecondFactor:
 class TestSessionsAndNetworks:
     async def test_end_what_is_not_known_in_the_other_browser(self, open_tab: OpenTab, scene: Scene):
         async with open_tab(None) as mine, open_tab(None) as stranger:
-            await mine.sign_in("jonas")
-            await stranger.sign_in("jonas")
+            await mine.sign_in("mia")
+            await stranger.sign_in("mia")
             stranger.expect_refusal(401)
             await mine.open("/administration/security", "Administration")
             await expect(mine.page.get_by_text("you", exact=True)).to_be_visible()

@@ -263,7 +263,7 @@ const MAKERS: Record<string, Maker> = {
     title: 'A share of your organisation is **nearly used up**',
     note: text(event.data.share) || 'stored telemetry',
     told: 'Beyond the share further writes are refused.',
-    place: { label: 'Open the usage', to: '/administration/usage' },
+    place: { label: 'Open the usage', to: '/administration/security' },
     fix: null,
   }),
   'delivery.reserve-shortfall': (event, names) => {

@@ -46,6 +46,9 @@ export function QueueCard({ needs, now, isLoading, error, unasked = [] }: Props)
           </li>
         ))}
       </ol>
+      {needs.length > 0 && unasked.length > 0 && (
+        <p className="note queue-more">Could not be asked just now: {unasked.join(', ')}.</p>
+      )}
       {needs.length > MOST && <p className="note queue-more">and {needs.length - MOST} more with later deadlines</p>}
     </section>
   )

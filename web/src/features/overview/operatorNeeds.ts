@@ -66,7 +66,9 @@ function unbidNeeds({ auctions }: Operated, now: number, tellTime: Told): Need[]
         icon: 'auction' as const,
         tone: 'warning' as const,
         title: `Auction **${size(one.item.ratedDischargePower, one.item.energyCapacity)} ${one.item.deliveryZone}** has no bid yet`,
-        note: `${plural(one.participants?.length ?? 0, 'organisation')} invited`,
+        note: one.participants
+          ? `${plural(one.participants.length, 'organisation')} invited`
+          : `delivery ${tellTime(Date.parse(one.item.start))}`,
         action: 'Open',
         to: `/auctions/${one.id}`,
       }

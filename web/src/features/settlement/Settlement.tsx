@@ -87,7 +87,8 @@ function Months() {
     >
       {isLoading && !error && (
         <p className="note" role="status">
-          Open months are computed from the facts as they are now: {ready} of {plural(participants.length, 'organisation')}.
+          Open months are computed from the facts as they are now: {ready} of{' '}
+          {plural(participants.length, 'organisation')}.
         </p>
       )}
       {isLoading && !error && (

@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
-import { ask } from '../../shared/api/client'
+import { ask, offers } from '../../shared/api/client'
 import { sentenceOf } from '../../shared/api/problem'
 import { useSession } from '../../shared/api/session'
 import { decimal, euro, plural } from '../../shared/format'
@@ -51,33 +51,46 @@ export default function StatementDocument({ values }: ScreenProps) {
   )
 }
 
-const FORMATS = [
-  { label: 'PDF', accept: 'application/pdf', ending: 'pdf' },
-  { label: 'CSV', accept: 'text/csv', ending: 'csv' },
-] as const
+const PATH = 'GET /organisations/{organisationID}/statements/{statementID}'
 
 function Downloads({ statement }: { statement: Statement }) {
+  const name = `statement-${statement.number ?? statement.month}`
   const load = useMutation({
-    mutationFn: async ({ accept, ending }: (typeof FORMATS)[number]) => {
+    mutationFn: async () => {
       const path = `/organisations/${statement.organisationID}/statements/${statement.id}`
-      const response = await ask(path, { accept })
-      const link = document.createElement('a')
-      link.href = URL.createObjectURL(await response.blob())
-      link.download = `statement-${statement.number ?? statement.month}.${ending}`
-      link.click()
-      setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+      hand(await (await ask(path, { accept: 'application/pdf' })).blob(), `${name}.pdf`)
     },
   })
   return (
     <>
       {load.isError && <span className="tone-danger">{sentenceOf(load.error)}</span>}
-      {FORMATS.map((format) => (
-        <Button key={format.label} icon="download" isBusy={load.isPending} onClick={() => load.mutate(format)}>
-          {format.label}
+      {offers(`${PATH} application/pdf`) && (
+        <Button icon="download" isBusy={load.isPending} onClick={() => load.mutate()}>
+          PDF
         </Button>
-      ))}
+      )}
+      <Button icon="download" onClick={() => hand(new Blob([csvOf(statement)], { type: 'text/csv' }), `${name}.csv`)}>
+        CSV
+      </Button>
     </>
   )
+}
+
+function hand(blob: Blob, name: string): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(blob)
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+}
+
+function csvOf({ lines }: Statement): string {
+  const rows = lines.map((line) =>
+    [line.day, line.line, (cents(line.amount) / 100).toFixed(2), line.counterparty, line.corrects?.number ?? ''].join(
+      ',',
+    ),
+  )
+  return ['day,line,amountEur,counterparty,correctsNumber', ...rows].join('\n')
 }
 
 function Document({ statement }: { statement: Statement }) {

@@ -122,7 +122,6 @@ function Form({ path, held, onClose }: { path: string; held: Held; onClose: () =
         required
         defaultValue={provider?.issuer}
         fault={fault('/issuer')}
-        placeholder="https://login.example.org"
       />
       <Field label="Client ID" name="clientID" required defaultValue={provider?.clientID} fault={fault('/clientID')} />
       <Field

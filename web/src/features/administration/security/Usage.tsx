@@ -1,7 +1,18 @@
 import { decimal, words } from '../../../shared/format'
 import { Card } from '../../../shared/ui/Card'
 import { Loaded, SkeletonRows } from '../../../shared/ui/states'
-import { useUsage } from './data'
+import { type Share, useUsage } from './data'
+
+const NAMES: Record<string, string> = {
+  'api-keys': 'API keys',
+  'body-bytes': 'Uploads under way',
+  computations: 'Places in the solver',
+  'event-streams': 'Event streams',
+  jobs: 'Jobs running',
+  requests: 'Requests',
+  'stored-telemetry': 'Stored telemetry',
+}
+const nameOf = ({ share }: Share): string => NAMES[share] ?? words(share)
 
 /** How much of its shares of the platform the organisation uses now. */
 export function Usage() {
@@ -14,13 +25,13 @@ export function Usage() {
             {shares.map((one) => {
               const part = one.limit ? Math.min(1, one.used / one.limit) : 0
               return (
-                <li key={one.name}>
+                <li key={one.share}>
                   <span>
-                    {words(one.name)}
+                    {nameOf(one)}
                     <span className="note">
-                      {' '}
-                      <strong>{decimal(one.used)}</strong>
-                      {one.limit === null ? '' : ` of ${decimal(one.limit)}`} {one.unit}
+                      <strong>{amount(one.used, one)}</strong>
+                      {one.limit === null ? ', no limit' : ` of ${amount(one.limit, one)}`}
+                      {one.waiting ? `, ${decimal(one.waiting)} waiting` : ''}
                     </span>
                   </span>
                   {one.limit !== null && (
@@ -29,7 +40,7 @@ export function Usage() {
                       min={0}
                       max={1}
                       high={0.8}
-                      aria-label={`${words(one.name)}, ${Math.round(part * 100)} %`}
+                      aria-label={`${nameOf(one)}, ${Math.round(part * 100)} %`}
                     />
                   )}
                 </li>
@@ -40,4 +51,9 @@ export function Usage() {
       </Loaded>
     </Card>
   )
+}
+
+function amount(value: number, { unit }: Share): string {
+  if (unit !== 'BYTES') return decimal(value)
+  return value >= 1e9 ? `${decimal(value / 1e9, 1)} GB` : `${decimal(value / 1e6, 1)} MB`
 }

@@ -49,32 +49,17 @@ export function useOwnOrganisation() {
   })
 }
 
-export interface Share {
-  name: string
-  used: number
-  limit: number | null
-  unit: string
-}
+export type Share = Schemas['ShareUsage']
 
-/** How much of each share the organisation uses, whatever shape the service lists them in. */
+/** How much of each share of the platform the organisation uses now. */
 export function useUsage() {
   const id = useOrganisationID()
   return useQuery({
     queryKey: ['administration', 'usage', id],
-    queryFn: async () => sharesOf(await askJson<unknown>(`/organisations/${id}/usage`)),
+    queryFn: async () => (await askJson<Schemas['Usage']>(`/organisations/${id}/usage`)).shares,
     enabled: offers('GET /organisations/{organisationID}/usage'),
     refetchInterval: 15_000,
   })
-}
-
-export function sharesOf(answer: unknown): Share[] {
-  const shares = Array.isArray(answer) ? answer : ((answer as { shares?: unknown[] } | null)?.shares ?? [])
-  return (shares as Record<string, unknown>[]).map((one) => ({
-    name: String(one.share ?? one.name ?? ''),
-    used: Number(one.used ?? one.use ?? 0),
-    limit: one.limit === null || one.limit === undefined ? null : Number(one.limit),
-    unit: String(one.unit ?? ''),
-  }))
 }
 
 /** Keys and second factors are changed soon after signing in only. */
