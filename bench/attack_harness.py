@@ -48,6 +48,12 @@ class Scene:
     asset_id: str
     probing: Client
     is_quick: bool
+    more_addresses: tuple[str, ...] = ()
+    """Further services on the same database."""
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        return (self.harness.address, *self.more_addresses)
 
     @property
     def port(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
@@ -223,6 +224,15 @@ class TestTheSolver:
         over.set()
         await asyncio.gather(*held)
         assert (await optimise(battery)).status_code == 200
+
+    async def test_solves_long_work_behind_short_work(self, app: Application) -> None:
+        queue, call = app.resources[SolverQueue], call_of(app, uuid4())
+
+        async def tell_niceness(turn: SolverTurn) -> int:
+            return await turn.solve(lambda deadline: os.nice(0))
+
+        short = await queue.run(call, tell_niceness)
+        assert await queue.run(call, tell_niceness, is_long=True) == min(19, short + 5)
 
     async def test_stops_work_that_is_cancelled(self, app: Application) -> None:
         queue, seen, call = app.resources[SolverQueue], asyncio.Event(), call_of(app, uuid4())

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -20,6 +23,7 @@ from gridloom.optimiser.solving.linear import Deadline
 T = TypeVar("T")
 
 SOLVER_TIMEOUT_S: Final = 5.0
+LONG_NICENESS: Final = 5
 MAX_SHORT_PERIODS: Final = 200
 """Two market days of one asset: what is longer waits behind what is not."""
 
@@ -54,6 +58,9 @@ class SolverQueue:
         self._limits = limits
         places = limits.computations_running + 1
         self._threads = ThreadPoolExecutor(places, thread_name_prefix="solver")
+        self._long_threads = ThreadPoolExecutor(
+            places, thread_name_prefix="long solver", initializer=run_behind_short_work
+        )
         self.queue = FairQueue(
             Share.COMPUTATIONS,
             places=places,
@@ -72,7 +79,7 @@ class SolverQueue:
     async def turn(self, call: Call, *, is_long: bool = False) -> AsyncIterator[SolverTurn]:
         """A place for the length of the block. For reads, which are cancelled with their connection as they are."""
         async with self.queue.place(call.holder, is_long=is_long):
-            yield SolverTurn(self._threads)
+            yield SolverTurn(self._long_threads if is_long else self._threads)
 
     async def _run_in_turn(self, call: Call, work: Callable[[SolverTurn], Awaitable[T]], is_long: bool) -> T:
         async with self.turn(call, is_long=is_long) as turn:
@@ -87,7 +94,14 @@ class SolverQueue:
         )
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._threads, self._long_threads):
+            threads.shutdown(wait=False, cancel_futures=True)
+
+
+def run_behind_short_work() -> None:
+    """Lower the priority of this thread alone, which Linux can do: what is short, and requests, go on beside it."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), os.nice(0) + LONG_NICENESS)
 
 
 async def _unless_disconnected(call: Call, work: Coroutine[Any, Any, T]) -> T:

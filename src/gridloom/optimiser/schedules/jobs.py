@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
@@ -15,6 +17,7 @@ from gridloom.kernel.problem import NotFound, Problem
 from gridloom.optimiser.schedules import store
 from gridloom.optimiser.schedules.asset_optimisation import load_optimisation
 from gridloom.optimiser.schedules.wire import NewOptimisation, OptimisationView
+from gridloom.optimiser.solver_queue import run_behind_short_work
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.virtual_assets import store as asset_store
 
@@ -39,6 +42,11 @@ async def solve_optimisation(run: JobRun) -> None:
     await store.finish_optimisation(run.db, organisation_id, kept.id, "DONE", msgspec.to_builtins(view))
 
 
+@cache
+def _make_threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(thread_name_prefix="job solver", initializer=run_behind_short_work)
+
+
 async def _solve_request(run: JobRun, organisation_id: UUID, asset_id: UUID, request: Any) -> OptimisationView:
     asset = await asset_store.read_asset(run.db, organisation_id, asset_id)
     if asset is None:
@@ -46,7 +54,7 @@ async def _solve_request(run: JobRun, organisation_id: UUID, asset_id: UUID, req
     assignment = await load_optimisation(run.db, asset, msgspec.convert(request, NewOptimisation), None)
     deadline = Deadline(SOLVING_S)
     try:
-        return await asyncio.to_thread(assignment.solve, deadline)
+        return await asyncio.get_running_loop().run_in_executor(_make_threads(), assignment.solve, deadline)
     finally:
         deadline.stop()
 
