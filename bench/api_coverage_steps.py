@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from bench.harness import MEMBER_PASSWORD, PASSWORD, USERNAME
 
 if TYPE_CHECKING:
-    from bench.api_coverage import Survey
+    from bench.api_coverage_calls import Survey
 
 MARKET = ZoneInfo("Europe/Berlin")
 QUARTER = timedelta(minutes=15)

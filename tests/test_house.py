@@ -182,3 +182,65 @@ class TestAPrivateFunction:
             and not (node.args.args and node.args.args[0].arg == "self")
         ]
         assert bare == []
+
+
+def classes_by_name() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, set()).add(path.relative_to(SOURCE).as_posix())
+    return found
+
+
+class TestAClass:
+    def test_has_a_name_of_its_own(self):
+        assert {name: sorted(files) for name, files in classes_by_name().items() if len(files) > 1} == {}
+
+
+def imports_by_module(root: Path, package: str) -> dict[str, set[str]]:
+    """Modules of a package with those of it that each imports, imports for types alone included."""
+    files = {
+        ".".join(path.relative_to(root.parent).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in sorted(root.rglob("*.py"))
+    }
+    found: dict[str, set[str]] = {}
+    for module, path in files.items():
+        targets = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == package:
+                targets |= {
+                    one if (one := f"{node.module}.{alias.name}") in files else node.module for alias in node.names
+                }
+        found[module] = (targets & files.keys()) - {module}
+    return found
+
+
+def modules_in_cycles(imports: dict[str, set[str]]) -> set[str]:
+    """Modules left after those that import, or are imported by, nothing of the rest are taken away."""
+    left = dict(imports)
+    while True:
+        imported = set().union(*left.values()) if left else set()
+        rest = {module: targets & left.keys() for module, targets in left.items() if module in imported}
+        rest = {module: targets for module, targets in rest.items() if targets}
+        if rest == left:
+            return set(left)
+        left = rest
+
+
+class TestImports:
+    @pytest.mark.parametrize("package", ["gridloom", "gridloom_client", "bench"])
+    def test_have_no_cycle_of_files(self, package: str):
+        root = SOURCE.parents[1] / package if package == "bench" else SOURCE.parent / package
+        assert modules_in_cycles(imports_by_module(root, package)) == set()
+
+    def test_would_be_seen_to_have_one(self):
+        assert modules_in_cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == {"b", "c"}
+
+    def test_have_no_cycle_of_packages(self):
+        packages: dict[str, set[str]] = {}
+        for module, targets in imports_by_module(SOURCE, "gridloom").items():
+            own = ".".join(module.split(".")[:2])
+            packages.setdefault(own, set()).update({".".join(target.split(".")[:2]) for target in targets} - {own})
+        packages.pop("gridloom", None)
+        assert modules_in_cycles({one: targets - {"gridloom"} for one, targets in packages.items()}) == set()

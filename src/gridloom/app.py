@@ -31,6 +31,7 @@ from gridloom.edge.admit.client_address import TrustedProxies
 from gridloom.edge.admit.connection_reaper import MAX_PER_ADDRESS, ConnectionReaper, most_waiting
 from gridloom.edge.admit.rate_limiter import RateLimiter
 from gridloom.edge.application import POSITION, Application
+from gridloom.edge.health import HealthCheck, HealthChecks
 from gridloom.edge.shares import Shares
 from gridloom.edge.transport_security import WithTransportSecurity
 from gridloom.events import routes as events
@@ -78,7 +79,7 @@ from gridloom.virtual_assets.schedule import routes as virtual_asset_schedule
 from gridloom.webhooks import routes as webhooks
 from gridloom.wiring import provide_dependencies
 from gridloom.worker import health
-from gridloom.worker.health import DiskSpaceCheck, HealthCheck, HealthChecks, ReplicaCheck
+from gridloom.worker.health import DiskSpaceCheck, ReplicaCheck, standard_checks
 from gridloom.worker.lifespans import (
     Lifespan,
     close_idle_connections,
@@ -184,7 +185,7 @@ def _health_checks(settings: Settings, replicas: Replicas | None) -> HealthCheck
         more.append(DiskSpaceCheck(settings.home).check_disk)
     if replicas is not None:
         more.append(ReplicaCheck(replicas).check_replicas)
-    return HealthChecks(*more)
+    return standard_checks(*more)
 
 
 async def _connect_replicas(primary: Pool, settings: Settings) -> Replicas | None:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 from urllib.parse import parse_qs
 
+from gridloom_client.effects import Steps
 from gridloom_client.frames import Rows, Tabular, Zone
 from gridloom_client.session import ClientSession
 from gridloom_client.transport import AsyncTransport, SyncTransport
-from gridloom_client.wire import Reply
+from gridloom_client.wire import Reply, Request
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
 
-    from gridloom_client.operations import Operation
-
 P = ParamSpec("P")
 T = TypeVar("T")
+Piece: TypeAlias = tuple[int, Callable[[], Request]]
+"""A request of a call, made when it is sent, with the first row that it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,20 @@ class Answer(Generic[T]):
         return self.headers.get("idempotency-replayed") == "true"
 
 
+class CallableOperation(Protocol[P, T]):
+    """The part of an operation that a bound method uses: its requests and the generators that carry them out."""
+
+    def request(self, *args: P.args, **kwargs: P.kwargs) -> Request: ...
+    def pieces(self, *args: P.args, **kwargs: P.kwargs) -> list[Piece]: ...
+    def answer_pieces(self, exchange: ClientSession, pieces: Sequence[Piece]) -> Steps[Answer[T]]: ...
+    def content(self, exchange: ClientSession, request: Request, accept: str) -> Steps[bytes]: ...
+    def table(self, exchange: ClientSession, request: Request) -> Steps[Tabular]: ...
+
+
 class SyncMethod(Generic[P, T]):
     """An operation of a blocking client."""
 
-    def __init__(self, operation: Operation[P, T], exchange: ClientSession, runner: SyncTransport) -> None:
+    def __init__(self, operation: CallableOperation[P, T], exchange: ClientSession, runner: SyncTransport) -> None:
         self._operation, self._exchange, self._runner = operation, exchange, runner
         self.request = operation.request
 
@@ -73,7 +84,7 @@ class SyncMethod(Generic[P, T]):
 class AsyncMethod(Generic[P, T]):
     """An operation of an awaiting client."""
 
-    def __init__(self, operation: Operation[P, T], exchange: ClientSession, runner: AsyncTransport) -> None:
+    def __init__(self, operation: CallableOperation[P, T], exchange: ClientSession, runner: AsyncTransport) -> None:
         self._operation, self._exchange, self._runner = operation, exchange, runner
         self.request = operation.request
 

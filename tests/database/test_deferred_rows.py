@@ -11,12 +11,12 @@ import pytest
 from gridloom.database.commit.after_commit import underlying_connection
 from gridloom.database.commit.deferred_rows import (
     MAX_DEFERRED_ROWS,
-    InsertTarget,
     begin_deferring,
     defer_insert,
     discard_deferred,
     flush_deferred,
 )
+from gridloom.database.commit.insert_target import InsertTarget
 from gridloom.database.pool import create_pool
 
 NOTES = InsertTarget("note", [("place", "{}"), ("words", "{}::text::jsonb"), ("at", "clock_timestamp()")])

@@ -104,7 +104,7 @@ async def test_a_change_that_takes_longer_than_gates_wait_is_undone(
     battery = await yard.battery()
     virtual = await yard.virtual(battery)
     await yard.schedule(virtual, [100.0])
-    monkeypatch.setattr("gridloom.virtual_assets.asset_lookup.HELD_AT_MOST_S", 0.0)
+    monkeypatch.setattr("gridloom.virtual_assets.asset_lookup.MAX_LOCK_S", 0.0)
     answer = await yard.trader.trader.put(
         f"{yard.url(virtual)}/blocks/{virtual['blockIDs'][0]}",
         params={"start": wire(yard.start), "end": wire(yard.start + QUARTER)},  # read behind the asset's lock

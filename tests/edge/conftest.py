@@ -19,7 +19,8 @@ from tests.conftest import running_edge
 from tests.people import client_of
 
 from gridloom.database.commit.after_commit import after_commit
-from gridloom.database.commit.deferred_rows import InsertTarget, defer_insert
+from gridloom.database.commit.deferred_rows import defer_insert
+from gridloom.database.commit.insert_target import InsertTarget
 from gridloom.database.pool import create_pool
 from gridloom.edge import (
     CSV,

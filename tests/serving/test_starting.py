@@ -61,7 +61,7 @@ class TestADatabase:
 
 class TestTheLogOfTheServer:
     def test_is_rotated_while_it_runs(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("gridloom.database.server.embedded.LARGEST_LOG_BYTES", 100)
+        monkeypatch.setattr("gridloom.database.server.embedded.MAX_LOG_BYTES", 100)
         server = EmbeddedPostgres(tmp_path)
         log = tmp_path / "postgres.log"
         with log.open("ab") as appending:
@@ -79,8 +79,8 @@ FIGURES = """
 import os, sys
 from pathlib import Path
 from gridloom.settings import Settings
-from gridloom.worker.prometheus_multiprocess import share_figures
-share_figures(Settings(home=Path(sys.argv[1]), metrics_token="t"))
+from gridloom.worker.prometheus_multiprocess import set_metrics_directory
+set_metrics_directory(Settings(home=Path(sys.argv[1]), metrics_token="t"))
 print(os.environ["PROMETHEUS_MULTIPROC_DIR"], flush=True)
 if len(sys.argv) > 2:
     os.kill(os.getpid(), 9)

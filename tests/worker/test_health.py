@@ -5,7 +5,8 @@ import time
 
 from tests.people import client_of
 
-from gridloom.worker.health import Check, DiskSpaceCheck, HealthChecks
+from gridloom.edge.health import Check, HealthChecks
+from gridloom.worker.health import DiskSpaceCheck, standard_checks
 
 
 class TestLiveness:
@@ -51,7 +52,7 @@ class TestReadiness:
                 except asyncio.CancelledError:
                     continue
 
-        checks = HealthChecks(check_what_hangs)
+        checks = standard_checks(check_what_hangs)
         began = time.monotonic()
         first, second = await asyncio.gather(checks.ask(app.pool), checks.ask(app.pool))
         assert time.monotonic() - began < 2.0
@@ -67,7 +68,7 @@ class TestReadiness:
             await asyncio.sleep(0.05)
             return Check(name="rounds", status="OK", detail="")
 
-        checks = HealthChecks(check_rounds)
+        checks = standard_checks(check_rounds)
         await asyncio.gather(*(checks.ask(app.pool) for _ in range(20)))
         assert len(rounds) == 1
 

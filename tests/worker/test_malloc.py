@@ -6,10 +6,10 @@ import sys
 REQUESTS = """
 import resource, sys, threading
 import numpy as np
-from gridloom.worker.malloc import keep_freed_memory
+from gridloom.worker.malloc import configure_malloc
 
 if sys.argv[1] == "kept":
-    keep_freed_memory()
+    configure_malloc()
 
 def work():
     for _ in range(50):
@@ -38,14 +38,14 @@ class TestAWorkersHeap:
 
 
 HEAVY = """
-from gridloom.worker.malloc import give_memory_back, keep_freed_memory, resident_bytes
-keep_freed_memory()
+from gridloom.worker.malloc import trim_heap, configure_malloc, resident_bytes
+configure_malloc()
 before = resident_bytes()
 held = [bytes(100_000) for _ in range(4000)]
 pins = held[::400]
 del held
 kept = resident_bytes() - before
-give_memory_back()
+trim_heap()
 print(kept >> 20, (resident_bytes() - before) >> 20)
 """
 
@@ -53,8 +53,8 @@ print(kept >> 20, (resident_bytes() - before) >> 20)
 IN_A_THREAD = """
 import threading
 import numpy as np
-from gridloom.worker.malloc import give_memory_back, keep_freed_memory, resident_bytes
-keep_freed_memory()
+from gridloom.worker.malloc import trim_heap, configure_malloc, resident_bytes
+configure_malloc()
 
 def work():
     [np.ones(1_000_000) for _ in range(6)]
@@ -63,7 +63,7 @@ before = resident_bytes()
 thread = threading.Thread(target=work)
 thread.start()
 thread.join()
-give_memory_back()
+trim_heap()
 print((resident_bytes() - before) >> 20)
 """
 

@@ -14,7 +14,6 @@ from gridloom.auctions.model import (
     AuctionBid,
     AuctionState,
     AuctionStatus,
-    BackingShare,
     Cancellation,
     CancelReason,
     ClearingOutcome,
@@ -28,7 +27,7 @@ from gridloom.database.pool import Connection, Database
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_events
 from gridloom.jobs import JobRun, cancel, enqueue, job
-from gridloom.kernel.ids import AuctionID, PhysicalAssetID
+from gridloom.kernel.ids import AuctionID
 from gridloom.kernel.market_time import market_day_of
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import KW_PER_MW
@@ -36,8 +35,7 @@ from gridloom.virtual_assets.backing import store as backing_store
 from gridloom.virtual_assets.backing.allocation import allocate
 from gridloom.virtual_assets.backing.holdings import release_backing
 from gridloom.virtual_assets.backing.rules import SHARE_TOLERANCE
-from gridloom.virtual_assets.model import PLATFORM, AssetTerms, Efficiency
-from gridloom.virtual_assets.model import BackingShare as AssetBacking
+from gridloom.virtual_assets.model import PLATFORM, AssetTerms, BackingShare, Efficiency
 
 OPENING = "auction.open"
 CLEARING = "auction.clear"
@@ -167,7 +165,7 @@ def terms_of(auction: Auction, backing: Sequence[BackingShare]) -> AssetTerms:
         discharge_kw=item.rated_discharge_power_kw,
         energy_capacity_kwh=item.energy_capacity_kwh,
         efficiency=Efficiency(item.charge_efficiency, item.discharge_efficiency),
-        backing=tuple(AssetBacking(PhysicalAssetID(part.physical_asset_id), part.share) for part in backing),
+        backing=tuple(backing),
         daily_cycle_limit=item.daily_cycle_limit,
         annual_cycle_limit=item.annual_cycle_limit,
         initial_soc=item.initial_soc,

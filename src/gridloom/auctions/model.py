@@ -81,12 +81,6 @@ class BidFate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class BackingShare:
-    physical_asset_id: UUID
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
 class Item:
     """The virtual battery that is auctioned."""
 

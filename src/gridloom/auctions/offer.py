@@ -7,7 +7,7 @@ from uuid import UUID
 
 from gridloom.auctions import store
 from gridloom.auctions.clearing import terms_of
-from gridloom.auctions.model import Auction, BackingShare
+from gridloom.auctions.model import Auction
 from gridloom.capacity.model import HoldingKind
 from gridloom.capacity.rules import CapacityNotAvailable, CapacityTaken
 from gridloom.capacity.store import lock_batteries
@@ -20,6 +20,7 @@ from gridloom.virtual_assets.backing.holdings import (
     DeliveryZonesDiffer,
     hold_backing,
 )
+from gridloom.virtual_assets.model import BackingShare
 
 
 class InvitationRefused(Problem):

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from gridloom.auctions import bid_store, clearing, store
 from gridloom.auctions.bid_batching import BidBatcher
 from gridloom.auctions.deliverability import load_item_availability
-from gridloom.auctions.model import Auction, AuctionState, BackingShare, CancelReason, Item
+from gridloom.auctions.model import Auction, AuctionState, CancelReason, Item
 from gridloom.auctions.offer import OFFER_PROBLEMS, InvitationRefused, check_invited, offer_capacity
 from gridloom.auctions.rules import (
     AuctionFrozen,
@@ -50,11 +50,12 @@ from gridloom.database.pool import Database
 from gridloom.edge import Call, Caller, Page, Paging, Response, operation
 from gridloom.edge.idempotency import IdempotencyScope, still_running
 from gridloom.events.model import NewEvent
-from gridloom.kernel.ids import uuid7
+from gridloom.kernel.ids import PhysicalAssetID, uuid7
 from gridloom.kernel.instant import format_instant
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, NotFound
 from gridloom.kernel.window import Window
+from gridloom.virtual_assets.model import BackingShare
 
 TAG = "Auctions"
 
@@ -395,7 +396,7 @@ def _make_item(body: NewItem, item_id: UUID) -> Item:
 
 
 def _list_backing(parts: Sequence[NewBacking]) -> list[BackingShare]:
-    return [BackingShare(part.physical_asset_id, part.share) for part in parts]
+    return [BackingShare(PhysicalAssetID(part.physical_asset_id), part.share) for part in parts]
 
 
 def _unless_unset(value: T | UnsetType, otherwise: T) -> T:

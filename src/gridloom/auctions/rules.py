@@ -11,7 +11,6 @@ from gridloom.auctions.model import (
     AuctionBid,
     AuctionState,
     AuctionStatus,
-    BackingShare,
     BidFate,
     ClearingOutcome,
     Item,
@@ -22,6 +21,7 @@ from gridloom.kernel.market_time import is_period_start
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets.backing.rules import find_share_errors
+from gridloom.virtual_assets.model import BackingShare
 from gridloom.virtual_assets.rules import MAX_LIFETIME
 
 

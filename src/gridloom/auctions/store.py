@@ -13,7 +13,6 @@ from gridloom.auctions.model import (
     Auction,
     AuctionBid,
     AuctionState,
-    BackingShare,
     Cancellation,
     CancelReason,
     ClearingOutcome,
@@ -25,6 +24,7 @@ from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.database.statement import NamedStatement
 from gridloom.kernel.window import Window
+from gridloom.virtual_assets.model import BackingShare
 
 _AUCTION = """
   a.id, a.opens_at, a.closes_at, a.item_id, a.delivery_start, a.delivery_end, a.delivery_zone, a.rated_charge_power_kw,

@@ -12,7 +12,6 @@ from gridloom.auctions.model import (
     Auction,
     AuctionBid,
     AuctionStatus,
-    BackingShare,
     BidFate,
     CancelReason,
     ClearingOutcome,
@@ -25,6 +24,7 @@ from gridloom.auctions.store import VisibleAuction
 from gridloom.edge import Instant, Paging, RequestBody, ResponseBody
 from gridloom.kernel.money import Euro
 from gridloom.kernel.units import MIN_EFFICIENCY
+from gridloom.virtual_assets.model import BackingShare
 
 DeliveryZone = Literal["50Hertz", "Amprion", "TenneT", "TransnetBW"]
 Power = Annotated[float, Meta(gt=0, le=1e9, description="kW")]

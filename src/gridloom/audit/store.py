@@ -8,7 +8,8 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.audit.model import NIL_ID, Actor, AuditFilter, AuditRecord, NewAuditRecord
-from gridloom.database.commit.deferred_rows import InsertTarget, defer_insert
+from gridloom.database.commit.deferred_rows import defer_insert
+from gridloom.database.commit.insert_target import InsertTarget
 from gridloom.database.pool import Pool
 from gridloom.kernel.ids import uuid7
 

@@ -12,7 +12,8 @@ import asyncpg
 import orjson
 from cryptography.fernet import Fernet
 
-from gridloom.database.commit.deferred_rows import InsertTarget, defer_insert
+from gridloom.database.commit.deferred_rows import defer_insert
+from gridloom.database.commit.insert_target import InsertTarget
 from gridloom.database.commit.single_statement import SingleStatementWrite
 from gridloom.database.pool import Database
 from gridloom.kernel.problem import BadRequest, FieldError, IdempotencyInProgress, IdempotencyKeyReused

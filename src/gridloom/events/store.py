@@ -9,7 +9,8 @@ from uuid import UUID
 
 import msgspec
 
-from gridloom.database.commit.deferred_rows import InsertTarget, defer_insert, flush_deferred
+from gridloom.database.commit.deferred_rows import defer_insert, flush_deferred
+from gridloom.database.commit.insert_target import InsertTarget
 from gridloom.database.commit.single_statement import SingleStatementWrite
 from gridloom.edge import to_json
 from gridloom.events.framing import frame

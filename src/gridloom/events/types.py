@@ -155,7 +155,7 @@ class QuotaNear(ResponseBody):
     limit: Annotated[int, Meta(description="Bytes")]
 
 
-class WebhookDisabled(ResponseBody):
+class WebhookDisabledData(ResponseBody):
     webhook_id: UUID
     url: str
     reason: Annotated[str, Meta(description="The last failure")]
@@ -272,7 +272,7 @@ _TYPES = (
     ),
     EventType(
         "webhook.disabled",
-        WebhookDisabled,
+        WebhookDisabledData,
         "A webhook could not be delivered for three days and gets no more calls until it is enabled again.",
         operator_reads=True,
     ),

@@ -13,6 +13,7 @@ import asyncpg
 from gridloom.database.pool import Pool, server_settings
 from gridloom.database.sealing import Sealing
 from gridloom.edge.application import Application
+from gridloom.edge.health import Check, HealthChecks
 from gridloom.identity.api_key_routes import read_key_use
 from gridloom.identity.login.passwords import PasswordHasher
 from gridloom.identity.login.throttling import ThrottleCache
@@ -22,7 +23,6 @@ from gridloom.identity.signing_key_cache import SigningKeyCache
 from gridloom.identity.token_verification.verification import TokenAuthenticator
 from gridloom.kernel.shares import Share
 from gridloom.settings import Settings
-from gridloom.worker.health import Check, HealthChecks
 
 LISTENER_NAME: Final = "gridloom revocations, reads sealed keys"
 """What a worker's listener calls itself in the database: releases before secrets were sealed said less."""

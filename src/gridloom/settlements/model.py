@@ -307,7 +307,7 @@ def _find_kind(path: str) -> FactKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class FactBatch:
     """Checked rows as columns, one per natural key, ready for PostgreSQL."""
 
     kind: FactKind

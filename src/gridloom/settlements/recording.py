@@ -18,7 +18,7 @@ from gridloom.settlements.activations import propagate_activations
 from gridloom.settlements.asset_store import read_capabilities
 from gridloom.settlements.capability_checks import AssetCapability, reject_implausible, reject_others_assets
 from gridloom.settlements.measures import AGGREGATED_SOURCES, FactSource
-from gridloom.settlements.model import AFRR_ACTIVATIONS, Batch, Counts, FactKind, Origin, Row, Touched
+from gridloom.settlements.model import AFRR_ACTIVATIONS, Counts, FactBatch, FactKind, Origin, Row, Touched
 from gridloom.settlements.period_aggregates import FloatArray, day_sums, encode_aggregates
 from gridloom.settlements.rules import NamedAssets, columns_of, deduplicate
 
@@ -75,7 +75,7 @@ async def record_columns(db: Database, kind: FactKind, columns: dict[str, Any], 
 
 def _validated_batch(
     kind: FactKind, columns: dict[str, Any], assets: Mapping[UUID, AssetCapability], holder_id: UUID | None
-) -> Batch:
+) -> FactBatch:
     named: NamedAssets = columns["asset_id"]
     if holder_id is not None:
         reject_others_assets(named, assets, holder_id)

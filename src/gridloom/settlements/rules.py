@@ -34,8 +34,8 @@ from gridloom.settlements.model import (
     AFRR_CAPACITY_AWARDS,
     FCR_AWARDS,
     TOLLING_CONTRACTS,
-    Batch,
     Column,
+    FactBatch,
     FactKind,
     Row,
 )
@@ -146,7 +146,7 @@ def _validate_rows(kind: FactKind, rows: Sequence[Row], faults: RowErrors) -> di
     return columns
 
 
-def deduplicate(kind: FactKind, columns: dict[str, Any], asset_keys: Mapping[UUID, int]) -> Batch:
+def deduplicate(kind: FactKind, columns: dict[str, Any], asset_keys: Mapping[UUID, int]) -> FactBatch:
     """One row per natural key; the very same row twice is one, and two that differ are refused."""
     columns = dict(columns)
     assets: NamedAssets = columns.pop("asset_id")
@@ -164,14 +164,14 @@ def deduplicate(kind: FactKind, columns: dict[str, Any], asset_keys: Mapping[UUI
         )
     keys = tuple(sorted(known.tolist()))
     if _count_facts(kind, columns) == rows:
-        return Batch(kind, columns, rows, keys)
+        return FactBatch(kind, columns, rows, keys)
     places: dict[tuple[Any, ...], int] = {}
     for position, key in enumerate(_make_tuples(kind.key, columns)):
         places.setdefault(key, position)
     _reject_contradictions(kind, columns, places)
     kept = np.array(list(places.values()))
     columns = {name: _take_cells(cells, kept) for name, cells in columns.items()}
-    return Batch(kind, columns, rows, keys)
+    return FactBatch(kind, columns, rows, keys)
 
 
 def _count_facts(kind: FactKind, columns: Mapping[str, Any]) -> int:

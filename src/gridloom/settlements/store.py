@@ -24,7 +24,7 @@ from gridloom.market_calendar import (
 )
 from gridloom.settlements.binary_copy import FLOAT8, INT4, INT8, TEXT, copy_bytes
 from gridloom.settlements.measures import AGGREGATED_SOURCES, BLOCK_SOURCES, MEASURES, FactSource
-from gridloom.settlements.model import Batch, FactKind, Origin, Touched
+from gridloom.settlements.model import FactBatch, FactKind, Origin, Touched
 from gridloom.settlements.period_aggregates import FloatArray, scatter
 from gridloom.settlements.rules import to_fixed_point
 from gridloom.settlements.sql import (
@@ -67,7 +67,7 @@ async def lock_assets(db: Database, keys: Sequence[int]) -> None:
     await db.execute(LOCK_ASSETS, list(keys))
 
 
-async def merge(db: Database, batch: Batch, by: UUID, origin: Origin) -> list[Touched]:
+async def merge(db: Database, batch: FactBatch, by: UUID, origin: Origin) -> list[Touched]:
     """Write the batch into its table and answer what that has changed; its assets must be locked."""
     content = await asyncio.to_thread(_stage_batch, batch)
     await db.execute(stage_statement(batch.kind))
@@ -83,7 +83,7 @@ async def merge(db: Database, batch: Batch, by: UUID, origin: Origin) -> list[To
 _FORMS: Final = {"int": INT4, "text": TEXT, "day": INT4, "moment": FLOAT8, "decimal": INT8}
 
 
-def _stage_batch(batch: Batch) -> bytes:
+def _stage_batch(batch: FactBatch) -> bytes:
     columns = []
     for column in batch.kind.columns:
         cells = batch.columns[column.name]

@@ -9,7 +9,8 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.capacity.store import LockedBatteries
-from gridloom.database.commit.deferred_rows import InsertTarget, Row, defer_insert
+from gridloom.database.commit.deferred_rows import defer_insert
+from gridloom.database.commit.insert_target import InsertTarget, Row
 from gridloom.database.pool import Database
 from gridloom.unavailability.model import (
     NewPowerCapacity,

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Instant, Name, Paging, QueryParameters, RequestBody, ResponseBody
+from gridloom.edge import Instant, Name, Paging, RequestBody, ResponseBody
 from gridloom.kernel.codes import ControlArea
 from gridloom.kernel.units import MIN_EFFICIENCY
 from gridloom.virtual_assets.model import (
@@ -129,13 +129,6 @@ class VirtualAssetView(ResponseBody, kw_only=True):
 
 class VirtualAssetsQuery(Paging):
     """Those whose life overlaps the window, in the order of their allocation."""
-
-    start: Instant | None = None
-    end: Instant | None = None
-
-
-class WindowQuery(QueryParameters):
-    """Left out: from 24 hours before now to 48 hours after."""
 
     start: Instant | None = None
     end: Instant | None = None

@@ -1,4 +1,4 @@
-"""Whether the service lives, whether it is ready, and what its figures are."""
+"""Liveness, readiness and metrics of the service."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import asyncio
 import hmac
 import shutil
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final, Literal
 
 import asyncpg
 
-from gridloom.database.errors import DATABASE_ERRORS, classify_error
+from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.database.migrate import MigrationError, pending_migrations
 from gridloom.database.probe import record_write_probe
 from gridloom.database.replicas import Replicas
 from gridloom.edge import PUBLIC, Call, Content, Response, ResponseBody, operation
+from gridloom.edge.health import Check, HealthCheck, HealthChecks, Readiness
 from gridloom.edge.metrics import exposition
 from gridloom.identity.permissions import OrganisationKind
 from gridloom.identity.token_verification.verification import TokenAuthenticator
@@ -24,7 +24,6 @@ from gridloom.kernel.problem import NotFound, Unauthenticated
 from gridloom.settings import Settings
 
 TAG = "Operations"
-CHECK_TIMEOUT_S: Final = 1.5
 CALLER_TIMEOUT_S: Final = 0.3
 PROBE_EVERY_S: Final = 1.0
 MEBIBYTE: Final = 1024 * 1024
@@ -36,62 +35,9 @@ class Liveness(ResponseBody):
     status: Literal["OK"]
 
 
-class Check(ResponseBody):
-    name: str
-    status: Literal["OK", "DEGRADED", "DOWN"]
-    detail: str
-
-
-class Readiness(ResponseBody):
-    status: Literal["OK", "DEGRADED", "DOWN"]
-    checks: list[Check]
-
-
-HealthCheck = Callable[[asyncpg.Pool], Awaitable[Check]]
-
-
-class HealthChecks:
-    """What readiness asks; rooms with something running of their own add to it."""
-
-    def __init__(self, *more: HealthCheck) -> None:
-        self.checks: list[HealthCheck] = [check_database, WriteProbe().check_writes, check_migrations, *more]
-        self._asked: dict[str, asyncio.Task[Check]] = {}
-
-    async def ask(self, pool: asyncpg.Pool) -> Readiness:
-        """All at once, and never for longer than the time-out: what hangs is left to itself and not asked again.
-
-        Whoever asks meanwhile shares the answer, so however often readiness is asked, each check runs once at a time.
-        """
-        tasks = [self._begin_check(check, pool) for check in self.checks]
-        await asyncio.wait(tasks, timeout=CHECK_TIMEOUT_S)
-        checks = [_outcome_of(check, task) for check, task in zip(self.checks, tasks, strict=True)]
-        status = max((check.status for check in checks), key=("OK", "DEGRADED", "DOWN").index)
-        return Readiness(status=status, checks=checks)
-
-    def _begin_check(self, check: HealthCheck, pool: asyncpg.Pool) -> asyncio.Task[Check]:
-        name = _name_of(check)
-        running = self._asked.get(name)
-        if running is None or running.done():
-            running = self._asked[name] = asyncio.create_task(_run_check(check, pool), name=f"health: {name}")
-        return running
-
-
-def _name_of(check: HealthCheck) -> str:
-    return check.__name__.removeprefix("check_").replace("_", " ")
-
-
-async def _run_check(check: HealthCheck, pool: asyncpg.Pool) -> Check:
-    try:
-        return await check(pool)
-    except DATABASE_ERRORS as error:
-        outage = classify_error(error)
-        return Check(name=_name_of(check), status="DOWN", detail=outage.value if outage else "no answer")
-
-
-def _outcome_of(check: HealthCheck, task: asyncio.Task[Check]) -> Check:
-    if not task.done():
-        return Check(name=_name_of(check), status="DOWN", detail="no answer")
-    return task.result()
+def standard_checks(*more: HealthCheck) -> HealthChecks:
+    """The checks of every worker: the database, a write to it and its migrations; then `more`."""
+    return HealthChecks(check_database, WriteProbe().check_writes, check_migrations, *more)
 
 
 async def check_database(pool: asyncpg.Pool) -> Check:

@@ -15,6 +15,7 @@ import asyncpg
 from gridloom.database.listener import Listener
 from gridloom.database.sealing import Sealing
 from gridloom.edge.application import Application
+from gridloom.edge.health import Check, HealthChecks
 from gridloom.events.hub import EventHub
 from gridloom.events.sequencer import Sequencer
 from gridloom.events.stream_places import StreamPlaces
@@ -28,7 +29,6 @@ from gridloom.webhooks import store as webhook_store
 from gridloom.webhooks.dispatcher import Dispatcher
 from gridloom.webhooks.http_client import WebhookClient
 from gridloom.webhooks.url_policy import UrlPolicy
-from gridloom.worker.health import Check, HealthChecks
 from gridloom.worker.malloc import give_memory_back_for_ever
 from gridloom.worker.signals import END_STREAMS
 

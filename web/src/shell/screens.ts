@@ -4,11 +4,7 @@ import { offers } from '../shared/api/client'
 import type { Permission, Session } from '../shared/api/session'
 import type { IconName } from '../shared/ui/Icon'
 import type { Interests } from './interests'
-import type { Values } from './router'
-
-export interface ScreenProps {
-  values: Values
-}
+import type { ScreenProps } from './screenProps'
 
 export interface Place {
   label: string

@@ -8,7 +8,6 @@ cost a round trip, and most of them under the locks of the change.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -16,6 +15,7 @@ from weakref import WeakKeyDictionary
 import asyncpg
 
 from gridloom.database.commit.after_commit import underlying_connection
+from gridloom.database.commit.insert_target import InsertTarget, Row
 from gridloom.database.commit.single_statement import SingleStatementWrite
 from gridloom.database.statement import NamedStatement
 
@@ -23,41 +23,8 @@ if TYPE_CHECKING:
     from gridloom.database.commit.single_statement import RowSink
     from gridloom.database.pool import Database
 
-Row = Sequence[object]
 MAX_DEFERRED_ROWS: Final = 8
 """More in one transaction are written by statements of their own: each number of rows is a statement to prepare."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class InsertTarget:
-    """Where rows go: a table, its columns, and what stands for the value of each.
-
-    `{}` is the row's next value, as it is, cast or within an expression; anything else is written as it stands.
-    """
-
-    table: str
-    columns: Sequence[tuple[str, str]]
-    on_conflict: str = ""
-
-    @property
-    def width(self) -> int:
-        return sum(value.count("{}") for _, value in self.columns)
-
-    def insert(self, rows: int, before: int) -> str:
-        """The statement for so many rows, whose first value is the parameter after `before`."""
-        names = ", ".join(name for name, _ in self.columns)
-        return f"insert into {self.table} ({names}) values {self._write_values(rows, before)} {self.on_conflict}"  # noqa: S608
-
-    def _write_values(self, rows: int, before: int) -> str:
-        written = []
-        for _ in range(rows):
-            values = []
-            for _, value in self.columns:
-                taken = value.count("{}")
-                values.append(value.format(*(f"${before + place}" for place in range(1, taken + 1))))
-                before += taken
-            written.append(f"({', '.join(values)})")
-        return ", ".join(written)
 
 
 _collected: WeakKeyDictionary[object, list[tuple[InsertTarget, Row]]] = WeakKeyDictionary()

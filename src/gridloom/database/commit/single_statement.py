@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from gridloom.database.commit.deferred_rows import InsertTarget, Row
+    from gridloom.database.commit.insert_target import InsertTarget, Row
     from gridloom.database.pool import Database
 
     RowSink: TypeAlias = Database | "SingleStatementWrite"

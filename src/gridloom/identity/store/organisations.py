@@ -7,7 +7,8 @@ from uuid import UUID
 
 import asyncpg
 
-from gridloom.database.commit.deferred_rows import InsertTarget, defer_insert
+from gridloom.database.commit.deferred_rows import defer_insert
+from gridloom.database.commit.insert_target import InsertTarget
 from gridloom.database.pool import Database
 from gridloom.identity.model import Organisation
 from gridloom.identity.permissions import OrganisationKind

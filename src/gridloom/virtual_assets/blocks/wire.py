@@ -10,8 +10,9 @@ import msgspec
 from msgspec import Meta
 
 from gridloom.edge import Instant, Paging, QueryParameters, RequestBody, ResponseBody
+from gridloom.physical_assets.window_query import WindowQuery
 from gridloom.virtual_assets.model import AdjustmentReason, Market
-from gridloom.virtual_assets.wire import PowerKW, SignedPowerKW, WindowQuery
+from gridloom.virtual_assets.wire import PowerKW, SignedPowerKW
 
 
 class SchedulePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):

@@ -112,7 +112,7 @@ def project(inputs: ProjectionInput) -> Projection:
     A lane is first cut to what its block has available; then the sum to the cycles and the energy that are left, all
     lanes of its direction in proportion. Energy stops at the store's bounds.
     """
-    projector = _Projector(inputs)
+    projector = _ProjectionRun(inputs)
     count = len(inputs)
     position, look = 0, _MAX_CHUNK_PERIODS
     while position < count:
@@ -136,7 +136,7 @@ class _CycleUse:
 
 
 @dataclass(slots=True)
-class _Projector:
+class _ProjectionRun:
     """A projection under way: all before the position it has reached is known."""
 
     inputs: ProjectionInput

@@ -8,8 +8,8 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.edge import Instant, QueryParameters, ResponseBody
+from gridloom.physical_assets.window_query import WindowQuery
 from gridloom.virtual_assets.blocks.wire import ScheduleCut
-from gridloom.virtual_assets.wire import WindowQuery
 
 
 class StateOfCharge(ResponseBody):

@@ -11,6 +11,7 @@ from gridloom.database.pool import repeatable_read
 from gridloom.edge import BULK_BODY_LIMIT, JSON, Call, Response, Stream, operation
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import utc_days_of
+from gridloom.physical_assets.window_query import WindowQuery
 from gridloom.virtual_assets.asset_lookup import (
     ASSET,
     MAX_ANSWERED_PERIODS,
@@ -43,7 +44,6 @@ from gridloom.virtual_assets.schedule.views import (
 from gridloom.virtual_assets.schedule.wire import AssetScheduleView, ScheduledAssetView
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, table
 from gridloom.virtual_assets.windows import requested_periods
-from gridloom.virtual_assets.wire import WindowQuery
 
 if TYPE_CHECKING:
     from gridloom.database.commit.single_statement import RowSink

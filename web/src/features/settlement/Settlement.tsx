@@ -13,7 +13,7 @@ import { Table } from '../../shared/ui/Table'
 import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
 import { Link, useParameter } from '../../shell/router'
-import type { ScreenProps } from '../../shell/screens'
+import type { ScreenProps } from '../../shell/screenProps'
 import {
   addMonths,
   cents,
