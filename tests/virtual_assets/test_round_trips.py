@@ -24,7 +24,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         async def noting(connection: Any, query: str, *args: Any, **options: Any) -> Any:
             task = own()
-            beside = any(words in query for words in ("rate_limit", "from session s", "pg_current_wal_flush_lsn"))
+            beside = any(words in query for words in ("lease_requests", "from session s", "pg_current_wal_flush_lsn"))
             if task is not None and task.get_name() == "asking" and not beside:
                 statements.append(query)
             return await method(connection, query, *args, **options)

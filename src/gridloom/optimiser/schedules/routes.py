@@ -211,9 +211,9 @@ async def optimise_portfolio(
 
     31 days at most, and fifty assets for a day or as many asset-days. Nothing is changed.
     """
-    check_optimisation(body)
     async with repeatable_read(call.pool) as db:
         assets = await _read_portfolio_assets(call, db, organisation_id, portfolio_id)
+        check_optimisation(body)
         now = await platform_now(db)
     periods = sum(max(0, _count_periods(asset, body, now)) for asset in assets)
 
