@@ -93,7 +93,7 @@ def distribute() -> None:
 
 @app.command(group="Running the platform")
 def jobs(*, revive: Annotated[tuple[str, str] | None, Parameter(negative="")] = None) -> None:
-    """List the jobs that need attention: they fail again and again, or killed their process and are laid aside.
+    """List the jobs that need attention: they fail again and again, or killed their process and are dead-lettered.
 
     For example:
 
@@ -110,7 +110,7 @@ def jobs(*, revive: Annotated[tuple[str, str] | None, Parameter(negative="")] = 
     table = Table("kind", "key", "attempts", "failed at", "next attempt", "last error")
     for one in failing_jobs(_read_settings(), revive):
         failed_at = f"{one['failed_at']:%Y-%m-%d %H:%M:%S}"
-        again_at = "none: laid aside"
+        again_at = "dead-lettered"
         if one["state"] == "WAITING":
             again_at = f"{one['not_before']:%Y-%m-%d %H:%M:%S}" if one["not_before"] else "now"
         table.add_row(one["kind"], one["key"], str(one["attempts"]), failed_at, again_at, Text(one["last_error"]))

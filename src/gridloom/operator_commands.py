@@ -114,7 +114,7 @@ def migrate_database(settings: Settings) -> list[str]:
 
 
 def failing_jobs(settings: Settings, revived: tuple[str, str] | None) -> list[Mapping[str, Any]]:
-    """The jobs that are laid aside or fail again and again; `revived` (kind and key) is set going first."""
+    """The jobs that are dead-lettered or fail again and again; `revived` (kind and key) is set going first."""
     from gridloom.jobs import store as job_store
 
     async def run(dsn: str) -> list[Mapping[str, Any]]:

@@ -126,11 +126,11 @@ class UnauthenticatedError(ProblemError, status=401):
 
 
 class ForbiddenError(ProblemError, status=403):
-    """The permission is missing."""
+    """Permission denied."""
 
 
 class NotFoundError(ProblemError, status=404):
-    """There is no such resource."""
+    """Not found."""
 
 
 class ConflictError(ProblemError, status=409):
@@ -146,7 +146,7 @@ class PayloadTooLargeError(ProblemError, status=413):
 
 
 class UnprocessableError(ProblemError, status=422):
-    """The request breaks a rule of the domain; `name` says which."""
+    """The request violates a rule of the domain; `name` says which."""
 
 
 class PreconditionRequiredError(ProblemError, status=428):
@@ -158,8 +158,8 @@ class TooManyRequestsError(ProblemError, status=429):
 
 
 class ServiceError(ProblemError):
-    """The service failed."""
+    """Internal error."""
 
 
 class UnavailableError(ServiceError, status=503):
-    """The service is not ready."""
+    """Service unavailable."""

@@ -160,7 +160,7 @@ class TestAReplica:
         assert outage is DatabaseFailure.READ_ONLY
         replica.record_failed_read("listOrganisations", outage)
         assert replica.refused_writes_of == {"listOrganisations"}
-        assert replica.left_out_because is None
+        assert replica.disabled_because is None
         replica.refused_writes_of.clear()  # nothing did: a service whose reads would write fails its tests
 
     async def test_of_another_database_is_never_asked(self, pair: Pair) -> None:

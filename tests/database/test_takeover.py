@@ -107,7 +107,7 @@ class TestATakeover:
                 assert edge.replicas is not None
                 (replica,) = edge.replicas.all
                 async with asyncio.timeout(30):
-                    while not await is_ready(asset.owner.admin) or replica.left_out_because is not None:
+                    while not await is_ready(asset.owner.admin) or replica.disabled_because is not None:
                         await asyncio.sleep(0.1)
                 answered = replica.answered
                 for _ in range(20):
@@ -118,4 +118,4 @@ class TestATakeover:
         async with primary_and_standby() as pair:
             with pytest.raises(TargetServerAttributeNotMatched) as found:
                 await create_pool(f"{pair.standby.dsn}&target_session_attrs=read-write")
-            assert classify_error(found.value) is DatabaseFailure.AWAY
+            assert classify_error(found.value) is DatabaseFailure.UNREACHABLE

@@ -160,7 +160,7 @@ class TestABody:
 
         sent = await send_body(toys, receive)
         assert sent[0]["status"] == 400
-        assert b"too slowly" in sent[1]["body"]
+        assert b"timed out" in sent[1]["body"]
         assert toys.bodies.held_bytes == 0
 
     async def test_that_dribbles_is_given_up_in_the_end(
@@ -175,7 +175,7 @@ class TestABody:
 
         sent = await send_body(toys, receive)
         assert sent[0]["status"] == 400
-        assert b"too slowly" in sent[1]["body"]
+        assert b"timed out" in sent[1]["body"]
 
     async def test_that_goes_on_in_time_is_waited_for(self, toys: Application, monkeypatch: pytest.MonkeyPatch) -> None:
         """However long that takes altogether: each piece puts the end off."""

@@ -63,7 +63,7 @@ class TestAFailure:
             answer = await client.get("/faults/bug")
             assert answer.status_code == 500
             assert "secret words" not in answer.text
-        told = [line for line in lines if line["event"] == "request failed"]
+        told = [line for line in lines if line["event"] == "request.failed"]
         assert len(told) == 5
         assert sum("exc_info" in line for line in told) == 1
         assert {line["request_id"] for line in told} >= {answer.json()["requestId"]}
@@ -73,14 +73,14 @@ class TestAFailure:
         answer = await client.get("/broken-streams/0")
         assert answer.status_code == 500
         assert answer.headers["content-type"] == "application/problem+json"
-        assert [line["event"] for line in lines] == ["request failed"]
+        assert [line["event"] for line in lines] == ["request.failed"]
 
     async def test_of_a_stream_later_on_is_logged_and_counted(self, client, lines):
         counted = incidents.ABORTED_STREAMS.labels("breakOff")._value
         before = counted.get()
         with suppress(Exception):
             await client.get("/broken-streams/3")
-        assert [line["event"] for line in lines if line["log_level"] == "error"] == ["stream broke off"]
+        assert [line["event"] for line in lines if line["log_level"] == "error"] == ["response.aborted"]
         assert counted.get() == before + 1
 
 

@@ -62,6 +62,6 @@ class TestTheCommandJobs:
         await pool.execute("update job set state = 'DEAD' where kind = 'monitoring.fold'")
         listed = await gridloom_jobs(dsn)
         assert "ValueError: [no] capacity" in listed
-        assert "none: laid aside" in listed
+        assert "dead-lettered" in listed
         assert "auction.clear" not in await gridloom_jobs(dsn, "--revive", "auction.clear", "019a")
         assert "No job needs attention." in await gridloom_jobs(dsn, "--revive", "monitoring.fold", "7")

@@ -26,7 +26,7 @@ class TestProblem:
         }
         assert module.InternalError().document() == {
             "type": "/docs/problems/internal-error",
-            "title": "The service failed",
+            "title": "Internal error",
             "status": 500,
         }
 

@@ -88,7 +88,7 @@ class ConsoleMiddleware:
     async def _refuse(self, error: Exception, scope: Scope, receive: Receive, send: Send) -> None:
         problem, request_id = problem_of(error), uuid.uuid4().hex
         if problem.status >= 500:
-            log.error("request failed", path=scope["path"], request_id=request_id, exc_info=error)
+            log.error("request.failed", path=scope["path"], request_id=request_id, exc_info=error)
         outcome = render.problem(problem, scope["path"], request_id)
         outcome.headers |= {"X-Request-Id": request_id, "Cache-Control": "no-store"}
         outcome.headers.pop("WWW-Authenticate", None)

@@ -59,7 +59,7 @@ class ConsoleSessions:
         for text in _read_values(header, self.cookie_name):
             if _COOKIE.fullmatch(text):
                 return text
-        raise NoConsoleSession("Nobody is signed in to the console here.")
+        raise NoConsoleSession("No console session. Sign in.")
 
     def set_cookie(self, cookie: str) -> str:
         value = f"{cookie}; Max-Age={int(MAX_SESSION.total_seconds())}"

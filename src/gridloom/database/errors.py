@@ -18,19 +18,19 @@ DATABASE_ERRORS: Final = (
     asyncpg.InternalClientError,
     TimeoutError,
 )
-"""What speaking to a database may raise: what runs for ever catches these, and goes on."""
+"""Exceptions of a database call. Loops that run for the life of the process catch them and continue."""
 
 
 class DatabaseFailure(Enum):
-    """Why a statement could not be carried out although nothing is wrong with it."""
+    """Why the database could not run a valid statement."""
 
-    AWAY = "The database is away."
-    BUSY = "The database took too long."
-    READ_ONLY = "The database takes no changes at the moment."
-    NO_ROOM = "The database has no room left."
+    UNREACHABLE = "The database is unreachable."
+    TIMEOUT = "The database did not answer in time."
+    READ_ONLY = "The database is read-only."
+    OUT_OF_SPACE = "The database is out of disk space or memory."
 
 
-_BUSY: Final = (
+_TIMEOUTS: Final = (
     asyncpg.QueryCanceledError,
     asyncpg.LockNotAvailableError,
     asyncpg.SerializationError,
@@ -39,8 +39,8 @@ _BUSY: Final = (
     asyncpg.IdleInTransactionSessionTimeoutError,
     TimeoutError,
 )
-_NO_ROOM: Final = (asyncpg.DiskFullError, asyncpg.OutOfMemoryError, asyncpg.InsufficientResourcesError)
-_AWAY: Final = (
+_OUT_OF_SPACE: Final = (asyncpg.DiskFullError, asyncpg.OutOfMemoryError, asyncpg.InsufficientResourcesError)
+_UNREACHABLE: Final = (
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,  # shut down, crashed, starting up, the database dropped
     asyncpg.PostgresIOError,
@@ -54,7 +54,7 @@ _AWAY: Final = (
     socket.gaierror,
     ssl.SSLError,
 )
-_ERRNOS_AWAY: Final = {
+_ERRNOS_UNREACHABLE: Final = {
     errno.EHOSTUNREACH,
     errno.ENETUNREACH,
     errno.ENETDOWN,
@@ -64,8 +64,8 @@ _ERRNOS_AWAY: Final = {
     errno.ENOTCONN,
     errno.EIO,
 }
-_ERRNOS_NO_ROOM: Final = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
-# What the driver says of a connection that ended while somebody held it; it has no classes for these.
+_ERRNOS_OUT_OF_SPACE: Final = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
+# What the driver says of a connection that ended while it was acquired; it has no classes for these.
 _LOST: Final = (
     "closed",
     "closing",
@@ -77,23 +77,23 @@ _LOST: Final = (
 
 
 def classify_error(error: BaseException) -> DatabaseFailure | None:
-    """Which outage a failure tells of; None when it is none, but a fault of ours or of the caller."""
-    if isinstance(error, _BUSY):
-        return DatabaseFailure.BUSY
+    """The failure that an exception reports; None for a bug of the service or an error of the caller."""
+    if isinstance(error, _TIMEOUTS):
+        return DatabaseFailure.TIMEOUT
     if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
         return DatabaseFailure.READ_ONLY
-    if isinstance(error, _NO_ROOM):
-        return DatabaseFailure.NO_ROOM
-    if isinstance(error, _AWAY):
-        return DatabaseFailure.AWAY
+    if isinstance(error, _OUT_OF_SPACE):
+        return DatabaseFailure.OUT_OF_SPACE
+    if isinstance(error, _UNREACHABLE):
+        return DatabaseFailure.UNREACHABLE
     if isinstance(error, asyncpg.InterfaceError):
-        return DatabaseFailure.AWAY if any(word in str(error) for word in _LOST) else None
+        return DatabaseFailure.UNREACHABLE if any(word in str(error) for word in _LOST) else None
     if isinstance(error, asyncpg.InternalClientError):
         # The driver has lost the thread of a connection that ends: its backend has gone, or it was closed while a
         # statement was under way. Such a connection answers nothing any more.
-        return DatabaseFailure.AWAY
+        return DatabaseFailure.UNREACHABLE
     if isinstance(error, OSError):
-        if error.errno in _ERRNOS_NO_ROOM:
-            return DatabaseFailure.NO_ROOM
-        return DatabaseFailure.AWAY if error.errno in _ERRNOS_AWAY else None
+        if error.errno in _ERRNOS_OUT_OF_SPACE:
+            return DatabaseFailure.OUT_OF_SPACE
+        return DatabaseFailure.UNREACHABLE if error.errno in _ERRNOS_UNREACHABLE else None
     return None

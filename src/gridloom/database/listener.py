@@ -61,7 +61,7 @@ class Listener:
                 pause_s = MIN_BACKOFF_S
                 await self._watch()
             except Exception as error:  # noqa: BLE001  # it must outlive whatever happens to it
-                log.warning("listener.lost", error=repr(error), retry_in_s=pause_s)
+                log.warning("listener.disconnected", error=repr(error), retry_in_s=pause_s)
             await self._close()
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, MAX_BACKOFF_S)

@@ -54,7 +54,7 @@ class Replica:
         self.database: str | None = None
         self.answered = 0
         self.refused_writes_of: set[str] = set()
-        self.left_out_because: str | None = "not seen yet"
+        self.disabled_because: str | None = "not seen yet"
 
     async def prepare_connection(self, connection: asyncpg.Connection[asyncpg.Record]) -> None:
         """A new connection may be to a server that has begun anew, further back than it was, or to another one."""
@@ -88,21 +88,21 @@ class Replica:
 
     def record_failed_read(self, operation: str, outage: DatabaseFailure) -> None:
         """Whoever reads notices nothing, for the primary answers; an operation that writes is wrongly declared."""
-        if outage is DatabaseFailure.AWAY:
+        if outage is DatabaseFailure.UNREACHABLE:
             self.disable("broke off")
         if outage is DatabaseFailure.READ_ONLY:
-            log.error("replica.asked_to_write", replica=self.name, operation=operation)
+            log.error("replica.write_attempted", replica=self.name, operation=operation)
             self.refused_writes_of.add(operation)
 
     def disable(self, reason: str) -> None:
-        if self.left_out_because is None:
-            log.warning("replica.left_out", replica=self.name, reason=reason)
-        self.left_out_because = reason
+        if self.disabled_because is None:
+            log.warning("replica.disabled", replica=self.name, reason=reason)
+        self.disabled_because = reason
 
     def enable(self) -> None:
-        if self.left_out_because is not None:
-            log.info("replica.taken_in", replica=self.name)
-        self.left_out_because = None
+        if self.disabled_because is not None:
+            log.info("replica.enabled", replica=self.name)
+        self.disabled_because = None
 
 
 async def follow_replica(name: str, url: str, size: int) -> Replica:
@@ -145,7 +145,7 @@ class Replicas:
         return replica
 
     async def _find_replayed(self, asked: str | None) -> Replica | None:
-        usable = [replica for replica in self.all if replica.left_out_because is None]
+        usable = [replica for replica in self.all if replica.disabled_because is None]
         if not usable:
             return None
         self._turn += 1

@@ -124,7 +124,7 @@ class Application:
                 self.stopping.set()
                 await self._drain_requests()
         except Exception as error:
-            log.exception("lifespan failed")
+            log.exception("lifespan.failed")
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
         await send({"type": "lifespan.shutdown.complete"})
@@ -204,13 +204,13 @@ class Application:
                 if failure is None:
                     log.info("request", **details)
                 else:
-                    log_error("request failed", failure, **details)
+                    log_error("request.failed", failure, **details)
 
     def _find(self, method: str, path: str) -> tuple[Operation | None, list[str]]:
         """The operation and its path's values; None and the allowed methods for OPTIONS."""
         found = self._router.find(path)
         if found is None:
-            raise NotFound(f"Nothing stands at {path}.")
+            raise NotFound(f"No operation has the path {path}. GET /docs lists them.")
         by_method, values = found
         operation = by_method.get("GET" if method == "HEAD" else method)
         if operation is not None:

@@ -120,7 +120,7 @@ class EventHub:
         try:
             heads = await store.last_sequences(self._pool, list(self._channels))
         except DATABASE_ERRORS as error:
-            log.warning("events.heads_unknown", error=repr(error))
+            log.warning("events.last_sequence_failed", error=repr(error))
             asyncio.get_running_loop().call_later(1.0, self._on_events, None)
             return
         for organisation_id, channel in self._channels.items():

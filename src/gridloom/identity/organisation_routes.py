@@ -58,7 +58,7 @@ class InvitationAccepted(Conflict):
 async def create_organisation(call: Call, body: NewOrganisation) -> Response[views.OrganisationView]:
     """The platform's operator only. Its first ADMIN comes by invitation."""
     if not call.caller.is_operator:
-        raise Forbidden("Only the platform's operator founds organisations.")
+        raise Forbidden("Only the operator can create organisations.")
     organisation = new_organisation(body.name, body.kind)
     await organisations.insert_organisation(call.rows, organisation)
     call.audit_details.update(organisationID=str(organisation.id))
@@ -286,7 +286,7 @@ def _reject_giving_more_than_held(caller: Caller, role: Role, kind: Organisation
     """A key made for managing members alone could otherwise make itself a member who may do everything."""
     missing = in_order(permissions_of(role, kind) - caller.permissions)
     if missing:
-        raise Forbidden(f"{role} may do what you may not: {', '.join(missing)}.")
+        raise Forbidden(f"You cannot assign {role}: you lack {', '.join(missing)}.")
 
 
 async def _reject_losing_last_admin(call: Call, member: Member) -> None:

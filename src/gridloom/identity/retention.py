@@ -36,4 +36,4 @@ async def delete_expired_forever(pool: Pool) -> None:
         try:
             await delete_expired(pool)
         except DATABASE_ERRORS as error:
-            log.warning("identity.tidy_failed", error=str(error))
+            log.warning("identity.retention_failed", error=str(error))

@@ -46,7 +46,7 @@ async def mark_started(pool: Pool, db: PoolConnectionProxy[asyncpg.Record], clai
     pause = pause_after_death(crashes, random.uniform(-1, 1))  # noqa: S311
     told = f"The run that began at {claimed.begun_at:%Y-%m-%d %H:%M:%S} UTC ended without a trace: {DIED}"
     dead = await store.record_crash(db, claimed, told, pause, MAX_CRASHES)
-    log.error("job.died", kind=claimed.kind, key=claimed.key, crashes=crashes, dead=dead)
+    log.error("job.crashed", kind=claimed.kind, key=claimed.key, crashes=crashes, dead=dead)
     metrics.RUNS.labels(claimed.kind, "dead" if dead else "died").inc()
     return False
 

@@ -10,7 +10,7 @@ SPREAD = 0.2
 STUCK_AFTER = 10
 """Failures in a row from which on a job needs somebody's attention."""
 MAX_CRASHES = 10
-"""How many processes a job may take along before it is laid aside. The pauses between grow, so that what merely ran
+"""How many processes a job may take along before it is dead-lettered. The pauses between grow, so that what merely ran
 beside it gets through long before."""
 
 

@@ -140,7 +140,7 @@ class JobRunner:
             while not self._stopping and await self._run_one(lanes, found):
                 pass
         except Exception as error:  # noqa: BLE001  # a lost connection, most likely: the job is as it was
-            log.warning("job.lane_broke", error=repr(error))
+            log.warning("job.task_failed", error=repr(error))
             await asyncio.sleep(RETRY_DELAY_S)
         finally:
             if not found.done():

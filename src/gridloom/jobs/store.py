@@ -267,7 +267,7 @@ async def fail(db: Database, job: ClaimedJob, error: str, pause: timedelta) -> N
 async def record_crash(db: Database, job: ClaimedJob, error: str, pause: timedelta, most_deaths: int) -> bool:
     """Note an attempt that nobody lived to end; let the job rest or, after the last one it is granted, lay it aside.
 
-    True if it is laid aside now. A recurring job never is, but it may rest for longer than its interval.
+    True if it is dead-lettered now. A recurring job never is, but it may rest for longer than its interval.
     """
     state = await db.fetchval(
         """

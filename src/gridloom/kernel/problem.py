@@ -114,21 +114,21 @@ class Forbidden(Problem):
     """
 
     status = 403
-    title = "The permission is missing"
+    title = "Permission denied"
 
 
 class NotFound(Problem):
     """Nothing has this path or this identifier."""
 
     status = 404
-    title = "There is no such resource"
+    title = "Not found"
 
 
 class MethodNotAllowed(Problem):
     """The path exists but does not answer this method. `Allow` lists those that it does."""
 
     status = 405
-    title = "The path has no such method"
+    title = "Method not allowed"
 
     def __init__(self, detail: str = "", allow: Sequence[str] = ()) -> None:
         super().__init__(detail)
@@ -171,7 +171,7 @@ class PreconditionFailed(Problem):
     """
 
     status = 412
-    title = "The resource has changed meanwhile"
+    title = "The resource has changed"
 
 
 class PayloadTooLarge(Problem):
@@ -192,7 +192,7 @@ class Unprocessable(Problem):
     """The request is well-formed but breaks a rule of the domain. Most rules have a problem type of their own."""
 
     status = 422
-    title = "The request breaks a rule"
+    title = "The request violates a rule"
 
 
 class IdempotencyKeyReused(Problem):
@@ -206,7 +206,7 @@ class PreconditionRequired(Problem):
     """The operation needs `If-Match` with the resource's `ETag`, so that no change is overwritten unseen."""
 
     status = 428
-    title = "If-Match is needed"
+    title = "If-Match is required"
 
 
 class TooManyRequests(Problem):
@@ -225,10 +225,10 @@ class TooManyRequests(Problem):
 
 
 class InternalError(Problem):
-    """The service failed. Nothing of the request was applied; quote the `requestId` when reporting it."""
+    """Internal error. Nothing of the request was applied; quote the `requestId` when reporting it."""
 
     status = 500
-    title = "The service failed"
+    title = "Internal error"
 
 
 class Unavailable(Problem):
@@ -236,7 +236,7 @@ class Unavailable(Problem):
     seconds."""
 
     status = 503
-    title = "The service is not ready"
+    title = "Service unavailable"
 
     def __init__(self, detail: str = "", retry_after_s: int = 1, **members: object) -> None:
         super().__init__(detail, (), **members)

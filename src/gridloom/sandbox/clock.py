@@ -36,7 +36,7 @@ async def move_clock(pool: Pool, *, to: datetime | None, by: timedelta | None) -
             if await store.try_lock_clock(turn):
                 return await _move_clock(pool, turn, to, by)
         await asyncio.sleep(POLL_INTERVAL_S)
-    raise Unavailable("Somebody else is moving the clock. Nothing was changed; try again.")
+    raise Unavailable("Another request is moving the clock. Nothing was changed; try again.")
 
 
 async def _move_clock(pool: Pool, turn: Database, to: datetime | None, by: timedelta | None) -> datetime:

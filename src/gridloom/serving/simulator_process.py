@@ -59,7 +59,7 @@ class SimulatorProcess:
     def _note_end(self, status: int) -> None:
         self.process = None
         if status != SHUT_OUT_STATUS:
-            log.error("simulator_died", action="starting it again")
+            log.error("simulator.exited", action="starting it again")
             return
         self.due = time.monotonic() + LOGIN_REJECTED_DELAY_S
         # It has said why in the log; those who ask the service are told the same. Should the database be away, it is

@@ -179,7 +179,7 @@ class Supervisor(MPServer):
             worker.join(POLL_INTERVAL_S)
             self._revive_database()
         if worker.is_alive():
-            log.error("worker_does_not_leave", pid=pid, action="killing it")
+            log.error("worker.stop_timed_out", pid=pid, action="killing it")
             worker.kill()
             worker.join()
         mark_worker_dead(pid)
@@ -212,11 +212,11 @@ class Supervisor(MPServer):
     def _revive_database(self) -> None:
         if self.postgres is None or self.postgres.is_running() or time.monotonic() < self.revival_due:
             return
-        log.error("postgres_died", action="starting it again")
+        log.error("postgres.exited", action="starting it again")
         try:
             self.postgres.revive()
         except EmbeddedPostgresError as error:  # a full disk, say: the workers answer 503 until somebody made room
-            log.error("postgres_does_not_start", reason=str(error))
+            log.error("postgres.start_failed", reason=str(error))
             self.revival_due = time.monotonic() + MAX_PAUSE_S
 
     def _replace_dead_workers(self, spawn_target: Any, target_loader: Any) -> None:
@@ -231,7 +231,7 @@ class Supervisor(MPServer):
             pause_s = min(0.05 * 2 ** (short_lives - FREE_RESTARTS), MAX_PAUSE_S)
             self.restarts_due[index] = now + (pause_s if short_lives > FREE_RESTARTS else 0)
             dead = self.wrks[index].inner
-            log.error("worker_died", worker=index + 1, pid=dead.pid, cause=_cause_of(dead), action="replacing it")
+            log.error("worker.exited", worker=index + 1, pid=dead.pid, cause=_cause_of(dead), action="replacing it")
             mark_worker_dead(dead.pid)
         self.interrupt_children.clear()
         for index in [index for index, due in self.restarts_due.items() if due <= now]:

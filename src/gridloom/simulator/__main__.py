@@ -29,7 +29,7 @@ def main(url: str, home: str) -> None:
     try:
         asyncio.run(run_forever(connect_to(url), credentials))
     except LoginRejectedError:
-        log.error("simulator.shut_out", detail=say_shut_out(Path(home)))
+        log.error("simulator.login_rejected", detail=say_shut_out(Path(home)))
         raise SystemExit(SHUT_OUT_STATUS) from None
 
 

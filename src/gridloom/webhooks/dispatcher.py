@@ -38,7 +38,7 @@ WEBHOOK_BATCH_SIZE, EVENT_BATCH_SIZE = 50, 200
 LEASE = timedelta(seconds=4 * CALL_TIMEOUT_S)
 POLL_INTERVAL_S = 30.0
 RETRY_DELAY_S = 1.0
-MAKER_GONE = "whoever set it up is no longer a member, or the API key it was set up with is gone"
+MAKER_GONE = "its creator is no longer a member, or its API key was deleted"
 GATHER_S = 0.02
 """How long to wait for company after being woken: most looks serve several events."""
 BUSY_GATHER_S = 0.1
@@ -98,7 +98,7 @@ class Dispatcher:
             try:
                 pause_s = await self._poll_once()
             except Exception as error:  # noqa: BLE001  # it must outlive whatever happens to it
-                log.warning("webhooks.unreachable", error=repr(error))
+                log.warning("webhooks.dispatch_failed", error=repr(error))
                 pause_s, self._makers_may_be_gone, self._receivers_may_be_others = RETRY_DELAY_S, True, True
             gather_s = BUSY_GATHER_S if self._wake.is_set() else GATHER_S
             try:
@@ -176,7 +176,7 @@ class Dispatcher:
     def _note_ended(self, call: asyncio.Task[None]) -> None:
         del self._calls[call]
         if not call.cancelled() and (error := call.exception()) is not None:
-            log.error("webhooks.call_not_noted", exc_info=error)
+            log.error("webhooks.attempt_not_recorded", exc_info=error)
         self._wake.set()
 
 

@@ -80,10 +80,10 @@ class ReplicaCheck:
         self._replicas = replicas
 
     async def check_replicas(self, pool: asyncpg.Pool) -> Check:
-        left_out = [one for one in self._replicas.all if one.left_out_because is not None]
+        left_out = [one for one in self._replicas.all if one.disabled_because is not None]
         detail = f"{len(self._replicas.all) - len(left_out)} of {len(self._replicas.all)} answer reads"
         if left_out:
-            detail += "; left out: " + ", ".join(f"{one.name} ({one.left_out_because})" for one in left_out)
+            detail += "; left out: " + ", ".join(f"{one.name} ({one.disabled_because})" for one in left_out)
         return Check(name="replicas", status="DEGRADED" if left_out else "OK", detail=detail)
 
 

@@ -1,4 +1,4 @@
-"""Answers about batteries that stand somewhere; kW, kWh, export positive."""
+"""Answers about installed batteries; kW, kWh, export positive."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_one, print_table, show_lines
 from gridloom_client.inputs import Parameters
 
-app = App(name="assets", help="Physical assets: batteries that stand somewhere.", group="Using the platform")
+app = App(name="assets", help="Physical assets: installed batteries.", group="Using the platform")
 
 
 @app.command(name="list")

@@ -1,4 +1,4 @@
-"""Batteries that stand somewhere: parameters, schedules, bids, metadata, logbook, unavailabilities, notifications."""
+"""Installed batteries: parameters, schedules, bids, metadata, logbook, unavailabilities, notifications."""
 
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations

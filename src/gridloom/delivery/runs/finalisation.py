@@ -51,7 +51,7 @@ async def revalidate_closed_periods(db: Connection, zone: str, closed_until: int
             async with db.transaction():
                 await revalidate(db, key, now)
         except DATABASE_ERRORS as fault:
-            if classify_error(fault) is not DatabaseFailure.BUSY:
+            if classify_error(fault) is not DatabaseFailure.TIMEOUT:
                 raise
             log.warning("delivery.asset_locked", asset_key=key)
             if time.monotonic() > until_s:

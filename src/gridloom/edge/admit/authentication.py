@@ -68,7 +68,7 @@ class RejectAllAuthenticator:
         return None
 
     async def authenticate(self, token: str) -> Caller:
-        raise Unauthenticated("No token is known here.")
+        raise Unauthenticated("Authentication is not available yet.")
 
 
 async def admit(
@@ -102,7 +102,7 @@ async def admit(
     if caller.must_enrol and not call.operation.open_before_enrolment:
         raise SecondFactorEnrolmentRequired("Your organisation demands a second factor: set one up at /auth/totp.")
     if access != SIGNED_IN and access not in caller.permissions:
-        raise Forbidden(f"This needs the permission {access}, which {caller.role} does not hold.")
+        raise Forbidden(f"The operation requires the permission {access}; the role {caller.role} does not have it.")
 
 
 def reject_foreign_network(caller: Caller, address: str) -> None:

@@ -96,7 +96,7 @@ class ConnectionReaper:
             try:
                 await self.scan()
             except OSError as error:  # no descriptor left to look with: the next look may find one
-                log.warning("connections.not_looked_at", error=repr(error))
+                log.warning("connections.scan_failed", error=repr(error))
 
     async def scan(self) -> None:
         """Find new connections, forget those that have gone, close those that ask for nothing."""

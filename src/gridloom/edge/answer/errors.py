@@ -1,4 +1,4 @@
-"""What a failure means to the caller: every exception becomes one of the known problems."""
+"""Maps every exception to a problem."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from gridloom.kernel.problem import BadRequest, InternalError, Problem, Unavaila
 
 _UNSTORABLE = (asyncpg.CharacterNotInRepertoireError, asyncpg.UntranslatableCharacterError, UnicodeEncodeError)
 _RETRY_AFTER_S = {
-    DatabaseFailure.AWAY: 2,
-    DatabaseFailure.BUSY: 1,
+    DatabaseFailure.UNREACHABLE: 2,
+    DatabaseFailure.TIMEOUT: 1,
     DatabaseFailure.READ_ONLY: 5,
-    DatabaseFailure.NO_ROOM: 30,
+    DatabaseFailure.OUT_OF_SPACE: 30,
 }
 
 
@@ -21,12 +21,13 @@ def problem_of(error: Exception) -> Problem:
         return error
     if isinstance(error, _UNSTORABLE):
         return BadRequest("The request contains text that cannot be stored as UTF-8.")
-    outage = classify_error(error)
-    if outage is None:
+    failure = classify_error(error)
+    if failure is None:
         return InternalError()
-    promise = (
-        "Nothing of this request is promised; try again."
-        if outage is DatabaseFailure.AWAY  # a commit may have come through although its confirmation did not
-        else "Nothing was changed; try again."
+    retry_after_s = _RETRY_AFTER_S[failure]
+    effect = (
+        f"The request may or may not have been applied: repeat it with its Idempotency-Key after {retry_after_s} s."
+        if failure is DatabaseFailure.UNREACHABLE  # the commit may have succeeded although its confirmation was lost
+        else f"Nothing was changed; retry after {retry_after_s} s."
     )
-    return Unavailable(f"{outage.value} {promise}", retry_after_s=_RETRY_AFTER_S[outage])
+    return Unavailable(f"{failure.value} {effect}", retry_after_s=retry_after_s)

@@ -31,7 +31,7 @@ def log_error(event: str, error: BaseException, **details: Any) -> None:
 def report_broken_stream(operation_id: str, error: BaseException, **details: Any) -> None:
     """A stream that ended because of us, not of its reader."""
     ABORTED_STREAMS.labels(operation_id).inc()
-    log_error("stream broke off", error, operation=operation_id, **details)
+    log_error("response.aborted", error, operation=operation_id, **details)
 
 
 def _is_due(error: BaseException) -> bool:

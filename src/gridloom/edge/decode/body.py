@@ -68,7 +68,9 @@ async def receive_body(
     except asyncio.CancelledError:
         if wait.is_why_cancelled():
             held.reject_if_evicted()
-            raise BadRequest("The body came too slowly.") from None
+            raise BadRequest(
+                f"The request body timed out: {BODY_IDLE_TIMEOUT_S:g} s without data, or {BODY_TIMEOUT_S:g} s in all."
+            ) from None
         raise
     finally:
         held.end_receiving()

@@ -160,7 +160,7 @@ def _read_body(work: Callable[..., R], body: bytes, args: tuple[Any, ...], kwarg
     try:
         connection = forker.begin()
     except OSError:
-        log.error("body_process_lost", action="bodies are read in this process from now on")
+        log.error("decoder.fork_server_lost", action="bodies are read in this process from now on")
         _forker = None
         return work(body, *args, **kwargs)
     with connection:
@@ -168,7 +168,7 @@ def _read_body(work: Callable[..., R], body: bytes, args: tuple[Any, ...], kwarg
             _send_parts(connection, pickle.dumps((work, args, kwargs)), body)
             packed, *buffers = _receive_parts(connection, _receive_exactly)
         except (OSError, DecoderProcessDied):
-            log.error("body_process_died", work=work.__qualname__, body_bytes=len(body))
+            log.error("decoder.process_died", work=work.__qualname__, body_bytes=len(body))
             raise PayloadTooLarge("The body takes more time or memory to read than a request may have.") from None
     has_failed, outcome = pickle.loads(packed, buffers=buffers)  # noqa: S301 — from a fork of ours
     if has_failed:

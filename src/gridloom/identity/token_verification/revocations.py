@@ -70,7 +70,7 @@ class RevocationListener:
                     self._gap()
                     connection.terminate()
             except DATABASE_ERRORS as error:
-                log.warning("revocations.lost", error=repr(error))
+                log.warning("revocations.disconnected", error=repr(error))
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, LAST_PAUSE_S)
 
