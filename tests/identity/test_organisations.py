@@ -49,6 +49,7 @@ class TestOrganisation:
         assert set(answer.json()) == {
             *("id", "name", "kind", "createdAt"),
             *("requireSecondFactor", "maxKeyAgeDays", "allowedNetworks"),
+            *("address", "telemetryQuota"),
         }
         assert answer.headers["etag"]
         read = await operator.get(f"/organisations/{answer.json()['id']}")
