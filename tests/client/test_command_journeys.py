@@ -153,6 +153,28 @@ class TestATrader:
         assert "TRADING" in said.out
         assert "MARKET" in said.out
 
+    async def test_lists_shows_and_downloads_statements(
+        self, run: Run, stage: Stage, tmp_path: Path, operator: httpx2.AsyncClient
+    ):
+        assets = (await stage.trader.admin.get(f"/organisations/{stage.trader.id}/virtual-assets")).json()
+        toll = {"contractID": "c", "assetID": assets[0]["id"], "annualPrice": 366_000}
+        toll |= {"start": assets[0]["start"], "end": assets[0]["end"]}
+        assert (await operator.post("/settlements/tolling-contracts", json=[toll])).status_code == 200
+        now = datetime.fromisoformat((await operator.get("/sandbox/clock")).json()["now"]).astimezone(BERLIN)
+        if now.month != stage.day.month:
+            pytest.skip("the battery delivers in a month to come")
+        month = f"{stage.day:%Y-%m}"
+        listed = await run("statements")
+        assert (listed.code, month in listed.out, "PRELIMINARY" in listed.out) == (0, True, True), listed.err
+        shown = await run("statements", "show", month, "-o", "csv")
+        assert [row["line"] for row in csv.DictReader(io.StringIO(shown.out))] == ["TOLLING"], shown.err
+        for form, start in (("pdf", b"%PDF-"), ("csv", b"statement,"), ("json", b"{")):
+            target = tmp_path / f"it.{form}"
+            saved = await run("statements", "download", month, "--format", form, "--to", str(target))
+            assert (saved.code, target.read_bytes().startswith(start)) == (0, True), saved.err
+        assert (await run("statements", "show", "1999-01")).code == 2
+        assert (await run("statements", "issue", month, "--yes")).code != 0  # the operator's to do
+
     async def test_lists_what_delivers_now_or_later(self, run: Run, stage: Stage):
         listed = await run("virtual", "list")
         assert "Elbe" in listed.out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections import defaultdict
 from datetime import date
 from decimal import Decimal
@@ -129,6 +130,30 @@ class TestAStatement:
         assert by_line(march)["CORRECTION"] == -1
         april = await books.statement(books.traders[0], APRIL)
         assert "CORRECTION" not in by_line(april)
+
+    async def test_is_corrected_as_the_documentation_computes_it(self, books: Books) -> None:
+        """docs/statements.md: 10 MWh at 84.10, then 84.60, then 84.20."""
+        day, trader, corrections = date(2028, 1, 12), books.traders[0], []
+        await books.trade(books.held, day, 84.10, "10")
+        await books.issue(JANUARY)
+        for month, price in ((FEBRUARY, 84.60), (MARCH, 84.20)):
+            await books.trade(books.held, day, price, "10")
+            await books.issue(month)
+            corrections.append(by_line(await books.statement(trader, month))["CORRECTION"])
+        issued = by_line(await books.statement(trader, JANUARY))["TRADING"]
+        assert [issued, *corrections] == [Decimal("841.00"), Decimal("5.00"), Decimal("-4.00")]
+        assert issued + sum(corrections) == 842
+
+    async def test_tells_by_its_digest_what_was_issued_before(self, books: Books) -> None:
+        for month in (JANUARY, FEBRUARY):
+            await books.issue(month)
+        rows = await books.edge.pool.fetch(
+            "select body, digest from statement where organisation_id = $1 order by month", books.owner.id
+        )
+        before = b""
+        for row in rows:
+            before = hashlib.sha256(before + row["body"]).digest()
+            assert row["digest"] == before
 
     async def test_is_corrected_on_both_sides(self, books: Books) -> None:
         await books.issue(JANUARY)
@@ -286,12 +311,11 @@ class TestAFailedRun:
 
         monkeypatch.setattr(issuing, "record_events", fail)
         run = (await books.ask(JANUARY)).json()["id"]
-        for _ in range(100):
-            await books.edge.pool.execute("update job set not_before = null where kind = $1", issuing.KIND)
-            seen = (await books.operator.get(f"/statements/runs/{run}")).json()
-            if seen["status"] == "FAILED":
-                break
-            await asyncio.sleep(0.2)
+        await self.wait_for_failure(books)
+        await books.edge.pool.execute(
+            "update job set attempts = $2, not_before = null where kind = $1", issuing.KIND, issuing.MAX_ATTEMPTS
+        )
+        seen = await books.wait(run)
         assert (seen["status"], "log says why" in seen["fault"]) == ("FAILED", True)
         assert await books.edge.pool.fetchval("select count(*) from statement_draft") == 0
         monkeypatch.undo()

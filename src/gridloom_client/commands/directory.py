@@ -24,6 +24,7 @@ USER_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "prices": (USING, "prices:prices", "A day's prices, published and forecast."),
     "revenue": (USING, "revenue:revenue", "What assets earned."),
     "statement": (USING, "revenue:statement", "Who pays and who earns."),
+    "statements": (USING, "statements:app", "Issued months: list, show, download."),
     "backtest": (USING, "backtest:app", "Past days played again."),
     "assets": (USING, "assets:app", "Physical assets: installed batteries."),
     "availability": (USING, "unavailability:availability", "What a battery can do."),

@@ -1,0 +1,183 @@
+"""`gridloom statements`: months as they were issued, and issuing them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+from uuid import UUID
+
+from cyclopts import App, Parameter
+
+from gridloom_client.answers.statements import IssuedStatement, StatementRun
+from gridloom_client.client import Client
+from gridloom_client.commands.terminal.asking import agree
+from gridloom_client.commands.terminal.ending import REFUSED, Misunderstood, ending, fail
+from gridloom_client.commands.terminal.finding import find_organisation
+from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.progress import share_progress, waiting
+from gridloom_client.commands.terminal.rendering import print_data, print_table, show_lines
+
+app = App(name="statements", group="Using the platform")
+
+Format = Literal["pdf", "csv", "json"]
+_MEDIA_TYPES = {"pdf": "application/pdf", "csv": "text/csv", "json": "application/json"}
+
+
+@app.default
+@app.command(name="list")
+@ending
+def list_(*, organisation: str | None = None, options: Options = USUAL) -> None:
+    """List statements, the newest month first; EUR, and what comes in is positive.
+
+    For example:
+
+        gridloom statements list
+        gridloom statements list --organisation "Nordlicht Trading" -o csv
+
+    Parameters
+    ----------
+    organisation
+        Whose, by id or name; your own when left out. The operator reads all.
+    """
+    with connect(options) as client, waiting("adding up"):
+        found = list(client.statements.list(_choose_organisation(client, organisation)))
+    rows = [
+        {"month": one.month, "number": one.number, "status": one.status, "issuedAt": one.issued_at, "total": one.total}
+        for one in found
+    ]
+    if print_data(rows, options):
+        return
+    shown = [(one.month, one.number, one.status, one.issued_at, f"{one.total:,.2f}") for one in found]
+    print_table("Statements", ["Month", "Number", "Status", "Issued", "EUR"], shown, options)
+
+
+@app.command
+@ending
+def show(statement: str, *, organisation: str | None = None, options: Options = USUAL) -> None:
+    """Show a statement's lines by day.
+
+    For example:
+
+        gridloom statements show 2026-09
+        gridloom statements show 2026-0009 -o csv > september.csv
+
+    Parameters
+    ----------
+    statement
+        Its month, its number or its id.
+    organisation
+        Whose, by id or name; your own when left out.
+    """
+    with connect(options) as client, waiting("adding up"):
+        owner = _choose_organisation(client, organisation)
+        found = client.statements.get(owner, _find_statement(client, owner, statement).id)
+    if print_data(found.lines, options):
+        return
+    shown = [
+        (
+            line.day,
+            line.line if line.corrects is None else f"{line.line} of {line.corrects.month} {line.corrects.line}",
+            f"{line.amount:,.2f}",
+            line.counterparty_name or line.counterparty,
+        )
+        for line in found.lines
+    ]
+    name = found.number or f"{found.month}, preliminary"
+    print_table(f"Statement {name} of {found.organisation_name}", ["Day", "Line", "EUR", "With"], shown, options)
+    show_lines(f"Total {found.total:,.2f} EUR")
+
+
+@app.command
+@ending
+def download(
+    statement: str,
+    *,
+    format: Format = "pdf",
+    to: Path | None = None,
+    organisation: str | None = None,
+    options: Options = USUAL,
+) -> None:
+    """Save a statement as PDF, CSV or JSON.
+
+    For example:
+
+        gridloom statements download 2026-09
+        gridloom statements download 2026-0009 --format csv --to september.csv
+
+    Parameters
+    ----------
+    statement
+        Its month, its number or its id.
+    format
+        pdf, csv or json.
+    to
+        The file; named after the statement's number when left out.
+    organisation
+        Whose, by id or name; your own when left out.
+    """
+    with connect(options) as client, waiting("fetching"):
+        owner = _choose_organisation(client, organisation)
+        found = _find_statement(client, owner, statement)
+        content: bytes = client.statements.download(owner, found.id, _MEDIA_TYPES[format])
+    target = to or Path(f"statement-{found.number or found.month}.{format}")
+    target.write_bytes(content)
+    show_lines(f"{target}: {len(content):,} bytes")
+
+
+@app.command
+@ending
+def issue(
+    month: str,
+    *,
+    allow_missing: Annotated[bool, Parameter(negative="")] = False,
+    yes: Annotated[bool, Parameter(negative="")] = False,
+    options: Options = USUAL,
+) -> None:
+    """Issue a month for all organisations; for the platform's operator. It cannot be taken back.
+
+    For example:
+
+        gridloom statements issue 2026-09
+        gridloom statements issue 2026-09 --allow-missing --yes
+
+    Parameters
+    ----------
+    month
+        Such as 2026-09; months are issued in order.
+    allow_missing
+        Although facts are missing; what comes later is corrected later.
+    yes
+        Do not ask first.
+    """
+    with connect(options) as client:
+        if not agree(f"Issue {month} for all organisations, for good?", yes=yes):
+            return
+        run = _wait_for_end(client, client.statements.issue(month, allow_missing=allow_missing or None))
+    if run.status == "FAILED":
+        fail(f"Nothing was issued: {run.fault}", REFUSED)
+    if print_data([run], options):
+        return
+    show_lines(f"{month} is issued.")
+
+
+def _wait_for_end(client: Client, run: StatementRun) -> StatementRun:
+    with share_progress() as progress:
+        task = progress.add_task("statements", total=1.0)
+        while run.status == "RUNNING":
+            time.sleep(0.3)
+            run = client.statements.run(run.id)
+            progress.update(task, completed=run.progress)
+    return run
+
+
+def _choose_organisation(client: Client, text: str | None) -> UUID:
+    return client.auth.me().organisation_id if text is None else find_organisation(client, text)
+
+
+def _find_statement(client: Client, organisation_id: UUID, text: str) -> IssuedStatement:
+    """By month, number or id, or the end of its id."""
+    for one in client.statements.list(organisation_id):
+        if text in (one.month, one.number) or (len(text) >= 4 and str(one.id).endswith(text)):
+            return one
+    raise Misunderstood(f"There is no statement {text}; `gridloom statements list` shows which there are.")
