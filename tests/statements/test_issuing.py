@@ -316,7 +316,8 @@ class TestAFailedRun:
             "update job set attempts = $2, not_before = null where kind = $1", issuing.KIND, issuing.MAX_ATTEMPTS
         )
         seen = await books.wait(run)
-        assert (seen["status"], "log says why" in seen["fault"]) == ("FAILED", True)
+        assert seen["status"] == "FAILED", seen
+        assert "log says why" in seen["fault"]
         assert await books.edge.pool.fetchval("select count(*) from statement_draft") == 0
         monkeypatch.undo()
         await books.issue(JANUARY)

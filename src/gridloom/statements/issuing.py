@@ -55,8 +55,8 @@ async def issue_month(run: JobRun) -> None:
     if found is None or found.status is not RunStatus.RUNNING:
         return
     if run.attempt > MAX_ATTEMPTS:
-        error = f"A step failed {MAX_ATTEMPTS} times; the service's log says why."
-        await store.end_run(run.db, found.id, RunStatus.FAILED, await platform_now_to_the_ms(run.db), error)
+        fault = f"A step failed {MAX_ATTEMPTS} times; the service's log says why."
+        await store.end_run(run.db, found.id, RunStatus.FAILED, await platform_now_to_the_ms(run.db), fault)
         return
     step = int(run.payload.get("step", 0))
     if found.as_of is None:

@@ -87,7 +87,7 @@ class StatementRun:
     as_of: datetime | None
     parts: int
     parts_done: int
-    error: str | None
+    fault: str | None
 
     @property
     def progress(self) -> float:

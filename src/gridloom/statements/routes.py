@@ -101,8 +101,8 @@ async def _check_none_running(db: Database) -> None:
         return
     if await store.is_job_waiting(db, KIND, str(running)):
         raise BeingIssued("A run is under way.", runID=str(running))
-    error = "The processes that ran it were killed, or lost the database."
-    await store.end_run(db, running, RunStatus.FAILED, await platform_now_to_the_ms(db), error)
+    fault = "The processes that ran it were killed, or lost the database."
+    await store.end_run(db, running, RunStatus.FAILED, await platform_now_to_the_ms(db), fault)
 
 
 def _read_month(text: str) -> Month:
@@ -131,7 +131,7 @@ def _view_run(run: StatementRun) -> StatementRunView:
         status=run.status.value,
         progress=round(run.progress, 4),
         as_of=run.as_of or UNSET,
-        error=run.error or UNSET,
+        fault=run.fault or UNSET,
     )
 
 

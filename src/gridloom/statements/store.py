@@ -62,7 +62,7 @@ async def read_run(db: Database, id: UUID) -> StatementRun | None:
         as_of=row["as_of"],
         parts=row["parts"],
         parts_done=row["parts_done"],
-        error=row["fault"],
+        fault=row["fault"],
     )
 
 
@@ -84,7 +84,7 @@ async def start_computing(db: Database, id: UUID, as_of: datetime, wanted: Seque
     await db.execute("update statement_run set as_of = $2, parts = $3 where id = $1", id, as_of, len(wanted) + 1)
 
 
-async def end_run(db: Database, id: UUID, status: RunStatus, now: datetime, error: str | None = None) -> None:
+async def end_run(db: Database, id: UUID, status: RunStatus, now: datetime, fault: str | None = None) -> None:
     """Its drafts go with it."""
     await db.execute("delete from statement_draft where run_id = $1", id)
     await db.execute(
@@ -92,7 +92,7 @@ async def end_run(db: Database, id: UUID, status: RunStatus, now: datetime, erro
         id,
         status,
         now,
-        error,
+        fault,
     )
 
 

@@ -29,7 +29,7 @@ class StatementRunView(ResponseBody):
     status: Literal["RUNNING", "DONE", "FAILED"]
     progress: Annotated[float, Meta(description="0 to 1")]
     as_of: Annotated[datetime, Meta(description="Facts count as of this moment")] | UnsetType = UNSET
-    error: Annotated[str, Meta(description="Why it failed")] | UnsetType = UNSET
+    fault: Annotated[str, Meta(description="Why it failed")] | UnsetType = UNSET
 
 
 class CorrectedLine(ResponseBody):
