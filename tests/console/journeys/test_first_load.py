@@ -69,11 +69,10 @@ class TestWhileHistoryPlays:
         async def play(route: Route) -> None:
             nonlocal progress
             progress += 0.05
-            answer = await route.fetch()
-            body = {**await answer.json(), "running": True, "historyComplete": False, "progress": progress}
-            body.pop("fault", None)
-            await route.fulfill(response=answer, json=body)
+            state = {"running": True, "seed": 1, "speed": 1.0, "historyComplete": False, "progress": progress}
+            await route.fulfill(json={**state, "now": now})
 
+        now = scene.now.isoformat()
         async with open_tab("owner") as tab:
             await tab.page.route("**/console/api/batch", silence_stade)
             await tab.open("/")

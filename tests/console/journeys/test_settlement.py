@@ -38,7 +38,7 @@ class TestAMonth:
             await expect(forced).to_be_disabled()
             await page.get_by_label(f"Type {month} to issue it without them").fill(month)
             await forced.click()
-            await expect(page.get_by_text("1 statement is issued and will not change.")).to_be_visible(timeout=15_000)
+            await expect(page.get_by_text("1 statement is issued and will not change.")).to_be_visible(timeout=25_000)
             await tab.check()
         async with open_tab("owner") as tab:
             page = tab.page

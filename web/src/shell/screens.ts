@@ -53,6 +53,7 @@ export const PLACES: Place[] = [
   },
   {
     label: 'Physical assets',
+    short: 'Assets',
     path: '/physical-assets',
     icon: 'asset',
     letter: 'p',

@@ -50,14 +50,14 @@ export function Spread({ valuation, price }: { valuation: Valuation; price: numb
           ))}
           <line x1={at} x2={at} y1={TOP - 2} y2={y(0)} className="spread-bid" />
           <text
-            x={Math.max(72, Math.min(at, width - 76)) - 6}
+            x={Math.max(104, Math.min(at, width - 104)) - 6}
             y={12}
             textAnchor="end"
             className="spread-text tone-less"
           >
             {less}
           </text>
-          <text x={Math.max(72, Math.min(at, width - 76)) + 6} y={12} className="spread-text tone-more">
+          <text x={Math.max(104, Math.min(at, width - 104)) + 6} y={12} className="spread-text tone-more">
             {more}
           </text>
         </svg>

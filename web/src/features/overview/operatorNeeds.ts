@@ -66,9 +66,7 @@ function unbidNeeds({ auctions }: Operated, now: number, tellTime: Told): Need[]
         icon: 'auction' as const,
         tone: 'warning' as const,
         title: `Auction **${size(one.item.ratedDischargePower, one.item.energyCapacity)} ${one.item.deliveryZone}** has no bid yet`,
-        note: one.participants
-          ? `${plural(one.participants.length, 'organisation')} invited`
-          : `delivery ${tellTime(Date.parse(one.item.start))}`,
+        note: 'Whether there is a bid is all that is known before it is cleared',
         action: 'Open',
         to: `/auctions/${one.id}`,
       }

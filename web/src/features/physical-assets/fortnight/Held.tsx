@@ -48,7 +48,7 @@ export function Held({ commitments, span, x, y }: { commitments: Commitment[]; s
           />
         ))}
         {widest &&
-          x(widest.end) - x(widest.start) > 70 &&
+          x(widest.end) - x(widest.start) > labelWidth(layer, widest.value.height) &&
           y(widest.value.floor) - y(widest.value.floor + widest.value.height) > 11 && (
             <text
               x={(x(widest.start) + x(widest.end)) / 2}
@@ -63,6 +63,11 @@ export function Held({ commitments, span, x, y }: { commitments: Commitment[]; s
       </g>
     )
   })
+}
+
+/** Room for a name and its MW, at 11 px. */
+function labelWidth(layer: Layer, heightKw: number): number {
+  return 6.4 * `${layer.label} ${megawatts(heightKw)}`.length + 8
 }
 
 /** Light holders are written on in ink, the others in what the theme writes on its brand. */
