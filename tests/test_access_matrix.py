@@ -18,7 +18,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tests.assets import register_asset
-from tests.people import OrganisationUnderTest, People, client_of
+from tests.people import PASSWORD, OrganisationUnderTest, People, client_of
 from tests.samples import Sampler
 
 from gridloom.app import ROUTE_MODULES
@@ -122,11 +122,27 @@ SAMPLES: dict[str, Callable[[World], Awaitable[UUID]]] = {
     "webhookID": lambda world: _created(
         world.owner.admin, "/webhooks", {"url": "https://example.org/hook", "types": ["auction.opened"]}
     ),
+    "sessionID": lambda world: _session(world),
     "auctionID": _auction,
     "backtestID": lambda world: _backtest(world),
     "runID": lambda world: _delivery_run(world),
 }
 """A real resource of the owner's for each parameter that can stand first in a path."""
+
+
+async def _session(world: World) -> UUID:
+    """A session of the owner's that nothing else of the matrix uses."""
+    async with client_of(world.edge) as anonymous:
+        login = {"username": world.owner.people[Role.ADMIN].username, "password": PASSWORD}
+        signed_in = await anonymous.post("/auth/public/authenticate", json=login)
+    async with client_of(world.edge, signed_in.json()["access_token"]) as again:
+        sessions = (await again.get("/auth/sessions")).json()
+    return UUID(next(one["id"] for one in sessions if one["current"]))
+
+
+async def _unknown_statement() -> UUID:
+    """Who may read an organisation's statements is decided before one is looked for."""
+    return uuid4()
 
 
 async def _below_the_asset(world: World, collection: str, body: Any) -> UUID:
@@ -185,6 +201,7 @@ EVENT = {"eventStart": WINDOW["start"], "eventEnd": WINDOW["end"]}
 
 BELOW_ANOTHER: dict[str, Callable[[World], Awaitable[UUID]]] = {
     "userID": _member,
+    "statementID": lambda world: _unknown_statement(),
     "invitationID": lambda world: _created(
         world.owner.admin, f"/organisations/{world.owner.id}/invitations", {"email": "a@b.c", "role": "VIEWER"}
     ),

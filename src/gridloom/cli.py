@@ -47,7 +47,8 @@ def check() -> None:
 
     For example:
 
-        GRIDLOOM_ENVIRONMENT=production GRIDLOOM_DATABASE_URL=postgresql://… gridloom check
+        gridloom check
+        GRIDLOOM_ENVIRONMENT=production gridloom check
     """
     from gridloom.serving.preflight import Verdict, run_checks
 

@@ -68,18 +68,18 @@ async def list_entries(
         await connection.execute("set local plan_cache_mode = force_custom_plan")
         rows = await connection.fetch(
             """
-            select sequence, id, occurred_at, organisation_id, subject_organisation_id, actor_id, actor_kind,
-                   actor_name, action, method, resource, status, address, request_id, details,
-                   (select o.name from organisation o where o.id = audit_log.organisation_id) as organisation_name
-            from audit_log
-            where ($1::uuid is null or organisation_id = $1 or subject_organisation_id = $1)
-              and ($2::bigint is null or sequence < $2)
-              and ($3::timestamptz is null or occurred_at >= $3)
-              and ($4::timestamptz is null or occurred_at < $4)
-              and ($5::uuid is null or actor_id = $5)
-              and ($6::text is null or resource = $6 or starts_with(resource, $6 || '/'))
-              and ($7::text is null or action = $7)
-            order by sequence desc limit $8
+            select a.sequence, a.id, a.occurred_at, a.organisation_id, a.subject_organisation_id, a.actor_id,
+                   a.actor_kind, a.actor_name, a.action, a.method, a.resource, a.status, a.address, a.request_id,
+                   a.details, o.name as organisation_name
+            from audit_log a left join organisation o on o.id = a.organisation_id
+            where ($1::uuid is null or a.organisation_id = $1 or a.subject_organisation_id = $1)
+              and ($2::bigint is null or a.sequence < $2)
+              and ($3::timestamptz is null or a.occurred_at >= $3)
+              and ($4::timestamptz is null or a.occurred_at < $4)
+              and ($5::uuid is null or a.actor_id = $5)
+              and ($6::text is null or a.resource = $6 or starts_with(a.resource, $6 || '/'))
+              and ($7::text is null or a.action = $7)
+            order by a.sequence desc limit $8
             """,
             visible_to,
             before,

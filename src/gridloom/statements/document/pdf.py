@@ -246,7 +246,11 @@ class _Document:
         self.y = TOP
         self.write_both(LEFT, "Lines by day /", "Einzelposten nach Tag", size=10, font=BOLD)
         self.y -= 18
-        for x, label in ((LEFT, "Day / Tag"), (LEFT + 90, "Line / Position"), (LEFT + 285, "With / Gegenpartei")):
+        for x, label in (
+            (LEFT, "Day / Tag"),
+            (LEFT + 90, "Line / Position"),
+            (LEFT + 285, "Counterparty / Gegenpartei"),
+        ):
             self.write(x, label, size=7, color=GREY)
         self.write(RIGHT, "EUR", size=7, color=GREY, right=True)
         self.y -= 5
