@@ -54,7 +54,7 @@ def figures_of(bench: str, name: str) -> dict[str, Any]:
 
 def list_growth() -> list[Growth]:
     def weigh(table: str) -> float:
-        return float(figures_of("footprint", table)["bytes_a_row"])
+        return float(figures_of("bytes_per_row", table)["bytes_a_row"])
 
     bids = AUCTIONS_A_DAY * BIDS_AN_AUCTION
     changes = ORGANISATIONS * CHANGES_AN_ORGANISATION_DAY + bids
@@ -81,7 +81,7 @@ def write_page() -> str:
     changes_s = (ORGANISATIONS * CHANGES_AN_ORGANISATION_DAY + AUCTIONS_A_DAY * BIDS_AN_AUCTION) / DAY_S
     reads_s = ORGANISATIONS * READS_AN_ORGANISATION_DAY / DAY_S
     lines = [
-        "# How far it grows, on paper",
+        "# Capacity estimates",
         "",
         "Written by `python -m bench.scaling` from the files in `bench/results/`; a test compares. Nothing here was run at this size: it is arithmetic on what one machine",
         f"of {machine['cores']} cores ({machine['processor']}) measured. Read it for where the first bottleneck is, not for what to buy.",
@@ -113,7 +113,7 @@ def write_page() -> str:
         "",
         f"A service's worker spends {read['cpu_us']:.0f} µs of CPU on a small read and {change['cpu_us']:.0f} µs on a change with its line of the audit log, its event and its safe retry.",
         "",
-        "## Reads behind a write",
+        "## Read-your-writes",
         "",
         "A caller writes and reads at once, through a service that reads from a standby; the standby is made to hold back what it receives. Half of the reads hand the position along that the write was given.",
         "",
@@ -122,10 +122,10 @@ def write_page() -> str:
         *(
             f"| {name} | {one['pairs']:,} | {one['hidden']} | {one['read_from_standby']:,} |"
             for name in LAGS
-            for one in [figures_of("own_writes", f"own writes, lag {name}")]
+            for one in [figures_of("read_your_writes", f"own writes, lag {name}")]
         ),
         "",
-        "## Where it is tight first",
+        "## First bottlenecks",
         "",
         "1. **Telemetry**: taking in and folding are nearly all of the work and of the room. Both go by asset, so they spread over workers without meeting.",
         "2. **The coordinator's log**: every change writes its outbox and its safe retry there, in the transaction of the change. "

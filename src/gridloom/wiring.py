@@ -1,6 +1,6 @@
 """What rooms need from the floors above them, given in one place, whichever way a process was started.
 
-A room says what it needs (`kernel.need.Dependency`); `provide_dependencies` gives it. Every entry point that does any
+A room says what it needs (`kernel.dependency.Dependency`); `provide_dependencies` gives it. Every entry point that does any
 of the platform's work calls it first: the service, the commands, processes that only run jobs.
 """
 

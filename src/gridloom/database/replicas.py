@@ -1,6 +1,6 @@
 """Read replicas: standbys that answer reads once they have replayed what the reader must see.
 
-Whoever has written gets a position in the log, sealed (`Gridloom-Lsn`), and may hand it along with its next reads.
+Whoever has written gets a position in the log, sealed (`Gridloom-Position`), and may hand it along with its next reads.
 For a read that brings none the primary is asked how far its log has come at this moment. Either way a replica answers
 only what it has replayed up to there, else the primary does: no caller ever misses its own writes, nor those it was
 told of.

@@ -53,7 +53,7 @@ class Problem(Exception):
 
     @property
     def headers(self) -> dict[str, str]:
-        """Headers that belong to the answer, such as `IdempotencyScope-After`."""
+        """Headers that belong to the answer, such as `Retry-After`."""
         return {}
 
     def document(self, instance: str | None = None, request_id: str | None = None) -> dict[str, object]:
@@ -210,7 +210,7 @@ class PreconditionRequired(Problem):
 
 
 class TooManyRequests(Problem):
-    """The caller has used up its share for now. `IdempotencyScope-After` says in how many seconds to try again."""
+    """The caller has used up its share for now. `Retry-After` says in how many seconds to try again."""
 
     status = 429
     title = "Too many requests"
@@ -232,7 +232,7 @@ class InternalError(Problem):
 
 
 class Unavailable(Problem):
-    """The service cannot answer at the moment, for instance while it starts. Try again after `IdempotencyScope-After`
+    """The service cannot answer at the moment, for instance while it starts. Try again after `Retry-After`
     seconds."""
 
     status = 503

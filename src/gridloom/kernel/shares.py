@@ -47,7 +47,7 @@ class ShareExceeded(TooManyRequests):
     """Your organisation uses its whole share of something scarce, so that other organisations get theirs.
 
     `share` names it: `requests`, `body-bytes`, `computations`, `jobs` or `event-streams`; `limit` is how much there is.
-    `IdempotencyScope-After` says in how many seconds a part of it is expected to be free again.
+    `Retry-After` says in how many seconds a part of it is expected to be free again.
     `GET /organisations/{organisationID}/usage` shows every share and its use.
     """
 

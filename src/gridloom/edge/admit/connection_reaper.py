@@ -3,7 +3,7 @@
 The server accepts what comes and tells nobody of a connection before its first request is complete. So the sockets
 themselves are looked at: which of the process's descriptors are connections of callers, since when each has had no
 request, and how many an address holds. Why this and not something in front is in
-docs/decisions/0015-connections-that-say-nothing.md.
+docs/decisions/0015-idle-connections.md.
 """
 
 from __future__ import annotations

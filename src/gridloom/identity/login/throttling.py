@@ -18,7 +18,7 @@ from gridloom.kernel.problem import TooManyRequests
 class LoginThrottled(TooManyRequests):
     """Too many attempts to log in, for this user from this address, from this address, or for this user from new ones.
 
-    The password was not looked at, so nothing can be concluded about it. `IdempotencyScope-After` says when the next
+    The password was not looked at, so nothing can be concluded about it. `Retry-After` says when the next
     attempt is taken. A successful login does not count. From an address where the user has logged in during the last
     thirty days, attempts from elsewhere make no difference.
     """
