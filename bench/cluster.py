@@ -1,4 +1,4 @@
-"""One service against two, reads with and without a standby, and a takeover.."""
+"""One service against two, reads with and without a standby, and a takeover."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What rooms need from the floors above them, given in one place, whichever way a process was started.
+"""Provides each package with its dependencies on packages above it, in one place for every kind of process.
 
-A room says what it needs (`kernel.dependency.Dependency`); `provide_dependencies` gives it. Every entry point that does any
-of the platform's work calls it first: the service, the commands, processes that only run jobs.
+A package declares a dependency (`kernel.dependency.Dependency`); `provide_dependencies` provides it. Every entry point
+that works on the platform's data calls it first: the service, the commands, processes that only run jobs.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from uuid import UUID
 from msgspec import Struct
 
 NIL_ID: Final = UUID(int=0)
-"""The organisation of an actor whom nobody knows."""
+"""The organisation of an unknown actor."""
 
 
 class Actor(Struct, frozen=True):

@@ -114,7 +114,7 @@ class AvailabilitySeries:
         return AvailabilitySeries(self.periods_ms[first:last], self.rated[first:last], self.available[first:last])
 
     def runs(self) -> list[AvailabilityRun]:
-        """The series as its steps, for whoever compares it with something long."""
+        """The series as its steps, for comparison with a long series."""
         changes = np.flatnonzero((self.available[1:] != self.available[:-1]).any(axis=1)) + 1
         firsts = np.concatenate(([0], changes))
         ends = np.append(self.periods_ms[firsts[1:]], self.periods_ms[-1] + PERIOD_MS)

@@ -49,7 +49,7 @@ async def hold_capacity(
     """All of it or none: judge every request by its battery's book, and write what was taken and given back.
 
     Raises `CapacityNotAvailable` for what a battery has not got and `CapacityTaken` for what is not free. The periods
-    of an own schedule are written by whoever keeps schedules, in the same transaction. `capacity` is what the books are
+    of an own schedule are written by the schedule store, in the same transaction. `capacity` is what the books are
     made of over the requests' periods, where the caller has read it under the lock already.
     """
     assert all(request.asset_key in locked.keys for request in requests), "a book is changed under its battery's lock"

@@ -26,7 +26,7 @@ from gridloom.kernel.problem import FieldError, Problem
 
 
 class CapacityNotAvailable(Problem):
-    """More is asked of a battery than it has at some moment of the window, whoever holds it.
+    """More is requested of a battery than it has at some moment of the window, held or not.
 
     Available is what is rated then, less everything unavailable; FCR needs both directions and is limited to the
     battery's `fcrLimitRatio` of rated power as well. `available` says what could be asked for, `start` and `end` when.

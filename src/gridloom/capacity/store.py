@@ -48,7 +48,7 @@ _HOLDING = """
 
 @dataclass(frozen=True, slots=True)
 class LockedBatteries:
-    """Batteries whose books nobody else changes until this transaction ends."""
+    """Batteries whose books are locked until this transaction ends."""
 
     keys: frozenset[int]
     since: datetime
@@ -58,7 +58,7 @@ class LockedBatteries:
 async def lock_batteries(db: Database, keys: Collection[int]) -> LockedBatteries:
     """Let changes of these batteries' offers, schedules and availability follow each other.
 
-    Always in the order of keys, whoever asks: two writers cannot wait for each other. Whoever reads after taking the
+    Always in the order of keys: two writers cannot deadlock. Whoever reads after taking the
     locks sees what the one before has done.
     """
     # The clock rides along: it is read once all locks are there, like everything volatile after what is counted.
@@ -195,7 +195,7 @@ async def read_own_schedules(db: Database, keys: Collection[int], first: int, en
 async def write_holdings(
     db: Database, released: Sequence[tuple[int, UUID]], added: Sequence[tuple[int, Holding]]
 ) -> None:
-    """Give back and add, each by battery; whoever calls holds the batteries' locks."""
+    """Give back and add, each by battery; the caller holds the batteries' locks."""
     if released:
         await db.execute(
             """

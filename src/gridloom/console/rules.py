@@ -58,7 +58,7 @@ def check_origin(method: str, headers: Mapping[bytes, bytes], home: AllowedOrigi
 
 
 def reject_cross_origin(headers: Mapping[bytes, bytes], home: AllowedOrigins) -> None:
-    """Signing in and out: nobody else's page does it, though a program may."""
+    """Signing in and out: pages of other origins may not, programs may."""
     site, origin, host = (_read_header(headers, name) for name in ("sec-fetch-site", "origin", "host"))
     if site and site not in ("same-origin", "none"):
         raise ForeignRequest(f"The request comes from a page that is {site}.")

@@ -25,8 +25,8 @@ PROBE_EVERY_S = 20.0
 class Listener:
     """Keeps one listening connection alive and tells its subscribers what it hears.
 
-    PostgreSQL keeps no notification for somebody who is away. So after each (re)connect every subscriber is called with
-    None and reads the tables anew; between two such calls no notification is missed.
+    PostgreSQL stores no notification for a client that is not connected. So after each (re)connect every subscriber is
+    called with None and reads the tables again; between two such calls no notification is missed.
     """
 
     def __init__(self, dsn: str) -> None:

@@ -11,7 +11,7 @@ from gridloom.database.pool import Database
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 MIN_SERVER_VERSION = 150000
-LOCK_KEY = 0x6772_6964_6C6F_6F6D  # "gridloom"; whoever holds it migrates, everybody else waits
+LOCK_KEY = 0x6772_6964_6C6F_6F6D  # "gridloom"; one process migrates at a time, the others wait
 
 HISTORY = """
 create table if not exists schema_migration (

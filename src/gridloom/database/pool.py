@@ -92,7 +92,7 @@ async def repeatable_read(pool: Pool) -> "AsyncIterator[Database]":
 async def acquire(pool: Pool, *, longest_wait_s: float) -> "PoolConnectionProxy[asyncpg.Record]":
     """A connection of the pool; without a watch over the wait where there is nothing to wait for.
 
-    That is so where a connection is at rest and nobody has come before: the one that was given back last stands last.
+    That is so where a connection is idle and no caller waits: the one that was given back last stands last.
     """
     own: Any = pool
     queue = own._queue
@@ -112,7 +112,7 @@ async def acquire(pool: Pool, *, longest_wait_s: float) -> "PoolConnectionProxy[
 async def release(pool: Pool, connection: "PoolConnectionProxy[asyncpg.Record]") -> None:
     """Release a connection without the task that the pool makes for it, where there is nothing to wait for.
 
-    That is so for a sound connection at rest, since nothing is reset. Where somebody waits for a connection it is
+    That is so for a sound connection at rest, since nothing is reset. Where a caller waits for a connection it is
     handed on as ever: who has it next is settled in the order of the event loop.
     """
     own: Any = pool

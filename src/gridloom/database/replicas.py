@@ -1,6 +1,6 @@
 """Read replicas: standbys that answer reads once they have replayed what the reader must see.
 
-Whoever has written gets a position in the log, sealed (`Gridloom-Position`), and may hand it along with its next reads.
+The response to a write has its WAL position, encrypted (`Gridloom-Position`); clients may send it with later reads.
 For a read that brings none the primary is asked how far its log has come at this moment. Either way a replica answers
 only what it has replayed up to there, else the primary does: no caller ever misses its own writes, nor those it was
 told of.
@@ -41,7 +41,7 @@ _POSITION_OF_PRIMARY: Final = """
 """
 """The time first: of two positions, the one of the later time has what was committed before the other was asked for.
 What is committed is flushed, unless the server is told not to wait for that. What is not flushed no standby gets to
-see, and it may lie there for long: reads write, too (hints), but nobody waits for it."""
+see, and it may lie there for long: reads write, too (hints), but no request waits for it."""
 
 
 class Replica:
@@ -87,7 +87,7 @@ class Replica:
         return True
 
     def record_failed_read(self, operation: str, outage: DatabaseFailure) -> None:
-        """Whoever reads notices nothing, for the primary answers; an operation that writes is wrongly declared."""
+        """The primary answers instead, so the client notices nothing; an operation that writes is declared wrongly."""
         if outage is DatabaseFailure.UNREACHABLE:
             self.disable("broke off")
         if outage is DatabaseFailure.READ_ONLY:
@@ -181,7 +181,7 @@ class Replicas:
             await self._poll_all()
 
     async def _poll_all(self) -> None:
-        with suppress(*DATABASE_ERRORS):  # while the primary is away, nobody falls behind it
+        with suppress(*DATABASE_ERRORS):  # while the primary is unreachable, no replica falls behind it
             async with asyncio.timeout(POLL_TIMEOUT_S):
                 self._past.append((time.monotonic(), await self.read_primary_position()))
                 self._database = self._database or await self._primary.fetchval(_DATABASE)

@@ -106,7 +106,7 @@ class EventHub:
             self._chores.add(chore)
             chore.add_done_callback(self._chores.discard)
             return
-        if not self._channels:  # nobody follows anything here
+        if not self._channels:  # no stream is open here
             return
         for entry in payload.split(" "):
             organisation_id, _, head = entry.partition(":")

@@ -87,7 +87,7 @@ async def sequence_events(db: Database, most: int) -> int:
 
 
 async def wait_for_sequencer(db: Database) -> None:
-    """Until whoever gives places at this moment is done, the last step on every machine included.
+    """Wait until the running sequencer has ended, its last step on every node included.
 
     On a distributed database an order's counter, which the coordinator keeps, may show a moment before the events do.
     """

@@ -40,9 +40,9 @@ async def stream_events(
                 caller = await call.reauthenticate()
                 events = await channel.read(position) if channel.head > position else []
             except (Unauthenticated, Forbidden):
-                return  # whoever comes back is told why
+                return  # the client learns the reason when it reconnects
             except DATABASE_ERRORS as error:
-                # Whoever comes back goes on where this stream ended, or is told that the database is away.
+                # A client that reconnects resumes here, or gets 503 while the database is unreachable.
                 report_broken_stream(call.operation.operation_id, error, request_id=call.request_id)
                 return
             if caller.organisation_id != organisation_id:

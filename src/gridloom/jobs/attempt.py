@@ -31,7 +31,7 @@ DIED = "the process that ran it was killed, or lost the database."
 GIVING_UP_S = 2.0
 
 
-class Cancelled(Exception):  # not an error: what the run did is undone because nobody wants it any more
+class Cancelled(Exception):  # not an error: what the run did is undone because the job was cancelled
     """The job was cancelled while it ran."""
 
 

@@ -34,7 +34,7 @@ async def run_due_platform_jobs(
     ran = 0
     while coming := await store.earliest_platform_jobs(pool, kinds, until, MAX_CONCURRENT_JOBS + 1):
         kind, _, moment = coming[0]
-        # Jobs of a kind that are due at the same moment are nobody's before or after.
+        # Jobs of a kind that are due at the same moment have no order.
         keys = [key for other, key, due in coming if (other, due) == (kind, moment)][:MAX_CONCURRENT_JOBS]
         idle_until = coming[len(keys)][2] if len(coming) > len(keys) else until
         await set_clock(moment)

@@ -8,7 +8,7 @@ FIRST_PAUSE_S = 1.0
 MAX_PAUSE_S = 300.0
 SPREAD = 0.2
 STUCK_AFTER = 10
-"""Failures in a row from which on a job needs somebody's attention."""
+"""Failures in a row from which on a job needs an operator's attention."""
 MAX_CRASHES = 10
 """How many processes a job may take along before it is dead-lettered. The pauses between grow, so that what merely ran
 beside it gets through long before."""

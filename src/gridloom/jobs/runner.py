@@ -24,7 +24,7 @@ log = structlog.get_logger()
 POLL_INTERVAL_S = 30.0
 """The longest sleep: what a lost notification can cost."""
 RETRY_DELAY_S = 1.0
-"""How soon to look again for a job that somebody else is running, or after trouble with the database."""
+"""How soon to look again for a job that another runner has claimed, or after trouble with the database."""
 MAX_CONCURRENT_JOBS = 4
 
 Claim = Callable[["Database", list[str]], Awaitable[store.ClaimedJob | None]]

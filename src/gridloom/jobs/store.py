@@ -26,7 +26,7 @@ SOON = timedelta(seconds=90)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedJob:
-    """A job that nobody but this transaction runs."""
+    """A job that this transaction has claimed."""
 
     kind: str
     key: str
@@ -130,7 +130,7 @@ async def claim_due_of_organisation(db: Database, kinds: Sequence[str], max_runn
 
 
 async def lock_count(db: Database, organisation_id: UUID) -> None:
-    """Until this transaction ends nobody else counts and adds jobs of the organisation."""
+    """Locks counting and adding jobs of the organisation until this transaction ends."""
     await db.execute("select pg_advisory_xact_lock(job_count_lock($1))", organisation_id)
 
 
@@ -148,7 +148,7 @@ async def count_jobs(db: Database, organisation_id: UUID) -> tuple[int, int]:
 
 
 async def claim_one(db: Database, kind: str, key: str) -> ClaimedJob | None:
-    """This one job, once nobody runs it or is putting it; None if it is done by then, or rests after a failure."""
+    """This one job, once no transaction runs or enqueues it; None if it is done by then, or rests after a failure."""
     await db.execute("select pg_advisory_xact_lock(job_lock($1, $2))", kind, key)
     row = await db.fetchrow(
         """
@@ -246,7 +246,7 @@ async def finish(db: Database, job: ClaimedJob) -> bool:
     )  # fmt: skip
     if remains is not None:
         return True
-    # Somebody may have enqueued it again while this statement waited for them.
+    # It may have been enqueued again while this statement waited for them.
     again = await db.fetchval("select true from job where kind = $1 and key = $2", job.kind, job.key)
     return again is not None
 
@@ -265,7 +265,7 @@ async def fail(db: Database, job: ClaimedJob, error: str, pause: timedelta) -> N
 
 
 async def record_crash(db: Database, job: ClaimedJob, error: str, pause: timedelta, most_deaths: int) -> bool:
-    """Note an attempt that nobody lived to end; let the job rest or, after the last one it is granted, lay it aside.
+    """Record an attempt whose process died; let the job rest or, after the last one it is granted, lay it aside.
 
     True if it is dead-lettered now. A recurring job never is, but it may rest for longer than its interval.
     """

@@ -1,4 +1,4 @@
-"""What a room needs from one above it: declared where it is needed, given by the wiring, and never silently absent."""
+"""A dependency of a package on one above it: declared where it is used, provided by the wiring."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ T = TypeVar("T")
 
 
 class Dependency(Generic[T]):
-    """A room cannot import from the floors above. It says what it needs of them, and asks for it when it is used.
+    """A value that a package cannot import because it is defined in a layer above.
 
-    `gridloom.wiring` gives every need its answer before a process does any work; to ask before is a bug, and says so.
+    `gridloom.wiring` provides every dependency before a process does any work; `get` before that is a bug and raises.
     """
 
     registry: list[Dependency[object]] = []
@@ -29,6 +29,6 @@ class Dependency(Generic[T]):
 
     def get(self) -> T:
         assert self._given is not None, (
-            f"{self.description}: nobody has wired it; call gridloom.wiring.provide_dependencies() first"
+            f"{self.description}: not provided; call gridloom.wiring.provide_dependencies() first"
         )
         return self._given

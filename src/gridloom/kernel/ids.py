@@ -43,14 +43,14 @@ class _Sequence:
             if now > self.milliseconds:
                 self.milliseconds, self.tail = now, self._draw_number(_FRESH_BYTES) >> _FRESH_SHIFT
                 return self.milliseconds, self.tail
-            # The same millisecond, or a clock set back: count on, by a step that nobody can guess.
+            # The same millisecond, or a clock set back: count on, by a random step.
             self.tail += 1 + self._draw_number(4)
             if self.tail >> _TAIL_BITS:
                 self.milliseconds, self.tail = self.milliseconds + 1, self._draw_number(_FRESH_BYTES) >> _FRESH_SHIFT
             return self.milliseconds, self.tail
 
     def _draw_number(self, size_bytes: int) -> int:
-        """A number of so many bytes that nobody can guess; the system is asked for many at a time."""
+        """A random number of so many bytes; the system is asked for many at a time."""
         start, end = self._used, self._used + size_bytes
         if end > len(self._drawn):
             self._drawn, start, end = os.urandom(_ENTROPY_BATCH_BYTES), 0, size_bytes
@@ -72,7 +72,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def uuid7_time(identifier: UUID) -> datetime:
-    """When an identifier was made, to the millisecond, by the clock of whoever made it."""
+    """When an identifier was made, to the millisecond, by the clock of the process that made it."""
     return _EPOCH + timedelta(milliseconds=identifier.int >> 80)
 
 

@@ -45,7 +45,7 @@ async def search_logbook(call: Call, physical_asset_id: UUID, query: LogbookQuer
     status=201,
 )
 async def write_logbook_entry(call: Call, physical_asset_id: UUID, body: NewLogbookEntry) -> Response[LogbookEntry]:
-    """An entry cannot be changed or removed, by anybody."""
+    """An entry cannot be changed or deleted."""
     authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE)
     _check_order(body)
     entry = await store.insert_entry(call.db, authorized.key, body, call.caller.id, EntrySource.USER)

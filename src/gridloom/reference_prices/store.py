@@ -16,7 +16,7 @@ from gridloom.database.pool import Database
 from gridloom.reference_prices.model import PublishedPrice, SettledPriceDeviation
 
 _WRITING: Final = 7_108_260
-"""The advisory lock of whoever loads prices."""
+"""The advisory lock of a price import."""
 
 
 async def put_prices(db: Database, prices: Sequence[PublishedPrice], by: UUID) -> tuple[int, int]:

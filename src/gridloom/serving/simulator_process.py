@@ -22,7 +22,7 @@ log = structlog.get_logger()
 
 PAUSE_S = 2.0
 LOGIN_REJECTED_DELAY_S = 600.0
-"""Where it was not let in: somebody may put that right, but not soon."""
+"""Where it was not let in: an operator has to correct that, so retry rarely."""
 
 
 class SimulatorProcess:

@@ -159,7 +159,7 @@ class Supervisor(MPServer):
             self._end_worker(old)
 
     def _await_listening(self, worker: Any) -> None:
-        """Until then nobody but the old worker can take a connection; one that does not get there is replaced later."""
+        """Until then only the old worker can accept a connection; one that does not get there is replaced later."""
         deadline = time.monotonic() + MAX_START_S
         while (
             worker.is_alive()
@@ -215,7 +215,7 @@ class Supervisor(MPServer):
         log.error("postgres.exited", action="starting it again")
         try:
             self.postgres.revive()
-        except EmbeddedPostgresError as error:  # a full disk, say: the workers answer 503 until somebody made room
+        except EmbeddedPostgresError as error:  # a full disk, say: the workers answer 503 until there is space
             log.error("postgres.start_failed", reason=str(error))
             self.revival_due = time.monotonic() + MAX_PAUSE_S
 

@@ -49,7 +49,7 @@ async def _give_up(db: Database, claimed: LeasedDelivery) -> None:
     """What the webhook's maker may no longer read is not sent; the webhook goes on with the rest."""
     if not await delivery_store.holds_lease(db, claimed):
         return
-    outcome = AttemptResult(0, error=f"whoever set the webhook up no longer has {claimed.permission}")
+    outcome = AttemptResult(0, error=f"the creator of the webhook no longer has {claimed.permission}")
     await delivery_store.note_attempt(db, claimed, {}, outcome)
     ATTEMPTS.labels("withheld").inc()
     await delivery_store.finish(db, claimed, DeliveryState.FAILED)

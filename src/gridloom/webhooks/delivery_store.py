@@ -216,7 +216,7 @@ async def lease_due(
 
 
 async def _claim_deliveries(db: Database, due: Sequence[asyncpg.Record], lease: timedelta) -> list[LeasedDelivery]:
-    """Those of the deliveries that nobody else has taken since."""
+    """The deliveries whose lease this process still holds."""
     ids: dict[UUID, list[UUID]] = {}
     for row in due:
         ids.setdefault(row["organisation_id"], []).append(row["id"])

@@ -31,9 +31,9 @@ log = structlog.get_logger()
 
 MAX_CONCURRENT_CALLS = 32
 MAX_CONCURRENT_CALLS_PER_WEBHOOK = 4
-"""Calls to one webhook at a time, so that a slow receiver holds up nobody else."""
+"""Calls to one webhook at a time, so that a slow receiver delays no other."""
 MAX_CONCURRENT_CALLS_PER_ORGANISATION = 12
-"""Calls to all webhooks of one organisation, so that nobody can take every place."""
+"""Calls to all webhooks of one organisation, so that no organisation can take every slot."""
 WEBHOOK_BATCH_SIZE, EVENT_BATCH_SIZE = 50, 200
 LEASE = timedelta(seconds=4 * CALL_TIMEOUT_S)
 POLL_INTERVAL_S = 30.0

@@ -230,7 +230,7 @@ def _maker_of(call: Call) -> store.WebhookCreator:
 
 
 def _reject_lesser(call: Call, stored: store.StoredWebhook) -> None:
-    """Whoever may read less than a webhook delivers could have it delivered to themselves."""
+    """A caller with fewer permissions than the webhook has could otherwise redirect its deliveries."""
     missing = sorted(stored.permissions - call.caller.permissions)
     if missing:
         raise Forbidden(f"The webhook delivers what {', '.join(missing)} lets read, which you do not have.")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gridloom.database.sealing import Seal
 
 CHANNEL = "gridloom_webhook"
-"""Says that deliveries became due at somebody's wish."""
+"""Notifies that deliveries became due by request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ async def page_of_deliveries(
     most: int,
     permissions: frozenset[str],
 ) -> list[Delivery]:
-    """The newest first, each with its attempts, as far as somebody with these permissions may read the events."""
+    """The newest first, each with its attempts, as far as these permissions cover the events."""
     rows = await db.fetch(
         f"""
         select d.* from webhook_delivery d
@@ -310,7 +310,7 @@ def _read_delivery_row(row: asyncpg.Record, attempts: list[Attempt]) -> Delivery
 
 
 async def disabled_since(db: Database, since: timedelta) -> list[datetime]:
-    """When the service disabled webhooks that failed for too long, as far as nobody has enabled them again."""
+    """When the service disabled webhooks that failed for too long, as far as they have not been enabled again."""
     rows = await db.fetch(
         """
         select disabled_at from webhook

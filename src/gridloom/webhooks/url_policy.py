@@ -133,7 +133,7 @@ def literal_address(host: str) -> IPAddress | None:
 def effective_address(address: IPAddress) -> IPAddress:
     """What a packet to this address reaches: the IPv4 address inside an IPv6 one that stands for it.
 
-    Tunnels to IPv4 that nobody needs any more (6to4, Teredo) reach nothing here.
+    Obsolete tunnels to IPv4 (6to4, Teredo) reach nothing here.
     """
     if isinstance(address, IPv4Address):
         return address

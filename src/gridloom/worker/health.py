@@ -100,7 +100,7 @@ async def check_migrations(pool: asyncpg.Pool) -> Check:
 
 @operation("GET", "/health/live", summary="Whether the process answers", tag=TAG, access=PUBLIC, rate_limit=None)
 async def read_liveness(call: Call) -> Liveness:
-    """Asks nobody: it answers whatever has happened to the database."""
+    """Uses no dependency: it answers whatever the state of the database."""
     return Liveness(status="OK")
 
 

@@ -29,7 +29,7 @@ MAPPED_FROM_BYTES: Final = 16 * 1024 * 1024
 """What is larger has pages of its own, which go back at once."""
 HEAPS: Final = 1
 """Of all threads together: the interpreter lets them allocate one after the other anyway, and what is free at the top
-of any other heap than the first never goes back, whoever asks for it."""
+of any other heap than the first never goes back."""
 
 
 def configure_malloc() -> None:
@@ -70,7 +70,7 @@ def trim_heap() -> None:
 
 
 def resident_bytes() -> int:
-    """What the process holds in memory; 0 where nobody says."""
+    """Resident memory of the process; 0 where the system does not report it."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except (OSError, ValueError, IndexError):

@@ -23,7 +23,7 @@ _waiting: WeakKeyDictionary[object, dict[Callback, None]] = WeakKeyDictionary()
 def underlying_connection(db: object) -> object:
     """The connection behind a pool's proxy: the proxy lives for one loan only, or until the connection dies.
 
-    Whoever commits asks for it before: it may die right behind the confirmation.
+    Read it before the commit: the connection may be lost right after the confirmation.
     """
     return db._con if isinstance(db, PoolConnectionProxy) else db  # type: ignore[attr-defined]
 
@@ -44,7 +44,7 @@ def after_commit(db: object, callback: Callback) -> None:
 
 
 def run_callbacks(db: object) -> None:
-    """To be called by whoever committed the outermost transaction of this connection."""
+    """Call it after the outermost transaction of this connection was committed."""
     connection = underlying_connection(db)
     assert connection is not None, "ask for the physical connection before the commit"
     for callback in _waiting.pop(connection, {}):
@@ -52,7 +52,7 @@ def run_callbacks(db: object) -> None:
 
 
 def discard_callbacks(db: object) -> None:
-    """To be called by whoever rolled back the outermost transaction of this connection.
+    """Call it after the outermost transaction of this connection was rolled back.
 
     A connection that died has left its proxy; what waited for it goes with it.
     """

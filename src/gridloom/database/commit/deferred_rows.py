@@ -31,9 +31,9 @@ _collected: WeakKeyDictionary[object, list[tuple[InsertTarget, Row]]] = WeakKeyD
 
 
 def begin_deferring(db: Database) -> None:
-    """From now on keep what `defer_insert` is given for this connection's transaction until `flush_deferred`.
+    """Buffer rows passed to `defer_insert` until `flush_deferred` writes them in one statement.
 
-    For whoever owns the whole transaction: rows are not kept apart by savepoints.
+    Call it only at the start of the outermost transaction: a rollback to a savepoint does not discard buffered rows.
     """
     physical = underlying_connection(db)
     if physical is not None:  # else it has died since, and the next statement says so
@@ -41,19 +41,19 @@ def begin_deferring(db: Database) -> None:
 
 
 def discard_deferred(physical: object) -> None:
-    """To be called by whoever ends the transaction of a connection, however it ends; None for one that has died."""
+    """Call it when the transaction of a connection has ended, committed or not; None for a connection that was lost."""
     if physical is not None:
         _collected.pop(physical, None)
 
 
 def _find_collected(db: Database) -> list[tuple[InsertTarget, Row]] | None:
-    """None for a pool, and where nobody collects."""
+    """None for a pool, and where rows are not being deferred."""
     physical = underlying_connection(db)
     return _collected.get(physical) if isinstance(physical, asyncpg.Connection) else None
 
 
 async def defer_insert(db: RowSink, target: InsertTarget, *rows: Row) -> None:
-    """Write rows of one table before the transaction commits: together with others, or now where nobody collects."""
+    """Write rows of one table before the commit: with other deferred rows, or immediately where none are deferred."""
     if isinstance(db, SingleStatementWrite):
         db.rows += [(target, row) for row in rows]
         return

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gridloom.database.pool import Database
 
     RowSink: TypeAlias = Database | "SingleStatementWrite"
-    """What takes rows. Whoever is given no more reads nothing, so it may be called before anything is written."""
+    """Accepts rows. A function that takes only this reads nothing, so it may be called before anything is written."""
 
 
 class SingleStatementWrite:
@@ -32,7 +32,7 @@ class SingleStatementWrite:
         self._callbacks[callback] = None
 
     def committed(self) -> None:
-        """To be called by whoever wrote the rows."""
+        """Call it after the rows were written: runs the callbacks."""
         self.rows = []
         callbacks, self._callbacks = self._callbacks, {}
         for callback in callbacks:

@@ -68,7 +68,7 @@ def make_world_readable(binaries: Binaries) -> Binaries:
     """The same programs where an unprivileged user may run them: in place if it can reach them, else a copy.
 
     Only root calls this. The copy is keyed by the server's contents, made under a temporary name and renamed, in a
-    directory that nobody but root can have written.
+    directory that only root can have written.
     """
     if binaries.wheel is None or _is_reachable(binaries.directory / "postgres"):
         return binaries

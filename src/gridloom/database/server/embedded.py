@@ -238,14 +238,14 @@ class EmbeddedPostgres:
             )
 
     def _await_predecessor(self) -> None:
-        """Wait for the processes of a server whose owner was killed; never touch a process, whoever it is."""
+        """Wait for the processes of a server whose owner was killed. Never signals a process."""
         deadline = time.monotonic() + 60
         while find_processes_by_cluster_name(self._find_mark()):
             if time.monotonic() > deadline:
                 raise EmbeddedPostgresError(f"The PostgreSQL of an earlier start still runs on {self.data}.")
             time.sleep(0.05)
         if sys.platform == "linux":
-            # No process of this cluster is left, so its pid file names nobody, even if the number lives on.
+            # No process of this cluster is left, so its pid file is stale, even if another process has the number.
             (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def _find_mark(self) -> str:
@@ -313,7 +313,7 @@ class EmbeddedPostgres:
             directory.unlink()
             if leftover.name.startswith(f"{NAME}-") and leftover.is_dir() and not leftover.is_symlink():
                 shutil.rmtree(leftover, ignore_errors=True)
-        if directory.exists():  # likewise: its lock file may name a process that is no more, or is somebody else's
+        if directory.exists():  # likewise: its lock file may name a process that is no more, or is another program's
             shutil.rmtree(directory)
         if PLAIN_SOCKET_PATH.fullmatch(str(directory)):
             directory.mkdir(mode=0o700)

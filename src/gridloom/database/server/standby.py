@@ -46,7 +46,7 @@ class StandbyPostgres(EmbeddedPostgres):
         new.rename(self.data)
 
     def promote(self) -> None:
-        """Have it follow nobody any more and take writes; returns when it does."""
+        """Promote the standby; returns when it takes writes."""
         account = server_account(self.data)
         binaries = find_binaries()
         with TraversablePath(self.data, account) as data:
@@ -63,6 +63,6 @@ class StandbyPostgres(EmbeddedPostgres):
 
 
 def crash_server(server: EmbeddedPostgres) -> None:
-    """End it as a machine ends that loses its power: nothing is written down, and nobody is told."""
+    """End it as a machine ends that loses its power: nothing is flushed, and no client is notified."""
     assert server.pid is not None, "the server does not run"
     os.kill(server.pid, signal.SIGKILL)

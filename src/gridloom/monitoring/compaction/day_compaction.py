@@ -1,7 +1,7 @@
 """Folding segments into day chunks: in one transaction, by any replica, without a writer or reader noticing.
 
 Removing the segments and writing what replaces them commit together. Killed before, nothing has happened; after, all of
-it. Writers only ever add segments, so nobody waits for anybody but one folder of an asset for another.
+it. Writers only ever add segments, so the only wait is that of one compaction of an asset for another.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def _count_refusals(columns: PointColumns, refusals: Refusals) -> None:
 
 
 def _asset_ids(columns: PointColumns) -> list[UUID]:
-    """An asset that cannot be named is no refused point: nobody could say whose permission it needs."""
+    """An asset that cannot be named is no refused point: the permission that it needs is unknown."""
     ids: list[UUID] = []
     for code, text in enumerate(columns.assets or ()):
         try:

@@ -30,7 +30,7 @@ def read(body: bytes) -> Any:
 
 
 def read_lines(body: bytes) -> Iterator[Any]:
-    """Line after line, so that whoever looks for the first fault reads no further than to it."""
+    """Line by line, so that a search for the first error reads no further."""
     start = 0
     while start < len(body):
         end = body.find(b"\n", start)

@@ -17,7 +17,7 @@ _turns: WeakValueDictionary[UUID, asyncio.Semaphore] = WeakValueDictionary()
 
 
 def turn_of(organisation_id: UUID) -> asyncio.Semaphore:
-    """To be held while one piece of an answer is read; kept for as long as somebody of the organisation reads."""
+    """To be held while one piece of an answer is read; kept while a request of the organisation reads."""
     turn = _turns.get(organisation_id)
     if turn is None:
         turn = _turns[organisation_id] = asyncio.Semaphore(MAX_CONCURRENT_READS)
@@ -25,7 +25,7 @@ def turn_of(organisation_id: UUID) -> asyncio.Semaphore:
 
 
 async def take_turns(turn: asyncio.Semaphore, steps: AsyncIterator[T]) -> AsyncIterator[T]:
-    """The same steps, each with a turn of its own; whoever takes what it gives holds none meanwhile."""
+    """The same steps, each under its own semaphore; the consumer holds none between them."""
     while True:
         async with turn:
             try:

@@ -62,7 +62,7 @@ async def read_in_steps(
     """
     before_us = before // timedelta(microseconds=1)
     typical = await store.typical_points_a_day(db, asset_key, signal_id)
-    # Where nothing was folded yet, nobody knows how dense it is.
+    # Where nothing was folded yet, its density is unknown.
     days = _day_batch_size(typical) if typical else 7
     while start_us < end_us:
         first_day = day_number(start_us)
@@ -75,7 +75,7 @@ async def read_in_steps(
 
 
 async def next_day_with_points(db: Database, asset_key: int, signal_id: int, from_us: int, end_us: int) -> int:
-    """Where the signal may speak again, so that nobody walks through years without points day by day."""
+    """Where the signal may speak again, so that years without points are not read day by day."""
     if from_us >= end_us:
         return end_us
     day = await store.next_day(db, asset_key, signal_id, market_date(day_number(from_us)))

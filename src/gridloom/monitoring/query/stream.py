@@ -1,7 +1,7 @@
-"""New points as they are stored, to whoever follows an asset: server-sent events that can be resumed.
+"""New points of an asset as they are stored: server-sent events that can be resumed.
 
 An event is one request's points of one market day, as columns. Its id is the segment's place in the asset's order of
-writing, so whoever comes back with it is told exactly what was stored since.
+writing, so a client that reconnects with it gets exactly what was stored since.
 """
 
 from __future__ import annotations
@@ -153,9 +153,9 @@ async def stream_points(
                 if found and any(not _has_known_names(segment, names) for segment in found):
                     names = _name_signals(await store.signal_ids(call.pool, asset_key))
             except Problem:
-                return  # whoever comes back is told why
+                return  # the client learns the reason when it reconnects
             except DATABASE_ERRORS as error:
-                # Whoever comes back goes on where this stream ended, or is told that the database is away.
+                # A client that reconnects resumes here, or gets 503 while the database is unreachable.
                 report_broken_stream(call.operation.operation_id, error, request_id=call.request_id)
                 return
             for segment in found:

@@ -16,7 +16,7 @@ CHANNEL = "telemetry"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """An asset's telemetry as a whole; whoever wrote it holds the lock."""
+    """An asset's telemetry as a whole; the writer holds its lock."""
 
     asset_key: int
     born: UUID

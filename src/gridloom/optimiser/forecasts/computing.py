@@ -1,4 +1,4 @@
-"""Forecasts that nobody has published: computed once, by turns, and stored until a price they rest on changes."""
+"""Unpublished forecasts: computed once, in fair turns, and stored until a price that they use changes."""
 
 from __future__ import annotations
 

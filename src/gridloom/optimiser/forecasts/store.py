@@ -53,7 +53,7 @@ async def read_forecast(db: Database, series: str, day: date) -> tuple[Forecast,
 
 
 async def lock_day(db: Database, day: date) -> None:
-    """Until this transaction ends nobody else computes the day's forecast."""
+    """Locks the computation of the day's forecast until this transaction ends."""
     await db.execute("select pg_advisory_xact_lock($1, $2)", _COMPUTING, day.toordinal())
 
 

@@ -41,7 +41,7 @@ class SolverStatus(Enum):
 
 
 class Deadline:
-    """How long solving may still take, and whether somebody has called it off."""
+    """How long solving may still take, and whether it was cancelled."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

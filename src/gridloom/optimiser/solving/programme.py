@@ -127,4 +127,4 @@ class InfeasibleError(Exception):
 
 
 class CancelledError(Exception):
-    """The solving was given up because nobody waits for it."""
+    """Solving was cancelled because the request has ended."""

@@ -1,4 +1,4 @@
-"""What an auction is worth, over HTTP: asked by who may bid, and known to nobody else."""
+"""Value of an auction over HTTP, visible to the bidder only."""
 
 from __future__ import annotations
 
