@@ -6,6 +6,7 @@ that works on the platform's data calls it first: the service, the commands, pro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
@@ -13,10 +14,13 @@ from gridloom import key_expiry, request_retention
 from gridloom.ancillary.awards import RECORD_AWARDS
 from gridloom.auctions import clearing
 from gridloom.auctions.store import was_invited
+from gridloom.database.pool import Database
 from gridloom.delivery.performance import deviations
 from gridloom.delivery.performance.recording import record_folded_day
-from gridloom.delivery.runs import due_gates
+from gridloom.delivery.runs import drift, due_gates
 from gridloom.delivery.runs import run as dispatch_runs
+from gridloom.delivery.runs.drift import READ_PRICE_FORECAST, enqueue_trades
+from gridloom.delivery.runs.store import read_failed_at
 from gridloom.events import retention as event_retention
 from gridloom.jobs import jobs_of, register_jobs
 from gridloom.kernel.dependency import Dependency
@@ -26,13 +30,15 @@ from gridloom.monitoring.compaction.day_compaction import RECORD_FOLDED_DAY
 from gridloom.monitoring.query.latest import latest_of_asset
 from gridloom.optimiser.backtests import jobs as backtest_jobs
 from gridloom.optimiser.forecasts import publishing as forecast_publishing
-from gridloom.optimiser.forecasts.computing import delete_computed_forecasts
+from gridloom.optimiser.forecasts.computing import delete_computed_forecasts, read_median_prices
 from gridloom.optimiser.schedules import jobs as optimisation_jobs
 from gridloom.physical_assets.availability.changes import EMIT_AVAILABILITY_CHANGED, READ_BACKED_AVAILABILITY
 from gridloom.physical_assets.commitments.conflicts import book_conflicts
 from gridloom.physical_assets.conflicts import CONFLICT_FINDERS
 from gridloom.physical_assets.grants.routes import WAS_INVITED
+from gridloom.physical_assets.health.routes import DISPATCH_FAILED_AT
 from gridloom.physical_assets.telemetry import LATEST_TELEMETRY
+from gridloom.reference_prices.model import PublishedPrice
 from gridloom.reference_prices.routes import PRICES_CHANGED
 from gridloom.settlements.activations import read_activated, read_activated_as_of
 from gridloom.settlements.provisional import record_provisional_awards
@@ -51,6 +57,7 @@ JOB_MODULES: Final[tuple[ModuleType, ...]] = (
     request_retention,
     event_retention,
     forecast_publishing,
+    drift,
     due_gates,
     key_expiry,
     optimisation_jobs,
@@ -61,6 +68,11 @@ JOB_MODULES: Final[tuple[ModuleType, ...]] = (
     webhook_retention,
 )
 """The modules that declare jobs."""
+
+
+async def _follow_prices(db: Database, prices: Sequence[PublishedPrice]) -> None:
+    await delete_computed_forecasts(db, prices)
+    await enqueue_trades(db, prices)
 
 
 def provide_dependencies() -> None:
@@ -74,7 +86,9 @@ def provide_dependencies() -> None:
     WAS_INVITED.provide(was_invited)
     READ_BACKED_AVAILABILITY.provide(read_backed_availability)
     EMIT_AVAILABILITY_CHANGED.provide(emit_availability_changed)
-    PRICES_CHANGED.provide(delete_computed_forecasts)
+    PRICES_CHANGED.provide(_follow_prices)
+    READ_PRICE_FORECAST.provide(read_median_prices)
+    DISPATCH_FAILED_AT.provide(read_failed_at)
     CONFLICT_FINDERS.provide((book_conflicts, block_conflicts))
     unmet = [need.description for need in Dependency.registry if not need.is_provided]
     assert not unmet, f"nobody gives {', '.join(unmet)}"

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import QUARTER, wire
+
+from gridloom.delivery.positions.owner_position import load_owner_position
+from gridloom.kernel.market_time import market_day_of, period_number
+from gridloom.virtual_assets.gate_closure.announced import announced_before
 
 
 async def trade(yard: Yard, virtual: dict[str, Any], place: int, side: str, mwh: float, price: float = 80.0) -> None:
@@ -76,11 +81,12 @@ class TestPosition:
         assert (first["activated"], first["delivered"], first["open"]) == (0.05, 0.05, 0.0)
 
     async def test_opens_by_what_a_cut_takes_away(self, yard: Yard) -> None:
+        yard.begin_later()
         battery = await yard.battery()
         virtual = await yard.virtual(battery)
         await yard.schedule(virtual, [800.0])
         await trade(yard, virtual, 0, "SELL", 0.2)
-        await yard.gate_of(-8)
+        await yard.gate_of(-192)  # two days before: the cut is announced, and the holder's to trade around
         answer = await yard.owner.engineer.post(
             f"/physical-assets/{battery['id']}/unavailability",
             json={
@@ -266,3 +272,48 @@ class TestATripWithinAQuarterHour:
             f"/revenue-reporting/virtual-assets/{virtual['id']}/statement", params=window
         )
         assert [(line["line"], line["amount"]) for line in holder.json()["lines"]] == [("TRADING", 8.0)]
+
+
+class TestACut:
+    """Who bears it depends on when the outage was recorded."""
+
+    @staticmethod
+    async def _lose(yard: Yard, battery: dict[str, Any]) -> None:
+        body = {
+            "description": "Half of it",
+            "type": "OUTAGE",
+            "start": wire(yard.start),
+            "end": wire(yard.start + 8 * QUARTER),
+            "volume": {"energyCapacity": 0, "powerCapacity": {"charge": 0, "discharge": 500}},
+        }
+        answer = await yard.owner.engineer.post(f"/physical-assets/{battery['id']}/unavailability", json=body)
+        assert answer.status_code == 201, answer.text
+
+    @staticmethod
+    async def _position(yard: Yard, virtual: dict[str, Any]) -> Any:
+        window = {"start": wire(yard.start), "end": wire(yard.start + 2 * QUARTER)}
+        answer = await yard.trader.trader.get(f"{yard.url(virtual)}/position", params=window)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    @pytest.mark.parametrize("is_announced", [True, False])
+    async def test_is_the_holders_where_it_was_announced_and_the_owners_where_not(
+        self, yard: Yard, is_announced: bool
+    ) -> None:
+        yard.begin_later()
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [800.0, 400.0])
+        if not is_announced:
+            await yard.advance(announced_before(market_day_of(yard.start)) + timedelta(minutes=1))
+        await self._lose(yard, battery)
+        await yard.advance(await yard.now() + timedelta(minutes=1))
+        for _ in range(2):  # as an expected cut, and as one that was made
+            first, second = await self._position(yard, virtual)
+            assert first["delivered"] == pytest.approx(0.125 if is_announced else 0.2)
+            assert (first["scheduled"], second["delivered"]) == (0.2, 0.1)
+            await yard.gate_of(3)
+        first, end = period_number(yard.start), period_number(yard.start) + 2
+        key = await yard.edge.pool.fetchval("select key from asset where id = $1", UUID(battery["id"]))
+        owner = await load_owner_position(yard.edge.pool, key, first, end)
+        assert owner.open_mwh.tolist() == pytest.approx([0.0 if is_announced else 0.075, 0.0])

@@ -103,6 +103,7 @@ PLACEMENTS: Final = (
                 "delivery_run",
                 "delivery_netting",
                 "delivery_quarters",
+                "delivery_zone_drift",
                 "delivery_plan_piece",
             ),
         )

@@ -142,6 +142,19 @@ class DispatchDeviation(ResponseBody):
     delivered: Annotated[float, Meta(description="kWh that were measured")]
 
 
+class ReserveShortfall(ResponseBody):
+    market: Annotated[str, Meta(description="FCR, AFRR_POS or AFRR_NEG")]
+    start: From
+    end: Until
+    power: Annotated[float, Meta(description="kW that no battery holds, the most of any quarter-hour; 0: all is held")]
+
+
+class RunFailed(ResponseBody):
+    delivery_zone: str
+    failed_at: datetime
+    reason: Annotated[str, Meta(description="The kind of the failure; the log has the rest")]
+
+
 class APIKeyExpiring(ResponseBody):
     api_key_id: UUID
     name: str
@@ -259,6 +272,18 @@ _TYPES = (
         "dispatch.deviation",
         DispatchDeviation,
         "A battery has not done what it must for two quarter-hours running.",
+    ),
+    EventType(
+        "delivery.reserve-shortfall",
+        ReserveShortfall,
+        "FCR or aFRR of a virtual asset is held by no battery of its zone, or by more or less of them than before.",
+        operator_reads=True,
+    ),
+    EventType(
+        "delivery.run-failed",
+        RunFailed,
+        "A run of a delivery zone failed. The plan before it stays in force; it is told once until a run succeeds.",
+        operator_reads=True,
     ),
     EventType(
         "api-key.expiring",

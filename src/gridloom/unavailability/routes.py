@@ -82,7 +82,7 @@ async def create_unavailability(
     )
     is_last = backed is None and not body.exchange_notification_ids
     insert = store.insert_unavailability_deferred if is_last else store.insert_unavailability
-    await insert(call.db, locked, authorized.key, unavailability_id, body, call.caller.id)
+    await insert(call.db, locked, authorized.key, unavailability_id, body, call.caller.id, precheck.now)
     await _record_change(call, authorized, physical_asset_id, unavailability_id, "created", body)
     if backed is not None:
         await emit_availability_changed(call.db, backed, precheck.now)
@@ -157,7 +157,8 @@ async def update_unavailability(
         old = before.content
         hull = Window(min(old.start, after.start), max(old.end, after.end))
         backed = await read_backed_availability(call.db, authorized.key, hull)
-        version = await store.update_unavailability(call.db, authorized.key, unavailability_id, after)
+        grown_at = precheck.now if rules.reduces_further(old, after) else None
+        version = await store.update_unavailability(call.db, authorized.key, unavailability_id, after, grown_at)
         await check_still_retirable(call.db, locked, authorized.key)
         await _record_change(call, authorized, physical_asset_id, unavailability_id, "changed", after)
         await emit_availability_changed(call.db, backed, precheck.now)
@@ -215,7 +216,9 @@ async def preview_unavailability(call: Call, physical_asset_id: UUID, body: NewU
     cuts: list[PreviewedCut] = []
     try:
         async with cast(Connection, call.db).transaction():
-            await store.insert_unavailability(call.db, locked, authorized.key, uuid7(), body, call.caller.id)
+            await store.insert_unavailability(
+                call.db, locked, authorized.key, uuid7(), body, call.caller.id, precheck.now
+            )
             after = (await load_battery_capacity(call.db, [authorized.key], first, end))[authorized.key]
             for asset in await read_assets_backed_by(call.db, authorized.key, window):
                 cuts += [

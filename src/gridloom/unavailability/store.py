@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 import asyncpg
@@ -43,6 +44,7 @@ _UNAVAILABILITIES = InsertTarget(
             "charge_power_kw",
             "discharge_power_kw",
             "created_by",
+            "recorded_at",
         )
     ],
 )
@@ -65,9 +67,10 @@ async def insert_unavailability(
     unavailability_id: UUID,
     new: NewUnavailability,
     created_by: UUID,
+    recorded_at: datetime,
 ) -> None:
     assert asset_key in locked.keys, "what is available changes under the battery's lock"
-    await db.execute(_INSERT, *_list_values(asset_key, unavailability_id, new, created_by))
+    await db.execute(_INSERT, *_list_values(asset_key, unavailability_id, new, created_by, recorded_at))
     await _link_notifications(db, asset_key, unavailability_id, new.exchange_notification_ids)
 
 
@@ -78,14 +81,17 @@ async def insert_unavailability_deferred(
     unavailability_id: UUID,
     new: NewUnavailability,
     created_by: UUID,
+    recorded_at: datetime,
 ) -> None:
     """The same along with the transaction's last rows: for what links to no notification and is not looked at again."""
     assert asset_key in locked.keys, "what is available changes under the battery's lock"
     assert not new.exchange_notification_ids, "what links to it would come first"
-    await defer_insert(db, _UNAVAILABILITIES, _list_values(asset_key, unavailability_id, new, created_by))
+    await defer_insert(db, _UNAVAILABILITIES, _list_values(asset_key, unavailability_id, new, created_by, recorded_at))
 
 
-def _list_values(asset_key: int, unavailability_id: UUID, new: NewUnavailability, created_by: UUID) -> Row:
+def _list_values(
+    asset_key: int, unavailability_id: UUID, new: NewUnavailability, created_by: UUID, recorded_at: datetime
+) -> Row:
     return (
         asset_key,
         unavailability_id,
@@ -97,18 +103,20 @@ def _list_values(asset_key: int, unavailability_id: UUID, new: NewUnavailability
         new.volume.power_capacity.charge,
         new.volume.power_capacity.discharge,
         created_by,
+        recorded_at,
     )
 
 
 async def update_unavailability(
-    db: Database, asset_key: int, unavailability_id: UUID, content: NewUnavailability
+    db: Database, asset_key: int, unavailability_id: UUID, content: NewUnavailability, grown_at: datetime | None
 ) -> int:
-    """The new version."""
+    """The new version. `grown_at`: when it came to take more than before, None where it does not."""
     version: int = await db.fetchval(
         """
         update unavailability
         set description = $3, type = $4, starts_at = $5, ends_at = $6, energy_kwh = $7, charge_power_kw = $8,
-            discharge_power_kw = $9, version = version + 1, updated_at = statement_timestamp()
+            discharge_power_kw = $9, version = version + 1, updated_at = statement_timestamp(),
+            recorded_at = coalesce($10, recorded_at)
         where asset_key = $1 and id = $2 returning version
         """,
         asset_key,
@@ -120,6 +128,7 @@ async def update_unavailability(
         content.volume.energy_capacity,
         content.volume.power_capacity.charge,
         content.volume.power_capacity.discharge,
+        grown_at,
     )
     await db.execute(
         "delete from unavailability_notification where asset_key = $1 and unavailability_id = $2",

@@ -220,3 +220,5 @@ class Adjustment:
     accepted_kw: float
     adjusted_kw: float
     reason: AdjustmentReason
+    announced_kw: float | None = None
+    """What is left of the accepted power by what was announced in time alone; the rest of the cut is the owners'."""

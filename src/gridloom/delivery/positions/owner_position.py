@@ -17,6 +17,7 @@ from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
 from gridloom.market_calendar import Floats
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.settlements.period_volumes import read_period_volumes
+from gridloom.virtual_assets.history.store import read_unannounced_kw
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +38,9 @@ class OwnerPosition:
 async def load_owner_position(
     db: Database, asset_key: int, first: int, end: int, as_of: datetime | None = None
 ) -> OwnerPosition:
-    """`sold − bought + activated − (measured − dispatched for virtual assets − their activations by share)`.
+    """`sold − bought + activated − (measured − dispatched for virtual assets − their activations and cuts by share)`.
+
+    The cuts are those that were not announced in time: to the holder they count as delivered.
 
     A battery that trips within a quarter-hour has measured less than it owes, and the rest is its owner's. For the part
     of a quarter-hour in which nothing was measured, it counts as having done what it was dispatched for or, while it
@@ -48,9 +51,11 @@ async def load_owner_position(
     to_mwh = QUARTER_HOUR_H / KW_PER_MW
     dispatch = performance.dispatch
     owed_mwh = dispatch.sum_kw(PartKind.VIRTUAL) * to_mwh
+    cut_mwh = np.zeros(end - first)
     for backing in await input_store.read_backed_shares(db, asset_key, first, end):
         volumes = await read_period_volumes(db, backing.asset_key, first, end, as_of)
         owed_mwh = owed_mwh + backing.share * volumes.activated_mwh
+        cut_mwh += to_mwh * backing.share * await read_unannounced_kw(db, backing.asset_key, first, end, as_of)
     [scheduled_kw] = await input_store.read_own_kw(db, [asset_key], first, end)
     if as_of is not None:
         # A schedule can be changed until its quarter-hour starts, and only its last state is kept.
@@ -63,7 +68,7 @@ async def load_owner_position(
     counts = dispatch.is_planned | is_traded
     delivered_mwh = np.where(counts, counted_mwh, as_dispatched_mwh)
     assumed_mwh = np.where(counts, (1.0 - measured.share) * np.abs(as_dispatched_mwh), 0.0)
-    open_mwh = own.sold_mwh - own.bought_mwh + own.activated_mwh - (delivered_mwh - owed_mwh)
+    open_mwh = own.sold_mwh - own.bought_mwh + own.activated_mwh - (delivered_mwh - owed_mwh - cut_mwh)
     open_mwh = np.where(np.abs(open_mwh) < 5e-9, 0.0, open_mwh)
     price_eur_mwh = await read_period_prices(db, IMBALANCE_SERIES, first, end, as_of)
     return OwnerPosition(first, open_mwh, price_eur_mwh, assumed_mwh)

@@ -15,8 +15,9 @@ from gridloom.reference_prices.store import read_period_prices
 from gridloom.settlements.period_volumes import read_period_volumes
 from gridloom.virtual_assets.energy.projection import project
 from gridloom.virtual_assets.energy.projection_input import load_projection_input
-from gridloom.virtual_assets.history.store import read_accepted_kw, read_powers_as_of
-from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.gate_closure.announced import with_announced
+from gridloom.virtual_assets.history.store import read_accepted_kw, read_powers_as_of, read_unannounced_kw
+from gridloom.virtual_assets.model import Adjustment, VirtualAsset
 from gridloom.virtual_assets.schedule.store import read_day_range, total_power_kw
 
 IMBALANCE_SERIES = "REBAP_DE"
@@ -57,7 +58,7 @@ async def load_position(
 
     As of a moment: by the schedules, cuts and facts recorded until then, without the cuts that were still to come.
     """
-    power_kw, accepted_kw = await _load_powers_kw(db, asset, first, end, as_of)
+    power_kw, accepted_kw, announced_kw = await _load_powers_kw(db, asset, first, end, as_of)
     exported, imported = await zone_store.read_netting(db, asset.terms.delivery_zone, first, end, as_of)
     volumes = await read_period_volumes(db, asset.key, first, end, as_of)
     to_mwh = QUARTER_HOUR_H / KW_PER_MW
@@ -68,22 +69,27 @@ async def load_position(
         accepted_kw * to_mwh,
         power_kw * np.where(power_kw > 0, exported, imported) * to_mwh,
         volumes.activated_mwh,
-        power_kw * to_mwh + volumes.activated_mwh,
+        announced_kw * to_mwh + volumes.activated_mwh,
         await read_period_prices(db, IMBALANCE_SERIES, first, end, as_of),
     )
 
 
 async def _load_powers_kw(
     db: Database, asset: VirtualAsset, first: int, end: int, as_of: datetime | None
-) -> tuple[Floats, Floats]:
-    """The power after all cuts, those known to come among them, and the power that was accepted."""
+) -> tuple[Floats, Floats, Floats]:
+    """The power after all cuts, expected ones among them; that which was accepted; and that after announced cuts."""
+    unannounced_kw = await read_unannounced_kw(db, asset.key, first, end, as_of)
     if as_of is not None:
-        return await read_powers_as_of(db, asset.key, as_of, first, end)
+        power_kw, accepted_kw = await read_powers_as_of(db, asset.key, as_of, first, end)
+        return power_kw, accepted_kw, power_kw + unannounced_kw
     if asset.first_misfit is None or asset.first_misfit >= end:
         powers = await read_day_range(db, asset.key, utc_days_of(first, max(end, first + 1)))
         power_kw = accepted_kw = total_power_kw(powers, first, end)
     else:
         _, standing = await load_projection_input(db, asset, first, end)
-        accepted_kw = standing.power_kw.sum(axis=0)
-        power_kw = project(standing).total_kw
-    return power_kw, await read_accepted_kw(db, asset.key, first, accepted_kw)
+        accepted_kw, projection = standing.power_kw.sum(axis=0), project(standing)
+        power_kw = projection.total_kw
+        expected = [Adjustment(first + c.position, c.accepted_kw, c.adjusted_kw, c.reason) for c in projection.cuts]
+        for one in await with_announced(db, asset, expected, own_cycles=True):
+            unannounced_kw[one.period - first] += (one.announced_kw or 0.0) - one.adjusted_kw
+    return power_kw, await read_accepted_kw(db, asset.key, first, accepted_kw), power_kw + unannounced_kw

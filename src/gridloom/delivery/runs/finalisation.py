@@ -15,13 +15,18 @@ from gridloom.database.errors import DATABASE_ERRORS, DatabaseFailure, classify_
 from gridloom.database.pool import Connection, Database
 from gridloom.delivery.dispatch.store import read_asset_ids
 from gridloom.delivery.inputs import store as input_store
+from gridloom.delivery.model import KIND_OF_CODE
 from gridloom.delivery.planning.model import ZonePlan
 from gridloom.delivery.planning.netting import net, net_off_units, subtract_unserved
-from gridloom.kernel.market_time import period_start
+from gridloom.delivery.runs import store
+from gridloom.delivery.runs.store import Shortfall
+from gridloom.kernel.market_time import market_day_of, period_start
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats, Ints
 from gridloom.settlements.model import NET_OFFS, NetOff, Origin
 from gridloom.settlements.recording import Recorder, record_settlements
+from gridloom.virtual_assets.backing.store import read_recorded_outages
+from gridloom.virtual_assets.gate_closure.announced import announced_before
 from gridloom.virtual_assets.gate_closure.revalidation import adjust_unserved_periods, revalidate
 from gridloom.virtual_assets.model import AdjustmentReason
 
@@ -61,7 +66,7 @@ async def revalidate_closed_periods(db: Connection, zone: str, closed_until: int
     return has_cut
 
 
-async def finalise_periods(db: Database, plan: ZonePlan, first: int, end: int) -> bool:
+async def finalise_periods(db: Database, plan: ZonePlan, first: int, end: int, now: datetime) -> bool:
     """The periods [first, end), whose gates have closed; whether any schedule was adjusted."""
     first, end = max(first, plan.first), min(end, plan.end)
     if first >= end:
@@ -74,7 +79,27 @@ async def finalise_periods(db: Database, plan: ZonePlan, first: int, end: int) -
     units = net_off_units(net(delivered_kw).netted_kw)
     if units.any():
         await _record_net_offs(db, plan.asset_keys.tolist(), units, first)
+    if plan.shortfall_kw[:, low:high].any():
+        await store.add_shortfalls(db, await _list_shortfalls(db, plan, low, high), now)
     return bool(unserved_kw.any())
+
+
+async def _list_shortfalls(db: Database, plan: ZonePlan, low: int, high: int) -> list[Shortfall]:
+    """A shortfall is announced where all that fails of its battery then was recorded in time."""
+    start, end = period_start(plan.first + low), period_start(plan.first + high)
+    outages = await read_recorded_outages(db, sorted(set(plan.shortfall_keys[:, 2].tolist())), start, end)
+    found = []
+    for row, index in np.argwhere(plan.shortfall_kw[:, low:high]).tolist():
+        asset, code, battery = plan.shortfall_keys[row].tolist()
+        moment = period_start(plan.first + low + index)
+        until = announced_before(market_day_of(moment))
+        failing = [one for one in outages if one.asset_key == battery and one.outage.start <= moment < one.outage.end]
+        is_announced = bool(failing) and all(one.recorded_at < until for one in failing)
+        power_kw = float(plan.shortfall_kw[row, low + index])
+        found.append(
+            Shortfall(asset, plan.first + low + index, KIND_OF_CODE[code].value, battery, power_kw, is_announced)
+        )
+    return found
 
 
 def next_fact_period(plan: ZonePlan, first: int) -> int | None:

@@ -86,6 +86,6 @@ async def close_zone(db: Database, zone: str, state: ZoneState, now: datetime) -
         return
     first = period_number_from(now) if state.final_until is None else max(state.final_until, period_number_from(now))
     if state.final_until is not None:
-        await finalise_periods(db, state.plan, state.final_until, first)
+        await finalise_periods(db, state.plan, state.final_until, first, now)
     await release_batteries(db, state.plan, state.plan.battery_keys.tolist(), first, now)
     await plan_store.delete_plan(db, zone)

@@ -14,8 +14,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 import numpy as np
+import structlog
 
 from gridloom.database.clock import platform_now
+from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.database.pool import Connection, Database
 from gridloom.delivery.dispatch import store as dispatch_store
 from gridloom.delivery.dispatch.versions import (
@@ -37,9 +39,10 @@ from gridloom.delivery.plans import store as plan_store
 from gridloom.delivery.plans.store import FinalUntil, ZoneState
 from gridloom.delivery.runs import store
 from gridloom.delivery.runs.cutoff import wait_for_writers
+from gridloom.delivery.runs.drift import enqueue_placement
 from gridloom.delivery.runs.due_gates import DUE_GATES_JOB, next_gate_closure, planning_window
 from gridloom.delivery.runs.finalisation import finalise_periods, next_fact_period, revalidate_closed_periods
-from gridloom.delivery.runs.notifications import emit_dispatched
+from gridloom.delivery.runs.notifications import emit_dispatched, emit_run_failed, emit_shortfalls
 from gridloom.delivery.runs.release import close_zone, release_batteries
 from gridloom.delivery.runs.store import Run
 from gridloom.delivery.zones import store as zone_store
@@ -52,6 +55,8 @@ from gridloom.market_calendar import Floats
 from gridloom.monitoring.query.latest import latest_of_asset
 from gridloom.virtual_assets.backing.allocation import DISPATCH_JOB
 from gridloom.virtual_assets.schedule.rules import first_open_period
+
+log = structlog.get_logger()
 
 MAX_SOC_AGE: Final = timedelta(hours=1)
 """An older state of charge says nothing about a battery that was never planned before."""
@@ -79,11 +84,27 @@ async def dispatch_zone(run: JobRun) -> None:
         await close_zone(run.db, run.key, state, now)
         return
     if status.next_asset_start < planning_window(now).end:
-        await plan_zone(run.db, status, state, now)
+        await _try_plan_zone(run.db, status, state, now)
+    await enqueue_placement(run.db, run.key, now)
     # The last statement, so that the job of the gates never waits for a run.
     await enqueue(
         run.db, DUE_GATES_JOB, key="", due=next_gate_closure([status], now), clock="platform", keep_earlier_due=True
     )
+
+
+async def _try_plan_zone(db: Connection, status: ZoneStatus, state: ZoneState, now: datetime) -> None:
+    """A run that fails leaves the plan before it in force, and is told. The next gate has the next run."""
+    try:
+        async with db.transaction():
+            await plan_zone(db, status, state, now)
+    except DATABASE_ERRORS:
+        raise  # the job is tried again
+    except Exception as fault:  # whatever is wrong with one zone's plan, gates of all zones go on closing
+        log.error("delivery.run_failed", delivery_zone=status.delivery_zone, exc_info=fault)
+        if await store.record_failure(db, status.delivery_zone, now, type(fault).__name__):
+            await emit_run_failed(db, status.delivery_zone, now, type(fault).__name__)
+    else:
+        await store.clear_failure(db, status.delivery_zone)
 
 
 async def plan_zone(db: Connection, status: ZoneStatus, state: ZoneState, now: datetime) -> Run | None:
@@ -95,14 +116,14 @@ async def plan_zone(db: Connection, status: ZoneStatus, state: ZoneState, now: d
     has_cut = False
     if state.plan is not None and state.final_until is not None:
         # What closed while no process ran is final as it was planned.
-        has_cut = await finalise_periods(db, state.plan, state.final_until, horizon.first)
+        has_cut = await finalise_periods(db, state.plan, state.final_until, horizon.first, now)
     has_cut |= await revalidate_closed_periods(db, zone, final, now)
     again = await read_one_zone_status(db, zone, now) if has_cut else status
     versions = InputVersions() if again is None else again.versions
     run, plan = None, state.plan
     if plan is None or plan.end < horizon.end or state.versions != versions or plan.first > horizon.first:
         run, plan = await _replan_zone(db, horizon, state, versions)
-    await finalise_periods(db, plan, horizon.first, final)
+    await finalise_periods(db, plan, horizon.first, final, now)
     if run is None:
         await plan_store.store_final_until(db, zone, FinalUntil(final, next_fact_period(plan, final)))
     return run
@@ -144,6 +165,7 @@ async def _replan_zone(
     if corrections:
         await performance_store.mark_corrections_applied(db, corrections, zone.first)
     await emit_dispatched(db, new_versions, numbers, moved)
+    await emit_shortfalls(db, before, plan, horizon.first)
     return run, plan
 
 

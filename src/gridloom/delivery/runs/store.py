@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -90,6 +91,89 @@ async def read_runs(
 
 def _read_run(row: Any) -> Run:
     return Run(**{**dict(row), "method": DistributionMethod(row["method"])})
+
+
+# --- failures and shortfalls -----------------------------------------------------------------------------------------
+
+
+async def record_failure(db: Database, zone: str, now: datetime, reason: str) -> bool:
+    """Whether the run before has succeeded."""
+    first: bool = await db.fetchval(
+        """update delivery_zone z set failed_at = $2, failure = $3
+           from (select failed_at is null as is_first from delivery_zone where delivery_zone = $1) before
+           where z.delivery_zone = $1 returning before.is_first""",
+        zone,
+        now,
+        reason,
+    )
+    return first
+
+
+async def clear_failure(db: Database, zone: str) -> None:
+    await db.execute(
+        "update delivery_zone set failed_at = null, failure = null where delivery_zone = $1 and failed_at is not null",
+        zone,
+    )
+
+
+async def read_failed_at(db: Database, asset_key: int) -> datetime | None:
+    """Since when runs of the battery's zone fail; None where the last one has succeeded."""
+    failed_at: datetime | None = await db.fetchval(
+        """select z.failed_at from physical_asset p join delivery_zone z on z.delivery_zone = p.delivery_zone
+           where p.asset_key = $1""",
+        asset_key,
+    )
+    return failed_at
+
+
+async def read_owners(db: Database, zone: str) -> list[UUID]:
+    """The organisations that own batteries in a zone."""
+    rows = await db.fetch(
+        """select distinct a.organisation_id from physical_asset p join asset a on a.key = p.asset_key
+           where p.delivery_zone = $1 order by a.organisation_id""",
+        zone,
+    )
+    return [row["organisation_id"] for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Reserve of a virtual asset that no battery held in a period, by the battery that failed."""
+
+    asset_key: int
+    period: int
+    market: str
+    physical_asset_key: int
+    power_kw: float
+    is_announced: bool
+
+
+async def add_shortfalls(db: Database, shortfalls: Sequence[Shortfall], now: datetime) -> None:
+    await db.executemany(
+        """insert into reserve_shortfall
+             (asset_key, period, market, physical_asset_key, power_kw, is_announced, recorded_at)
+           values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing""",
+        [
+            (one.asset_key, one.period, one.market, one.physical_asset_key, one.power_kw, one.is_announced, now)
+            for one in shortfalls
+        ],
+    )
+
+
+async def read_shortfalls(
+    db: Database, asset_key: int, first: int, end: int, as_of: datetime | None
+) -> list[Shortfall]:
+    """Of a virtual asset, in the order of time."""
+    rows = await db.fetch(
+        """select asset_key, period, market, physical_asset_key, power_kw, is_announced from reserve_shortfall
+           where asset_key = $1 and period >= $2 and period < $3 and ($4::timestamptz is null or recorded_at <= $4)
+           order by period, market, physical_asset_key""",
+        asset_key,
+        first,
+        end,
+        as_of,
+    )
+    return [Shortfall(**row) for row in rows]
 
 
 # --- writers ---------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from gridloom.database.commit.after_commit import transaction
 from gridloom.database.pool import Database
 from gridloom.edge import Call
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
+from gridloom.market_calendar import Floats
 from gridloom.optimiser.forecasts import store
 from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS, MAX_DAYS_AHEAD, Forecast, forecast_day
 from gridloom.optimiser.prices import DAY_AHEAD, load_day_table, prices_missing
@@ -46,3 +47,9 @@ async def delete_computed_forecasts(db: Database, prices: Sequence[PublishedPric
     starts = [price.start for price in prices if price.series == DAY_AHEAD]
     if starts:
         await store.delete_computed_after(db, DAY_AHEAD, market_day_of(min(starts)))
+
+
+async def read_median_prices(db: Database, day: date) -> Floats | None:
+    """Of each quarter-hour of a delivery day, as they were published; None where no forecast was."""
+    published = await store.read_forecast(db, DAY_AHEAD, day)
+    return None if published is None else published[0].p50

@@ -28,6 +28,7 @@ class CheckName(StrEnum):
     AVAILABILITY = "AVAILABILITY"
     TELEMETRY = "TELEMETRY"
     PROMISES = "PROMISES"
+    DISPATCH = "DISPATCH"
 
 
 class HealthCheck(ResponseBody):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
 from uuid import UUID
 
+from gridloom.database.pool import Database
 from gridloom.edge import Call, operation
 from gridloom.identity.authorization import authorize_asset
+from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.availability import CHARGE, DISCHARGE, availability_at, load_ratings_and_outages
@@ -17,6 +20,10 @@ from gridloom.physical_assets.health.store import read_health_input
 from gridloom.physical_assets.telemetry import LATEST_TELEMETRY
 
 READ = Permission.READ_PHYSICAL_ASSETS
+DISPATCH_FAILED_AT: Dependency[Callable[[Database, int], Awaitable[datetime | None]]] = Dependency(
+    "failed runs of delivery"
+)
+"""From a battery's key: since when runs of its zone fail, None where the last has succeeded."""
 _MOMENT = timedelta(milliseconds=1)
 
 
@@ -44,6 +51,7 @@ async def read_health(call: Call, physical_asset_id: UUID) -> Health:
         rules.check_availability(present),
         rules.check_telemetry(telemetry, now),
         rules.check_promises(conflicts),
+        rules.check_dispatch(await DISPATCH_FAILED_AT.get()(call.db, authorized.key)),
     ]
     percentage = telemetry.state_of_charge_percentage if telemetry is not None else None
     return Health(

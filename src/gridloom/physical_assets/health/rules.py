@@ -59,3 +59,10 @@ def check_promises(conflicts: Sequence[CapacityConflict]) -> HealthCheck:
         )
     detail = f"{len(conflicts)} of the offers and schedules ahead ask for more than will be available."
     return HealthCheck(name=CheckName.PROMISES, status=HealthStatus.DEGRADED, detail=detail)
+
+
+def check_dispatch(failed_at: datetime | None) -> HealthCheck:
+    if failed_at is None:
+        return HealthCheck(name=CheckName.DISPATCH, status=HealthStatus.OK, detail="The zone's dispatch is up to date.")
+    detail = f"The zone's runs fail since {format_instant(failed_at)}; the plan before that is in force."
+    return HealthCheck(name=CheckName.DISPATCH, status=HealthStatus.DEGRADED, detail=detail)

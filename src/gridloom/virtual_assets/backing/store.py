@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from gridloom.capacity.availability import CapacityOutage
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import PhysicalAssetID
 from gridloom.physical_assets.model import AssetStatus
@@ -70,3 +71,40 @@ async def read_physical_terms(db: Database, keys: Collection[int]) -> dict[UUID,
         )
         for row in rows
     }
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedOutage:
+    """An outage of a battery, and when it was recorded or last grew."""
+
+    asset_key: int
+    outage: CapacityOutage
+    recorded_at: datetime
+
+
+async def read_recorded_outages(
+    db: Database, keys: Collection[int], start: datetime, end: datetime
+) -> list[RecordedOutage]:
+    rows = await db.fetch(
+        """select asset_key, starts_at, ends_at, charge_power_kw, discharge_power_kw, energy_kwh,
+                  coalesce(recorded_at, created_at) as recorded_at
+           from unavailability where asset_key = any($1::int[]) and ends_at > $2 and starts_at < $3
+           order by asset_key, starts_at, id""",
+        list(keys),
+        start,
+        end,
+    )
+    return [
+        RecordedOutage(
+            row["asset_key"],
+            CapacityOutage(
+                row["starts_at"],
+                row["ends_at"],
+                row["charge_power_kw"],
+                row["discharge_power_kw"],
+                row["energy_kwh"],
+            ),
+            row["recorded_at"],
+        )
+        for row in rows
+    ]

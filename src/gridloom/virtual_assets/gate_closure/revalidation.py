@@ -20,6 +20,7 @@ from gridloom.physical_assets.availability.changes import AVAILABILITY_CHANGED
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.energy.projection import Cut, project
 from gridloom.virtual_assets.energy.projection_input import load_projection_input
+from gridloom.virtual_assets.gate_closure.announced import with_announced
 from gridloom.virtual_assets.gate_closure.notifications import emit_adjusted
 from gridloom.virtual_assets.history import store as history_store
 from gridloom.virtual_assets.model import PLATFORM, Adjustment, AdjustmentReason, LockedAsset, VersionKind
@@ -58,6 +59,7 @@ async def revalidate(db: Database, asset_key: int, since: datetime) -> list[Adju
     cuts = [cut for cut in projection.cuts if first + cut.position < closed]
     adjustments = [Adjustment(first + c.position, c.accepted_kw, c.adjusted_kw, c.reason) for c in cuts]
     if cuts:
+        adjustments = await with_announced(db, asset, adjustments, own_cycles=True)
         await _write_cuts(db, asset, _list_changes(lanes, projection.power_kw, cuts, first), adjustments, now)
     misfit = next((first + cut.position for cut in projection.cuts[len(cuts) :]), None)
     await store.set_validated(db, asset, closed, misfit)
@@ -88,6 +90,7 @@ async def adjust_unserved_periods(
         )
     ]
     now = await platform_now(db)
+    adjustments = await with_announced(db, asset, adjustments, own_cycles=False)
     await _write_cuts(db, asset, changes, adjustments, now)
     await gate_jobs.enqueue_revalidation(db, asset, now)
 

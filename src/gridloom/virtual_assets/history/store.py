@@ -156,11 +156,14 @@ async def read_powers_as_of(db: Database, key: int, moment: datetime, first: int
 
 async def write_adjustments(db: Database, asset: LockedAsset, version: int, adjustments: Sequence[Adjustment]) -> None:
     await db.executemany(
-        """insert into schedule_adjustment (asset_key, period, version, accepted_kw, adjusted_kw, reason)
-           values ($1, $2, $3, $4, $5, $6)
+        """insert into schedule_adjustment (asset_key, period, version, accepted_kw, adjusted_kw, reason, announced_kw)
+           values ($1, $2, $3, $4, $5, $6, $7)
            on conflict (asset_key, period) do update
              set version = excluded.version, adjusted_kw = excluded.adjusted_kw""",
-        [(asset.key, a.period, version, a.accepted_kw, a.adjusted_kw, a.reason.value) for a in adjustments],
+        [
+            (asset.key, a.period, version, a.accepted_kw, a.adjusted_kw, a.reason.value, a.announced_kw)
+            for a in adjustments
+        ],
     )
 
 
@@ -176,6 +179,23 @@ async def read_accepted_kw(db: Database, key: int, first: int, power_kw: Floats)
     ):
         accepted_kw[row["period"] - first] = row["accepted_kw"]
     return accepted_kw
+
+
+async def read_unannounced_kw(db: Database, key: int, first: int, end: int, as_of: datetime | None = None) -> Floats:
+    """What was cut in each period beyond what was announced in time, with the sign of the cut power."""
+    unannounced_kw = np.zeros(max(0, end - first))
+    for row in await db.fetch(
+        """select a.period, a.announced_kw - a.adjusted_kw as power_kw
+           from schedule_adjustment a join schedule_version v on v.asset_key = a.asset_key and v.version = a.version
+           where a.asset_key = $1 and a.period >= $2 and a.period < $3 and a.announced_kw is not null
+             and ($4::timestamptz is null or v.accepted_at <= $4)""",
+        key,
+        first,
+        end,
+        as_of,
+    ):
+        unannounced_kw[row["period"] - first] = row["power_kw"]
+    return unannounced_kw
 
 
 async def read_adjustments(

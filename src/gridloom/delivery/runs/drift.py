@@ -1,0 +1,180 @@
+"""The drift of a zone goes to market: placed at noon for the next market day, traded when prices are published."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import date, datetime, time, timedelta
+from typing import Final
+
+import numpy as np
+
+from gridloom.database.clock import platform_now
+from gridloom.database.pool import Database
+from gridloom.delivery.dispatch.store import read_asset_ids
+from gridloom.delivery.inputs.loading import load_zone
+from gridloom.delivery.planning.distribution import energy_changes_kwh
+from gridloom.delivery.planning.drift_placement import (
+    GAIN_DAYS,
+    NoonDrift,
+    mean_gain_kwh,
+    place_drift_kw,
+    split_drift_kwh,
+)
+from gridloom.delivery.planning.model import ZoneInput, ZonePlan
+from gridloom.delivery.plans import store as plan_store
+from gridloom.delivery.runs import drift_store
+from gridloom.delivery.runs.drift_store import Placement
+from gridloom.delivery.runs.finalisation import PLATFORM_ID
+from gridloom.jobs import JobRun, enqueue, job
+from gridloom.kernel.dependency import Dependency
+from gridloom.kernel.market_time import MARKET_ZONE, market_day_of, market_day_window, period_number
+from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
+from gridloom.market_calendar import Floats, market_day_periods
+from gridloom.reference_prices.model import PublishedPrice
+from gridloom.reference_prices.store import read_period_prices
+from gridloom.settlements.model import WHOLESALE_TRADES, Origin, WholesaleTrade
+from gridloom.settlements.recording import Recorder, record_settlements
+
+PLACE_DRIFT_JOB: Final = "delivery.place-drift"
+"""Keyed by a delivery zone, at 12:00 market time of each day."""
+TRADE_DRIFT_JOB: Final = "delivery.trade-drift"
+"""For all zones, when day-ahead prices are published."""
+DAY_AHEAD_SERIES: Final = "DAY_AHEAD_DE_LU"
+MAX_PRICE_DELAY: Final = timedelta(days=14)
+"""Prices published or corrected later change no drift trade."""
+
+READ_PRICE_FORECAST: Dependency[Callable[[Database, date], Awaitable[Floats | None]]] = Dependency(
+    "day-ahead price forecasts"
+)
+"""From a delivery day: the median price of each of its quarter-hours, None where none is published."""
+
+
+def next_noon(now: datetime) -> datetime:
+    """The next 12:00 of market time after now."""
+    local = now.astimezone(MARKET_ZONE)
+    day = local.date() if local.time() < time(12) else local.date() + timedelta(days=1)
+    return datetime.combine(day, time(12), MARKET_ZONE)
+
+
+async def enqueue_placement(db: Database, zone: str, now: datetime) -> None:
+    """For a zone that has a plan; a placement that is due earlier stays."""
+    await enqueue(db, PLACE_DRIFT_JOB, key=zone, due=next_noon(now), clock="platform", keep_earlier_due=True)
+
+
+@job(PLACE_DRIFT_JOB, clock="platform")
+async def place_zone_drift(run: JobRun) -> None:
+    """Place what the next market day will end with, by the plan as it is at noon."""
+    now = await platform_now(run.db)
+    state = await plan_store.lock_zone(run.db, run.key)
+    plan = state.plan
+    first, today = period_number(now), market_day_of(now)
+    if plan is None or not plan.first <= first < plan.end:
+        return
+    await enqueue(run.db, PLACE_DRIFT_JOB, key=run.key, due=next_noon(now), clock="platform")
+    tomorrow = today + timedelta(days=1)
+    day_first, day_end = market_day_periods(tomorrow)
+    zone = (await load_zone(run.db, run.key, first, day_end)).zone
+    drift_kwh = _find_drift_kwh(zone, plan, first)
+    noons = await drift_store.read_noons(run.db, run.key, today - timedelta(days=GAIN_DAYS))
+    zone_drift_kwh = float(drift_kwh.sum())
+    history = [noons.get(today - timedelta(days=days)) for days in range(GAIN_DAYS, 0, -1)]
+    gain_kwh = mean_gain_kwh([*history, NoonDrift(zone_drift_kwh, 0.0)])
+    placed_kwh = _find_placed_kwh(zone, zone.limits.drift_kw)
+    days = (market_day_window(tomorrow).end - now) / timedelta(days=1)
+    ending_kwh = zone_drift_kwh - float(placed_kwh.sum()) + gain_kwh * days
+    columns = slice(day_first - first, day_end - first)
+    price_eur_mwh = await READ_PRICE_FORECAST.get()(run.db, tomorrow)
+    powers_kw = _place_all(zone, columns, ending_kwh, drift_kwh, price_eur_mwh)
+    for row in np.flatnonzero(powers_kw.any(axis=1)).tolist():
+        await drift_store.add_placement(run.db, int(zone.battery_keys[row]), tomorrow, day_first, powers_kw[row], now)
+    until_noon = period_number(next_noon(now)) - first
+    zone.limits.drift_kw[:, columns] = powers_kw
+    placed_kwh = _find_placed_kwh(zone, zone.limits.drift_kw[:, :until_noon])
+    await drift_store.put_noon(run.db, run.key, today, NoonDrift(zone_drift_kwh, float(placed_kwh.sum())))
+    await enqueue(run.db, TRADE_DRIFT_JOB, key="", due=now, clock="platform", keep_earlier_due=True)
+
+
+def _find_drift_kwh(zone: ZoneInput, plan: ZonePlan, first: int) -> Floats:
+    """Of each battery of the zone that backs a virtual asset, now or until the end of tomorrow."""
+    column = first - plan.first
+    drift_kwh = np.zeros(len(zone.battery_keys))
+    _, rows, planned = np.intersect1d(zone.battery_keys, plan.battery_keys, return_indices=True)
+    drift_kwh[rows] = plan.energy_kwh[planned, column] - plan.share_energy_kwh[planned, column]
+    return np.where(zone.limits.backs_virtual_asset.any(axis=1), drift_kwh, 0.0)
+
+
+def _find_placed_kwh(zone: ZoneInput, drift_kw: Floats) -> Floats:
+    """What placed drift takes out of each battery's store."""
+    count = drift_kw.shape[1]
+    limits = zone.limits
+    changes_kwh = energy_changes_kwh(
+        drift_kw, limits.charge_efficiency[:, :count], limits.discharge_efficiency[:, :count]
+    )
+    return np.asarray(-changes_kwh.sum(axis=1))
+
+
+def _place_all(
+    zone: ZoneInput, columns: slice, ending_kwh: float, drift_kwh: Floats, price_eur_mwh: Floats | None
+) -> Floats:
+    """The powers of all batteries in tomorrow's columns."""
+    limits = zone.limits
+    parts_kwh = split_drift_kwh(ending_kwh, limits.promised_kwh[:, columns].mean(axis=1), drift_kwh)
+    if price_eur_mwh is not None and len(price_eur_mwh) != columns.stop - columns.start:
+        price_eur_mwh = None
+    powers_kw = []
+    for row, stored_kwh in enumerate(parts_kwh.tolist()):
+        free_kw, efficiency = (
+            (limits.free_discharge_kw, limits.discharge_efficiency)
+            if stored_kwh > 0
+            else (limits.free_charge_kw, limits.charge_efficiency)
+        )
+        placed_kw = place_drift_kw(
+            stored_kwh, float(efficiency[row, columns].mean()), free_kw[row, columns], price_eur_mwh
+        )
+        powers_kw.append(placed_kw)
+    return np.array(powers_kw).reshape(len(parts_kwh), columns.stop - columns.start)
+
+
+# --- trades ----------------------------------------------------------------------------------------------------------
+
+
+async def enqueue_trades(db: Database, prices: Sequence[PublishedPrice]) -> None:
+    """Day-ahead prices were published: what is placed in them becomes trades."""
+    if any(price.series == DAY_AHEAD_SERIES for price in prices):
+        now = await platform_now(db)
+        await enqueue(db, TRADE_DRIFT_JOB, key="", due=now, clock="platform", keep_earlier_due=True)
+
+
+@job(TRADE_DRIFT_JOB, clock="platform", limit=timedelta(minutes=5))
+async def trade_placed_drift(run: JobRun) -> None:
+    """A trade for each placed quarter-hour of a day whose prices are all published; the same again changes nothing."""
+    now = await platform_now(run.db)
+    placements = await drift_store.read_placements(run.db, market_day_of(now - MAX_PRICE_DELAY))
+    ids = await read_asset_ids(run.db, sorted({one.asset_key for one in placements}))
+    for day in sorted({one.day for one in placements}):
+        prices = await read_period_prices(run.db, DAY_AHEAD_SERIES, *market_day_periods(day))
+        if np.isnan(prices).any():
+            continue
+        placed = [one for one in placements if one.day == day]
+        rows = [
+            row for one in placed if one.asset_key in ids for row in _list_trades(one, str(ids[one.asset_key]), prices)
+        ]
+        if rows:
+            await record_settlements(run.db, WHOLESALE_TRADES, rows, Recorder(by=PLATFORM_ID, origin=Origin.COMPUTED))
+
+
+def _list_trades(placement: Placement, asset_id: str, price_eur_mwh: Floats) -> list[WholesaleTrade]:
+    window = market_day_window(placement.day)
+    return [
+        WholesaleTrade(
+            asset_id=asset_id,
+            trade_id=f"drift-{placement.day.isoformat()}",
+            time=window.start + timedelta(minutes=15) * index,
+            side="SELL" if placement.power_kw[index] > 0 else "BUY",
+            volume=round(abs(float(placement.power_kw[index])) * QUARTER_HOUR_H / KW_PER_MW, 8),
+            price=round(float(price_eur_mwh[index]), 2),
+            market="DAY_AHEAD",
+            executed_at=placement.recorded_at,
+        )
+        for index in np.flatnonzero(placement.power_kw).tolist()
+    ]

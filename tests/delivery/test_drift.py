@@ -1,0 +1,120 @@
+"""The drift of a zone goes to market a day ahead, and is a trade of its batteries."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.delivery.conftest import Yard
+from tests.virtual_assets.conftest import QUARTER, wire
+
+from gridloom.delivery.planning.drift_placement import NoonDrift, mean_gain_kwh, place_drift_kw, split_drift_kwh
+from gridloom.delivery.runs.drift import next_noon
+from gridloom.kernel.market_time import MARKET_ZONE, market_day_of, market_day_window, period_count
+
+LARGE = {"ratedChargePower": 4000, "ratedDischargePower": 4000, "energyCapacity": 8000}
+
+
+class TestWhatIsPlaced:
+    @given(st.floats(-500, 500), st.floats(0.8, 1.0), st.integers(0, 2**32 - 1), st.booleans())
+    def test_takes_the_energy_out_within_free_power_in_the_best_periods(
+        self, stored_kwh: float, efficiency: float, seed: int, has_price: bool
+    ) -> None:
+        draw = np.random.default_rng(seed)
+        free_kw, price = draw.uniform(0, 300, 96) * draw.integers(0, 2, 96), draw.normal(80, 40, 96)
+        placed_kw = place_drift_kw(stored_kwh, efficiency, free_kw, price if has_price else None)
+        sign = np.sign(stored_kwh)
+        assert (np.abs(placed_kw) <= free_kw + 1e-9).all()
+        assert (placed_kw * sign >= 0).all()
+        taken_kwh = placed_kw.sum() / 4 / efficiency if sign > 0 else placed_kw.sum() / 4 * efficiency
+        free_kwh = free_kw.sum() / 4 * (1 / efficiency if sign > 0 else efficiency)
+        assert abs(taken_kwh) == pytest.approx(min(abs(stored_kwh), free_kwh), abs=0.05)
+        if has_price and abs(stored_kwh) > 20 and placed_kw.any():
+            used, unused = price[placed_kw != 0], price[(placed_kw == 0) & (free_kw > 1)]
+            if len(unused):
+                assert (used.min() >= unused.max() - 1e-9) if sign > 0 else (used.max() <= unused.min() + 1e-9)
+
+    def test_is_shared_by_promised_energy(self) -> None:
+        assert split_drift_kwh(100.0, np.array([3.0, 1.0]), np.array([0.0, 9.0])).tolist() == [75.0, 25.0]
+        assert split_drift_kwh(100.0, np.zeros(2), np.array([40.0, 9.0])).tolist() == [40.0, 9.0]
+
+    def test_counts_the_mean_gain_of_the_days_that_are_known(self) -> None:
+        noons = [NoonDrift(10.0, 0.0), NoonDrift(40.0, 25.0), None, NoonDrift(5.0, 0.0), NoonDrift(15.0, 0.0)]
+        assert mean_gain_kwh(noons) == pytest.approx((30.0 + 10.0) / 2)
+        assert mean_gain_kwh([None, NoonDrift(5.0, 0.0)]) == 0.0
+
+    @pytest.mark.parametrize(
+        ("now", "noon"),
+        [
+            ("2026-03-28T12:00+01:00", "2026-03-29T12:00+02:00"),
+            ("2026-03-29T11:59+02:00", "2026-03-29T12:00+02:00"),
+            ("2026-10-24T13:00+02:00", "2026-10-25T12:00+01:00"),
+        ],
+    )
+    def test_is_decided_at_noon_of_the_market_whatever_its_clock(self, now: str, noon: str) -> None:
+        assert next_noon(datetime.fromisoformat(now)) == datetime.fromisoformat(noon)
+
+
+async def publish_prices(yard: Yard, day: date) -> None:
+    start = market_day_window(day).start
+    rows = [
+        {
+            "series": "DAY_AHEAD_DE_LU",
+            "start": wire(start + index * QUARTER),
+            "end": wire(start + (index + 1) * QUARTER),
+            "price": 50 + index % 40,
+        }
+        for index in range(period_count(day))
+    ]
+    answer = await yard.operator.post("/reference-prices", json=rows)
+    assert answer.status_code == 200, answer.text
+
+
+async def measure(yard: Yard, battery: dict[str, Any], charge: float) -> None:
+    """The state of charge in the first quarter-hours of the window."""
+    times = [wire(yard.start), wire(yard.start + QUARTER)]
+    body = {
+        "active_power": {"time": times, "value": [0.0, 0.0]},
+        "state_of_charge": {"time": times, "value": [charge, charge]},
+    }
+    answer = await yard.owner.admin.post(f"/monitoring/{battery['id']}/datapoints", json=body)
+    assert answer.status_code == 200, answer.text
+
+
+class TestABatteryWithDrift:
+    @pytest.mark.parametrize(("charge", "side"), [(60.0, "SELL"), (45.0, "BUY")])
+    async def test_trades_it_for_the_next_day(self, yard: Yard, charge: float, side: str) -> None:
+        battery = await yard.battery(**LARGE)
+        await yard.virtual(battery, end=wire(yard.start + timedelta(days=4)))
+        await yard.advance(yard.start + QUARTER)
+        await measure(yard, battery, charge)
+        today = market_day_of(yard.start)
+        tomorrow = today + timedelta(days=1)
+        noon = datetime.combine(today, datetime.min.time(), MARKET_ZONE).replace(hour=12)
+        await yard.advance(noon + timedelta(minutes=20))
+        window = market_day_window(tomorrow)
+        dispatch = await yard.dispatch(battery, start=wire(window.start), end=wire(window.end))
+        drift = [part["power"] for p in dispatch["dispatch"] for part in p["parts"] if part["kind"] == "DRIFT"]
+        grid_kwh = (charge - 50) / 100 * 8000 * (0.9 if charge > 50 else 1 / 0.9)
+        assert sum(drift) / 4 == pytest.approx(grid_kwh, abs=1)
+        assert all(point["power"] == sum(part["power"] for part in point["parts"]) for point in dispatch["dispatch"])
+        assert await self._trades(yard, battery) == []
+        await publish_prices(yard, tomorrow)
+        await yard.advance(noon + timedelta(hours=1))
+        trades = await self._trades(yard, battery)
+        assert {(one["tradeID"], one["market"], one["side"], one["origin"]) for one in trades} == {
+            (f"drift-{tomorrow.isoformat()}", "DAY_AHEAD", side, "COMPUTED")
+        }
+        assert sum(one["volume"] for one in trades) == pytest.approx(abs(grid_kwh) / 1000, abs=0.001)
+        await yard.advance(window.end + timedelta(hours=1))
+        after = await yard.dispatch(battery, start=wire(window.end), end=wire(window.end + timedelta(hours=1)))
+        assert after["dispatch"][0]["stateOfChargePercentage"] == pytest.approx(50.0, abs=0.1)
+
+    async def _trades(self, yard: Yard, battery: dict[str, Any]) -> Any:
+        answer = await yard.operator.get("/settlements/wholesale-trades", params={"asset-id": battery["id"]})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
