@@ -281,9 +281,9 @@ class TestLevelling:
         moved = difference * 8000
         _, made = level(np.full(24, -net), [moved, -moved, 0.0])
         steps_kw = np.abs(np.diff(made.batteries.virtual_kw, axis=1))
-        # Each step closes an eighth less than the one before: of what the first period has tilted, at most an eighth.
-        tilted_kw = abs(moved) / 8 * 4 / 0.94
-        assert steps_kw.max() <= tilted_kw / 4 + 1e-6
+        # Each period tilts by a quarter less than the one before.
+        tilted_kw = abs(moved) / 4 * 4 / 0.94
+        assert steps_kw.max() <= tilted_kw / 2 + 1e-6
 
 
 class TestDrift:

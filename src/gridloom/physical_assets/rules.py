@@ -71,6 +71,10 @@ def check_parameters(parameters: NewParameters, pointer: str = "") -> None:
             f"{parameters.max_state_of_charge}."
         )
         raise InconsistentParameters(detail, errors=[FieldError(f"{pointer}/minStateOfCharge", detail)])
+    daily, annual = parameters.daily_cycle_limit, parameters.annual_cycle_limit
+    if daily is not None and annual is not None and daily > annual:
+        detail = f"{daily:g} cycles a day are more than the {annual:g} of a whole year."
+        raise InconsistentParameters(detail, errors=[FieldError(pointer + "/dailyCycleLimit", detail)])
 
 
 def check_active(status: AssetStatus) -> None:

@@ -1,7 +1,7 @@
 """Levelling: fair parts tilted so that every battery carries its part of the zone's drift, their sum unchanged.
 
 A battery's *gap* is its drift less its target, the zone's drift × its part of the zone's promised energy. A charging
-period closes an eighth of each gap. A discharging one closes a thirty-second of it, and only for that fraction of the
+period closes a quarter of each gap. A discharging one closes an eighth of it, and only for that fraction of the
 gaps which the charging in view cannot close. Energy above a lowered capacity is discharged first.
 """
 
@@ -14,13 +14,13 @@ import numpy as np
 from gridloom.kernel.units import POWER_TOLERANCE_KW, QUARTER_HOUR_H
 from gridloom.market_calendar import Floats, Ints
 
-CHARGING_RATE: Final = 1 / 8
-DISCHARGING_RATE: Final = 1 / 32
-"""96 discharging periods alone leave (31/32)^96 = 4.7 % of a gap; 18 charging ones 9 %."""
-HORIZON_PERIODS: Final = 64
+CHARGING_RATE: Final = 1 / 4
+DISCHARGING_RATE: Final = 1 / 8
+"""Nine charging periods leave (3/4)^9 = 7.5 % of a gap, eighteen discharging ones 9 %."""
+HORIZON_PERIODS: Final = 32
 """Periods with a net, not quarter-hours: how far ahead charging counts."""
 _NEEDED_GAPS: Final = 2.5
-"""Charging that closes an eighth of today's gap so often (20 times) leaves 7 % of it."""
+"""Charging that closes a quarter of a gap so often (ten times) leaves 6 % of it."""
 
 
 class ChargingInView:

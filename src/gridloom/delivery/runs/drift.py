@@ -23,7 +23,7 @@ from gridloom.delivery.planning.drift_placement import (
 from gridloom.delivery.planning.model import ZoneInput, ZonePlan
 from gridloom.delivery.plans import store as plan_store
 from gridloom.delivery.runs import drift_store
-from gridloom.delivery.runs.drift_store import Placement
+from gridloom.delivery.runs.drift_store import PlacedDrift
 from gridloom.delivery.runs.finalisation import PLATFORM_ID
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.dependency import Dependency
@@ -163,7 +163,7 @@ async def trade_placed_drift(run: JobRun) -> None:
             await record_settlements(run.db, WHOLESALE_TRADES, rows, Recorder(by=PLATFORM_ID, origin=Origin.COMPUTED))
 
 
-def _list_trades(placement: Placement, asset_id: str, price_eur_mwh: Floats) -> list[WholesaleTrade]:
+def _list_trades(placement: PlacedDrift, asset_id: str, price_eur_mwh: Floats) -> list[WholesaleTrade]:
     window = market_day_window(placement.day)
     return [
         WholesaleTrade(

@@ -47,7 +47,7 @@ async def add_placement(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placement:
+class PlacedDrift:
     """A battery's placed drift over the periods of a market day from `first` on."""
 
     asset_key: int
@@ -57,7 +57,7 @@ class Placement:
     recorded_at: datetime
 
 
-async def read_placements(db: Database, since: date) -> list[Placement]:
+async def read_placements(db: Database, since: date) -> list[PlacedDrift]:
     """Of all batteries, by day."""
     rows = await db.fetch(
         """select asset_key, day, first_period, power_kw, recorded_at from delivery_drift where day >= $1
@@ -65,6 +65,6 @@ async def read_placements(db: Database, since: date) -> list[Placement]:
         since,
     )
     return [
-        Placement(row["asset_key"], row["day"], row["first_period"], np.array(row["power_kw"]), row["recorded_at"])
+        PlacedDrift(row["asset_key"], row["day"], row["first_period"], np.array(row["power_kw"]), row["recorded_at"])
         for row in rows
     ]

@@ -19,7 +19,7 @@ from gridloom.delivery.model import KIND_OF_CODE
 from gridloom.delivery.planning.model import ZonePlan
 from gridloom.delivery.planning.netting import net, net_off_units, subtract_unserved
 from gridloom.delivery.runs import store
-from gridloom.delivery.runs.store import Shortfall
+from gridloom.delivery.runs.store import UnheldReserve
 from gridloom.kernel.market_time import market_day_of, period_start
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats, Ints
@@ -84,7 +84,7 @@ async def finalise_periods(db: Database, plan: ZonePlan, first: int, end: int, n
     return bool(unserved_kw.any())
 
 
-async def _list_shortfalls(db: Database, plan: ZonePlan, low: int, high: int) -> list[Shortfall]:
+async def _list_shortfalls(db: Database, plan: ZonePlan, low: int, high: int) -> list[UnheldReserve]:
     """A shortfall is announced where all that fails of its battery then was recorded in time."""
     start, end = period_start(plan.first + low), period_start(plan.first + high)
     outages = await read_recorded_outages(db, sorted(set(plan.shortfall_keys[:, 2].tolist())), start, end)
@@ -97,7 +97,7 @@ async def _list_shortfalls(db: Database, plan: ZonePlan, low: int, high: int) ->
         is_announced = bool(failing) and all(one.recorded_at < until for one in failing)
         power_kw = float(plan.shortfall_kw[row, low + index])
         found.append(
-            Shortfall(asset, plan.first + low + index, KIND_OF_CODE[code].value, battery, power_kw, is_announced)
+            UnheldReserve(asset, plan.first + low + index, KIND_OF_CODE[code].value, battery, power_kw, is_announced)
         )
     return found
 

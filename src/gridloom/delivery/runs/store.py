@@ -137,7 +137,7 @@ async def read_owners(db: Database, zone: str) -> list[UUID]:
 
 
 @dataclass(frozen=True, slots=True)
-class Shortfall:
+class UnheldReserve:
     """Reserve of a virtual asset that no battery held in a period, by the battery that failed."""
 
     asset_key: int
@@ -148,7 +148,7 @@ class Shortfall:
     is_announced: bool
 
 
-async def add_shortfalls(db: Database, shortfalls: Sequence[Shortfall], now: datetime) -> None:
+async def add_shortfalls(db: Database, shortfalls: Sequence[UnheldReserve], now: datetime) -> None:
     await db.executemany(
         """insert into reserve_shortfall
              (asset_key, period, market, physical_asset_key, power_kw, is_announced, recorded_at)
@@ -162,7 +162,7 @@ async def add_shortfalls(db: Database, shortfalls: Sequence[Shortfall], now: dat
 
 async def read_shortfalls(
     db: Database, asset_key: int, first: int, end: int, as_of: datetime | None
-) -> list[Shortfall]:
+) -> list[UnheldReserve]:
     """Of a virtual asset, in the order of time."""
     rows = await db.fetch(
         """select asset_key, period, market, physical_asset_key, power_kw, is_announced from reserve_shortfall
@@ -173,7 +173,7 @@ async def read_shortfalls(
         end,
         as_of,
     )
-    return [Shortfall(**row) for row in rows]
+    return [UnheldReserve(**row) for row in rows]
 
 
 # --- writers ---------------------------------------------------------------------------------------------------------

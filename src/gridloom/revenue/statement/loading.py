@@ -26,8 +26,10 @@ from gridloom.revenue.kept_days import read_stored_days
 from gridloom.revenue.model import AuctionResult, RatedPowerSteps, ReportBuckets, Toll
 from gridloom.revenue.statement import backing_store
 from gridloom.revenue.statement.availability import Paid, load_owed_eur
+from gridloom.revenue.statement.dispatch_store import read_drift_eur
 from gridloom.revenue.statement.model import Cents, LineType, Party, StatementEntry
 from gridloom.revenue.statement.rounding import cents_by_period, cents_of, split
+from gridloom.revenue.statement.shortfalls import load_shortfall_amounts
 from gridloom.settlements.measures import AGGREGATED_SOURCES, BLOCK_SOURCES, POSITION, FactSource, positions_of
 from gridloom.settlements.period_aggregates import FloatArray, decode_sheets, spread_blocks
 from gridloom.virtual_assets.energy.projection_loading import AssetProjection, load_projection, load_projection_as_of
@@ -36,6 +38,7 @@ from gridloom.virtual_assets.model import VirtualAsset
 
 PERIOD_BATCH_SIZE: Final = 2976
 """A month's."""
+_ROUNDING_EUR: Final = 1e-6
 
 _FACTS: Final = (
     (LineType.TRADING, FactSource.WHOLESALE, Party.MARKET, ("sell_proceeds_eur",), ("buy_cost_eur",)),
@@ -113,9 +116,11 @@ async def load_scope(
     )
 
 
-def fact_entries(scope: Scope, key: int) -> list[StatementEntry]:
-    """Trading and balancing, as settled."""
+def fact_entries(scope: Scope, key: int, drift_eur: FloatArray | None = None) -> list[StatementEntry]:
+    """Trading and balancing, as settled; drift trades have a line of their own."""
     entries = []
+    if drift_eur is not None and drift_eur.any():
+        entries.append(StatementEntry(LineType.DRIFT, Party.MARKET, scope.until(drift_eur)))
     sheets = scope.kept.by_asset.get(key, {})
     for line, source, party, plus, minus in _FACTS:
         bodies = sheets.get(source)
@@ -131,6 +136,10 @@ def fact_entries(scope: Scope, key: int) -> list[StatementEntry]:
             amount_eur += sheet[POSITION[name] - first]
         for name in minus:
             amount_eur -= sheet[POSITION[name] - first]
+        if line is LineType.TRADING and drift_eur is not None:
+            amount_eur -= drift_eur
+            if not np.abs(amount_eur).max(initial=0.0) > _ROUNDING_EUR:
+                continue
         entries.append(StatementEntry(line, party, scope.until(amount_eur)))
     return entries
 
@@ -225,6 +234,15 @@ async def virtual_entries(db: Database, scope: Scope, asset: VirtualAsset) -> li
         for owner in owners[asset.key]
         if owner.asset_key in released
     ]
+    shortfall = await load_shortfall_amounts(db, asset.key, scope.first, scope.end, scope.as_of)
+    if shortfall is not None:
+        given_back = scope.until(-shortfall.given_back_eur)
+        entries.append(StatementEntry(LineType.RESERVE_SHORTFALL, Party.GRID_OPERATOR, given_back))
+        entries += [
+            StatementEntry(LineType.RESERVE_SHORTFALL, str(owner.organisation_id), scope.until(owed_eur))
+            for owner in owners[asset.key]
+            if (owed_eur := shortfall.by_battery_eur.get(owner.asset_key)) is not None
+        ]
     return entries
 
 
@@ -260,7 +278,8 @@ async def physical_entries(
     db: Database, scope: Scope, key: int, backed: Sequence[VirtualAsset]
 ) -> list[StatementEntry]:
     """From the side of who owns the battery: its own facts, and its share in what holders pay."""
-    entries = fact_entries(scope, key)
+    drift_eur = await read_drift_eur(db, key, scope.first, scope.end, scope.as_of)
+    entries = fact_entries(scope, key, drift_eur)
     tolls = toll_cents(scope, key)
     if tolls is not None:
         entries.append(StatementEntry(LineType.TOLLING, Party.OUTSIDE, tolls))
@@ -275,4 +294,8 @@ async def physical_entries(
         released = await availability_cents(db, scope, asset)
         if key in released:
             entries.append(StatementEntry(LineType.AVAILABILITY, str(asset.organisation_id), -released[key]))
+        shortfall = await load_shortfall_amounts(db, asset.key, scope.first, scope.end, scope.as_of)
+        if shortfall is not None and key in shortfall.by_battery_eur:
+            owed = scope.until(shortfall.by_battery_eur[key])
+            entries.append(StatementEntry(LineType.RESERVE_SHORTFALL, str(asset.organisation_id), -owed))
     return entries

@@ -63,7 +63,10 @@ async def _load_announced(db: Database, asset: VirtualAsset, first: int, end: in
     for low, high, day in _split_days(first, end):
         until = announced_before(day)
         announced = {
-            key: replace(book, circumstances=replace(book.circumstances, outages=_list_outages(outages, key, until)))
+            key: replace(
+                book,
+                ratings_and_outages=replace(book.ratings_and_outages, outages=_list_outages(outages, key, until)),
+            )
             for key, book in books.items()
         }
         parts.append(available_fraction(asset.promises, announced, low, high))

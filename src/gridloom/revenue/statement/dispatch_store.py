@@ -1,0 +1,62 @@
+"""What dispatch leaves for statements, in PostgreSQL: drift trades of batteries, and prices of reserves not held."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+
+import numpy as np
+
+from gridloom.database.pool import Database
+from gridloom.kernel.market_time import period_start
+from gridloom.market_calendar import Floats
+
+
+async def read_drift_eur(db: Database, key: int, first: int, end: int, as_of: datetime | None) -> Floats:
+    """What a battery's drift trades have earned in each of the periods [first, end)."""
+    earned_eur = np.zeros(end - first)
+    for row in await db.fetch(
+        """select (extract(epoch from period) / 900)::int as period,
+                  sum(case side when 'SELL' then volume_mwh else -volume_mwh end * price_eur_mwh)::float8 as earned_eur
+           from wholesale_trade_version
+           where asset_key = $1 and period >= $2 and period < $3 and trade_id like 'drift-%'
+             and ($4::timestamptz is null or recorded_at <= $4) and (superseded_at is null or superseded_at > $4)
+           group by period""",
+        key,
+        period_start(first),
+        period_start(end),
+        as_of,
+    ):
+        earned_eur[row["period"] - first] = row["earned_eur"]
+    return earned_eur
+
+
+@dataclass(frozen=True, slots=True)
+class AwardPrice:
+    """Balancing capacity of a virtual asset in a block."""
+
+    delivery_day: date
+    product: str
+    capacity_mw: float
+    price_eur_mw_h: float
+    recorded_at: datetime
+
+
+async def read_awards(db: Database, key: int, first: date, last: date, as_of: datetime | None) -> list[AwardPrice]:
+    """FCR and aFRR capacity of the delivery days from the first to the last."""
+    rows = await db.fetch(
+        """select delivery_day, product, capacity_mw::float8, price_eur_mw_h::float8, recorded_at
+           from fcr_award_version
+           where asset_key = $1 and delivery_day between $2 and $3
+             and ($4::timestamptz is null or recorded_at <= $4) and (superseded_at is null or superseded_at > $4)
+           union all
+           select delivery_day, product, capacity_mw::float8, price_eur_mw_h::float8, recorded_at
+           from afrr_capacity_award_version
+           where asset_key = $1 and delivery_day between $2 and $3
+             and ($4::timestamptz is null or recorded_at <= $4) and (superseded_at is null or superseded_at > $4)""",
+        key,
+        first,
+        last,
+        as_of,
+    )
+    return [AwardPrice(**row) for row in rows]

@@ -1,0 +1,184 @@
+"""Balancing reserves of virtual assets are held by the pool; what none holds is told and given back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.delivery.conftest import Yard
+from tests.virtual_assets.conftest import wire
+
+from gridloom.delivery.model import CODE_OF_KIND, PartKind
+from gridloom.delivery.planning.reserves import ReserveCapability, ReservePower, hold_reserves
+from gridloom.kernel.market_time import block_window, market_day_of
+
+KINDS = (PartKind.FCR, PartKind.AFRR_POS, PartKind.AFRR_NEG)
+
+
+async def emitted(yard: Yard, type: str) -> list[Any]:
+    """The data of all events of a type, delivered or not, each once however many organisations read it."""
+    rows = await yard.edge.pool.fetch(
+        """select data from event_outbox where type = $1 union
+           select data from event where type = $1""",
+        type,
+    )
+    return [row["data"] for row in rows]
+
+
+class TestHoldingReserves:
+    @given(st.integers(0, 2**32 - 1), st.integers(1, 5))
+    def test_holds_all_or_tells_what_is_short_and_takes_no_more_than_is_free(self, seed: int, count: int) -> None:
+        draw = np.random.default_rng(seed)
+        shape = (count, 4)
+        free_charge_kw, free_discharge_kw = draw.uniform(0, 500, (2, *shape))
+        charge, discharge, energy = draw.choice([0.0, 0.5, 1.0], (3, *shape))
+        capability = ReserveCapability(
+            free_charge_kw,
+            free_discharge_kw,
+            draw.uniform(0, 1000, shape),
+            charge,
+            discharge,
+            energy,
+            np.ones(shape, dtype=bool),
+        )
+        asked = [
+            ReservePower(int(draw.integers(count)), kind, 7, draw.uniform(0, 800, 4), 0.25 if kind == "FCR" else 1.0)
+            for kind in KINDS
+        ]
+        held = hold_reserves(asked, capability)
+        for one in asked:
+            code = CODE_OF_KIND[one.kind]
+            held_kw = held.power_kw[held.keys[:, 1] == code].sum(axis=0)
+            short_kw = held.shortfall_kw[held.shortfall_keys[:, 1] == code].sum(axis=0)
+            assert held_kw + short_kw == pytest.approx(one.power_kw, abs=1e-5)
+        assert (held.free_charge_kw <= capability.free_charge_kw + 1e-9).all()
+        extra_kw = sum(
+            row
+            for (battery, code, _), row in zip(held.keys.tolist(), held.power_kw, strict=True)
+            if code == CODE_OF_KIND[PartKind.FCR] and battery != asked[0].battery
+        )
+        assert (extra_kw <= capability.free_charge_kw.sum(axis=0) + 1e-6).all()
+
+    def test_lets_others_step_in_by_what_they_have_free(self) -> None:
+        whole, lost = np.ones((3, 1)), np.array([[0.0], [1.0], [1.0]])
+        free_kw = np.array([[0.0], [300.0], [100.0]])
+        capability = ReserveCapability(free_kw, free_kw, free_kw * 4, lost, lost, whole, np.ones((3, 1), dtype=bool))
+        held = hold_reserves([ReservePower(0, PartKind.FCR, 7, np.array([200.0]), 0.25)], capability)
+        by_battery = {
+            battery: float(row[0]) for (battery, _, _), row in zip(held.keys.tolist(), held.power_kw, strict=True)
+        }
+        assert by_battery == pytest.approx({0: 0.0, 1: 150.0, 2: 50.0})
+        assert not len(held.shortfall_kw)
+
+
+class TestABatteryThatFails:
+    async def _begin(self, yard: Yard, *others: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """A virtual asset with an FCR block of 300 kW on one battery."""
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        block = block_window(market_day_of(yard.start), 8, 12)
+        body = {
+            "start": wire(block.start),
+            "end": wire(block.end),
+            "market": "FCR",
+            "ratedChargePower": 300,
+            "ratedDischargePower": 300,
+        }
+        answer = await yard.trader.trader.post(f"{yard.url(virtual)}/blocks", json=body)
+        assert answer.status_code == 201, answer.text
+        return battery, virtual, block
+
+    async def _fail(self, yard: Yard, battery: dict[str, Any], block: Any) -> None:
+        body = {
+            "description": "It trips",
+            "type": "OUTAGE",
+            "start": wire(block.start),
+            "end": wire(block.start + timedelta(hours=1)),
+            "volume": {"energyCapacity": 0, "powerCapacity": {"charge": 1000, "discharge": 1000}},
+        }
+        answer = await yard.owner.engineer.post(f"/physical-assets/{battery['id']}/unavailability", json=body)
+        assert answer.status_code == 201, answer.text
+
+    async def test_is_replaced_by_another_with_free_power(self, yard: Yard) -> None:
+        battery, _, block = await self._begin(yard)
+        helper = await yard.battery(ratedChargePower=4000, ratedDischargePower=4000, energyCapacity=8000)
+        await yard.virtual(helper)
+        await yard.gate_of(0)
+        await self._fail(yard, battery, block)
+        await yard.gate_of(1)
+        window = {"start": wire(block.start), "end": wire(block.start + timedelta(hours=2))}
+        held = [
+            [sum(part["power"] for part in point["parts"] if part["kind"] == "FCR") for point in answer["dispatch"]]
+            for answer in (await yard.dispatch(battery, **window), await yard.dispatch(helper, **window))
+        ]
+        assert held == [[0.0] * 4 + [300.0] * 4, [300.0] * 4 + [0.0] * 4]
+        assert (await self._last_run(yard))["reserveShortfall"] == 0
+
+    async def test_leaves_a_shortfall_that_is_told_and_given_back(self, yard: Yard) -> None:
+        battery, virtual, block = await self._begin(yard)
+        await yard.gate_of(0)
+        await self._award(yard, virtual)
+        await self._fail(yard, battery, block)
+        await yard.gate_of(1)
+        assert (await self._last_run(yard))["reserveShortfall"] == pytest.approx(0.3)
+        [told] = await emitted(yard, "delivery.reserve-shortfall")
+        assert (told["market"], told["power"]) == ("FCR", 300)
+        await yard.advance(block.end + timedelta(hours=1))
+        lines = await self._lines(yard, virtual)
+        # 0.3 MW × 1 h × 20 EUR/MW/h to the grid operator; nothing was announced, so the owner pays it to the holder.
+        assert sorted(float(line["amount"]) for line in lines) == [-6.0, 6.0]
+
+    async def _award(self, yard: Yard, virtual: dict[str, Any]) -> None:
+        row = {
+            "assetID": virtual["id"],
+            "deliveryDay": market_day_of(yard.start).isoformat(),
+            "product": "NEGPOS_08_12",
+            "capacity": 0.3,
+            "settlementPrice": 20,
+        }
+        answer = await yard.operator.post("/settlements/fcr", json=[row])
+        assert answer.status_code == 200, answer.text
+
+    async def _last_run(self, yard: Yard) -> Any:
+        answer = await yard.operator.get("/delivery/runs", params={"limit": "1"})
+        return answer.json()[0]
+
+    async def _lines(self, yard: Yard, virtual: dict[str, Any]) -> Any:
+        window = {"start": wire(yard.start), "end": wire(yard.start + timedelta(days=1)), "resolution": "daily"}
+        answer = await yard.trader.admin.get(
+            f"/revenue-reporting/virtual-assets/{virtual['id']}/statement", params=window
+        )
+        assert answer.status_code == 200, answer.text
+        return [line for line in answer.json()["lines"] if line["line"] == "RESERVE_SHORTFALL"]
+
+
+class TestARunThatFails:
+    async def test_leaves_the_plan_in_force_and_is_told_once(self, yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [400.0] * 8)
+        await yard.gate_of(0)
+
+        def fail(*_: object, **__: object) -> None:
+            raise ZeroDivisionError("a fault in the computation")
+
+        with monkeypatch.context() as broken:
+            broken.setattr("gridloom.delivery.runs.run.replan", fail)
+            await yard.schedule(virtual, [200.0], offset=4)
+            await yard.gate_of(1)
+            await yard.gate_of(2)
+            assert await yard.powers(battery, 8) == [400.0] * 8
+            health = (await yard.owner.admin.get(f"/physical-assets/{battery['id']}/health")).json()
+            [check] = [one for one in health["checks"] if one["name"] == "DISPATCH"]
+            assert check["status"] == "DEGRADED"
+            [told] = await emitted(yard, "delivery.run-failed")
+            assert (told["deliveryZone"], told["reason"]) == ("TenneT", "ZeroDivisionError")
+        await yard.gate_of(3)
+        assert await yard.powers(battery, 8) == [400.0] * 4 + [200.0] + [400.0] * 3
+        health = (await yard.owner.admin.get(f"/physical-assets/{battery['id']}/health")).json()
+        [check] = [one for one in health["checks"] if one["name"] == "DISPATCH"]
+        assert check["status"] == "OK"
