@@ -179,8 +179,12 @@ def plant(mutant: Mutant, copy: Path) -> None:
     path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
 
 
-def fails(tests: str, mutant: Mutant | None = None) -> bool:
-    """Whether one of the tests fails in a copy of the project, with the fault in it or as it is."""
+def fails(tests: str, mutant: Mutant | None = None, lives_s: int = 0) -> bool:
+    """Whether one of the tests fails in a copy of the project, with the fault in it or as it is; with `lives_s`,
+    whether that many seconds of simulated lives find it."""
+    judged = ["pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/{tests}"]
+    if lives_s:
+        judged = ["tests.simulation", "--seconds", str(lives_s), "--no-shrink"]
     with tempfile.TemporaryDirectory(prefix="gridloom-mutant-") as folder:
         copy = Path(folder)
         for part in ("src", "tests", "docs", "bench"):
@@ -191,7 +195,7 @@ def fails(tests: str, mutant: Mutant | None = None) -> bool:
             plant(mutant, copy)
         try:
             done = subprocess.run(
-                [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/{tests}"],
+                [sys.executable, "-m", *judged],
                 cwd=copy,
                 env={**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
                 stdout=subprocess.DEVNULL,
@@ -209,6 +213,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.mutation_tests", description=__doc__)
     parser.add_argument("--only", default="", help="only faults in files whose name contains this")
     parser.add_argument("--from", dest="first", type=int, default=1, help="begin with the fault of this number")
+    parser.add_argument("--lives", type=int, default=0, metavar="SECONDS", help="by simulated lives instead of tests")
     given = parser.parse_args()
     chosen = [
         (number, mutant)
@@ -218,13 +223,14 @@ def main() -> int:
     missed = 0
     sound: dict[str, bool] = {}
     for number, mutant in chosen:
-        if mutant.tests not in sound:
-            sound[mutant.tests] = not fails(mutant.tests)
-        if not sound[mutant.tests]:
-            print(f"{number:3} UNKNOWN  {mutant.file}: tests/{mutant.tests} fails without it as well", flush=True)
+        by = "simulation" if given.lives else mutant.tests
+        if by not in sound:
+            sound[by] = not fails(by, lives_s=given.lives)
+        if not sound[by]:
+            print(f"{number:3} UNKNOWN  {mutant.file}: tests/{by} fails without it as well", flush=True)
             missed += 1
             continue
-        caught = fails(mutant.tests, mutant)
+        caught = fails(by, mutant, given.lives)
         missed += not caught
         print(
             f"{number:3} {'caught' if caught else 'MISSED'}  {mutant.file}: {mutant.old!r} → {mutant.new!r}", flush=True

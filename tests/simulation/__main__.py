@@ -25,7 +25,7 @@ async def simulate(arguments: argparse.Namespace) -> int:
     while time.monotonic() < deadline and (not arguments.lives or lives < arguments.lives):
         since = start_of(seed)
         survived: list[Finding] | None = [] if arguments.list else None
-        outcome = await run_life(script_of(seed, arguments.steps), since, survived)
+        outcome = await run_life(script_of(seed, arguments.steps, faults=arguments.faults), since, survived)
         for finding in survived or ():
             failures += 1
             print(f"seed {seed}: {brief(finding)}", flush=True)
@@ -55,6 +55,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=300, help="of each life")
     parser.add_argument("--lives", type=int, default=0, help="at most so many; 0 for as many as there is time for")
     parser.add_argument("--keep-going", action="store_true", help="go on after a finding")
+    parser.add_argument("--faults", action="store_true", help="cut connections, restart, and run two services")
     parser.add_argument("--trace", action="store_true", help="print every call with the digest of its answer instead")
     parser.add_argument("--list", action="store_true", help="one line for each finding, and life goes on")
     parser.add_argument("--no-shrink", action="store_true")

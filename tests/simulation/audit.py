@@ -10,14 +10,19 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from tests.simulation.actors.acting import as_window
-from tests.simulation.actors.auctions import collect_prize
+from tests.simulation.actors.acting import as_window, exact
+from tests.simulation.actors.auctions import collect_prize, results_request
 from tests.simulation.actors.batteries import book_request
 from tests.simulation.actors.reporting import data_points_request, dispatch_request
-from tests.simulation.actors.virtual_assets import store_request
+from tests.simulation.actors.virtual_assets import (
+    adjustments_request,
+    is_activated,
+    past_store_request,
+    store_request,
+)
 from tests.simulation.calls import Answer, Finding, Request
 from tests.simulation.events import read_events
-from tests.simulation.market import berlin_day, midnight, quarter_of
+from tests.simulation.market import berlin_day, from_text, midnight, quarter_of
 from tests.simulation.oracle.statements import find_imbalance
 from tests.simulation.steps import Pick
 
@@ -38,9 +43,16 @@ async def audit(life: Life, *, is_end: bool) -> None:
         await life.ask(dispatch_request(world, battery, now - 96, now + 96))
     for virtual in world.virtuals.values():
         await life.ask(store_request(world, virtual, projected=False))
+        said = (await life.ask(adjustments_request(world, virtual))).body
+        if virtual.has_one_block and virtual.first < now and not is_activated(world, virtual):
+            cuts = {quarter_of(from_text(cut["timestamp"])): exact(cut["adjustedSchedule"]) for cut in said}
+            await life.ask(past_store_request(world, virtual, cuts))
         first = max(virtual.first, now - 96)
         if first < virtual.end:
             await life.ask(data_points_request(world, virtual, first, min(virtual.end, first + 192), "daily"))
+    for auction in world.auctions.values():
+        if auction.is_cleared:
+            await life.ask(results_request(world, auction))
     await compare_zones(life)
     await compare_statements(life)
     await compare_past(life)

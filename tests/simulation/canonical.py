@@ -22,6 +22,7 @@ DIFFERENT = frozenset(
         "expiresAt",
         "now",
         "username",
+        "actorName",
     }
 )
 """Fields that no two runs share."""

@@ -15,6 +15,7 @@ from tests import conftest
 from tests.scratch import make_scratch, remove_scratch
 from tests.simulation.actors import every_action
 from tests.simulation.calls import Finding
+from tests.simulation.faults import FAULTS
 from tests.simulation.life import TWISTS, AuthorizedAsset, Life, found_world, show_answer
 from tests.simulation.service import running_service
 from tests.simulation.shrinking import shrink
@@ -44,8 +45,8 @@ class Outcome:
     took_s: float = 0.0
 
 
-def script_of(seed: int, length: int) -> list[Step]:
-    weights = {name: one.weight for name, one in every_action().items()}
+def script_of(seed: int, length: int, *, faults: bool = False) -> list[Step]:
+    weights = {name: one.weight for name, one in every_action().items()} | (FAULTS if faults else {})
     return draw_script(seed, length, weights, TWISTS, OPENING)
 
 
@@ -55,7 +56,8 @@ def start_of(seed: int) -> datetime:
 
 async def run_life(script: Sequence[Step], since: datetime, survived: list[Finding] | None = None) -> Outcome:
     outcome = Outcome(script, AuthorizedAsset())
-    async with running_service(since) as service:
+    edges = 2 if any(step.action in FAULTS for step in script) else 1
+    async with running_service(since, edges) as service:
         life = Life(service, await found_world(service, since), outcome.reach)
         begun = time.perf_counter()
         try:

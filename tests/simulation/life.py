@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import time
@@ -17,8 +18,10 @@ from tests.simulation.actors import every_action
 from tests.simulation.audit import audit
 from tests.simulation.calls import UUID as ANY_UUID
 from tests.simulation.calls import Answer, Finding, Request
+from tests.simulation.faults import FAULTS, disturb
 from tests.simulation.market import berlin_day
 from tests.simulation.model import Organisation, World
+from tests.simulation.oracle.clearing import settle
 from tests.simulation.schemas import read_interface
 from tests.simulation.service import Service
 from tests.simulation.steps import PLAIN, Pick, Step
@@ -81,6 +84,8 @@ class Life:
     """Events that must have come, by organisation and type."""
     audited: date = date.min
     next_audit: int = 0
+    stormy_until: float = 0.0
+    """Until when a fault may last, on the monotonic clock."""
     changes: dict[str, list[str]] = field(default_factory=dict)
     """Ids of the requests that changed something, by the organisation of who sent them."""
 
@@ -90,6 +95,7 @@ class Life:
         for number, step in enumerate(script):
             try:
                 await self.take(step, number)
+                await self.resolve_doubts()
                 await self.audit_at_midnight(is_end=number == len(script) - 1)
             except Finding as finding:
                 if survived is None:
@@ -105,6 +111,10 @@ class Life:
 
     async def take(self, step: Step, number: int) -> None:
         self.reach.steps += 1
+        if step.action in FAULTS:
+            self.reach.twists[step.action] += 1
+            await disturb(self, step, number)
+            return
         request = every_action()[step.action].perform(self.world, Pick(step.choices))
         if request is None:
             return
@@ -120,7 +130,15 @@ class Life:
             return
         await self.ask(request)
 
-    async def send(self, request: Request) -> Answer:
+    async def resolve_doubts(self) -> None:
+        """Whether auctions that closed half deliverable were cleared or cancelled."""
+        while self.world.doubtful:
+            auction = self.world.auctions[self.world.doubtful.pop()]
+            path = f"/auctions/{auction.id}"
+            answer = await self.ask(Request("readAuction", self.world.operator.trader, "GET", path, expect=200))
+            settle(auction, is_deliverable=answer.body["state"] == "CLEARED")
+
+    async def send(self, request: Request, edge: int = 0) -> Answer:
         self.spoken.append(request)
         begun = time.perf_counter()
         answer = await self.service.call(
@@ -130,6 +148,7 @@ class Life:
             query=request.query,
             body=request.body,
             headers=request.headers,
+            edge=edge,
         )
         self.reach.calls += 1
         self.reach.spent_ms[request.operation] += round(1000 * (time.perf_counter() - begun))
@@ -140,18 +159,19 @@ class Life:
                 self.changes.setdefault(request.by.organisation, []).append(answer.headers["x-request-id"])
         elif answer.problem:
             self.reach.problems[answer.problem] += 1
-        self.trace.append(canonical.describe(request, answer))
+        if request.operation != "followEvents":  # all streams are read at once, and end as they come
+            self.trace.append(canonical.describe(request, answer))
         return answer
 
     async def ask(self, request: Request) -> Answer:
         """Send, judge the answer, take it into the model."""
         answer = await self.send(request)
+        while answer.status == 503 and time.monotonic() < self.stormy_until:  # nothing was changed, it says
+            await asyncio.sleep(0.1)
+            answer = await self.send(request)
         self.judge(request, answer)
-        if answer.is_good and request.on_success is not None:
-            request.on_success(answer)
-            kind = CAUSES.get(request.operation)
-            if kind is not None:
-                self.caused[request.by.organisation, kind] += 1
+        if answer.is_good:
+            self.remember(request, answer)
         if answer.is_good and request.check is not None:
             self.reach.checks[request.operation] += 1
             try:
@@ -159,6 +179,15 @@ class Life:
             except AssertionError as error:
                 raise Finding("oracle", str(error), request, answer) from None
         return answer
+
+    def remember(self, request: Request, answer: Answer) -> None:
+        """A success that counts once."""
+        if request.on_success is None:
+            return
+        request.on_success(answer)
+        kind = CAUSES.get(request.operation)
+        if kind is not None:
+            self.caused[request.by.organisation, kind] += 1
 
     async def ask_again(self, request: Request, step: Step, number: int) -> None:
         """Under one key twice; or a second time with another body."""
@@ -265,7 +294,9 @@ ANYONES_OWN = frozenset({"createApiKey", "createWebhook"})
 
 def _without_grant(world: World, strangers: list[Organisation], request: Request) -> Organisation | None:
     granted = {name for battery in world.batteries.values() if battery.id in request.path for name in battery.grants}
-    left = [one for one in strangers if one.name not in granted and one.id not in request.path]
+    named = f"{request.path} {request.body}"
+    holding = {virtual.holder.name for virtual in world.virtuals.values() if virtual.id in named}
+    left = [one for one in strangers if one.name not in granted | holding and one.id not in request.path]
     if request.operation in NEEDS_INVITATION:
         auction = next((one for one in world.auctions.values() if one.id in request.path), None)
         left = [one for one in left if auction is None or one.name not in auction.participants]

@@ -164,6 +164,8 @@ class VirtualAsset:
     is_disturbed: bool = False
     """Whether anything may have cut it: then its store is compared with its adjustments counted."""
     has_cycle_limit: bool = False
+    has_one_block: bool = True
+    """Whether it was never divided, so that cuts of its block are cuts of the whole."""
 
     @property
     def path(self) -> str:
@@ -228,8 +230,9 @@ class World:
     facts: Facts = field(default_factory=Facts)
     prices: dict[tuple[str, int], Fraction] = field(default_factory=dict)
     """Reference prices by series and quarter-hour."""
+    doubtful: list[str] = field(default_factory=list)
+    """Auctions of which the platform must say whether they could be delivered."""
     count: int = 0
-    meetings: dict[str, int] = field(default_factory=dict)
 
     @property
     def organisations(self) -> list[Organisation]:

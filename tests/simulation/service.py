@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -32,10 +32,41 @@ POLL_INTERVAL_S = 0.2
 class Service:
     """One or several edges on one database; calls go to the first unless another is named."""
 
-    def __init__(self, url: str, edges: list[Application], people: People) -> None:
+    def __init__(self, url: str, count: int) -> None:
         self.url = url
-        self.edges = edges
-        self._people = people
+        self.edges: list[Application] = []
+        self._count = count
+        self._running = AsyncExitStack()
+        self._people: People | None = None
+
+    async def start(self) -> None:
+        settings = Settings(environment="sandbox", database_url=self.url, simulator=False)
+        for _ in range(self._count):
+            edge = create_edge(await read_from_standby(settings))
+            self.edges.append(await self._running.enter_async_context(running_edge(edge)))
+
+    async def stop(self) -> None:
+        await self._running.aclose()
+        self.edges.clear()
+
+    async def restart(self) -> None:
+        """Every edge, as a deployment does; what is not in the database is gone."""
+        await self.stop()
+        await self.start()
+
+    async def cut_connections(self) -> None:
+        """Every connection that the service holds, at once."""
+        connection = await asyncpg.connect(self.url)
+        try:
+            await connection.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity"
+                " where datname = current_database() and pid <> pg_backend_pid()"
+            )
+        finally:
+            await connection.close()
+
+    async def admit_people(self) -> None:
+        self._people = await People(self.edges[0]).__aenter__()
 
     async def call(
         self,
@@ -73,6 +104,7 @@ class Service:
 
     async def found_cast(self, name: str, kind: str) -> tuple[str, dict[str, Person]]:
         """An organisation with one person a role."""
+        assert self._people is not None
         made = await self._people.new_organisation(name, kind)
         cast = {
             role: Person(f"{name}_{role.lower()}", name, role, made.people[Role(role)].tokens.access) for role in ROLES
@@ -81,6 +113,7 @@ class Service:
 
     async def sign_in_operator(self) -> tuple[str, dict[str, Person]]:
         """The operator's organisation, with one person a role."""
+        assert self._people is not None
         first = await self._people.operator()
         found = first.member.organisation_id
         cast = {"ADMIN": Person("operator_admin", "operator", "ADMIN", first.tokens.access)}
@@ -88,13 +121,6 @@ class Service:
             member = await self._people.add_member(found, Role(role))
             cast[role] = Person(f"operator_{role.lower()}", "operator", role, member.tokens.access)
         return str(found), cast
-
-    async def sql(self, statement: str) -> None:
-        connection = await asyncpg.connect(self.url)
-        try:
-            await connection.execute(statement)
-        finally:
-            await connection.close()
 
 
 async def _exchange(edge: Application, scope: dict[str, Any], content: bytes, *, is_stream: bool) -> Answer:
@@ -141,16 +167,10 @@ async def running_service(since: datetime, edges: int = 1) -> AsyncIterator[Serv
         connection = await asyncpg.connect(url)
         await connection.execute(f"update sandbox_clock set ahead = '{since.isoformat()}' - clock_timestamp()")
         await connection.close()
-        settings = Settings(environment="sandbox", database_url=url, simulator=False)
-        made = [create_edge(await read_from_standby(settings)) for _ in range(edges)]
-        async with _running_all(made), People(made[0]) as people:
-            yield Service(url, made, people)
-
-
-@asynccontextmanager
-async def _running_all(edges: list[Application]) -> AsyncIterator[None]:
-    if not edges:
-        yield
-        return
-    async with running_edge(edges[0]), _running_all(edges[1:]):
-        yield
+        service = Service(url, edges)
+        await service.start()
+        try:
+            await service.admit_people()
+            yield service
+        finally:
+            await service.stop()

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 from tests.simulation.harness import explain, find_shortest, run_life, script_of, start_of
+from tests.simulation.steps import PLAIN, Step
 
 ROOT = Path(__file__).parents[2]
-STEPS = 150
-SEEDS = (1, 2, 3, 5, 8, 13)
+STEPS = 120
+SEEDS = (1, 2, 3, 5)
 
 
 @pytest.mark.slow
@@ -27,6 +28,17 @@ async def test_a_life_keeps_every_promise(seed: int):
         pytest.fail(explain(seed, await find_shortest(outcome, since, budget_s=20)), pytrace=False)
     assert outcome.reach.steps == STEPS
     assert sum(outcome.reach.operations.values()) > STEPS // 3
+
+
+@pytest.mark.slow
+async def test_a_life_keeps_every_promise_while_connections_are_cut_and_the_service_restarts():
+    since = start_of(34)
+    script = [*script_of(34, STEPS, faults=True), Step("restart_service", PLAIN, ())]
+    outcome = await run_life(script, since)
+    if outcome.finding is not None:
+        pytest.fail(explain(34, outcome), pytrace=False)
+    assert outcome.reach.twists["cut_connections"] > 0
+    assert outcome.reach.twists["restart_service"] > 0
 
 
 @pytest.mark.slow
@@ -50,5 +62,5 @@ def test_the_same_life_in_two_processes_with_different_hashes_gives_the_same_ans
         return lived.stdout.splitlines()
 
     once, again = live("1"), live("2")
-    assert len(once) > 60
+    assert len(once) > 40
     assert [pair for pair in zip(once, again, strict=True) if pair[0] != pair[1]] == []

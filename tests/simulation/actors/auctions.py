@@ -37,6 +37,8 @@ def create_auction(world: World, pick: Pick) -> Request | None:
     }
     if pick.chance(60):
         body["hurdlePrice"] = pick.between(1, 500)
+    if pick.chance(20):
+        body["minimumAvailability"] = pick.one_of(0, 0.9, 1)
     expect = judge_promise(world, item, behind, shares)
     if _may_read_revenue(behind, invited):
         expect = None
@@ -53,7 +55,7 @@ def create_auction(world: World, pick: Pick) -> Request | None:
             [(one.name, share) for one, share in zip(behind, shares, strict=True)],
             [one.name for one in invited],
             None if "hurdlePrice" not in body else exact(body["hurdlePrice"]),
-            Fraction(1, 2),
+            exact(body.get("minimumAvailability", 0.5)),
         )
 
     return Request(
@@ -88,7 +90,7 @@ def bid_for_auction(world: World, pick: Pick) -> Request | None:
         return None
     bidder = pick.of(world.traders)
     prices = [float(bid.price) for bid in auction.bids] + ([float(auction.hurdle)] if auction.hurdle else [])
-    price = pick.of(prices) if prices and pick.chance(40) else pick.between(1, 60000) / 100
+    price = pick.of(prices) if prices and pick.chance(60) else pick.between(1, 60000) / 100
     is_invited = bidder.name in auction.participants
     expect: Any = 201 if is_running(world, auction) else (404, 409) if auction.is_cancelled else 409
     if not is_invited:
@@ -253,16 +255,18 @@ def collect_prize(world: World, pick: Pick) -> Request | None:
 @action(weight=2)
 def read_results(world: World, pick: Pick) -> Request | None:
     auction = _pick_auction(world, pick)
-    if auction is None:
-        return None
+    return None if auction is None else results_request(world, auction)
+
+
+def results_request(world: World, auction: Auction) -> Request:
+    """Every bid ranked, and the winner that the oracle has."""
 
     def check(answer: Answer) -> None:
         said = answer.body
         fates = {bid["id"]: bid["fate"] for bid in said["bids"]}
         assert set(fates) == {bid.id for bid in auction.bids}, "every bid ranked"
-        winner = None if said.get("winnerID") is None else said["winnerID"]
         expected = None if auction.winner is None else world.find_organisation(auction.winner).id
-        assert winner == expected, f"winner {expected}, not {winner}"
+        assert said.get("winnerID") == expected, f"winner {expected}, not {said.get('winnerID')}"
         assert set(fates.values()) <= FATES | {"NOT_DELIVERABLE"}
 
     expect: Any = 200 if auction.is_cleared else 409
@@ -270,7 +274,12 @@ def read_results(world: World, pick: Pick) -> Request | None:
         expect = (200, 404, 409)
     path = f"/auctions/{auction.id}/results"
     return Request(
-        "readResults", world.operator.trader, "GET", path, expect=expect, check=check if auction.is_cleared else None
+        "readResults",
+        world.operator.trader,
+        "GET",
+        path,
+        expect=expect,
+        check=check if auction.is_cleared else None,
     )
 
 

@@ -261,6 +261,7 @@ def carve_block(world: World, pick: Pick) -> Request | None:
 
     def remember(answer: Answer) -> None:
         made = answer.body
+        virtual.has_one_block = False
         virtual.blocks[made["id"]] = Block(
             made["id"], first, end, market, exact(made["ratedChargePower"]), exact(made["ratedDischargePower"])
         )
@@ -318,9 +319,47 @@ def store_request(world: World, virtual: VirtualAsset, *, projected: bool) -> Re
 
 def is_plain(world: World, virtual: VirtualAsset) -> bool:
     """Whether nothing but its schedule moves its store."""
-    return not (virtual.is_disturbed or virtual.has_cycle_limit) and not any(
-        asset == virtual.id and row["volume"] for (asset, _, _), row in world.facts.afrr_energy.items()
-    )
+    return not (virtual.is_disturbed or virtual.has_cycle_limit) and not is_activated(world, virtual)
+
+
+def is_activated(world: World, virtual: VirtualAsset) -> bool:
+    return any(asset == virtual.id and row["volume"] for (asset, _, _), row in world.facts.afrr_energy.items())
+
+
+def adjustments_request(world: World, virtual: VirtualAsset) -> Request:
+    """Cuts only ever reduce what was accepted, and are of what was accepted."""
+
+    def check(answer: Answer) -> None:
+        for cut in answer.body:
+            accepted, adjusted = exact(cut["acceptedSchedule"]), exact(cut["adjustedSchedule"])
+            assert accepted * adjusted >= 0, f"a cut that turns nothing around at {cut['timestamp']}, not {adjusted}"
+            assert abs(adjusted) <= abs(accepted) + Fraction(1, 1000), f"a cut at {cut['timestamp']}, not {adjusted}"
+            expected = virtual.schedule.get(quarter_of(from_text(cut["timestamp"])), Fraction(0))
+            if virtual.has_one_block:
+                assert abs(accepted - expected) < Fraction(1, 1000), (
+                    f"accepted {float(expected)} at {cut['timestamp']}, not {float(accepted)}"
+                )
+
+    query = {"limit": "1000", **as_window(virtual.first, virtual.end)}
+    path = f"{virtual.path}/adjustments"
+    return Request("listAdjustments", virtual.holder.viewer, "GET", path, query=query, expect=200, check=check)
+
+
+def past_store_request(world: World, virtual: VirtualAsset, cuts: dict[int, Fraction]) -> Request:
+    """What is in store now follows from what was accepted and what of it was cut."""
+
+    def check(answer: Answer) -> None:
+        expected = find_store(virtual, {**virtual.schedule, **cuts})
+        for point in answer.body:
+            value = 100 * expected[quarter_of(from_text(point["time"]))] / virtual.energy
+            said = exact(point["stateOfChargePercentage"])
+            assert abs(said - value) < Fraction(1, 100), (
+                f"{float(value)} % after cuts at {point['time']}, not {float(said)}"
+            )
+
+    query = as_window(virtual.first, min(virtual.end, quarter_of(world.now)))
+    path = f"{virtual.path}/state-of-charge"
+    return Request("readStateOfCharge", virtual.holder.viewer, "GET", path, query=query, expect=200, check=check)
 
 
 READS = {

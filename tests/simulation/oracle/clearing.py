@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 from tests.simulation.model import Auction, AuctionBid, World
+from tests.simulation.oracle.book import find_turning_points
+from tests.simulation.oracle.shares import left_of
 
 
 def standing_bids(auction: Auction) -> list[AuctionBid]:
@@ -33,11 +36,37 @@ def status_for(world: World, auction: Auction, bidder: str) -> str:
 
 
 def clear_due_auctions(world: World) -> None:
-    """In the model; what the platform made of it is compared when it is read."""
+    """In the model; what the platform made of it is compared when it is read.
+
+    No bid is valid where less than the least of the item can be delivered. How charging and discharging make one power
+    is left open: where that matters, what the platform says decides.
+    """
     for auction in world.auctions.values():
         if auction.is_cancelled or auction.is_cleared or auction.end > world.now:
             continue
-        auction.is_cleared = True
-        winner = find_winner(auction)
-        if winner is not None:
-            auction.winner, auction.price = winner.bidder, winner.price
+        least, most = find_deliverable(world, auction)
+        if least < auction.least <= most:
+            world.doubtful.append(auction.id)
+        settle(auction, is_deliverable=most >= auction.least)
+
+
+def settle(auction: Auction, *, is_deliverable: bool) -> None:
+    winner = find_winner(auction)
+    auction.is_cleared, auction.is_cancelled = is_deliverable, not is_deliverable
+    auction.winner = winner.bidder if winner is not None and is_deliverable else None
+    auction.price = winner.price if winner is not None and is_deliverable else Fraction(0)
+
+
+def find_deliverable(world: World, auction: Auction) -> tuple[Fraction, Fraction]:
+    """The mean over the window of min(power, energy) availability, with power as the worse and as the better of
+    charging and discharging."""
+    batteries = [world.batteries[name] for name, _ in auction.backing]
+    points = {quarter for one in batteries for quarter in find_turning_points(world, one, auction.first, auction.last)}
+    edges = [*sorted(points | {auction.first}), auction.last]
+    low = high = Fraction(0)
+    for start, end in pairwise(edges):
+        left = left_of(world, auction.backing, start)
+        low += (end - start) * min(left.charge, left.discharge, left.energy)
+        high += (end - start) * min(max(left.charge, left.discharge), left.energy)
+    length = auction.last - auction.first
+    return low / length, high / length

@@ -11,9 +11,16 @@ from tests.simulation.oracle.book import read_page
 
 
 def available_fraction(world: World, virtual: VirtualAsset, quarter: int) -> Amounts:
-    """What is free is lost first, then the own schedule, then bids without a result; what is firm shrinks alike."""
+    """In kW and kWh."""
+    left = left_of(world, virtual.backing, quarter)
+    return Amounts(left.charge * virtual.charge, left.discharge * virtual.discharge, left.energy * virtual.energy)
+
+
+def left_of(world: World, backing: list[tuple[str, Fraction]], quarter: int) -> Amounts:
+    """As ratios. What is free is lost first, then the own schedule, then bids without a result; what is firm shrinks
+    alike."""
     left = Amounts()
-    for name, share in virtual.backing:
+    for name, share in backing:
         battery = world.batteries[name]
         page = read_page(world, battery, quarter)
         firm = page.taken - page.own - _waiting(world, battery, quarter)
@@ -22,7 +29,7 @@ def available_fraction(world: World, virtual: VirtualAsset, quarter: int) -> Amo
             share * _part(page.available.discharge, firm.discharge),
             share * _part(page.available.energy, firm.energy),
         )
-    return Amounts(left.charge * virtual.charge, left.discharge * virtual.discharge, left.energy * virtual.energy)
+    return left
 
 
 def _part(available: Fraction, firm: Fraction) -> Fraction:
