@@ -12,6 +12,7 @@ from gridloom.audit.store import insert_entry
 from gridloom.database.pool import Connection, create_pool
 from gridloom.database.sealing import Sealing, SecretUnreadable
 from gridloom.identity.login.usernames import canonical_username
+from gridloom.identity.store.identity_providers import reseal_providers
 from gridloom.identity.store.members import find_account
 from gridloom.identity.store.second_factors import delete_second_factor, reseal_second_factors
 from gridloom.identity.store.signing_keys import count_older_replicas, reseal_signing_keys
@@ -29,6 +30,7 @@ class Resealed:
     signing_keys: int
     webhooks: int
     second_factors: int
+    identity_providers: int
 
 
 def rotate_secrets(settings: Settings) -> Resealed:
@@ -49,6 +51,7 @@ def rotate_secrets(settings: Settings) -> Resealed:
                 signing_keys=await reseal_signing_keys(connection, sealing.signing_keys),
                 webhooks=await reseal_webhooks(connection, sealing.webhooks),
                 second_factors=await reseal_second_factors(connection, sealing.second_factors),
+                identity_providers=await reseal_providers(connection, sealing.identity_providers),
             )
         except SecretUnreadable as error:
             raise CommandError(f"{error} Add the former one to GRIDLOOM_FORMER_SECRETS_KEYS.") from error

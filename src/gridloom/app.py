@@ -20,6 +20,7 @@ from gridloom.audit.recording import record_audit
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.console import lifespan as console
 from gridloom.console import routes as console_routes
+from gridloom.console import sso_routes
 from gridloom.console.application import ConsoleMiddleware
 from gridloom.database.listener import Listener
 from gridloom.database.pool import Pool, create_pool
@@ -41,6 +42,7 @@ from gridloom.identity import api_key_routes, auth_routes, organisation_routes, 
 from gridloom.identity import lifespan as identity
 from gridloom.identity.authorization import reauthorize_replay
 from gridloom.identity.second_factor import routes as second_factor
+from gridloom.identity.single_sign_on import provider_routes as identity_providers
 from gridloom.logbook import routes as logbook
 from gridloom.monitoring import lifespan as monitoring
 from gridloom.monitoring import routes as monitoring_routes
@@ -94,10 +96,12 @@ from gridloom.worker.lifespans import (
 ROUTE_MODULES: tuple[ModuleType, ...] = (
     auth_routes,
     second_factor,
+    sso_routes,
     session_routes,
     api_key_routes,
     organisation_routes,
     usage_routes,
+    identity_providers,
     physical_assets,
     physical_schedule,
     metadata,

@@ -185,8 +185,8 @@ def rotate_signing_key(*, distrust: bool = False) -> None:
 def rotate_secrets() -> None:
     """Seal the secrets in the database with the present GRIDLOOM_SECRETS_KEY, once no earlier release runs any more.
 
-    Signing keys, webhooks' secrets and second factors. To change the key: set the new one, and the old one in
-    GRIDLOOM_FORMER_SECRETS_KEYS, on all replicas, run this, then remove the old one.
+    Signing keys, second factors, secrets of webhooks and identity providers. To change the key: set the new one, and
+    the old one in GRIDLOOM_FORMER_SECRETS_KEYS, on all replicas, run this, then remove the old one.
 
     For example:
 
@@ -197,7 +197,7 @@ def rotate_secrets() -> None:
     done = run(_read_settings())
     print(
         f"Sealed anew: {done.signing_keys} signing keys, secrets of {done.webhooks} webhooks, "
-        f"{done.second_factors} second factors."
+        f"{done.second_factors} second factors, secrets of {done.identity_providers} identity providers."
     )
 
 

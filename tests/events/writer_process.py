@@ -16,10 +16,10 @@ from gridloom.database.commit.after_commit import transaction
 from gridloom.database.listener import Listener
 from gridloom.database.pool import Pool, create_pool
 from gridloom.database.sealing import Seal
+from gridloom.edge.outbound.url_policy import UrlPolicy
 from gridloom.events.sequencer import Sequencer
 from gridloom.webhooks.dispatcher import Dispatcher
 from gridloom.webhooks.http_client import WebhookClient
-from gridloom.webhooks.url_policy import UrlPolicy
 
 
 async def change(pool: Pool, organisation_id: UUID, changes: int) -> bool:

@@ -23,9 +23,9 @@ from tests.webhooks.asking import deliveries, set_up, until_state
 from tests.webhooks.conftest import OK, Receiver, answer
 
 from gridloom.edge.application import Application
-from gridloom.webhooks import url_policy
+from gridloom.edge.outbound import url_policy
+from gridloom.edge.outbound.url_policy import UrlPolicy
 from gridloom.webhooks.http_client import WebhookClient
-from gridloom.webhooks.url_policy import UrlPolicy
 
 PRODUCTION, SANDBOX = UrlPolicy(is_sandbox=False), UrlPolicy(is_sandbox=True)
 HOST = "hooks.example"

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tests.webhooks.conftest import Receiver, answer
 
-from gridloom.webhooks import url_policy
+from gridloom.edge.outbound import url_policy
+from gridloom.edge.outbound.url_policy import AddressNotAllowed, UrlPolicy
 from gridloom.webhooks.http_client import WebhookClient
-from gridloom.webhooks.url_policy import AddressNotAllowed, UrlPolicy
 
 PRODUCTION, SANDBOX = UrlPolicy(is_sandbox=False), UrlPolicy(is_sandbox=True)
 

@@ -9,6 +9,7 @@ from msgspec import Meta
 from gridloom.console import store
 from gridloom.console.rules import AllowedOrigins, ForeignRequest, reject_cross_origin
 from gridloom.console.sessions import MAX_IDLE, ConsoleSessions, NoConsoleSession, new_cookie
+from gridloom.database.pool import Database
 from gridloom.edge import PUBLIC, Call, RequestBody, Response, ResponseBody, operation
 from gridloom.edge.admit.authentication import NetworkNotAllowed
 from gridloom.identity import views
@@ -102,14 +103,14 @@ async def begin_console_session(call: Call, body: ConsoleCredentials) -> Respons
         assert body.username is not None
         assert body.password is not None
         pair = await sign_in(call, body.username, body.password)
-    return Response(None, headers=await begin_cookie(call, pair))
+    return Response(None, headers=await begin_cookie(call, pair, call.db))
 
 
-async def begin_cookie(call: Call, pair: TokenPair) -> dict[str, str]:
+async def begin_cookie(call: Call, pair: TokenPair, db: Database) -> dict[str, str]:
     """The headers that give a browser the session that has just begun."""
     cookie = new_cookie()
-    await store.insert_cookie(call.db, hash_of(cookie), pair.caller.session_id)
-    await store.begin_console_time(call.db, pair.caller.session_id, MAX_IDLE)
+    await store.insert_cookie(db, hash_of(cookie), pair.caller.session_id)
+    await store.begin_console_time(db, pair.caller.session_id, MAX_IDLE)
     call.set_caller(pair.caller)
     return {**NO_STORE, "Set-Cookie": call.resources[ConsoleSessions].set_cookie(cookie)}
 

@@ -14,12 +14,14 @@ from gridloom.database.pool import Pool, server_settings
 from gridloom.database.sealing import Sealing
 from gridloom.edge.application import Application
 from gridloom.edge.health import Check, HealthChecks
+from gridloom.edge.outbound.url_policy import UrlPolicy
 from gridloom.identity.api_key_routes import read_key_use
 from gridloom.identity.login.passwords import PasswordHasher
 from gridloom.identity.login.throttling import ThrottleCache
 from gridloom.identity.mail import Mailer
 from gridloom.identity.retention import delete_expired_forever
 from gridloom.identity.signing_key_cache import SigningKeyCache
+from gridloom.identity.single_sign_on.provider_client import ProviderClient
 from gridloom.identity.token_verification.verification import TokenAuthenticator
 from gridloom.kernel.shares import Share
 from gridloom.settings import Settings
@@ -39,7 +41,9 @@ async def lifespan(edge: Application, settings: Settings) -> AsyncIterator[None]
     keyring, hasher = SigningKeyCache(edge.pool, sealing.signing_keys), PasswordHasher()
     mailer = Mailer(settings.smtp_url, settings.mail_from)
     authenticator = TokenAuthenticator(edge.pool, keyring, connect)
-    for resource in (sealing, keyring, hasher, mailer, authenticator, ThrottleCache()):
+    rules = UrlPolicy(settings.environment == "sandbox", listens_on_loopback=settings.listens_on_loopback)
+    providers = ProviderClient(rules)
+    for resource in (sealing, keyring, hasher, mailer, authenticator, rules, providers, ThrottleCache()):
         edge.resources.add(resource)
     edge.authenticator = authenticator
     edge.shares.add_meter(Share.API_KEYS, partial(read_key_use, settings.shares))
@@ -62,5 +66,6 @@ async def lifespan(edge: Application, settings: Settings) -> AsyncIterator[None]
     finally:
         tidying.cancel()
         await authenticator.stop()
+        await providers.close()
         mailer.close()
         hasher.close()

@@ -10,6 +10,7 @@ import structlog
 
 from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.database.pool import Pool
+from gridloom.identity.store.identity_providers import delete_expired_attempts
 from gridloom.identity.store.login_throttle import delete_empty_buckets, delete_expired_networks
 from gridloom.identity.store.second_factors import delete_expired_challenges
 from gridloom.identity.store.sessions import delete_expired_sessions
@@ -24,6 +25,7 @@ async def delete_expired(pool: Pool) -> None:
     """Safe to run in any number of replicas at once."""
     await delete_expired_sessions(pool)
     await delete_expired_challenges(pool)
+    await delete_expired_attempts(pool)
     await delete_empty_buckets(pool)
     await delete_expired_networks(pool)
     await delete_expired_signing_keys(pool)

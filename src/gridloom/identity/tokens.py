@@ -130,6 +130,11 @@ def new_invitation_token() -> str:
     return _INVITATION_PREFIX + secrets.token_urlsafe(32)
 
 
+def new_suffix() -> str:
+    """What tells a user name from one that is taken."""
+    return secrets.token_hex(3)
+
+
 def new_challenge() -> str:
     return _CHALLENGE_PREFIX + secrets.token_urlsafe(32)
 

@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from gridloom.database.sealing import Sealing
 from gridloom.edge import Call, Page, Paging, Response, operation
+from gridloom.edge.outbound.url_policy import AddressNotAllowed, UrlPolicy
 from gridloom.events.types import EVENT_TYPES
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.permission import Permission
@@ -27,7 +28,6 @@ from gridloom.webhooks.model import (
 )
 from gridloom.webhooks.rules import MAX_DELIVERY_AGE
 from gridloom.webhooks.signing import new_secret, shown
-from gridloom.webhooks.url_policy import AddressNotAllowed, UrlPolicy
 
 TAG = "Events"
 ACCESS = Permission.MANAGE_ORGANISATION

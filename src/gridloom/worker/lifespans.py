@@ -16,6 +16,7 @@ from gridloom.database.listener import Listener
 from gridloom.database.sealing import Sealing
 from gridloom.edge.application import Application
 from gridloom.edge.health import Check, HealthChecks
+from gridloom.edge.outbound.url_policy import UrlPolicy
 from gridloom.events.hub import EventHub
 from gridloom.events.sequencer import Sequencer
 from gridloom.events.stream_places import StreamPlaces
@@ -28,7 +29,6 @@ from gridloom.settings import Settings
 from gridloom.webhooks import store as webhook_store
 from gridloom.webhooks.dispatcher import Dispatcher
 from gridloom.webhooks.http_client import WebhookClient
-from gridloom.webhooks.url_policy import UrlPolicy
 from gridloom.worker.malloc import give_memory_back_for_ever
 from gridloom.worker.signals import END_STREAMS
 
@@ -137,9 +137,7 @@ async def stream_events(edge: Application, settings: Settings) -> AsyncIterator[
 
 @asynccontextmanager
 async def deliver_webhooks(edge: Application, settings: Settings) -> AsyncIterator[None]:
-    rules = UrlPolicy(settings.environment == "sandbox", listens_on_loopback=settings.listens_on_loopback)
-    seal = edge.resources[Sealing].webhooks
-    edge.resources.add(rules)
+    rules, seal = edge.resources[UrlPolicy], edge.resources[Sealing].webhooks
     caller = WebhookClient(rules)
     dispatcher = Dispatcher(edge.pool, caller, seal)
     dispatcher.attach(edge.resources[Listener])

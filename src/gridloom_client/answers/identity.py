@@ -136,6 +136,17 @@ class Usage(Answered):
     address: str = ""
 
 
+class IdentityProvider(Answered):
+    """Without its client secret."""
+
+    issuer: str
+    client_id: str
+    domains: tuple[str, ...]
+    required: bool = False
+    role_claim: str | None = None
+    default_role: str | None = None
+
+
 class Invitation(Answered):
     """`status` is PENDING, ACCEPTED, REVOKED or EXPIRED."""
 

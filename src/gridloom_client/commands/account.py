@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 import getpass
+import hashlib
+import secrets
 import sys
 import time
+import webbrowser
+from collections.abc import Callable
 from typing import Annotated
+from urllib.parse import urlencode
 
 from cyclopts import Parameter
 
 from gridloom_client.answers.identity import Me, SignedIn
 from gridloom_client.client import Client
+from gridloom_client.commands.terminal.browser_code import WaitingForCode
 from gridloom_client.commands.terminal.ending import Misunderstood, ending
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.rendering import print_facts, print_one, show_lines
@@ -27,6 +34,7 @@ def login(
     username: str | None = None,
     password_stdin: Annotated[bool, Parameter(negative="")] = False,
     api_key_stdin: Annotated[bool, Parameter(negative="")] = False,
+    sso: str | None = None,
     options: Options = USUAL,
 ) -> None:
     """Sign in and remember it, in the keyring or in a file that only you can read.
@@ -35,6 +43,7 @@ def login(
 
         gridloom login
         gridloom login --username ada --url https://gridloom.example
+        gridloom login --sso "Nordlicht Speicher"
         gridloom login --profile robot --api-key-stdin < key.txt
 
     Parameters
@@ -46,11 +55,18 @@ def login(
         line.
     api_key_stdin
         Read an API key from standard input and use that instead of a username.
+    sso
+        The organisation, by name or id, whose identity provider signs you in, in a browser on this machine.
     """
     name, url = choose_profile(options)
     if api_key_stdin:
         secret = Secret(api_key=_read_line("an API key"))
         with Client(url, api_key=secret.api_key) as client:
+            me = client.auth.me()
+    elif sso is not None:
+        tokens = sign_in_by_browser(url, sso)
+        secret = Secret(tokens=tokens)
+        with Client(url, tokens=Memory(tokens)) as client:
             me = client.auth.me()
     else:
         username = username or _ask_openly("Username: ")
@@ -165,6 +181,26 @@ def sign_in(url: str, username: str, password: str, *, code_on_stdin: bool = Fal
     with Client(url) as client:
         signed_in = client.auth.complete_login(challenge=challenge, code=code)
     return tokens_of(signed_in)
+
+
+def sign_in_by_browser(url: str, organisation: str, open_page: Callable[[str], object] = webbrowser.open) -> Tokens:
+    """Tokens for a one-time code that the browser brings to a port of this machine."""
+    verifier = secrets.token_urlsafe(48)
+    with WaitingForCode() as waiting:
+        digest = hashlib.sha256(verifier.encode()).digest()
+        query = {
+            "organisation": organisation,
+            "redirect": waiting.address,
+            "code-challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
+        }
+        page = f"{url.rstrip('/')}/auth/public/sso/start?{urlencode(query)}"
+        show_lines(f"Sign in with your browser: {page}", to_stderr=True)
+        open_page(page)
+        code = waiting.wait()
+    if code is None:
+        raise Misunderstood("No sign-in came back from the browser.")
+    with Client(url) as client:
+        return tokens_of(client.auth.exchange_sso_code(code=code, verifier=verifier))
 
 
 def tokens_of(signed_in: SignedIn) -> Tokens:

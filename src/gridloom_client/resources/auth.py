@@ -53,6 +53,31 @@ class Auth(Resource[M]):
     def complete_login(self, *, challenge: str, code: str) -> SignedIn:
         """The tokens of a login that was answered with a challenge."""
 
+    @operation("GET", "/auth/public/sso/start")
+    def start_single_sign_on(
+        self, *, organisation: str, redirect: str | None = None, code_challenge: str | None = None
+    ) -> None:
+        """Leads a browser to the organisation's provider: open its address there, not here."""
+
+    @operation("GET", "/auth/public/sso/callback")
+    def finish_single_sign_on(
+        self,
+        *,
+        state: str | None = None,
+        code: str | None = None,
+        error: str | None = None,
+        error_description: str | None = None,
+        error_uri: str | None = None,
+        iss: str | None = None,
+        session_state: str | None = None,
+        scope: str | None = None,
+    ) -> bytes:
+        """Where the provider sends a browser back to."""
+
+    @operation("POST", "/auth/public/sso/token")
+    def exchange_sso_code(self, *, code: str, verifier: str) -> SignedIn:
+        """The tokens for the one-time code that a command line got."""
+
     @operation("POST", "/auth/totp")
     def begin_totp(self) -> NewTotp:
         """A secret for a device; it counts once `confirm_totp` has a code of it."""

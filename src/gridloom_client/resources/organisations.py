@@ -8,6 +8,7 @@ from datetime import datetime
 
 from gridloom_client.answers.identity import (
     AuditEntry,
+    IdentityProvider,
     Invitation,
     IssuedInvitation,
     Member,
@@ -82,6 +83,28 @@ class Organisations(Resource[M]):
 
     @operation("DELETE", "/organisations/{organisationID}/api-keys/{apiKeyID}")
     def revoke_api_key(self, organisation_id: ID, api_key_id: ID) -> None: ...
+
+    @operation("GET", "/organisations/{organisationID}/identity-provider")
+    def identity_provider(self, organisation_id: ID) -> IdentityProvider: ...
+
+    @operation("PUT", "/organisations/{organisationID}/identity-provider")
+    def set_identity_provider(
+        self,
+        organisation_id: ID,
+        *,
+        issuer: str,
+        client_id: str,
+        domains: Sequence[str],
+        client_secret: str | None = None,
+        required: bool | None = None,
+        role_claim: str | None = None,
+        default_role: Role | None = None,
+        if_match: str | None = None,
+    ) -> IdentityProvider:
+        """Single sign-on by OpenID Connect."""
+
+    @operation("DELETE", "/organisations/{organisationID}/identity-provider")
+    def remove_identity_provider(self, organisation_id: ID, *, if_match: str | None = None) -> None: ...
 
     @collection("/audit-log")
     def audit_log(

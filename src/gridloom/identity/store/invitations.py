@@ -83,6 +83,22 @@ async def find_invitation(db: Database, token_hash: bytes) -> Invitation | None:
     return None if row is None else _read_invitation(row)
 
 
+async def find_pending_by_email(db: Database, organisation_id: UUID, email: str) -> Invitation | None:
+    """The newest that has not been used."""
+    row = await db.fetchrow(
+        """
+        select id, organisation_id, email, role, invited_by, created_at, expires_at, 'PENDING' as status
+        from invitation
+        where organisation_id = $1 and lower(email) = lower($2) and accepted_at is null and revoked_at is null
+          and expires_at > clock_timestamp()
+        order by id desc limit 1
+        """,
+        organisation_id,
+        email,
+    )
+    return None if row is None else _read_invitation(row)
+
+
 async def lock_invitation(db: Database, organisation_id: UUID, invitation_id: UUID) -> Invitation | None:
     row = await db.fetchrow(
         """

@@ -79,7 +79,9 @@ async def find_account(db: Database, username: str) -> Account | None:
                m.created_at, m.email, m.password_hash, o.allowed_networks,
                exists (select from second_factor f where f.member_id = m.id and f.confirmed_at is not null)
                  as has_second_factor,
-               false as must_use_single_sign_on
+               m.role <> 'ADMIN' and exists (
+                 select from identity_provider p where p.organisation_id = m.organisation_id and p.required
+               ) as must_use_single_sign_on
         from member m join organisation o on o.id = m.organisation_id
         where lower(m.username) = lower($1)
         """,
@@ -95,7 +97,9 @@ async def read_account(db: Database, member_id: UUID) -> Account | None:
                m.created_at, m.email, m.password_hash, o.allowed_networks,
                exists (select from second_factor f where f.member_id = m.id and f.confirmed_at is not null)
                  as has_second_factor,
-               false as must_use_single_sign_on
+               m.role <> 'ADMIN' and exists (
+                 select from identity_provider p where p.organisation_id = m.organisation_id and p.required
+               ) as must_use_single_sign_on
         from member m join organisation o on o.id = m.organisation_id
         where m.id = $1
         """,

@@ -1,4 +1,4 @@
-"""Where a webhook may lead: out into the world, never into a private network."""
+"""Where the service calls: out into the world, never into a private network. Webhooks and identity providers."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _HOST_NAME = re.compile(r"(?=.{1,253}\Z)(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0
 
 
 class AddressNotAllowed(Unprocessable):
-    """A webhook may lead only to a public address over https.
+    """A webhook, or an identity provider, may lead only to a public address over https.
 
     Loopback, private, link-local, multicast and reserved addresses are refused, in whatever way they are written, and
     so are names that lead to one. In the sandbox, http is allowed too, and so are addresses of this machine while the
     service listens on loopback alone, for trying things out.
     """
 
-    title = "The webhook's address is not allowed"
+    title = "The address is not allowed"
 
 
 @dataclass(frozen=True, slots=True)

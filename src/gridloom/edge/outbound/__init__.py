@@ -1,0 +1,1 @@
+"""Calls from the service to addresses that others name: checked where the socket is opened."""

@@ -1,0 +1,197 @@
+"""Identity providers, bound subjects and sign-ins under way, in the database."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+
+from gridloom.database.pool import Database
+from gridloom.database.sealing import Seal
+from gridloom.identity.permissions import Role
+from gridloom.identity.single_sign_on.model import IdentityProvider, SignOnAttempt
+from gridloom.kernel.ids import UserID
+
+ATTEMPT_LIFETIME: Final = timedelta(minutes=10)
+CODE_LIFETIME: Final = timedelta(minutes=1)
+
+
+def _read_provider(row: asyncpg.Record) -> IdentityProvider:
+    return IdentityProvider(
+        organisation_id=row["organisation_id"],
+        issuer=row["issuer"],
+        client_id=row["client_id"],
+        sealed_client_secret=row["sealed_client_secret"],
+        domains=tuple(row["domains"]),
+        required=row["required"],
+        role_claim=row["role_claim"],
+        default_role=None if row["default_role"] is None else Role(row["default_role"]),
+        version=row["version"],
+    )
+
+
+async def find_provider(db: Database, organisation_id: UUID) -> IdentityProvider | None:
+    row = await db.fetchrow(
+        """
+        select organisation_id, issuer, client_id, sealed_client_secret, domains, required, role_claim, default_role,
+               version
+        from identity_provider where organisation_id = $1
+        """,
+        organisation_id,
+    )
+    return None if row is None else _read_provider(row)
+
+
+async def put_provider(db: Database, provider: IdentityProvider) -> IdentityProvider:
+    row = await db.fetchrow(
+        """
+        insert into identity_provider as p (organisation_id, issuer, client_id, sealed_client_secret, domains, required,
+                                            role_claim, default_role, updated_at)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())
+        on conflict (organisation_id) do update
+          set issuer = excluded.issuer, client_id = excluded.client_id,
+              sealed_client_secret = excluded.sealed_client_secret, domains = excluded.domains,
+              required = excluded.required, role_claim = excluded.role_claim, default_role = excluded.default_role,
+              version = p.version + 1, updated_at = excluded.updated_at
+        returning organisation_id, issuer, client_id, sealed_client_secret, domains, required, role_claim,
+                  default_role, version
+        """,
+        provider.organisation_id,
+        provider.issuer,
+        provider.client_id,
+        provider.sealed_client_secret,
+        list(provider.domains),
+        provider.required,
+        provider.role_claim,
+        provider.default_role,
+    )
+    assert row is not None
+    return _read_provider(row)
+
+
+async def delete_provider(db: Database, organisation_id: UUID) -> None:
+    await db.execute("delete from single_sign_on_attempt where organisation_id = $1", organisation_id)
+    await db.execute("delete from identity_provider where organisation_id = $1", organisation_id)
+
+
+async def reseal_providers(db: Database, seal: Seal) -> int:
+    """Seal every client secret with the present secrets key; how many were not."""
+    rows = await db.fetch("select organisation_id, sealed_client_secret from identity_provider")
+    stale = [row for row in rows if not seal.is_current(row["sealed_client_secret"])]
+    for row in stale:
+        await db.execute(
+            """
+            update identity_provider set sealed_client_secret = $2
+            where organisation_id = $1 and sealed_client_secret = $3
+            """,
+            row["organisation_id"],
+            seal.close(seal.open(row["sealed_client_secret"])),
+            row["sealed_client_secret"],
+        )
+    return len(stale)
+
+
+async def find_organisation_named(db: Database, name: str) -> UUID | None:
+    """The organisation of this name, if only one has it."""
+    rows = await db.fetch("select id from organisation where lower(name) = lower($1) limit 2", name)
+    return rows[0]["id"] if len(rows) == 1 else None
+
+
+async def insert_attempt(db: Database, state_hash: bytes, attempt: SignOnAttempt) -> None:
+    await db.execute(
+        """
+        insert into single_sign_on_attempt (state_hash, organisation_id, issuer, nonce, code_verifier, browser_hash,
+                                            redirect, client_challenge, expires_at)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + $9::interval)
+        """,
+        state_hash,
+        attempt.organisation_id,
+        attempt.issuer,
+        attempt.nonce,
+        attempt.code_verifier,
+        attempt.browser_hash,
+        attempt.redirect,
+        attempt.client_challenge,
+        ATTEMPT_LIFETIME,
+    )
+
+
+async def spend_attempt(db: Database, state_hash: bytes, browser_hash: bytes) -> SignOnAttempt | None:
+    """The attempt of this state and this browser, which works once."""
+    row = await db.fetchrow(
+        """
+        delete from single_sign_on_attempt
+        where state_hash = $1 and browser_hash = $2 and expires_at > statement_timestamp()
+        returning organisation_id, issuer, nonce, code_verifier, browser_hash, redirect, client_challenge
+        """,
+        state_hash,
+        browser_hash,
+    )
+    return None if row is None else SignOnAttempt(**row)
+
+
+async def find_bound_member(db: Database, organisation_id: UUID, issuer: str, subject: str) -> UserID | None:
+    found = await db.fetchval(
+        "select member_id from external_identity where organisation_id = $1 and issuer = $2 and subject = $3",
+        organisation_id,
+        issuer,
+        subject,
+    )
+    return None if found is None else UserID(found)
+
+
+async def bind_member(db: Database, organisation_id: UUID, issuer: str, subject: str, member_id: UUID) -> bool:
+    """For good; False when the subject or the member is bound already."""
+    row = await db.fetchrow(
+        """
+        insert into external_identity (organisation_id, issuer, subject, member_id) values ($1, $2, $3, $4)
+        on conflict do nothing returning member_id
+        """,
+        organisation_id,
+        issuer,
+        subject,
+        member_id,
+    )
+    return row is not None
+
+
+async def list_members_by_email(db: Database, organisation_id: UUID, email: str) -> list[UserID]:
+    rows = await db.fetch(
+        "select id from member where organisation_id = $1 and lower(email) = lower($2) order by id limit 2",
+        organisation_id,
+        email,
+    )
+    return [UserID(row["id"]) for row in rows]
+
+
+async def insert_code(db: Database, code_hash: bytes, member_id: UUID, challenge: str) -> None:
+    await db.execute(
+        """
+        insert into single_sign_on_code (code_hash, member_id, challenge, expires_at)
+        values ($1, $2, $3, clock_timestamp() + $4::interval)
+        """,
+        code_hash,
+        member_id,
+        challenge,
+        CODE_LIFETIME,
+    )
+
+
+async def spend_code(db: Database, code_hash: bytes, challenge: str) -> UserID | None:
+    """The member for whom it was made out; it works once, whatever the verifier was."""
+    row = await db.fetchrow(
+        """
+        delete from single_sign_on_code where code_hash = $1
+        returning member_id, challenge = $2 and expires_at > statement_timestamp() as is_good
+        """,
+        code_hash,
+        challenge,
+    )
+    return UserID(row["member_id"]) if row is not None and row["is_good"] else None
+
+
+async def delete_expired_attempts(db: Database) -> None:
+    await db.execute("delete from single_sign_on_attempt where expires_at < statement_timestamp()")
+    await db.execute("delete from single_sign_on_code where expires_at < statement_timestamp()")
