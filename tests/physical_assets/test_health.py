@@ -56,6 +56,7 @@ class TestHealth:
             "AVAILABILITY": "OK",
             "TELEMETRY": "UNKNOWN",
             "PROMISES": "OK",
+            "DISPATCH": "OK",
         }
 
     async def test_is_ok_when_fresh_and_whole(self, new_organisation, measured):
