@@ -49,7 +49,7 @@ SLOW_REQUEST_S = 2.0
 DRAIN_S = 10.0
 """How long a service that stops waits for the answers that are under way before it takes their database away."""
 CLIENT_CLOSED_REQUEST = 499
-"""Counted where nobody was left to answer."""
+"""Status in metrics of a request whose client has disconnected."""
 
 POSITION = "Gridloom-Position"
 """Where there are read replicas: up to where a change has written the log, and what a read wants to see at least."""

@@ -163,7 +163,7 @@ class Call:
         return self._caller
 
     async def left(self) -> None:
-        """Returns when the caller has closed the connection: for work that is worth nothing to nobody."""
+        """Returns when the client has disconnected, so that its work can be cancelled."""
         assert self.receive is not None, "the body is still being read"
         while (await self.receive())["type"] != "http.disconnect":
             pass
@@ -254,7 +254,7 @@ class Call:
             run_callbacks(physical)
 
     def abandon_connection(self) -> None:
-        """Have nobody use this connection again: the driver no longer knows what it will say next."""
+        """Discard this connection: the driver has lost its protocol state."""
         physical: Any = underlying_connection(self._connection)
         if physical is not None:
             physical.terminate()

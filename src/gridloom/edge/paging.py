@@ -62,7 +62,7 @@ def decode_cursor(cursor: str, place: type[K]) -> K:
 
 
 def _reject_out_of_bounds(place: Any) -> None:
-    """Anybody can write a cursor: what no column can hold would fail in the database instead of here."""
+    """Clients can forge a cursor: a value that no column can hold is rejected here, not by the database."""
     if isinstance(place, msgspec.Struct):
         place = msgspec.structs.astuple(place)
     if isinstance(place, tuple | list):

@@ -122,7 +122,7 @@ def apply_revision(before: store.StoredNotification, revision: Revision) -> NewN
 async def publish(
     db: Database, authorized: AuthorizedAsset, asset_id: UUID, new: store.StoredNotification, published_by: UUID
 ) -> None:
-    """Write the version down and tell whoever listens."""
+    """Store the version and emit its event."""
     await store.insert_version(db, authorized.key, new, published_by)
     await store.set_unavailabilities(db, authorized.key, new.id, new.unavailability_ids)
     await record_event(

@@ -69,7 +69,7 @@ CONFLICT_FINDERS: Dependency[tuple[ConflictFinder, ...]] = Dependency("who finds
 async def propagate_change(
     db: Database, locked: LockedBatteries, asset_key: int, precheck: ChangePrecheck
 ) -> list[CapacityConflict]:
-    """To be called after the change: tell whoever relies on the asset, and find what no longer fits."""
+    """Call it after the change: enqueues revalidation for holders of the asset and returns conflicts."""
     if precheck.is_relied_on:
         await enqueue_revalidation(db, locked, asset_key)
     return await _find_future_conflicts(db, asset_key, precheck)

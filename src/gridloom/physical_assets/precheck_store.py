@@ -1,4 +1,4 @@
-"""Whether anybody holds something of an asset, asked cheaply before anything dearer is.
+"""Cheap check for holdings of an asset, before expensive checks.
 
 Each lookup is in the order of its index and stops at the first row. With a plain EXISTS the planner, believing that
 what it looks for is everywhere, would walk the whole table for the asset that has nothing in it.
@@ -23,7 +23,7 @@ class ChangePrecheck:
     has_commitments_in_window: bool
     """Something is held or scheduled in the window."""
     is_relied_on: bool
-    """Somebody holds something from now on."""
+    """There are holdings from now on."""
     ratings: list[Rating]
     """Those that hold until the window's end."""
 
@@ -68,7 +68,7 @@ async def read_precheck(db: Database, asset_key: int, window: Window, now: datet
 
 
 async def has_future_holdings(db: Database, asset_key: int, now: datetime) -> bool:
-    """Whether anybody holds something of the asset from now on."""
+    """Whether the asset has holdings from now on."""
     found: bool | None = await db.fetchval(
         """
         select true from capacity_holding

@@ -1,4 +1,4 @@
-"""What the health of an asset needs of whoever keeps telemetry: what was last measured."""
+"""Dependency of asset health on monitoring: the last measured values."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ POLL_INTERVAL_S = 0.1
 
 
 class SimulationChanged:
-    """In each process: rings when somebody steered, reset or hurried the simulated world."""
+    """In each process: set when the simulation was steered, reset or fast-forwarded."""
 
     def __init__(self) -> None:
         self._waiting: set[asyncio.Event] = set()

@@ -66,7 +66,7 @@ class Simulation:
 
     @property
     def position(self) -> datetime:
-        """Where the clock would stand by its speed, if nobody had to be waited for."""
+        """The clock by its speed alone, without waiting for the simulator."""
         return self.anchor_platform + (self.real - self.anchor_real) * self.speed
 
 

@@ -91,7 +91,7 @@ async def run_clock(db: Database, ahead: timedelta, until: datetime) -> bool:
 
 
 async def release_clock(db: Database) -> None:
-    """Let the clock run on from where it stands, with nobody to wait for."""
+    """Run the clock from its current instant without waiting for the simulator."""
     await db.execute(
         """
         update sandbox_clock
@@ -102,7 +102,7 @@ async def release_clock(db: Database) -> None:
 
 
 async def acquire_lease(db: Database, member_id: UUID, silence: timedelta) -> bool:
-    """Be the simulator of this world: whoever is, until it has not been heard of for a while. False: another one is."""
+    """Acquire or renew the lease of the simulator; False while another one holds it."""
     taken = await db.fetchval(
         """
         update sandbox_simulator set taken_by = $1, taken_at = clock_timestamp(), fault = null
@@ -182,5 +182,5 @@ async def steer(db: Database, *, running: bool, seed: int, speed: float, now: da
 
 
 async def notify_changed(db: Database) -> None:
-    """Wake whoever waits for the simulated world to change."""
+    """Notify processes that wait for a change of the simulation."""
     await db.execute("select pg_notify($1, '')", CHANNEL)

@@ -34,14 +34,14 @@ APPEND_ONLY = ("audit_log", "logbook_entry", "statement", "statement_account", "
 
 
 async def lock_clock(db: Database) -> None:
-    """Until the transaction ends nobody else moves the clock or resets the platform."""
+    """Locks the clock and the reset of the platform until the transaction ends."""
     await db.execute("select pg_advisory_xact_lock($1)", _TURN)
     # This transaction does nothing but hold the turn while years may pass in others.
     await db.execute("set local idle_in_transaction_session_timeout = 0")
 
 
 async def try_lock_clock(db: Database) -> bool:
-    """Take the turn if nobody has it. The transaction may then stay idle for as long as what is due takes to happen."""
+    """Try to lock the clock. The transaction may then stay idle while due jobs run."""
     took: bool = await db.fetchval(
         "select pg_try_advisory_xact_lock($1) from set_config('idle_in_transaction_session_timeout', '0', true)", _TURN
     )
@@ -93,7 +93,7 @@ async def reset_data(db: Connection, operator_id: UUID) -> list[UUID]:
 
 
 async def _lock_tables(db: Connection, names: str) -> None:
-    """Lock these tables, all or none: whoever holds some of them and waits for others gets on while we wait for all."""
+    """Lock all of these tables or none, so that a transaction that holds some of them and waits for others proceeds."""
     for attempt in range(1, HOLD_ATTEMPTS + 1):
         try:
             async with db.transaction():

@@ -1,4 +1,4 @@
-"""The aFRR energy of an asset as it is settled, for whoever counts its cycles or what is in its store."""
+"""Settled aFRR energy of an asset, propagated to cycle counts and stored energy."""
 
 from __future__ import annotations
 

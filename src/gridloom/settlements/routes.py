@@ -95,7 +95,7 @@ async def _record_facts(call: Call, kind: FactKind, body: bytes) -> Counts:
 
 
 def _recorder_of(call: Call) -> Recorder:
-    """Whoever may settle does so for everyone; a trader records what its organisation traded."""
+    """A settling caller records for every organisation, a trader for its own."""
     if SETTLE in call.caller.permissions:
         return Recorder(call.caller.id)
     return Recorder(call.caller.id, Origin.TRADER, call.caller.organisation_id)

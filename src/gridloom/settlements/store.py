@@ -63,7 +63,7 @@ async def settled_keys(db: Database, organisation_id: UUID) -> list[int]:
 
 
 async def lock_assets(db: Database, keys: Sequence[int]) -> None:
-    """From here to the end of the transaction nobody else records settlements of these assets."""
+    """Locks the settlements of these assets until the transaction ends."""
     await db.execute(LOCK_ASSETS, list(keys))
 
 

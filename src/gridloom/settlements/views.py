@@ -118,7 +118,7 @@ def _make_plain(cell: Any) -> Any:
 
 
 AssetKey: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
-"""As in a cursor, which anybody can write."""
+"""As in a cursor, which a client can forge."""
 
 WHOLESALE_LISTING: Final = Listing(
     WHOLESALE_TRADES, RecordedWholesaleTrade, tuple[AssetKey, datetime, str, str, datetime]

@@ -1,1 +1,1 @@
-"""Request bodies: how much is taken at once, looked at before it is unpacked, decoded where nobody waits for it."""
+"""Request bodies: back-pressure, prechecks before decoding, and decoding off the event loop."""

@@ -1,4 +1,4 @@
-"""The body of a request: received within its limits of size and time, and decoded where that holds up nobody else."""
+"""The body of a request: received within limits of size and time, decoded inline, in a thread or in a subprocess."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gridloom.kernel.problem import BadRequest, PayloadTooLarge, UnsupportedMedi
 
 BODY_TIMEOUT_S = 60
 BODY_IDLE_TIMEOUT_S = 10
-"""The longest silence in a body: whoever stops sending holds no memory."""
+"""Maximum time without data in a body, after which its memory is released."""
 INLINE_MAX_BYTES = 32 * 1024
 """Longer bodies are decoded in a thread, so that the event loop stays free."""
 

@@ -1,4 +1,4 @@
-"""Long bodies in processes of their own: a decoder holds the interpreter, and everybody else waits for it.
+"""Long bodies in processes of their own: a decoder holds the interpreter lock, and all other requests wait.
 
 Beside each worker stands a process that does nothing but fork. A fork reads one body, hands back what it found and
 ends: its memory goes with it, a crash of a library in it is one refused request, and it runs behind the workers where
@@ -223,7 +223,7 @@ def _fork_for_ever(control: socket.socket, parent: int) -> NoReturn:
         end_with_parent(parent, signal.SIGKILL)
         _close_all_but(control.fileno())
         leave_pandas_out()
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a fork ended
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # exit states of forks are not collected
         own = os.getpid()
         while True:
             word, descriptors, _, _ = socket.recv_fds(control, 1, 1)
@@ -253,7 +253,7 @@ def _serve_worker(connection: socket.socket) -> NoReturn:
         packed = pickle.dumps(outcome, protocol=5, buffer_callback=buffers.append)
         _send_parts(connection, packed, *(buffer.raw() for buffer in buffers))
     except OSError:
-        pass  # nobody waits for it any more
+        pass  # the request has ended
     except Exception:  # noqa: BLE001  # what cannot be sent cannot be told otherwise
         traceback.print_exc()
     finally:

@@ -14,7 +14,7 @@ from gridloom.kernel.window import Window
 from gridloom.physical_assets.precheck_store import has_future_holdings
 
 AVAILABILITY_CHANGED: Final = "physical-assets.availability-changed"
-"""The job, keyed by the asset's key. Whoever has promised the asset's capacity declares its handler."""
+"""The job, keyed by the asset's key. The package that holds the asset's capacity declares its handler."""
 
 ReadBackedAvailability = Callable[[Database, int, Window], Awaitable[Any]]
 EmitAvailabilityChanged = Callable[[Database, Any, datetime], Awaitable[None]]
