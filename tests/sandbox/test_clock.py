@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 import httpx2
 import pytest
 from tests.conftest import migrated_database, running
-from tests.people import People
+from tests.people import People, client_of
 
 from gridloom.database.environment import EnvironmentMismatchError, establish_environment
 from gridloom.edge.application import Application
+from gridloom.kernel.ids import uuid7
+from gridloom.sandbox import store
 from gridloom.settings import Settings
 
 
@@ -51,7 +53,6 @@ class TestTheClock:
             {},
             {"advance": "1h"},
             {"advance": "-PT1H"},
-            {"advance": "P99999D"},
             {"now": "x"},
             {"advance": "PT0S", "now": None},
         ],
@@ -59,8 +60,70 @@ class TestTheClock:
     async def test_refuses_what_is_no_move(self, operator: httpx2.AsyncClient, body: dict[str, str]):
         assert (await operator.put("/sandbox/clock", json=body)).status_code == 400
 
+    async def test_moves_at_most_31_days_a_call(self, operator: httpx2.AsyncClient):
+        now = datetime.fromisoformat((await operator.get("/sandbox/clock")).json()["now"])
+        too_far = (now + timedelta(days=31, minutes=1)).isoformat()
+        for body, pointer in [
+            ({"advance": "P31DT1S"}, "/advance"),
+            ({"advance": "P99999D"}, "/advance"),
+            ({"now": too_far}, "/now"),
+        ]:
+            refused = await operator.put("/sandbox/clock", json=body)
+            assert (refused.status_code, refused.json()["type"]) == (422, "/docs/problems/clock-walk-too-long")
+            assert refused.json()["errors"][0]["pointer"] == pointer
+        after = datetime.fromisoformat((await operator.get("/sandbox/clock")).json()["now"])
+        assert after - now < timedelta(minutes=1)
+
+
+class TestAWalk:
+    async def test_is_shown_and_stopped_where_it_has_got_to(self, fresh_app: Callable[[], Awaitable[Application]]):
+        edge = await fresh_app()
+        async with People(edge) as people, asyncio.timeout(25):
+            operator = (await people.operator()).client
+            trader = await people.new_organisation("Trader")
+            assert (await operator.delete("/sandbox/clock/walk")).status_code == 404
+            before = datetime.fromisoformat((await operator.get("/sandbox/clock")).json()["now"])
+            async with edge.pool.acquire() as holder, holder.transaction():
+                # The first job that is due on the way is held, and the walk with it.
+                await holder.execute("select from job where clock = 'platform' for update")
+                walking = asyncio.create_task(operator.put("/sandbox/clock", json={"advance": "P20D"}))
+                while "walk" not in (shown := (await trader.viewer.get("/sandbox/clock")).json()):
+                    await asyncio.sleep(0.02)
+                target = datetime.fromisoformat(shown["walk"]["target"])
+                assert timedelta(days=20) <= target - before < timedelta(days=20, minutes=1)
+                assert (await trader.admin.delete("/sandbox/clock/walk")).status_code == 403
+                assert (await operator.delete("/sandbox/clock/walk")).status_code == 204
+            stopped = await walking
+            assert (stopped.status_code, stopped.json()["type"]) == (409, "/docs/problems/clock-walk-stopped")
+            assert before <= datetime.fromisoformat(stopped.json()["now"]) < target
+            assert "walk" not in (await operator.get("/sandbox/clock")).json()
+            assert (await operator.delete("/sandbox/clock/walk")).status_code == 404
+            assert (await operator.put("/sandbox/clock", json={"advance": "PT1H"})).status_code == 200
+
+    async def test_that_died_with_its_process_is_not_shown(self, fresh_app: Callable[[], Awaitable[Application]]):
+        edge = await fresh_app()
+        async with People(edge) as people:
+            operator = (await people.operator()).client
+            await store.begin_walk(edge.pool, uuid7(), datetime.now(UTC) + timedelta(days=1))
+            assert "walk" not in (await operator.get("/sandbox/clock")).json()
+            assert (await operator.delete("/sandbox/clock/walk")).status_code == 404
+
 
 class TestWhoMovesTheClock:
+    async def test_is_no_caller_that_may_only_read(self, fresh_app: Callable[[], Awaitable[Application]]):
+        edge = await fresh_app()
+        async with People(edge) as people:
+            trader = await people.new_organisation("Trader")
+            refused = await trader.viewer.put("/sandbox/clock", json={"advance": "PT1H"})
+            assert (refused.status_code, refused.json()["type"]) == (403, "/docs/problems/forbidden")
+            key = {"name": "reader", "permissions": ["Read:auctions"]}
+            made = (await trader.admin.post("/auth/api-keys", json=key)).json()
+            async with client_of(edge, made["secret"]) as reader:
+                assert (await reader.get("/sandbox/clock")).status_code == 200
+                assert (await reader.put("/sandbox/clock", json={"advance": "PT1H"})).status_code == 403
+            for allowed in (trader.trader, trader.engineer, trader.admin):
+                assert (await allowed.put("/sandbox/clock", json={"advance": "PT1H"})).status_code == 200
+
     @pytest.mark.parametrize(("clock_movers", "status"), [("everyone", 200), ("operator", 403)])
     async def test_is_everyone_unless_it_is_left_to_the_operator(
         self, settings: Settings, clock_movers: Literal["everyone", "operator"], status: int
@@ -70,7 +133,7 @@ class TestWhoMovesTheClock:
             async with running(asked) as edge, People(edge) as people:
                 trader = await people.new_organisation("Trader")
                 before = (await trader.admin.get("/sandbox/clock")).json()["now"]
-                moved = await trader.viewer.put("/sandbox/clock", json={"advance": "P1D"})
+                moved = await trader.admin.put("/sandbox/clock", json={"advance": "P1D"})
                 assert moved.status_code == status
                 after = (await trader.admin.get("/sandbox/clock")).json()["now"]
                 assert (after[:10] == before[:10]) == (status == 403)
@@ -102,7 +165,7 @@ class TestProduction:
             People(edge) as people,
         ):
             operator = (await people.operator()).client
-            for method, path in [("GET", "clock"), ("PUT", "clock"), ("POST", "reset")]:
+            for method, path in [("GET", "clock"), ("PUT", "clock"), ("DELETE", "clock/walk"), ("POST", "reset")]:
                 assert (await operator.request(method, f"/sandbox/{path}")).status_code == 404
 
     async def test_refuses_a_sandbox_s_database(self, app: Application):

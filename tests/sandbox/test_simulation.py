@@ -60,6 +60,24 @@ class TestTheStartOfHistory:
         assert start_of_history(datetime(2026, 4, 1, 12, tzinfo=UTC), 5) == datetime(2026, 3, 26, 23, tzinfo=UTC)
 
 
+class TestTheTimeUntilHistoryIsComplete:
+    def test_follows_the_pace_so_far(self):
+        """Ten days of thirty in forty seconds: eighty more for the other twenty."""
+        start = NOON - timedelta(days=30)
+        third = replace(
+            LIVE,
+            history_complete=False,
+            anchor_platform=start,
+            now=start + timedelta(days=10),
+            anchor_real=NOON - timedelta(seconds=40),
+        )
+        assert third.history_left_s == 80
+
+    def test_is_unknown_before_it_moves_and_none_when_it_is_complete(self):
+        assert LIVE.history_left_s is None
+        assert replace(LIVE, history_complete=False).history_left_s is None
+
+
 class TestProgress:
     def test_is_the_share_of_the_past_that_was_lived_through(self):
         half = replace(LIVE, history_complete=False, start=NOON - QUARTER, real=NOON + QUARTER)

@@ -125,15 +125,101 @@ class TestTheClockOfASimulatedWorld:
             while not (await trader.viewer.get("/sandbox/simulator")).json()["historyComplete"]:
                 await asyncio.sleep(0.05)
             before = await read_clock(trader.viewer)
-            moved = await trader.viewer.put("/sandbox/clock", json={"advance": "PT5H"})
+            moved = await trader.trader.put("/sandbox/clock", json={"advance": "PT5H"})
             assert moved.status_code == 200
             assert datetime.fromisoformat(moved.json()["now"]) >= before + timedelta(hours=5)
             assert all(
                 later - earlier == QUARTER for earlier, later in zip(simulator.seen, simulator.seen[1:], strict=False)
             )
             assert simulator.seen[-1] <= await read_clock(trader.viewer) < simulator.seen[-1] + QUARTER
-            back = await trader.viewer.put("/sandbox/clock", json={"now": before.isoformat()})
+            back = await trader.trader.put("/sandbox/clock", json={"now": before.isoformat()})
             assert back.status_code == 409
+            stepping.cancel()
+
+    async def test_stops_at_the_next_quarter_hour_when_the_operator_ends_the_walk(self, settings: Settings):
+        async with simulated_world(settings, days=0) as (_, people, simulator), asyncio.timeout(25):
+            trader = await people.new_organisation("Trader")
+            stepping = asyncio.create_task(simulator.keep_stepping())
+            while not (await trader.viewer.get("/sandbox/simulator")).json()["historyComplete"]:
+                await asyncio.sleep(0.05)
+            assert (await simulator.client.delete("/sandbox/clock/walk")).status_code == 404
+            walking = asyncio.create_task(trader.trader.put("/sandbox/clock", json={"advance": "P31D"}))
+            while "walk" not in (shown := (await trader.viewer.get("/sandbox/clock")).json()):
+                await asyncio.sleep(0.02)
+            assert (await trader.admin.delete("/sandbox/clock/walk")).status_code == 403
+            assert (await simulator.client.delete("/sandbox/clock/walk")).status_code == 204
+            stopped = await walking
+            assert (stopped.status_code, stopped.json()["type"]) == (409, "/docs/problems/clock-walk-stopped")
+            after = (await trader.viewer.get("/sandbox/clock")).json()
+            assert "walk" not in after
+            assert shown["now"] <= stopped.json()["now"] <= after["now"] < shown["walk"]["target"]
+            assert (await simulator.client.delete("/sandbox/clock/walk")).status_code == 404
+            stepping.cancel()
+
+
+class TestASandboxInUse:
+    """One in which something has happened before the simulator was switched on."""
+
+    @asynccontextmanager
+    async def used(self, settings: Settings) -> AsyncIterator[tuple[Application, Stepper]]:
+        async with migrated_database() as url:
+            asked = replace(settings, database_url=url, simulator=True)
+            async with running(asked) as edge, People(edge) as people:
+                operator = (await people.operator()).client
+                assert (await operator.put("/sandbox/clock", json={"advance": "P3DT7M"})).status_code == 200
+                async with edge.pool.acquire() as connection:
+                    await prepare_world(connection, is_on=True, seed=1, history_days=1)
+                yield edge, Stepper(operator)
+
+    async def test_gets_no_world_by_itself(self, settings: Settings):
+        async with self.used(settings) as (edge, simulator):
+            now = await read_clock(simulator.client)
+            assert timedelta(days=3) < now - await real_now(edge) < timedelta(days=3, hours=1)
+            assert not (await simulator.client.get("/sandbox/simulator")).json()["running"]
+            refused = await simulator.client.put("/sandbox/simulator", json={"speed": 2})
+            assert (refused.status_code, refused.json()["type"]) == (409, "/docs/problems/no-simulator")
+
+    async def test_gets_its_world_when_the_operator_asks_and_its_clock_never_goes_back(self, settings: Settings):
+        async with self.used(settings) as (_, simulator), asyncio.timeout(25):
+            seen = [await read_clock(simulator.client)]
+            begun = await simulator.client.put("/sandbox/simulator", json={"running": True, "seed": 7})
+            assert begun.status_code == 200
+            assert begun.json() | {"running": True, "seed": 7, "historyComplete": True, "progress": 1} == begun.json()
+            stepping = asyncio.create_task(simulator.keep_stepping())
+            for _ in range(60):
+                seen.append(await read_clock(simulator.client))
+                await asyncio.sleep(0.02)
+            assert seen == sorted(seen)
+            assert seen[-1] - seen[0] < timedelta(minutes=1)
+            stepping.cancel()
+
+    async def test_one_with_an_organisation_gets_no_world_either(self, settings: Settings):
+        async with (
+            migrated_database() as url,
+            running(replace(settings, database_url=url)) as edge,
+            People(edge) as people,
+        ):
+            await people.new_organisation("Trader")
+            async with edge.pool.acquire() as connection:
+                await prepare_world(connection, is_on=True, seed=1, history_days=1)
+            assert await edge.pool.fetchval("select count(*) from sandbox_simulator") == 0
+
+
+class TestAWorldThatWasPausedInItsPast:
+    async def test_goes_on_from_the_future_that_the_clock_was_moved_to(self, settings: Settings):
+        async with simulated_world(settings) as (edge, _, simulator), asyncio.timeout(25):
+            await simulator.client.put("/sandbox/simulator", json={"running": False})
+            assert (await simulator.client.put("/sandbox/clock", json={"advance": "P9D"})).status_code == 200
+            seen = [await read_clock(simulator.client)]
+            assert seen[0] > await real_now(edge) + timedelta(days=5)
+            await simulator.client.put("/sandbox/simulator", json={"running": True})
+            stepping = asyncio.create_task(simulator.keep_stepping())
+            while not (await simulator.client.get("/sandbox/simulator")).json()["historyComplete"]:
+                seen.append(await read_clock(simulator.client))
+            for _ in range(30):
+                seen.append(await read_clock(simulator.client))
+                await asyncio.sleep(0.02)
+            assert seen == sorted(seen)
             stepping.cancel()
 
 

@@ -60,3 +60,29 @@ async def test_minutes_are_reported_one_by_one_and_stay_as_they_were(
         for told in (first, later):
             for signal, points in told.items():
                 assert points.items() <= whole[signal].items(), signal
+
+
+async def test_telemetry_is_fresh_once_the_past_is_over_and_after_every_jump(
+    settings: Settings, tmp_path: Path
+) -> None:
+    async with simulated_world(settings, tmp_path, days=0) as world, asyncio.timeout(120), world.alive():
+        while not (await world.get("/sandbox/simulator"))["historyComplete"]:
+            await asyncio.sleep(0.25)
+        assets = [asset["id"] for asset in await world.get("/physical-assets")]
+        while await measure_age(world, assets[0]) > 2 * MINUTE:
+            await asyncio.sleep(0.25)
+        # To the last minutes of a quarter-hour, within it, and across several.
+        for jump in (timedelta(minutes=14, seconds=20), timedelta(hours=2, minutes=9), timedelta(minutes=20)):
+            target = floor_to_period(await world.now()) + PERIOD + jump
+            answer = await world.operator.put("/sandbox/clock", json={"now": target.isoformat()})
+            assert answer.status_code == 200, answer.text
+            for asset_id in assets:
+                assert await measure_age(world, asset_id) <= 2 * MINUTE, jump
+
+
+async def measure_age(world: SimulatedWorld, asset_id: str) -> timedelta:
+    """How old the newest measurement is, by the platform's clock."""
+    now = await world.now()
+    known = await read_minutes(world, asset_id, floor_to_period(now))
+    newest = max(known.get("active_power", {}), default=floor_to_period(now) - PERIOD)
+    return now - newest

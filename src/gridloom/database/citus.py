@@ -89,7 +89,15 @@ PLACEMENTS: Final = (
     *(
         Placement(table, TableKind.LOCAL)
         for table in (
-            *("schema_migration", "environment", "sandbox_clock", "sandbox_simulator", "write_probe", "idempotency"),
+            *(
+                "schema_migration",
+                "environment",
+                "sandbox_clock",
+                "sandbox_walk",
+                "sandbox_simulator",
+                "write_probe",
+                "idempotency",
+            ),
             *(
                 "version_start",
                 "statement_run",

@@ -21,6 +21,11 @@ create table if not exists sandbox_clock (
 alter table sandbox_clock drop constraint if exists sandbox_clock_never_behind;
 alter table sandbox_clock add column if not exists hold_until timestamptz;
 insert into sandbox_clock default values on conflict do nothing;
+create table if not exists sandbox_walk (           -- a move of the clock under way where no simulator runs
+  is_only boolean primary key default true constraint sandbox_walk_is_one check (is_only),
+  id uuid not null,
+  target timestamptz not null
+);
 create or replace function platform_now() returns timestamptz language plpgsql volatile as $$
 begin
   return (select least(clock_timestamp() + ahead, hold_until) from sandbox_clock);

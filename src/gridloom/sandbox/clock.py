@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
+from typing import Final
 
 from gridloom.database.clock import platform_now
 from gridloom.database.commit.after_commit import transaction
 from gridloom.database.pool import Database, Pool
+from gridloom.jobs import store as job_store
 from gridloom.jobs.fast_forward import run_due_platform_jobs
+from gridloom.kernel.ids import uuid7
 from gridloom.kernel.instant import format_instant
-from gridloom.kernel.problem import Problem, Unavailable
-from gridloom.sandbox import store
+from gridloom.kernel.problem import FieldError, Problem, Unavailable
+from gridloom.sandbox import simulator_store, store
 from gridloom.sandbox.simulated_clock import fast_forward_to
-from gridloom.sandbox.simulator_store import read_simulation
 
 MAX_WAIT_S, POLL_INTERVAL_S = 30.0, 0.05
+MAX_WALK: Final = timedelta(days=31)
 
 
 class ClockMovesForward(Problem):
@@ -25,11 +28,27 @@ class ClockMovesForward(Problem):
     title = "The clock only moves forward"
 
 
+class ClockWalkTooLong(Problem):
+    """One call moves the sandbox's clock by at most 31 days. Move it in several calls to get further."""
+
+    status = 422
+    title = "The clock moves at most 31 days a call"
+
+
+class ClockWalkStopped(Problem):
+    """The operator stopped the clock (`DELETE /sandbox/clock/walk`), or paused or reset the sandbox, before the clock
+    had reached the moment that was asked for. What was due until then has happened; `now` is where the clock stands."""
+
+    status = 409
+    title = "The clock was stopped on its way"
+
+
 async def move_clock(pool: Pool, *, to: datetime | None, by: timedelta | None) -> datetime:
     """Bring the clock to a moment; one caller at a time. Answers the moment at which it stands then."""
-    state = await read_simulation(pool)
+    state = await simulator_store.read_simulation(pool)
     if state is not None and state.running:
-        return await fast_forward_to(pool, _find_target(state.now, to, by))
+        target = _find_target(state.now, to, by)
+        return _reject_stopped(await fast_forward_to(pool, target), target)
     for _ in range(round(MAX_WAIT_S / POLL_INTERVAL_S)):
         # Who waits holds no connection: the one whose turn it is needs them, and so does everyone else.
         async with transaction(pool) as turn:
@@ -39,18 +58,64 @@ async def move_clock(pool: Pool, *, to: datetime | None, by: timedelta | None) -
     raise Unavailable("Another request is moving the clock. Nothing was changed; try again.")
 
 
+class _WalkEndedError(Exception):
+    """Ends a walk between two due moments."""
+
+
 async def _move_clock(pool: Pool, turn: Database, to: datetime | None, by: timedelta | None) -> datetime:
-    target = _find_target(await platform_now(turn), to, by)
+    target, walk_id = _find_target(await platform_now(turn), to, by), uuid7()
 
     async def set_clock(moment: datetime) -> None:
-        await store.set_clock(pool, moment)
+        if not await store.step_walk(pool, walk_id, moment):
+            raise _WalkEndedError
 
-    await run_due_platform_jobs(pool, target, set_clock)
+    await store.begin_walk(pool, walk_id, target)
+    try:
+        await run_due_platform_jobs(pool, target, set_clock)
+    except _WalkEndedError:
+        await job_store.wake(pool)  # the runners' timers were set by the clock as it stood before
+        return _reject_stopped(await platform_now(turn), target)
+    finally:
+        await store.end_walk(pool, walk_id)
     return await platform_now(turn)
 
 
+async def read_walk_target(db: Database) -> datetime | None:
+    """To which moment the clock is being moved; None where it is not."""
+    state = await simulator_store.read_simulation(db)
+    if state is not None and state.running:
+        return state.target if state.target is not None and state.target > state.now else None
+    return await store.read_walk_target(db)
+
+
+async def stop_walk(db: Database) -> bool:
+    """Have the clock stop at the moment it has reached; False where it is not being moved."""
+    state = await simulator_store.read_simulation(db)
+    if state is None or not state.running:
+        return await store.stop_walk(db)
+    if state.target is None or state.target <= state.now:
+        return False
+    await store.lock_clock(db)  # the clock's move to its next quarter-hour ends first
+    return await simulator_store.stop_at_present(db)
+
+
 def _find_target(now: datetime, to: datetime | None, by: timedelta | None) -> datetime:
+    if by is not None and by > MAX_WALK:
+        raise _reject_too_long("/advance")
     target = to if to is not None else now + (by or timedelta())
     if target < now:
         raise ClockMovesForward(f"It is {format_instant(now)} already.")
-    return target
+    if target - now > MAX_WALK:
+        raise _reject_too_long("/now")
+    return target.replace(microsecond=target.microsecond // 1000 * 1000)  # as it is shown, and stored
+
+
+def _reject_too_long(pointer: str) -> ClockWalkTooLong:
+    return ClockWalkTooLong("Move it in several calls.", errors=[FieldError(pointer, "is more than 31 days ahead")])
+
+
+def _reject_stopped(now: datetime, target: datetime) -> datetime:
+    if now < target:
+        detail = f"It stands at {format_instant(now)}, before {format_instant(target)}."
+        raise ClockWalkStopped(detail, now=format_instant(now))
+    return now

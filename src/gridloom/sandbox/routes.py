@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import cast
+from typing import Annotated, cast
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Connection
 from gridloom.edge import SIGNED_IN, Call, Instant, RequestBody, ResponseBody, operation
 from gridloom.identity.store.revocations import notify_revoked, organisation_subject
 from gridloom.kernel.permission import Permission
-from gridloom.kernel.problem import BadRequest, FieldError, Forbidden
+from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, Problem
 from gridloom.sandbox import clock, store
-from gridloom.sandbox.clock import ClockMovesForward
+from gridloom.sandbox.clock import ClockMovesForward, ClockWalkStopped, ClockWalkTooLong
 from gridloom.sandbox.simulated_clock import begin_world_again
 from gridloom.settings import Settings
 
 TAG = "Sandbox"
-FARTHEST = timedelta(days=3660)
+
+
+class NoClockWalk(Problem):
+    """No request is moving the sandbox's clock, so there is nothing to stop."""
+
+    status = 404
+    title = "The clock is not being moved"
+
+
+class ClockWalkView(ResponseBody):
+    """A move of the clock that is under way."""
+
+    target: Annotated[Instant, Meta(description="The moment to which the clock is being moved")]
 
 
 class ClockView(ResponseBody):
     now: Instant
+    walk: Annotated[ClockWalkView | UnsetType, Meta(description="There while the clock is being moved")] = UNSET
 
 
 class ClockChange(RequestBody):
@@ -37,8 +50,12 @@ class ClockChange(RequestBody):
     "GET", "/sandbox/clock", summary="What time it is on the platform", tag=TAG, access=SIGNED_IN, asset_scope="free"
 )
 async def read_clock(call: Call) -> ClockView:
-    """The platform's clock, and the real time beside it."""
-    return _show_clock(await platform_now(call.db))
+    """The platform's clock. While a request moves it, `walk` says to which moment."""
+    view = _show_clock(await platform_now(call.db))
+    target = await clock.read_walk_target(call.db)
+    if target is not None:
+        view.walk = ClockWalkView(target=target)
+    return view
 
 
 @operation(
@@ -48,23 +65,44 @@ async def read_clock(call: Call) -> ClockView:
     tag=TAG,
     access=SIGNED_IN,
     defers_transaction=True,
-    problems=(ClockMovesForward,),
+    problems=(ClockMovesForward, ClockWalkTooLong, ClockWalkStopped),
 )
 async def move_clock(call: Call, body: ClockChange) -> ClockView:
     """What is due on the way (auctions opening, closing and clearing, gates closing) happens, in order, before this
-    answers; where a simulator runs, its world lives through every quarter-hour on the way. Where the sandbox is set
-    so, only the operator's people may do this."""
+    answers; where a simulator runs, its world lives through every quarter-hour on the way. One call
+    moves it by at most 31 days. Callers that may only read cannot move it; where the sandbox is set so, only the
+    operator's people may."""
+    _reject_reader(call)
     if call.resources[Settings].clock_movers == "operator" and not call.caller.is_operator:
         raise Forbidden("Only the operator moves this sandbox's clock.")
     if (body.now is UNSET) == (body.advance is UNSET):
         raise _reject_malformed("", "give either now or advance")
     span = None if isinstance(body.advance, UnsetType) else body.advance
-    if span is not None and not timedelta() <= span <= FARTHEST:
-        raise _reject_malformed("/advance", "is a span of 0 to 3660 days")
+    if span is not None and span < timedelta():
+        raise _reject_malformed("/advance", "is a span of 0 to 31 days")
     moment = None if isinstance(body.now, UnsetType) else body.now
     stands_at = await clock.move_clock(call.pool, to=moment, by=span)
     await call.begin()  # for the audit log alone: what happened on the way committed step by step
     return _show_clock(stands_at)
+
+
+@operation(
+    "DELETE",
+    "/sandbox/clock/walk",
+    summary="Stop the clock on its way",
+    tag=TAG,
+    access=SIGNED_IN,
+    problems=(NoClockWalk,),
+)
+async def stop_clock_walk(call: Call) -> None:
+    """By the operator's people: the move of the clock that is under way ends at the next moment at which something
+    falls due, and what was due until then has happened. The request that moves the clock answers 409
+    `clock-walk-stopped`; from there the clock goes on at its usual pace."""
+    _reject_reader(call)
+    if not call.caller.is_operator:
+        raise Forbidden("Only the operator stops the clock on its way.")
+    if not await clock.stop_walk(call.db):
+        raise NoClockWalk("The clock is not being moved.")
 
 
 @operation(
@@ -87,6 +125,11 @@ async def reset_sandbox(call: Call) -> None:
     settings = call.resources[Settings]
     if settings.simulator:
         await begin_world_again(call.db, settings.simulator_days)
+
+
+def _reject_reader(call: Call) -> None:
+    if all(permission.startswith("Read:") for permission in call.caller.permissions):
+        raise Forbidden("Callers that may only read do not move the clock.")
 
 
 def _show_clock(now: datetime) -> ClockView:

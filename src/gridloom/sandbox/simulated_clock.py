@@ -11,7 +11,7 @@ from datetime import datetime
 from gridloom.database.clock import platform_now
 from gridloom.database.commit.after_commit import transaction
 from gridloom.database.listener import Listener
-from gridloom.database.pool import Database, Pool
+from gridloom.database.pool import Connection, Database, Pool
 from gridloom.edge.application import Application
 from gridloom.jobs import store as job_store
 from gridloom.jobs.fast_forward import run_due_platform_jobs
@@ -21,7 +21,7 @@ from gridloom.sandbox import simulator_store, store
 from gridloom.sandbox.simulation import Idle, JumpTo, RunUntil, Simulation, next_move, start_of_history
 from gridloom.settings import Settings
 
-MAX_WAIT_S = 30.0
+MAX_WAIT_S, MAX_REPORT_WAIT_S = 30.0, 3.0
 TURN_TAKEN_S = 0.02
 POLL_INTERVAL_S = 0.1
 
@@ -64,8 +64,9 @@ async def lifespan(edge: Application, settings: Settings) -> AsyncIterator[None]
 async def await_step(
     pool: Pool, changes: SimulationChanged, patience_s: float, stopping: asyncio.Event
 ) -> Simulation | None:
-    """Move the clock on until a quarter-hour awaits the simulator; without one when the patience is at its end."""
-    ends = time.monotonic() + patience_s
+    """Move the clock on until a quarter-hour awaits the simulator; without one when the patience is at its end, or
+    when the clock has jumped within a quarter-hour, so that the simulator reports the minutes in between."""
+    ends, before = time.monotonic() + patience_s, None
     async with changes.listening() as changed:
         while True:
             changed.clear()
@@ -73,6 +74,9 @@ async def await_step(
             left_s = ends - time.monotonic()
             if state is None or state.awaits_simulator or left_s <= 0 or stopping.is_set():
                 return state
+            if before is not None and before.has_jumped_to(state.now):
+                return state
+            before = state
             pause_s = await _advance_clock(pool) if state.running else left_s
             if pause_s > 0:
                 with suppress(TimeoutError):
@@ -114,43 +118,65 @@ async def _jump_clock(pool: Pool, turn: Database, state: Simulation, to: datetim
 
 
 async def fast_forward_to(pool: Pool, target: datetime) -> datetime:
-    """Have the clock of a running world hurry to a moment, and wait until it is there."""
+    """Have the clock of a running world hurry to a moment, and wait until it is there; the moment at which it stands
+    when it is there, or earlier where it was stopped."""
     await simulator_store.set_target(pool, target)
     seen, since = await platform_now(pool), time.monotonic()
-    while (now := await platform_now(pool)) < target:
-        if now > seen:
-            seen, since = now, time.monotonic()
+    while (state := await simulator_store.read_simulation(pool)) is not None and state.now < target:
+        if state.target is None:
+            break
+        if state.now > seen:
+            seen, since = state.now, time.monotonic()
         if time.monotonic() - since > MAX_WAIT_S:
             raise Unavailable("The simulator does not answer, and the clock waits for it. Try again, or pause it.")
         await asyncio.sleep(POLL_INTERVAL_S)
-    return now
+    if state is not None and state.now >= target:
+        await _await_reports(pool)
+    return await platform_now(pool)
+
+
+async def _await_reports(pool: Pool) -> None:
+    """Until the simulator has reported what its batteries measured up to where the clock has arrived, but not long."""
+    for _ in range(round(MAX_REPORT_WAIT_S / POLL_INTERVAL_S)):
+        if await simulator_store.has_asked_since_arrival(pool):
+            return
+        await asyncio.sleep(POLL_INTERVAL_S)
 
 
 # --- beginnings ------------------------------------------------------------------------------------------------------
 
 
-async def prepare_world(db: Database, *, is_on: bool, seed: int, history_days: int) -> None:
-    """At the service's start: give a new sandbox its world, with its past still to come; free the clock of one whose
-    simulator is switched off."""
+async def prepare_world(db: Connection, *, is_on: bool, seed: int, history_days: int) -> None:
+    """At the service's start: give an untouched sandbox its world, with its past still to come; free the clock of one
+    whose simulator is switched off. A sandbox in use gets its world only when the operator asks for it."""
     state = await simulator_store.read_simulation(db)
     if not is_on:
         if state is not None and state.running:
             await simulator_store.release_clock(db)
-            await simulator_store.steer(db, running=False, seed=state.seed, speed=state.speed, now=state.now)
+            await simulator_store.steer(db, running=False, seed=state.seed, speed=state.speed)
         return
     if state is not None:
         if not state.running:
             await resume(db, state)
         return
-    now, is_new = await platform_now(db), await store.is_untouched(db)
-    start = start_of_history(now, history_days) if is_new else floor_to_period(now)
-    await simulator_store.freeze_clock(db, start if is_new else now)
-    await simulator_store.insert_simulation(db, seed=seed, start=start, history_complete=not is_new)
+    async with db.transaction():
+        await store.lock_organisations(db)
+        if await store.is_untouched(db):
+            start = start_of_history(await platform_now(db), history_days)
+            await simulator_store.rewind_clock(db, start)
+            await simulator_store.insert_simulation(db, seed=seed, start=start, history_complete=False)
+
+
+async def begin_world_now(db: Database, *, seed: int) -> None:
+    """In a sandbox in use: a world without a past, from the moment at which the clock stands."""
+    await simulator_store.hold_clock(db)
+    start = floor_to_period(await platform_now(db))
+    await simulator_store.insert_simulation(db, seed=seed, start=start, history_complete=True)
 
 
 async def resume(db: Database, state: Simulation) -> None:
-    await simulator_store.freeze_clock(db, state.now)
-    await simulator_store.steer(db, running=True, seed=state.seed, speed=state.speed, now=state.now)
+    await simulator_store.hold_clock(db)
+    await simulator_store.steer(db, running=True, seed=state.seed, speed=state.speed)
 
 
 async def begin_world_again(db: Database, history_days: int) -> None:
@@ -158,5 +184,5 @@ async def begin_world_again(db: Database, history_days: int) -> None:
     if await simulator_store.read_simulation(db) is None:
         return
     start = start_of_history(await platform_now(db), history_days)
-    await simulator_store.freeze_clock(db, start)
+    await simulator_store.rewind_clock(db, start)
     await simulator_store.begin_again(db, start)

@@ -9,6 +9,8 @@ from gridloom.kernel.market_time import PERIOD, floor_to_period, market_day_of, 
 
 TICK_S = 1.0
 """How often the clock is moved within a quarter-hour, where it does not run by itself."""
+MAX_TICK = timedelta(seconds=30)
+"""What the clock goes at most by itself between two looks at it, at speed 1."""
 RUN_IMMEDIATELY = timedelta(seconds=TICK_S)
 """What lies further behind is walked, with what is due on the way happening at its moment."""
 
@@ -58,11 +60,24 @@ class Simulation:
         goals += [] if self.target is None else [self.target]
         return floor_to_period(max(goals)) if self.is_hurrying else None
 
+    def has_jumped_to(self, now: datetime) -> bool:
+        """Whether the clock has gone further since than it goes by itself between two ticks."""
+        return now - self.now > MAX_TICK * max(1.0, self.speed)
+
     @property
     def progress(self) -> float:
         if self.history_complete or self.real <= self.start:
             return 1.0
         return max(0.0, min(1.0, (self.now - self.start) / (self.real - self.start)))
+
+    @property
+    def history_left_s(self) -> float | None:
+        """Real seconds until the past has been lived through, at the pace since the world began or the service
+        started; None where it is complete, or its pace is not known yet."""
+        lived, took = self.now - self.anchor_platform, self.real - self.anchor_real
+        if self.history_complete or not self.running or lived <= timedelta() or took <= timedelta():
+            return None
+        return max(0.0, (self.real - self.now) / lived * took.total_seconds())
 
     @property
     def position(self) -> datetime:

@@ -12,7 +12,7 @@ from gridloom.edge import SIGNED_IN, Call, Instant, RequestBody, ResponseBody, o
 from gridloom.kernel.market_time import floor_to_period
 from gridloom.kernel.problem import Forbidden, Problem
 from gridloom.sandbox import simulator_store, store
-from gridloom.sandbox.simulated_clock import SimulationChanged, await_step, resume
+from gridloom.sandbox.simulated_clock import SimulationChanged, await_step, begin_world_now, resume
 from gridloom.sandbox.simulation import Simulation
 from gridloom.settings import Settings
 
@@ -25,8 +25,15 @@ Speed = Annotated[float, Meta(ge=0.1, le=100_000, description="1 is real time, 9
 Seed = Annotated[int, Meta(ge=0, le=2**31 - 1, description="What chance makes of the market days to come")]
 
 
+NOT_MOVED_IN = (
+    'This sandbox was in use before. PUT /sandbox/simulator {"running": true} begins a simulated world in it.'
+)
+
+
 class NoSimulator(Problem):
-    """This sandbox was started without its simulator (`GRIDLOOM_SIMULATOR=off`): there is nothing to steer."""
+    """There is nothing to steer. Either the sandbox was started without its simulator (`GRIDLOOM_SIMULATOR=off`), or
+    it was in use before the simulator came: then the world begins when the operator asks for it, by
+    `PUT /sandbox/simulator {"running": true}`."""
 
     status = 409
     title = "The sandbox has no simulator"
@@ -39,6 +46,9 @@ class SimulatorView(ResponseBody):
     now: Instant
     history_complete: Annotated[bool, Meta(description="Whether the world has reached the present")]
     progress: Annotated[float, Meta(ge=0, le=1, description="How much of its past the world has lived through")]
+    history_seconds_left: Annotated[
+        int | UnsetType, Meta(description="Until history is complete, about; in real time, once it can be told")
+    ] = UNSET
     fault: Annotated[str | UnsetType, Meta(description="Why the world stands still, where no simulator is let in")] = (
         UNSET
     )
@@ -67,13 +77,21 @@ async def read_simulator(call: Call) -> SimulatorView:
 async def steer_simulator(call: Call, body: SimulatorChange) -> SimulatorView:
     """By the operator's people; what is left out stays. Paused, the world stands by while the clock runs on at the
     real one's pace; it makes up for what it missed. A new seed holds for the market days whose prices are not
-    published yet, and for the next reset."""
+    published yet, and for the next reset. Where the sandbox was in use before its simulator was switched on, `running`
+    has the world begin, without a past, at the moment at which the clock stands."""
     if not call.caller.is_operator:
         raise Forbidden("Only the operator steers the simulator.")
     await store.lock_clock(call.db)
     state = await simulator_store.read_simulation(call.db)
-    if state is None or not call.resources[Settings].simulator:
+    settings = call.resources[Settings]
+    if not settings.simulator:
         raise NoSimulator("Start the service with GRIDLOOM_SIMULATOR=on.")
+    if state is None:
+        if body.running is not True:
+            raise NoSimulator(NOT_MOVED_IN)
+        await begin_world_now(call.db, seed=settings.simulator_seed)
+        state = await simulator_store.read_simulation(call.db)
+        assert state is not None
     running = state.running if isinstance(body.running, UnsetType) else body.running
     seed = state.seed if isinstance(body.seed, UnsetType) else body.seed
     speed = state.speed if isinstance(body.speed, UnsetType) else body.speed
@@ -81,7 +99,7 @@ async def steer_simulator(call: Call, body: SimulatorChange) -> SimulatorView:
         await resume(call.db, state)
     if state.running and not running:
         await simulator_store.release_clock(call.db)
-    await simulator_store.steer(call.db, running=running, seed=seed, speed=speed, now=state.now)
+    await simulator_store.steer(call.db, running=running, seed=seed, speed=speed)
     return await _show_simulator(call, await simulator_store.read_simulation(call.db))
 
 
@@ -92,6 +110,7 @@ async def _show_simulator(call: Call, state: Simulation | None) -> SimulatorView
         return SimulatorView(
             running=False, seed=seed, speed=1.0, now=_to_the_millisecond(now), history_complete=True, progress=1.0
         )
+    left_s = state.history_left_s
     return SimulatorView(
         running=state.running,
         seed=state.seed,
@@ -99,6 +118,7 @@ async def _show_simulator(call: Call, state: Simulation | None) -> SimulatorView
         now=_to_the_millisecond(state.now),
         history_complete=state.history_complete,
         progress=round(state.progress, 4),
+        history_seconds_left=UNSET if left_s is None else round(left_s),
         fault=UNSET if state.fault is None else state.fault,
     )
 
@@ -167,7 +187,8 @@ async def take_simulator_step(call: Call, body: StepDone) -> StepView:
             await simulator_store.complete_step(call.pool, world, done, body.memory)
         state = await await_step(call.pool, changes, PATIENCE_S, call.stopping)
     if state is None:
-        raise NoSimulator("Start the service with GRIDLOOM_SIMULATOR=on.")
+        await changes.wait(STAND_BY_S)  # for a world to begin; then the simulator asks again
+        raise NoSimulator(NOT_MOVED_IN)
     answer = StepView(
         world=state.world,
         seed=state.seed,

@@ -29,11 +29,12 @@ async def read_memory(db: Database) -> Any:
 
 
 async def insert_simulation(db: Database, *, seed: int, start: datetime, history_complete: bool) -> None:
+    """The first world, from where the clock stands."""
     await db.execute(
         """
         insert into sandbox_simulator
           (world, seed, running, speed, start, step, is_done, history_complete, anchor_real, anchor_platform)
-        values (1, $1, true, 1, $2, $2, false, $3, clock_timestamp(), $2)
+        values (1, $1, true, 1, $2, $2, false, $3, clock_timestamp(), platform_now())
         on conflict do nothing
         """,
         seed, start, history_complete,
@@ -53,9 +54,21 @@ async def begin_again(db: Database, start: datetime) -> None:
     await notify_changed(db)
 
 
-async def freeze_clock(db: Database, moment: datetime) -> None:
-    """Let the clock stand there, wherever it stood before: only at the beginning of a world."""
+async def rewind_clock(db: Database, moment: datetime) -> None:
+    """Let the clock stand at the beginning of a world, wherever it stood before. Nothing else puts it back, and this
+    only in an untouched sandbox or after a reset."""
     await db.execute("update sandbox_clock set ahead = $1::timestamptz - clock_timestamp(), hold_until = $1", moment)
+
+
+async def hold_clock(db: Database) -> None:
+    """Let the clock stand where it is."""
+    await db.execute(
+        """
+        update sandbox_clock
+        set ahead = reading.now - clock_timestamp(), hold_until = reading.now
+        from (select platform_now() as now) reading
+        """
+    )
 
 
 async def advance_held_clock(db: Database, moment: datetime) -> None:
@@ -79,11 +92,17 @@ async def commit_without_the_disk(db: Database) -> None:
 
 
 async def run_clock(db: Database, ahead: timedelta, until: datetime) -> bool:
-    """Let the clock run at the real one's pace until a moment; False where it does so already."""
+    """Let the clock run at the real one's pace until a moment; False where it does so already.
+
+    A clock that is ahead of what is asked for runs on from where it is.
+    """
     changed = await db.fetchval(
         """
-        update sandbox_clock set ahead = $1, hold_until = $2
-        where (ahead, hold_until) is distinct from ($1::interval, $2::timestamptz) returning true
+        update sandbox_clock
+        set ahead = greatest($1::interval, least(clock_timestamp() + ahead, hold_until) - clock_timestamp()),
+            hold_until = $2
+        where hold_until is distinct from $2::timestamptz or ahead < $1::interval
+        returning true
         """,
         ahead, until,
     )  # fmt: skip
@@ -151,7 +170,8 @@ async def complete_history(db: Database) -> None:
     await db.execute(
         """
         update sandbox_simulator
-        set history_complete = true, anchor_real = clock_timestamp(), anchor_platform = clock_timestamp()
+        set history_complete = true, anchor_real = clock_timestamp(),
+            anchor_platform = greatest(clock_timestamp(), platform_now())
         """
     )
 
@@ -169,14 +189,32 @@ async def reach_target(db: Database, moment: datetime) -> None:
     )
 
 
-async def steer(db: Database, *, running: bool, seed: int, speed: float, now: datetime) -> None:
+async def has_asked_since_arrival(db: Database) -> bool:
+    """Whether the simulator has asked for its next step since the clock arrived: it reports the minutes first."""
+    has_asked: bool | None = await db.fetchval("select taken_at > anchor_real from sandbox_simulator")
+    return has_asked is not False
+
+
+async def stop_at_present(db: Database) -> bool:
+    """Have the clock go on at its speed from where it stands; False where it was not hurrying to a moment."""
+    stopped = await db.fetchval(
+        """
+        update sandbox_simulator set target = null, anchor_real = clock_timestamp(), anchor_platform = platform_now()
+        where running and target > platform_now() returning true
+        """
+    )
+    await notify_changed(db)
+    return stopped is not None
+
+
+async def steer(db: Database, *, running: bool, seed: int, speed: float) -> None:
     await db.execute(
         """
         update sandbox_simulator
         set running = $1, seed = $2, speed = $3, target = case when $1 then target end,
-            anchor_real = clock_timestamp(), anchor_platform = $4
+            anchor_real = clock_timestamp(), anchor_platform = platform_now()
         """,
-        running, seed, speed, now,
+        running, seed, speed,
     )  # fmt: skip
     await notify_changed(db)
 

@@ -59,11 +59,67 @@ async def is_untouched(db: Database) -> bool:
     return untouched
 
 
-async def set_clock(db: Database, moment: datetime) -> None:
-    """Put the clock to a moment, if that is ahead of where it stands."""
+async def lock_organisations(db: Database) -> None:
+    """Until the transaction ends no organisation is founded: an untouched sandbox stays untouched."""
+    await db.execute("lock table organisation in share mode")
+
+
+# --- a walk of the clock ---------------------------------------------------------------------------------------------
+# The walking process holds the advisory lock from the first moment to the last, so a row without the lock is what a
+# process that died left behind.
+
+
+async def begin_walk(db: Database, walk_id: UUID, target: datetime) -> None:
     await db.execute(
-        "update sandbox_clock set ahead = $1 - clock_timestamp() where $1 - clock_timestamp() > ahead", moment
+        """
+        insert into sandbox_walk (id, target) values ($1, $2)
+        on conflict (is_only) do update set id = excluded.id, target = excluded.target
+        """,
+        walk_id, target,
+    )  # fmt: skip
+
+
+async def step_walk(db: Database, walk_id: UUID, moment: datetime) -> bool:
+    """Put the clock to a moment, if that is ahead of where it stands; False where the walk was stopped."""
+    walks: bool = await db.fetchval(
+        """
+        with walking as (select from sandbox_walk where id = $1),
+        moved as (
+          update sandbox_clock set ahead = $2 - clock_timestamp()
+          where $2 - clock_timestamp() > ahead and exists (select from walking)
+        )
+        select exists (select from walking)
+        """,
+        walk_id, moment,
+    )  # fmt: skip
+    return walks
+
+
+async def end_walk(db: Database, walk_id: UUID) -> None:
+    await db.execute("delete from sandbox_walk where id = $1", walk_id)
+
+
+async def read_walk_target(db: Database) -> datetime | None:
+    """Where the walk under way leads; None without one."""
+    target: datetime | None = await db.fetchval(
+        """
+        select target from sandbox_walk
+        where exists (
+          select from pg_locks
+          where locktype = 'advisory' and granted and classid = 0 and objid = $1::bigint::oid and objsubid = 1
+            and database = (select oid from pg_database where datname = current_database())
+        )
+        """,
+        _TURN,
     )
+    return target
+
+
+async def stop_walk(db: Database) -> bool:
+    """Have the walk under way stop at the moment it has reached; False without one."""
+    if await read_walk_target(db) is None:
+        return False
+    return await db.fetchval("delete from sandbox_walk returning true") is not None
 
 
 async def reset_data(db: Connection, operator_id: UUID) -> list[UUID]:

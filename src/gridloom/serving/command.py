@@ -37,9 +37,11 @@ def announce_start(started: StartupReport) -> None:
     if started.bootstrap is not None:
         facts.add_row("Username", f"[bold]{started.bootstrap.username}[/]")
         if started.bootstrap.is_made_up:
-            facts.add_row("Password", f"[bold]{started.bootstrap.password}[/]  [dim](shown this once)[/]")
+            facts.add_row("Password", f"[bold]{started.bootstrap.password}[/]")
     for sign_in in started.sign_ins:
         facts.add_row(f"Or as {sign_in.username}", f"[bold]{sign_in.password}[/]  [dim]({sign_in.shown_as})[/]")
+    if started.history is not None:
+        facts.add_row("World", started.history)
     title = f"Gridloom {settings.environment}, ready in {started.seconds:.1f} s"
     console = Console(soft_wrap=not sys.stdout.isatty())
     console.print(Panel(facts, title=title, title_align="left", expand=False, padding=(1, 2)))

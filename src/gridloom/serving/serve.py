@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -51,6 +52,8 @@ class StartupReport:
     migrations: list[str]
     bootstrap: Bootstrap | None
     sign_ins: list[SignIn]
+    history: str | None
+    """How far the simulated world has played its past, or why there is none; None where it is complete."""
     seconds: float
 
 
@@ -70,13 +73,27 @@ def serve(settings: Settings, announce: Callable[[StartupReport], None]) -> None
             load_service()  # while the database comes up
             settings = replace(settings, database_url=postgres.await_ready(), is_embedded=True)
         migrations, bootstrap = asyncio.run(prepare(settings))
-        sign_ins = asyncio.run(prepare_simulator(settings)) if settings.environment == "sandbox" else []
+        sign_ins: list[SignIn] = []
+        if settings.environment == "sandbox":
+            from gridloom.serving.operator_sign_in import recall_operator
+
+            bootstrap = asyncio.run(recall_operator(settings, bootstrap))
+            sign_ins = asyncio.run(prepare_simulator(settings))
         settings = replace(settings, workers=min(settings.workers, _count_cores()))
 
         def on_ready() -> None:
+            from gridloom.serving.history import describe_history, follow_history
+
             seconds = time.monotonic() - began
             embedded = postgres is not None
-            announce(StartupReport(address_of(settings), settings, embedded, migrations, bootstrap, sign_ins, seconds))
+            history = asyncio.run(describe_history(settings)) if settings.simulator else None
+            announce(
+                StartupReport(
+                    address_of(settings), settings, embedded, migrations, bootstrap, sign_ins, history, seconds
+                )
+            )
+            if history is not None and sign_ins:
+                threading.Thread(target=follow_history, args=(settings,), name="history", daemon=True).start()
 
         failure = Supervisor(settings, postgres, on_ready).run()
     if failure is not None:
@@ -138,9 +155,10 @@ async def _reject_standby(connection: asyncpg.Connection[asyncpg.Record], dsn: s
 
 
 async def prepare_simulator(settings: Settings) -> list[SignIn]:
-    """Give a sandbox its world and the simulator a way in; who may sign in there, if there is one."""
+    """Give a sandbox its world and the simulator a way in; the sign-ins of its people, if there is a world."""
     from gridloom.operator_commands import invite_simulator
     from gridloom.sandbox.simulated_clock import prepare_world
+    from gridloom.sandbox.simulator_store import read_simulation
 
     assert settings.database_url is not None
     async with await create_pool(settings.database_url, size=1) as pool, pool.acquire() as connection:
@@ -151,7 +169,10 @@ async def prepare_simulator(settings: Settings) -> list[SignIn]:
                 seed=settings.simulator_seed,
                 history_days=settings.simulator_days,
             )
-        return await invite_simulator(connection, settings.home) if settings.simulator else []
+        if not settings.simulator:
+            return []
+        sign_ins = await invite_simulator(connection, settings.home)
+        return [] if await read_simulation(connection) is None else sign_ins
 
 
 def _raise_descriptor_limit() -> None:

@@ -63,7 +63,7 @@ def connect_to(url: str) -> Connect:
 
 
 def record_rejection(doing: str, problem: ProblemError) -> None:
-    log.info("simulator.refused", doing=doing, status=problem.status, detail=str(problem))
+    log.debug("simulator.refused", doing=doing, status=problem.status, detail=str(problem))
 
 
 def written(moment: datetime) -> str:

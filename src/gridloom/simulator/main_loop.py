@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,6 +12,7 @@ import structlog
 from gridloom.kernel.market_time import PERIOD, market_day_of
 from gridloom.simulator.api_session import ApiSession, Connect, written
 from gridloom.simulator.batteries import metering
+from gridloom.simulator.batteries.minute_reports import MinuteReports
 from gridloom.simulator.credentials import SimulatorCredentials, member_name, member_password
 from gridloom.simulator.market.market_data import MarketData
 from gridloom.simulator.participants import operator, owners
@@ -20,7 +20,7 @@ from gridloom.simulator.seeding import accept_invitation, join_again, seed_world
 from gridloom.simulator.state import SimulatorState, read_memory, written_memory
 from gridloom.simulator.step_context import StepContext, wall_time
 from gridloom.simulator.timetable import CATCH_UP_ACTIONS, TIMETABLE
-from gridloom_client import AsyncClient, GridloomError, UnauthenticatedError
+from gridloom_client import AsyncClient, ConflictError, GridloomError, UnauthenticatedError
 from gridloom_client.answers.sandbox import SimulatorStep
 
 log = structlog.get_logger()
@@ -93,30 +93,45 @@ async def _sign_in(client: AsyncClient, credentials: SimulatorCredentials) -> Ap
 
 async def _live_on(connect: Connect, credentials: SimulatorCredentials, operator_voice: ApiSession) -> None:
     world: SimulationRun | None = None
-    watched: asyncio.Task[None] | None = None
-    asked = await operator_voice.client.sandbox.step()
+    reports: MinuteReports | None = None
+    asked = await _ask_step(operator_voice)
     try:
         while True:
             step = asked.step
             if step is None:
-                asked = await operator_voice.client.sandbox.step()
+                if reports is not None:
+                    await reports.catch_up(asked.now)
+                asked = await _ask_step(operator_voice)
                 continue
+            if reports is not None:
+                reports.stop()
+                reports = None
             if world is None or asked.world != world.memory.world:
                 if world is not None:
                     await world.close()
                     world = None
                 if asked.memory is None:  # a reset came between: ask what there is to remember
-                    asked = await operator_voice.client.sandbox.step()
+                    asked = await _ask_step(operator_voice)
                     continue
                 world = await _enter_world(connect, credentials, operator_voice, asked)
             done = await take_step(world, asked, step)
-            watched = _watch_minutes(world, asked, watched)
+            reports = _begin_reports(world, asked, step)
             asked = await _finish_step(operator_voice, world.memory, done)
     finally:
-        if watched is not None:
-            watched.cancel()
+        if reports is not None:
+            reports.stop()
         if world is not None:
             await world.close()
+
+
+async def _ask_step(operator_voice: ApiSession) -> SimulatorStep:
+    """What awaits the simulator; it waits where a sandbox in use has no world until its operator asks for one."""
+    while True:
+        try:
+            return await operator_voice.client.sandbox.step()
+        except ConflictError as problem:
+            log.debug("simulator.no_world", detail=str(problem))
+            await asyncio.sleep(PAUSE_S)
 
 
 async def _finish_step(operator_voice: ApiSession, memory: SimulatorState, done: datetime) -> SimulatorStep:
@@ -194,23 +209,13 @@ async def _do_step(world: SimulationRun, asked: SimulatorStep, step: datetime, *
     memory.last_step = step
 
 
-def _watch_minutes(
-    world: SimulationRun, asked: SimulatorStep, before: asyncio.Task[None] | None
-) -> asyncio.Task[None] | None:
-    """At a speed at which a person can follow, report each minute as it passes; the next step does the rest."""
-    if before is not None:
-        before.cancel()
-    if asked.hurrying or asked.speed > WATCHABLE_SPEED or asked.step is None:
+def _begin_reports(world: SimulationRun, asked: SimulatorStep, step: datetime) -> MinuteReports | None:
+    """Report the minutes after a step: each as it passes at a speed at which a person can follow, otherwise after a
+    jump only. The next step reports the rest."""
+    if asked.hurrying:
         return None
-    scene = StepContext(
-        world.memory, world.board, world.operator, world.voices, asked.step, is_late=False, is_past=False
-    )
-    return asyncio.create_task(_report_minutes(scene, asked.step, asked.speed), name="minutes")
-
-
-async def _report_minutes(scene: StepContext, start: datetime, speed: float) -> None:
-    with suppress(GridloomError):
-        metered = metering.run_orders(scene, await metering.read_orders(scene, start, start + PERIOD))
-        for minute in range(metering.MINUTES_A_PERIOD):
-            await asyncio.sleep(60 / speed)
-            await metering.send(scene, metered, minute, minute + 1)
+    scene = StepContext(world.memory, world.board, world.operator, world.voices, step, is_late=False, is_past=False)
+    reports = MinuteReports(scene, asked.now, asked.speed)
+    if asked.speed <= WATCHABLE_SPEED:
+        reports.start()
+    return reports

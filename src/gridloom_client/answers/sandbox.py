@@ -7,12 +7,22 @@ from datetime import datetime
 from gridloom_client.answers.answered import Answered, Record
 
 
+class ClockWalk(Answered):
+    """A move of the clock that is under way."""
+
+    target: datetime
+
+
 class Clock(Answered):
+    """`walk` is there while the clock is being moved."""
+
     now: datetime
+    walk: ClockWalk | None = None
 
 
 class Simulator(Answered):
-    """`progress` reaches 1 when the world's past has been lived through; `fault` says why it stands still."""
+    """`progress` reaches 1 when the world's past has been lived through, in about `history_seconds_left`; `fault` says
+    why it stands still."""
 
     running: bool
     seed: int
@@ -20,6 +30,7 @@ class Simulator(Answered):
     now: datetime
     history_complete: bool
     progress: float
+    history_seconds_left: int | None = None
     fault: str | None = None
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
 from gridloom_client.commands.clock import clock
 from gridloom_client.commands.terminal.asking import agree
-from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.ending import REFUSED, ending, fail
+from gridloom_client.commands.terminal.history import history_text
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
-from gridloom_client.commands.terminal.progress import waiting
+from gridloom_client.commands.terminal.progress import share_progress, waiting
 from gridloom_client.commands.terminal.rendering import print_facts, print_one
 
 app = App(name="sandbox", help="The sandbox: its clock, its world, starting over.", group="Using the platform")
 app.command(clock)
+
+POLL_INTERVAL_S = 2.0
 
 
 @app.command
@@ -55,9 +59,28 @@ def simulator(
         "Time": seen.now,
         "Speed": seen.speed,
         "Seed": seen.seed,
-        "History": "complete" if seen.history_complete else f"{seen.progress:.0%} played",
+        "History": history_text(seen),
     }
     print_facts("The simulated world", facts, options)
+
+
+@app.command
+@ending
+def wait(*, options: Options = USUAL) -> None:
+    """Wait until the simulated world has played its history; at once where there is none to play.
+
+    For example:
+
+        gridloom sandbox wait
+    """
+    with connect(options) as client, share_progress() as shown:
+        task = shown.add_task("history", total=1.0)
+        while not (seen := client.sandbox.simulator()).history_complete:
+            if seen.fault is not None or not seen.running:
+                fail(seen.fault or "The simulated world is paused: gridloom sandbox simulator --running.", REFUSED)
+            shown.update(task, completed=seen.progress, description=f"history {history_text(seen)}")
+            time.sleep(POLL_INTERVAL_S)
+    print("The history is complete.")
 
 
 @app.command

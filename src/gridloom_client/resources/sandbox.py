@@ -19,7 +19,12 @@ class Sandbox(Resource[M]):
 
     @operation("PUT", "/sandbox/clock")
     def set_clock(self, *, now: datetime | None = None, advance: str | None = None) -> Clock:
-        """Forward to a time, or by an ISO 8601 duration such as `PT1H`; what falls due meanwhile happens in order."""
+        """Forward to a time, or by an ISO 8601 duration such as `PT1H`, at most 31 days; what falls due meanwhile
+        happens in order."""
+
+    @operation("DELETE", "/sandbox/clock/walk")
+    def stop_clock_walk(self) -> None:
+        """Operator only: end the move of the clock that is under way; NotFoundError without one."""
 
     @operation("POST", "/sandbox/reset")
     def reset(self) -> None:

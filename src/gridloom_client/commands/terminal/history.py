@@ -1,0 +1,28 @@
+"""How far a sandbox has played its history, in words."""
+
+from __future__ import annotations
+
+import sys
+
+from gridloom_client.answers.sandbox import Simulator
+from gridloom_client.client import Client
+from gridloom_client.errors import NotFoundError
+
+
+def history_text(seen: Simulator) -> str:
+    """For example `31 %, about 80 s left`."""
+    if seen.history_complete:
+        return "complete"
+    share = f"{seen.progress * 100:.0f} %"
+    left_s = seen.history_seconds_left
+    return share if left_s is None else f"{share}, about {left_s} s left"
+
+
+def mention_history(client: Client) -> None:
+    """Beside the answer, never in it: that the world's past is still being played."""
+    try:
+        seen = client.sandbox.simulator()
+    except NotFoundError:
+        return
+    if not seen.history_complete:
+        sys.stderr.write(f"history {history_text(seen)}\n")
