@@ -131,8 +131,10 @@ function Difference({ asset, version, newest }: DifferenceProps) {
   const days = useMemo(() => daysOf(version), [version])
   const [day, setDay] = useState<Day>(days[0] ?? dayOf(Date.parse(asset.start)))
   const accepted = Date.parse(version.acceptedAt)
-  const after = usePowers(asset, day, accepted)
-  const before = usePowers(asset, day, accepted - 1)
+  const isAsked = days.length > 0
+  const after = usePowers(asset, day, accepted, isAsked)
+  // The first version has none before it.
+  const before = usePowers(asset, day, accepted - 1, isAsked && version.version > 1)
   const plan = useDayPlan(asset, day)
   const now = useMinute()
   const gateMs = asset.dispatchGateClosureSeconds * 1000
@@ -144,10 +146,11 @@ function Difference({ asset, version, newest }: DifferenceProps) {
     )
   if (after.isError || before.isError)
     return <ProblemNote error={after.error ?? before.error} onRetry={() => void after.refetch()} />
-  if (!after.data || !before.data || !plan.data) return <SkeletonCard height={520} />
+  const beforeKw = version.version > 1 ? before.data : after.data?.map(() => 0)
+  if (!after.data || !beforeKw || !plan.data) return <SkeletonCard height={520} />
   const isClosed = (index: number) => (plan.data.quarters[index] ?? 0) - gateMs <= now
   const mwh = (powers: number[]) => powers.reduce((sum, power) => sum + Math.abs(power) / 4000, 0)
-  const changed = after.data.filter((power, index) => power !== before.data[index]).length
+  const changed = after.data.filter((power, index) => power !== beforeKw[index]).length
   return (
     <Card
       title={`Version ${version.version}, ${dayInWords(day)}`}
@@ -169,14 +172,14 @@ function Difference({ asset, version, newest }: DifferenceProps) {
         plan={plan.data}
         span={spanOf(day)}
         powersKw={after.data}
-        beforeKw={before.data}
+        beforeKw={beforeKw}
         ranges={[]}
         isClosed={isClosed}
         height={340}
         name={`Version ${version.version}`}
       />
       <p className="card-body note">
-        In and out {decimal(mwh(before.data), 1)} → {decimal(mwh(after.data), 1)} MWh.
+        In and out {decimal(mwh(beforeKw), 1)} → {decimal(mwh(after.data), 1)} MWh.
       </p>
       <Restore
         asset={asset}
@@ -191,7 +194,7 @@ function Difference({ asset, version, newest }: DifferenceProps) {
 }
 
 /** The day as it stood at a moment: all wholesale blocks together. */
-function usePowers(asset: VirtualAsset, day: Day, at: number) {
+function usePowers(asset: VirtualAsset, day: Day, at: number, isAsked: boolean) {
   const life = { start: Date.parse(asset.start), end: Date.parse(asset.end) }
   const quarters = quartersOf(day).filter((quarter) => quarter >= life.start && quarter < life.end)
   return useQuery({
@@ -213,7 +216,7 @@ function usePowers(asset: VirtualAsset, day: Day, at: number) {
           }
       return quarters.map((quarter) => Number((sums.get(quarter) ?? 0).toFixed(6)))
     },
-    enabled: quarters.length > 0,
+    enabled: isAsked && quarters.length > 0,
     staleTime: Number.POSITIVE_INFINITY,
   })
 }
