@@ -141,7 +141,7 @@ function Document({ statement }: { statement: Statement }) {
           </span>
           <strong className="tabular">{euro(Math.abs(total))}</strong>
         </div>
-        <h3>Totals by line</h3>
+        <h2 className="document-part">Totals by line</h2>
         <Table columns={['Line', { label: 'EUR', isNumber: true }]}>
           <tbody>
             {[...lines].map(([line, sum]) => (
@@ -160,7 +160,7 @@ function Document({ statement }: { statement: Statement }) {
         </Table>
         {corrections.length > 0 && (
           <>
-            <h3>Corrections</h3>
+            <h2 className="document-part">Corrections</h2>
             <Table columns={['To number', 'Month', 'Day', 'Line', { label: 'EUR', isNumber: true }]}>
               <tbody>
                 {corrections.map((line) => (
