@@ -85,6 +85,7 @@ class TestSchedule:
     @pytest.mark.parametrize(
         ("time", "pointer"),
         [(at(0)[:-1] + ".001Z", "/schedule/1/time"), (at(0.5), "/schedule/1/time"), (at(0), "/schedule/1/time")],
+        ids=["off by a millisecond", "between two periods", "twice"],  # not the time at which they were collected
     )
     async def test_needs_each_period_once_by_its_start(self, new_organisation, time, pointer):
         asset = await register_asset(await new_organisation())
