@@ -119,7 +119,7 @@ MUTANTS = (
         "np.where(power_kw > 0, imported, exported)",
         "delivery",
     ),
-    Mutant("delivery/planning/netting.py", "-= parts.sum(axis=0)", "-= 0", "delivery"),
+    Mutant("delivery/planning/netting.py", "-= units.sum(axis=0)", "-= 0", "delivery"),
     # Money.
     Mutant(
         "revenue/formulas.py",

@@ -44,6 +44,33 @@ _TAGS: Final = {
 }
 
 _FIELDS: Final[dict[str, tuple[str, Any]]] = {
+    "allowedNetworks": ("Networks from which calls are taken, in CIDR notation; none means any", ["203.0.113.0/24"]),
+    "authorName": ("How the author is called", "Ada"),
+    "cancelled": ("When and why the auction was cancelled; absent while it is not", None),
+    "code": ("A one-time code of the device, or a recovery code", None),
+    "challenge": ("Of a 401 that asked for a code; valid for five minutes", None),
+    "clientID": ("How the identity provider knows this service", "gridloom"),
+    "clientSecret": ("Stored encrypted and never shown", "correct-horse-battery"),
+    "defaultRole": (
+        "Role of a person who signs in without an invitation; without it nobody uninvited comes in",
+        "VIEWER",
+    ),
+    "domains": ("Domains of e-mail addresses that this provider vouches for", ["example.com"]),
+    "failedAt": ("When the run failed", EXAMPLE_START),
+    "hasSecondFactor": ("Whether signing in asks for a one-time code", True),
+    "issuer": ("The identity provider's issuer, an https address", "https://login.example.com"),
+    "maxKeyAgeDays": ("Days after which an API key ends at the latest", 365),
+    "recoveryCodes": ("Each replaces a one-time code once; shown only now", ["k3f9-22mx"]),
+    "requireSecondFactor": ("Whether every member must have a second factor", True),
+    "required": ("Whether passwords end for everybody but ADMINs", False),
+    "roleClaim": ("The claim of the provider's token that names a role", "gridloom_role"),
+    "verifier": (
+        "The verifier whose challenge began the sign-in (PKCE)",
+        "M25iVXpKU3puUjFaYWg3T1NDTDQtcW1ROUY5YXlwalNoc0hhakxifmZHag",
+    ),
+    "statementID": ("The statement", ID),
+    "sessionID": ("The session", ID),
+    "iss": ("The issuer, as the provider names itself", "https://login.example.com"),
     "accepted": ("Whether the bid was accepted", True),
     "acceptedAt": ("When this version was accepted", EXAMPLE_START),
     "acceptedCapacity": ("What was accepted of the offer, kW, in whole megawatts", 5000),

@@ -12,7 +12,7 @@ from typing import Annotated
 from urllib.parse import urlencode, urlsplit
 from uuid import UUID
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from gridloom.audit.model import NIL_ID, Actor
 from gridloom.audit.recording import record_denied
@@ -80,19 +80,36 @@ class StartQuery(QueryParameters):
 
 
 class CallbackQuery(QueryParameters):
-    state: Annotated[str, Meta(max_length=200)] = ""
-    code: Annotated[str, Meta(max_length=4000)] = ""
-    error: Annotated[str, Meta(max_length=200)] = ""
-    error_description: Annotated[str, Meta(max_length=2000)] = ""
-    error_uri: Annotated[str, Meta(max_length=2000)] = ""
-    iss: Annotated[str, Meta(max_length=500)] = ""
-    session_state: Annotated[str, Meta(max_length=500)] = ""
-    scope: Annotated[str, Meta(max_length=2000)] = ""
+    """Parameters as OpenID Connect names them; providers send more of them than are used."""
+
+    state: Annotated[str, Meta(max_length=200, description="Of the request that began the sign-in")] = ""
+    code: Annotated[str, Meta(max_length=4000, description="The provider's one-time code")] = ""
+    error: Annotated[str, Meta(max_length=200, description="Why the provider refused")] = ""
+    error_description: Annotated[str, Meta(max_length=2000, description="The same in a sentence")] = field(
+        name="error_description", default=""
+    )
+    error_uri: Annotated[str, Meta(max_length=2000, description="Where the provider explains it")] = field(
+        name="error_uri", default=""
+    )
+    iss: Annotated[str, Meta(max_length=500, description="The issuer, as the provider names itself")] = ""
+    session_state: Annotated[str, Meta(max_length=500, description="The session at the provider; not used")] = field(
+        name="session_state", default=""
+    )
+    scope: Annotated[str, Meta(max_length=2000, description="What the provider granted; not used")] = ""
 
 
 class SSOCode(RequestBody):
-    code: Annotated[str, Meta(min_length=1, max_length=200)]
-    verifier: Annotated[str, Meta(min_length=43, max_length=128, pattern=r"^[A-Za-z0-9._~-]+(?!\n)$")]
+    code: Annotated[str, Meta(min_length=1, max_length=200, description="The one-time code that the callback gave")]
+    verifier: Annotated[
+        str,
+        Meta(
+            min_length=43,
+            max_length=128,
+            pattern=r"^[A-Za-z0-9._~-]+(?!\n)$",
+            description="The verifier whose challenge began the sign-in (PKCE)",
+            examples=["M25iVXpKU3puUjFaYWg3T1NDTDQtcW1ROUY5YXlwalNoc0hhakxifmZHag"],
+        ),
+    ]
 
 
 @operation(
