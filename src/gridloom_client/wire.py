@@ -97,9 +97,13 @@ def field_name(name: str) -> str:
     return _SPELT.get(name) or wire_name(name)
 
 
+OPENID_PARAMETERS: Final = frozenset({"error_description", "error_uri", "session_state"})
+"""Named by OpenID Connect, not by this interface."""
+
+
 def parameter_name(name: str) -> str:
     """`product_keys` → `product-keys`."""
-    return name.strip("_").replace("_", "-")
+    return name if name in OPENID_PARAMETERS else name.strip("_").replace("_", "-")
 
 
 def fill_path(template: str, values: Mapping[str, object]) -> str:

@@ -113,6 +113,7 @@ class Organisation(Answered):
     max_key_age_days: int = 365
     allowed_networks: tuple[str, ...] = ()
     telemetry_quota: int | None = None
+    address: str = ""
 
 
 class ShareUsage(Answered):
@@ -133,7 +134,6 @@ class ShareUsage(Answered):
 class Usage(Answered):
     organisation_id: UUID
     shares: tuple[ShareUsage, ...] = ()
-    address: str = ""
 
 
 class IdentityProvider(Answered):
