@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
-import { ask } from '../../../shared/api/client'
-import { faultAt, Refused } from '../../../shared/api/problem'
+import { ask, askAll } from '../../../shared/api/client'
+import { faultAt } from '../../../shared/api/problem'
 import { Button } from '../../../shared/ui/Button'
 import { Badge, Card } from '../../../shared/ui/Card'
 import { Checkbox, Field, SelectField } from '../../../shared/ui/Field'
@@ -30,13 +30,12 @@ export function SingleSignOn() {
   const held = useQuery({
     queryKey: ['administration', 'identity-provider'],
     queryFn: async (): Promise<Held> => {
-      try {
-        const response = await ask(path)
-        return { provider: (await response.json()) as Provider, etag: response.headers.get('ETag') ?? '' }
-      } catch (error) {
-        if (error instanceof Refused && error.status === 404) return { provider: null, etag: '' }
-        throw error
-      }
+      // As one of a batch: a browser reports a 404 as a fault of the page, and here it only means "none".
+      const [found] = await askAll([path])
+      if (!found || (found.status >= 300 && found.status !== 404))
+        throw new Error('The identity provider could not be read.')
+      if (found.status === 404) return { provider: null, etag: '' }
+      return { provider: found.body as Provider, etag: found.etag ?? '' }
     },
   })
   const provider = held.data?.provider
