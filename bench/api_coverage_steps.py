@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
+import pyotp
+
 from bench.harness import MEMBER_PASSWORD, PASSWORD, USERNAME
 
 if TYPE_CHECKING:
@@ -379,6 +381,49 @@ def look_around(world: Survey) -> None:
     world.call("readMetrics", by="metrics")
 
 
+def contain_accounts(world: Survey) -> None:
+    """Sessions, keys of members, a second factor and an identity provider, of a member made for it."""
+    owner = {"organisationID": world.ids["owner"]}
+    world.tokens["kept"] = join(world, "kept", world.ids["owner"], "ADMIN")
+    sessions = world.call("listSessions", by="kept")
+    world.call("endOtherSessions", by="kept")
+    world.call("endSession", by="kept", sessionID=uuid.uuid4(), expect=404)
+    key = world.call("createApiKey", {"name": "Meter", "permissions": ["Read:monitoring"]}, by="kept")
+    world.call("listOrganisationApiKeys", by="owner", **owner)
+    world.call("deleteOrganisationApiKey", by="owner", apiKeyID=key.get("id"), **owner)
+    world.call("readUsage", by="owner", **owner)
+    assert sessions
+    me = world.call("readMe", by="kept")
+    secret = world.call("createTotp", by="kept")["secret"]
+    codes = world.call("confirmTotp", {"code": pyotp.TOTP(secret).now()}, by="kept")["recoveryCodes"]
+    login = {"username": me["username"], "password": MEMBER_PASSWORD}
+    challenge = world.call("authenticate", login, by=None, expect=401).get("challenge", "none")
+    world.call("completeLogin", {"challenge": challenge, "code": codes[0]}, by=None)
+    world.call("deleteTotp", {"code": codes[1]}, by="kept")
+    world.call("resetSecondFactor", by="owner", userID=me["id"], expect=409, **owner)
+    provider = {"issuer": "https://login.example.com", "clientID": "gridloom", "clientSecret": "s" * 20, "domains": []}
+    world.call("putIdentityProvider", {**provider, "domains": ["example.com"], "required": False}, by="owner", **owner)
+    world.call("readIdentityProvider", by="owner", **owner)
+    world.call("deleteIdentityProvider", by="owner", **owner)
+    world.call("startSingleSignOn", by=None, query={"organisation": world.ids["owner"]}, expect=404)
+    world.call("finishSingleSignOn", by=None, query={"state": "none", "code": "none"}, expect=403)
+    world.call("exchangeSsoCode", {"code": "none", "verifier": "v" * 43}, by=None, expect=403)
+    world.call("readSecurityContact", by=None)
+
+
+def issue_statements(world: Survey) -> None:
+    owner = {"organisationID": world.ids["owner"]}
+    world.call("readOrganisationDataPoints", by="owner", query=window(-3, 1), **owner)
+    world.call("readOrganisationStatement", by="owner", query=window(-3, 1), **owner)
+    last_month = (midnight(0).replace(day=1) - timedelta(days=1)).strftime("%Y-%m")
+    run = world.call("issueStatements", {"month": last_month, "allowMissing": True})
+    world.wait_for("readStatementRun", lambda found: found.get("status") != "RUNNING", runID=run.get("id"))
+    world.call("summariseStatements", query=window(-40, 1))
+    statements = world.call("listStatements", by="owner", **owner)
+    found = statements[0]["id"] if statements else uuid.uuid4()
+    world.call("readStatement", by="owner", statementID=found, expect=200 if statements else 404, **owner)
+
+
 def clear_away(world: Survey) -> None:
     world.call("deleteGrant", by="owner", organisationID=world.ids["trader"])
     world.call("deleteFleet", by="owner")
@@ -386,6 +431,7 @@ def clear_away(world: Survey) -> None:
     world.call("steerSimulator", {"running": False, "seed": 1}, expect=409)
     world.call("readSimulator")
     world.call("takeSimulatorStep", {"world": 1}, expect=409)
+    world.call("stopClockWalk", expect=404)
     world.call("resetSandbox")
 
 
@@ -402,6 +448,8 @@ SCENES: tuple[Callable[[Survey], None], ...] = (
     settle,
     read_revenue,
     optimise,
+    contain_accounts,
+    issue_statements,
     look_around,
     clear_away,
 )

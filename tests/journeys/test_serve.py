@@ -81,7 +81,11 @@ class TestServe:
             assert "GRIDLOOM_ENVIRONMENT must be sandbox or production" in said
 
     def test_does_not_start_production_without_its_first_admin(self) -> None:
-        nobody = {"GRIDLOOM_BOOTSTRAP_USERNAME": "", "GRIDLOOM_BOOTSTRAP_PASSWORD": "", "GRIDLOOM_SECRETS_KEY": "k" * 44}
+        nobody = {
+            "GRIDLOOM_BOOTSTRAP_USERNAME": "",
+            "GRIDLOOM_BOOTSTRAP_PASSWORD": "",
+            "GRIDLOOM_SECRETS_KEY": "k" * 44,
+        }
         with a_service(GRIDLOOM_ENVIRONMENT="production", **nobody) as service:
             assert service.launch().wait(60) == 1
             assert "GRIDLOOM_BOOTSTRAP_USERNAME" in service.log.read_text()
