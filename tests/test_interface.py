@@ -31,8 +31,8 @@ from gridloom.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 
-# Ends the session that the run is signed in with, empties the sandbox, or never ends.
-NOT_FUZZED = ("logout", "updatePassword", "resetSandbox", "moveClock")
+# Ends the session that the run is signed in with, empties the sandbox, never ends, or waits for the clock (a long poll).
+NOT_FUZZED = ("logout", "updatePassword", "resetSandbox", "moveClock", "takeSimulatorStep")
 CHECKS = (
     *("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance"),
     *("response_headers_conformance", "negative_data_rejection", "unsupported_method"),

@@ -36,23 +36,24 @@ async def continue_session(
     """
     row = await db.fetchrow(
         """
-        with continued as (
-          update session s
-          set expires_at = least(statement_timestamp() + $2::interval, s.created_at + $3::interval),
-              last_used_at = statement_timestamp()
-          from console_session c, member m
-          where c.cookie_hash = $1 and s.id = c.session_id and m.id = s.member_id
-            and s.ended_at is null and s.expires_at > statement_timestamp()
-            and s.created_at > statement_timestamp() - $3::interval
-          returning s.id, s.member_id, m.organisation_id
-        )
-        select id, member_id, organisation_id, statement_timestamp() as now from continued
+        select s.id, s.member_id, m.organisation_id, s.created_at, statement_timestamp() as now
+        from console_session c join session s on s.id = c.session_id join member m on m.id = s.member_id
+        where c.cookie_hash = $1 and s.ended_at is null and s.expires_at > statement_timestamp()
+          and s.created_at > statement_timestamp() - $2::interval
         """,
         cookie_hash,
-        idle,
         longest,
     )
     if row is None:
+        return None
+    # The times are passed: on a distributed database an UPDATE computes nothing that depends on the session's time zone.
+    done = await db.execute(
+        "update session set expires_at = $2, last_used_at = $3 where id = $1 and ended_at is null",
+        row["id"],
+        min(row["now"] + idle, row["created_at"] + longest),
+        row["now"],
+    )
+    if done == "UPDATE 0":
         return None
     return ActiveSession(row["id"], row["member_id"], row["organisation_id"], row["now"])
 
@@ -76,7 +77,8 @@ async def find_session(db: Database, cookie_hash: bytes, *, longest: timedelta) 
 
 async def begin_console_time(db: Database, session_id: UUID, idle: timedelta) -> None:
     """Let a session that has just begun end when it is not used."""
-    await db.execute("update session set expires_at = created_at + $2::interval where id = $1", session_id, idle)
+    created_at = await db.fetchval("select created_at from session where id = $1", session_id)
+    await db.execute("update session set expires_at = $2 where id = $1", session_id, created_at + idle)
 
 
 async def read_organisation(db: Database, organisation_id: UUID) -> tuple[str, str]:

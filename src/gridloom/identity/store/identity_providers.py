@@ -183,13 +183,12 @@ async def spend_code(db: Database, code_hash: bytes, challenge: str) -> UserID |
     """The member for whom it was made out; it works once, whatever the verifier was."""
     row = await db.fetchrow(
         """
-        delete from single_sign_on_code where code_hash = $1
-        returning member_id, challenge = $2 and expires_at > statement_timestamp() as is_good
+        delete from single_sign_on_code where code_hash = $1 and expires_at > statement_timestamp()
+        returning member_id, challenge
         """,
         code_hash,
-        challenge,
     )
-    return UserID(row["member_id"]) if row is not None and row["is_good"] else None
+    return UserID(row["member_id"]) if row is not None and row["challenge"] == challenge else None
 
 
 async def delete_expired_attempts(db: Database) -> None:

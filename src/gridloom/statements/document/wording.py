@@ -22,6 +22,8 @@ LINES: Final = {
     LineType.IMBALANCE: ("Imbalance", "Ausgleichsenergie, reBAP"),
     LineType.END_OF_LIFE: ("Energy at the end of life", "Energie am Laufzeitende"),
     LineType.AVAILABILITY: ("Availability", "Erstattung für Nichtverfügbarkeit"),
+    LineType.DRIFT: ("Drift of the pool", "Fahrplanausgleich des Pools"),
+    LineType.RESERVE_SHORTFALL: ("Reserve not held", "Nicht vorgehaltene Regelleistung"),
     CORRECTION: ("Corrections to earlier statements", "Korrekturen"),
 }
 PARTIES: Final = {
