@@ -31,7 +31,7 @@ from gridloom.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 
-# Ends the session that the run is signed in with, empties the sandbox, never ends, or waits for the clock (a long poll).
+# Ends the session that the run is signed in with, empties the sandbox, never ends, or waits for the clock.
 NOT_FUZZED = ("logout", "updatePassword", "resetSandbox", "moveClock", "takeSimulatorStep")
 CHECKS = (
     *("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance"),

@@ -46,7 +46,7 @@ async def continue_session(
     )
     if row is None:
         return None
-    # The times are passed: on a distributed database an UPDATE computes nothing that depends on the session's time zone.
+    # The times are passed: on a distributed database an UPDATE calls no function that is not immutable.
     done = await db.execute(
         "update session set expires_at = $2, last_used_at = $3 where id = $1 and ended_at is null",
         row["id"],
