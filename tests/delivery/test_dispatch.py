@@ -299,8 +299,10 @@ class TestAGateAtWhichNothingChanged:
         assert await yard.edge.pool.fetchval("select due from job where kind = 'delivery.look'") is not None
         await yard.advance(yard.start + 4 * QUARTER)
         left = await yard.edge.pool.fetch("select kind from job where kind like 'delivery.%'")
-        # Drift is placed every noon, whether there are virtual assets or not.
+        # The noon that was due already finds no plan and asks for no other.
         assert [row["kind"] for row in left] == ["delivery.place-drift"]
+        await yard.advance(yard.start + timedelta(hours=25))
+        assert await yard.edge.pool.fetch("select kind from job where kind like 'delivery.%'") == []
 
 
 async def _zone_of(yard: Yard) -> Any:

@@ -70,10 +70,12 @@ async def place_zone_drift(run: JobRun) -> None:
     first, today = period_number(now), market_day_of(now)
     if plan is None or not plan.first <= first < plan.end:
         return
-    await enqueue(run.db, PLACE_DRIFT_JOB, key=run.key, due=next_noon(now), clock="platform")
     tomorrow = today + timedelta(days=1)
     day_first, day_end = market_day_periods(tomorrow)
     zone = (await load_zone(run.db, run.key, first, day_end)).zone
+    if not zone.limits.backs_virtual_asset.any():
+        return  # the next run of the zone asks for a placement again
+    await enqueue(run.db, PLACE_DRIFT_JOB, key=run.key, due=next_noon(now), clock="platform")
     drift_kwh = _find_drift_kwh(zone, plan, first)
     noons = await drift_store.read_noons(run.db, run.key, today - timedelta(days=GAIN_DAYS))
     zone_drift_kwh = float(drift_kwh.sum())
