@@ -162,7 +162,6 @@ ATTACKS: dict[str, Callable[[Scene], list[Seen]]] = {
     "streams": crowd_of_streams,
     "formats": accepted_formats,
     "damage": damaged_bodies,
-    "logins": parallel_logins,
     "slow-uploads": attack_shares.slow_uploads,
     "forecasts": attack_shares.past_forecasts,
     "optimisations": attack_shares.long_optimisations,
@@ -173,6 +172,7 @@ ATTACKS: dict[str, Callable[[Scene], list[Seen]]] = {
     "api-keys": attack_shares.many_keys,
     "exact-jobs": attack_shares.exact_jobs,
     "memory": memory_after,
+    "logins": parallel_logins,  # last: this address may not sign in for a while afterwards
 }
 
 

@@ -147,8 +147,8 @@ class People:
         return OrganisationUnderTest(organisation.id, name, people)
 
 
-async def wait_for_status(client: httpx2.AsyncClient, status: int) -> None:
+async def wait_for_status(client: httpx2.AsyncClient, status: int, path: str = "/auth/me") -> None:
     """Until the service answers so: a change reaches its workers by a notice, in milliseconds unless all is busy."""
     async with asyncio.timeout(20):
-        while (await client.get("/auth/me")).status_code != status:
+        while (await client.get(path)).status_code != status:
             await asyncio.sleep(0.02)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyotp
 import pytest
 from tests.conftest import running
-from tests.people import PASSWORD, Person, client_of
+from tests.people import PASSWORD, Person, client_of, wait_for_status
 
 from gridloom.identity.permissions import Role
 from gridloom.identity.second_factor.codes import find_step, new_recovery_codes, new_secret, shown_secret
@@ -235,7 +235,7 @@ class TestAnOrganisationThatRequiresASecondFactor:
         path = f"/organisations/{organisation.id}"
         key = await organisation.trader.post("/auth/api-keys", json={"name": "x", "permissions": ["Read:monitoring"]})
         assert (await organisation.admin.patch(path, json={"requireSecondFactor": True})).status_code == 200
-        await asyncio.sleep(0.2)
+        await wait_for_status(organisation.trader, 403, "/physical-assets")
         refused = await organisation.trader.get("/physical-assets")
         assert refused.status_code == 403
         assert refused.json()["type"].endswith("/second-factor-enrolment-required")

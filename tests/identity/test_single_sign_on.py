@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 import httpx2
 import pytest
 from tests.conftest import running
-from tests.people import PASSWORD, People, client_of
+from tests.people import PASSWORD, People, client_of, wait_for_status
 
 from gridloom.identity.permissions import Role
 from gridloom.identity.single_sign_on import provider_client
@@ -350,8 +350,7 @@ class TestAProvider:
 
     async def test_that_is_required_ends_passwords_for_all_but_admins(self, service, organisation, issuer):
         await set_up(organisation, issuer, required=True)
-        await asyncio.sleep(0.2)
-        assert (await organisation.trader.get("/auth/me")).status_code == 401
+        await wait_for_status(organisation.trader, 401)
         assert (await organisation.admin.get("/auth/me")).status_code == 200
         async with client_of(service) as client:
             for role, status in ((Role.TRADER, 403), (Role.ADMIN, 200)):

@@ -50,7 +50,7 @@ MAX_CPU_S: Final = 60
 SHORT_BYTES: Final = 4 * MEBIBYTE
 """Longer bodies are read after shorter ones, and behind them."""
 _NICENESS: Final = 5
-_BEHIND_SHORT_BODIES: Final = 10
+_BEHIND_SHORT_BODIES: Final = 14
 _LENGTH: Final = struct.Struct("<Q")
 
 
