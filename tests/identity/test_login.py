@@ -75,9 +75,12 @@ class TestLogin:
         """How long it takes would tell which users there are; the hash is all but all of it."""
         verified: list[str] = []
         genuine = passwords._match_password
-        monkeypatch.setattr(
-            passwords, "_match_password", lambda known, password: verified.append(known) or genuine(known, password)
-        )
+
+        def record(known: str, password: str) -> bool:
+            verified.append(known)
+            return genuine(known, password)
+
+        monkeypatch.setattr(passwords, "_match_password", record)
         for username in (organisation.people[Role.VIEWER].username, f"unknown-{uuid4().hex}"):
             assert (await log_in(anonymous, username, "not-the-password")).status_code == 401
         of_user, of_unknown = (extract_parameters(known) for known in verified)
