@@ -155,7 +155,7 @@ MUTANTS = (
         "edge/test_single_statement.py",
     ),
     Mutant("edge/run.py", "single_statement = False  #", "raise  #", "edge/test_single_statement.py"),
-    Mutant("edge/call.py", "change.committed()", "pass", "edge/test_single_statement.py"),
+    Mutant("edge/request.py", "change.committed()", "pass", "edge/test_single_statement.py"),
     Mutant("edge/answer/negotiation.py", "if quality > best_quality:", "if quality >= best_quality:", "edge"),
     Mutant(
         "edge/validation_errors.py",

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from gridloom.database.clock import real_now
-from gridloom.edge import HTML, PUBLIC, Call, Content, ResponseBody, operation
+from gridloom.edge import HTML, PUBLIC, Content, Request, ResponseBody, operation
 from gridloom.edge.application import Application
 from gridloom.edge.openapi import add_descriptions, describe, drop_unused, share_parameters
 from gridloom.events.openapi import add_events
@@ -96,18 +96,14 @@ def interface_document(edge: Application, settings: Settings) -> dict[str, Any]:
     return document
 
 
-@operation(
-    "GET", "/openapi.json", summary="This interface as OpenAPI 3.1.0", tag=TAG, access=PUBLIC, rate_limit="public"
-)
-async def read_interface(call: Call) -> dict[str, Any]:
+@operation("GET", "/openapi.json", summary="This interface as OpenAPI 3.1.0", access=PUBLIC)
+async def read_interface(request: Request) -> dict[str, Any]:
     """The OpenAPI document, the same for every caller."""
-    return call.resources[OpenApiDocument].document
+    return request.resources[OpenApiDocument].document
 
 
-@operation(
-    "GET", "/docs", summary="This interface as a page", tag=TAG, access=PUBLIC, rate_limit="public", produces=(HTML,)
-)
-async def show_documentation(call: Call) -> Content:
+@operation("GET", "/docs", summary="This interface as a page", access=PUBLIC, produces=(HTML,))
+async def show_documentation(request: Request) -> Content:
     """Renders the OpenAPI document. Loads nothing from another host."""
     head = '<link rel="stylesheet" href="/docs/assets/swagger-ui.css">'
     return _make_page("Gridloom: the interface", _READER, head)
@@ -117,15 +113,13 @@ async def show_documentation(call: Call) -> Content:
     "GET",
     "/.well-known/security.txt",
     summary="Whom to tell about a vulnerability",
-    tag=TAG,
     access=PUBLIC,
-    rate_limit="public",
     produces=("text/plain",),
 )
-async def read_security_contact(call: Call) -> Content:
+async def read_security_contact(request: Request) -> Content:
     """RFC 9116. `GRIDLOOM_SECURITY_CONTACT` names the contact; otherwise it is the project's policy."""
-    settings = call.resources[Settings]
-    expires = (await real_now(call.pool) + SECURITY_TEXT_LIFETIME).strftime("%Y-%m-%dT00:00:00Z")
+    settings = request.resources[Settings]
+    expires = (await real_now(request.pool) + SECURITY_TEXT_LIFETIME).strftime("%Y-%m-%dT00:00:00Z")
     address = settings.base_url if settings.environment == "production" else settings.sandbox_base_url
     lines = [
         f"Contact: {settings.security_contact}",
@@ -149,13 +143,13 @@ class ServiceIndex(ResponseBody):
     health: str
 
 
-@operation("GET", "/", summary="Where everything is", tag=TAG, access=PUBLIC, rate_limit="public")
-async def show_front_page(call: Call) -> ServiceIndex:
+@operation("GET", "/", summary="Where everything is", access=PUBLIC)
+async def show_front_page(request: Request) -> ServiceIndex:
     """A browser that asks for a page is led to the console instead."""
     return ServiceIndex(
         name="Gridloom",
         version=version("gridloom"),
-        environment=call.resources[Settings].environment,
+        environment=request.resources[Settings].environment,
         documentation="/docs",
         interface="/openapi.json",
         console="/console/",
@@ -167,12 +161,10 @@ async def show_front_page(call: Call) -> ServiceIndex:
     "GET",
     "/docs/assets/{assetName}",
     summary="A script, style or picture of the documentation",
-    tag=TAG,
     access=PUBLIC,
-    rate_limit="public",
     produces=("application/octet-stream", *_ASSETS.values()),
 )
-async def read_documentation_asset(call: Call, asset_name: str) -> Content:
+async def read_documentation_asset(request: Request, asset_name: str) -> Content:
     """Files that the page at `/docs` loads."""
     if asset_name not in _ASSETS:
         raise NotFound(f"The documentation has no file {asset_name}.")
@@ -180,10 +172,8 @@ async def read_documentation_asset(call: Call, asset_name: str) -> Content:
     return Content(_read_asset(asset_name), _ASSETS[asset_name], headers)
 
 
-@operation(
-    "GET", "/docs/problems", summary="Every problem type", tag=TAG, access=PUBLIC, rate_limit="public", produces=(HTML,)
-)
-async def list_problem_types(call: Call) -> Content:
+@operation("GET", "/docs/problems", summary="Every problem type", access=PUBLIC, produces=(HTML,))
+async def list_problem_types(request: Request) -> Content:
     """Each with its status and a link to its explanation."""
     rows = "".join(
         f'<tr><td class="status">{kind.status}</td><td><a href="{kind.type}">{html.escape(kind.title)}</a></td></tr>'
@@ -196,12 +186,10 @@ async def list_problem_types(call: Call) -> Content:
     "GET",
     "/docs/problems/{problemName}",
     summary="What a problem type means",
-    tag=TAG,
     access=PUBLIC,
-    rate_limit="public",
     produces=(HTML,),
 )
-async def explain_problem_type(call: Call, problem_name: str) -> Content:
+async def explain_problem_type(request: Request, problem_name: str) -> Content:
     """A problem's `type` leads here."""
     for kind in known_problems():
         if kind.type.rsplit("/", 1)[-1] == problem_name:

@@ -80,7 +80,7 @@ class TestAReplica:
         assert read.read_database_urls == ("postgresql://a,b/x", "postgresql://c/x")
 
     def test_answers_reads_that_declare_it_and_no_changes(self) -> None:
-        declared = [operation for operation in operations_of(*ROUTE_MODULES) if operation.from_replica]
+        declared = [operation for operation in operations_of(*ROUTE_MODULES) if operation.replica_read]
         assert len(declared) > 40
         assert {operation.method for operation in declared} == {"GET"}
 

@@ -27,7 +27,6 @@ from gridloom.edge import (
     JSON,
     PUBLIC,
     SIGNED_IN,
-    Call,
     Caller,
     Content,
     EventStream,
@@ -35,6 +34,7 @@ from gridloom.edge import (
     Name,
     Page,
     Paging,
+    Request,
     RequestBody,
     Response,
     ResponseBody,
@@ -73,39 +73,47 @@ class Filter(Paging):
 
 
 @operation("POST", "/toys", summary="Make a toy", tag="Toys", access=SIGNED_IN, status=201)
-async def make_toy(call: Call, body: NewToy) -> Toy:
+async def make_toy(request: Request, body: NewToy) -> Toy:
     toy = Toy(id=uuid.uuid4(), name=body.name, price=body.price, first_seen=body.first_seen)
-    await call.db.execute(
-        "insert into toys.toy (id, name, owner) values ($1, $2, $3)", toy.id, toy.name, call.caller.key
+    await request.db.execute(
+        "insert into toys.toy (id, name, owner) values ($1, $2, $3)", toy.id, toy.name, request.caller.key
     )
     if body.name == "slow":
-        await call.db.execute("select pg_sleep(0.4)")
+        await request.db.execute("select pg_sleep(0.4)")
     return toy
 
 
 _TOYS = InsertTarget("toys.toy", [("id", "{}"), ("name", "{}"), ("owner", "{}")])
 
 
-@operation("POST", "/marbles", summary="Make a marble", tag="Toys", access=SIGNED_IN, status=201, single_statement=True)
-async def make_marble(call: Call, body: NewToy) -> Toy:
+@operation(
+    "POST",
+    "/marbles",
+    summary="Make a marble",
+    tag="Toys",
+    access=SIGNED_IN,
+    status=201,
+    transaction="single statement",
+)
+async def make_marble(request: Request, body: NewToy) -> Toy:
     toy = Toy(id=uuid.uuid4(), name=body.name, price=body.price)
     for _ in range(2 if body.name == "the same one twice" else 1):
-        await defer_insert(call.rows, _TOYS, (toy.id, toy.name, call.caller.key))
-    after_commit(call.rows, call.resources[Attempts].count_commit)
+        await defer_insert(request.rows, _TOYS, (toy.id, toy.name, request.caller.key))
+    after_commit(request.rows, request.resources[Attempts].count_commit)
     return toy
 
 
-@operation("POST", "/secrets", summary="Make a secret", tag="Toys", access=SIGNED_IN, status=201, secret_answer=True)
-async def make_secret(call: Call) -> dict[str, str]:
+@operation("POST", "/secrets", summary="Make a secret", tag="Toys", access=SIGNED_IN, status=201, secret_response=True)
+async def make_secret(request: Request) -> dict[str, str]:
     return {"secret": uuid.uuid4().hex}
 
 
 @operation("GET", "/toys", summary="List toys", tag="Toys", access=SIGNED_IN)
-async def list_toys(call: Call, query: Filter) -> Page[Toy]:
+async def list_toys(request: Request, query: Filter) -> Page[Toy]:
     after = query.after(UUID)
-    rows = await call.db.fetch(
+    rows = await request.db.fetch(
         "select id, name from toys.toy where owner = $1 and ($2::uuid is null or id > $2) order by id limit $3",
-        call.caller.key,
+        request.caller.key,
         after,
         query.limit + 1,
     )
@@ -116,37 +124,37 @@ async def list_toys(call: Call, query: Filter) -> Page[Toy]:
 @operation(
     "GET", "/toys/{toyID}", summary="Read a toy", tag="Toys", access=Permission.READ_AUCTIONS, produces=(JSON, CSV)
 )
-async def read_toy(call: Call, toy_id: UUID) -> Response[dict[str, str]]:
-    return Response({"id": str(toy_id), "as": call.accepts}, etag="v1")
+async def read_toy(request: Request, toy_id: UUID) -> Response[dict[str, str]]:
+    return Response({"id": str(toy_id), "as": request.accepts}, etag="v1")
 
 
 @operation("PATCH", "/toys/{toyID}", summary="Change a toy", tag="Toys", access=SIGNED_IN)
-async def change_toy(call: Call, toy_id: UUID, body: NewToy) -> Response[dict[str, str]]:
-    call.check_if_match("v1")
+async def change_toy(request: Request, toy_id: UUID, body: NewToy) -> Response[dict[str, str]]:
+    request.check_if_match("v1")
     return Response({}, etag="v2")
 
 
 @operation("DELETE", "/toys/{toyID}", summary="Break a toy", tag="Toys", access=SIGNED_IN)
-async def break_toy(call: Call, toy_id: UUID) -> None:
-    await call.db.execute("delete from toys.toy where id = $1", toy_id)
+async def break_toy(request: Request, toy_id: UUID) -> None:
+    await request.db.execute("delete from toys.toy where id = $1", toy_id)
 
 
 @operation("POST", "/conflicts", summary="Fail twice, then work", tag="Toys", access=SIGNED_IN)
-async def fail_twice(call: Call) -> dict[str, int]:
-    attempts = call.resources[Attempts]
+async def fail_twice(request: Request) -> dict[str, int]:
+    attempts = request.resources[Attempts]
     attempts.made += 1
-    await call.db.execute(
-        "insert into toys.toy (id, name, owner) values (gen_random_uuid(), 'retried', $1)", call.caller.key
+    await request.db.execute(
+        "insert into toys.toy (id, name, owner) values (gen_random_uuid(), 'retried', $1)", request.caller.key
     )
     if attempts.made < 3:
         raise asyncpg.SerializationError
     return {"attempts": attempts.made}
 
 
-@operation("GET", "/faults/{kind}", summary="Go wrong", tag="Toys", access=PUBLIC, rate_limit="public")
-async def go_wrong(call: Call, kind: str) -> Content:
+@operation("GET", "/faults/{kind}", summary="Go wrong", tag="Toys", access=PUBLIC)
+async def go_wrong(request: Request, kind: str) -> Content:
     if kind == "timeout":
-        async with call.pool.acquire() as connection, connection.transaction():
+        async with request.pool.acquire() as connection, connection.transaction():
             await connection.execute("set local statement_timeout = 20")
             await connection.execute("select pg_sleep(5)")
     if kind == "large":
@@ -154,8 +162,8 @@ async def go_wrong(call: Call, kind: str) -> Content:
     raise RuntimeError("secret words of the database")
 
 
-@operation("GET", "/ticks", summary="Three events", tag="Toys", access=PUBLIC, rate_limit="public")
-async def tick(call: Call) -> EventStream:
+@operation("GET", "/ticks", summary="Three events", tag="Toys", access=PUBLIC)
+async def tick(request: Request) -> EventStream:
     async def frames() -> AsyncIterator[bytes]:
         for number in range(3):
             yield f"id: {number}\ndata: {{}}\n\n".encode()
@@ -169,10 +177,9 @@ async def tick(call: Call) -> EventStream:
     summary="Break off",
     tag="Toys",
     access=PUBLIC,
-    rate_limit="public",
     produces=(CSV,),
 )
-async def break_off(call: Call, pieces: int) -> Stream:
+async def break_off(request: Request, pieces: int) -> Stream:
     async def chunks() -> AsyncIterator[bytes]:
         for _ in range(pieces):
             yield b"x" * 10
@@ -182,8 +189,8 @@ async def break_off(call: Call, pieces: int) -> Stream:
 
 
 @operation("GET", "/naps/{seconds}", summary="Take long", tag="Toys", access=PUBLIC, rate_limit=None)
-async def take_long(call: Call, seconds: int) -> dict[str, int]:
-    await call.db.execute("select pg_sleep($1)", float(seconds))
+async def take_long(request: Request, seconds: int) -> dict[str, int]:
+    await request.db.execute("select pg_sleep($1)", float(seconds))
     return {"seconds": seconds}
 
 

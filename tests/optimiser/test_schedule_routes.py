@@ -14,7 +14,7 @@ import pytest
 from tests.optimiser.test_proposals import sent_prices
 from tests.virtual_assets.conftest import Battery, MakeBattery, make_battery, wire
 
-from gridloom.edge import Call
+from gridloom.edge import Request
 from gridloom.edge.application import Application
 from gridloom.kernel.problem import BadRequest
 from gridloom.optimiser.solver_queue import SolverQueue, SolverTurn
@@ -211,9 +211,9 @@ class TestTheSolver:
         async def wait(turn: SolverTurn) -> None:
             await over.wait()
 
-        call = call_of(app, UUID(str(battery.organisation.id)))
+        request = call_of(app, UUID(str(battery.organisation.id)))
         count = limits.computations_running + limits.computations_waiting
-        held = [asyncio.create_task(queue.run(call, wait)) for _ in range(count)]
+        held = [asyncio.create_task(queue.run(request, wait)) for _ in range(count)]
         await asyncio.sleep(0)
         busy = await optimise(battery)
         assert busy.status_code == 429
@@ -226,16 +226,16 @@ class TestTheSolver:
         assert (await optimise(battery)).status_code == 200
 
     async def test_solves_long_work_behind_short_work(self, app: Application) -> None:
-        queue, call = app.resources[SolverQueue], call_of(app, uuid4())
+        queue, request = app.resources[SolverQueue], call_of(app, uuid4())
 
         async def tell_niceness(turn: SolverTurn) -> int:
             return await turn.solve(lambda deadline: os.nice(0))
 
-        short = await queue.run(call, tell_niceness)
-        assert await queue.run(call, tell_niceness, is_long=True) == min(19, short + 5)
+        short = await queue.run(request, tell_niceness)
+        assert await queue.run(request, tell_niceness, is_long=True) == min(19, short + 5)
 
     async def test_stops_work_that_is_cancelled(self, app: Application) -> None:
-        queue, seen, call = app.resources[SolverQueue], asyncio.Event(), call_of(app, uuid4())
+        queue, seen, request = app.resources[SolverQueue], asyncio.Event(), call_of(app, uuid4())
         loop = asyncio.get_running_loop()
 
         def spin(deadline: Deadline) -> None:
@@ -243,12 +243,12 @@ class TestTheSolver:
             while not deadline.stopped:
                 pass
 
-        task = asyncio.create_task(queue.run(call, lambda turn: turn.solve(spin)))
+        task = asyncio.create_task(queue.run(request, lambda turn: turn.solve(spin)))
         await seen.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert await queue.run(call, lambda turn: turn.solve(lambda deadline: 7)) == 7
+        assert await queue.run(request, lambda turn: turn.solve(lambda deadline: 7)) == 7
 
     async def test_stops_when_the_caller_closes_the_connection(self, app: Application) -> None:
         queue, seen, stopped = app.resources[SolverQueue], asyncio.Event(), asyncio.Event()
@@ -264,17 +264,17 @@ class TestTheSolver:
             await seen.wait()
             return {"type": "http.disconnect"}
 
-        call = call_of(app, uuid4())
-        call.receive = leave
+        request = call_of(app, uuid4())
+        request.receive = leave
         with pytest.raises(BadRequest):
-            await queue.run(call, lambda turn: turn.solve(spin))
+            await queue.run(request, lambda turn: turn.solve(spin))
         await asyncio.wait_for(stopped.wait(), 10)
-        assert queue.queue.count_running(call.holder) == 0
+        assert queue.queue.count_running(request.holder) == 0
 
 
-def call_of(app: Application, organisation_id: UUID) -> Call:
+def call_of(app: Application, organisation_id: UUID) -> Request:
     """A request of an organisation, as far as the solver's queue looks at it."""
-    call: Any = Call.__new__(Call)
-    call.receive, call.shares = None, app.shares
-    call.set_caller(SimpleNamespace(organisation_id=organisation_id, username="trader"))
-    return cast(Call, call)
+    request: Any = Request.__new__(Request)
+    request.receive, request.shares = None, app.shares
+    request.set_caller(SimpleNamespace(organisation_id=organisation_id, username="trader"))
+    return cast(Request, request)

@@ -43,7 +43,7 @@ from gridloom.ancillary.rules import (
 from gridloom.ancillary.store import StoredBid
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.capacity.rules import CapacityNotAvailable, CapacityTaken
-from gridloom.edge import Call, Page, operation
+from gridloom.edge import Page, Request, operation
 from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.rules import AssetNotActive
@@ -60,14 +60,15 @@ LIVE = frozenset({BidStatus.OFFERED, BidStatus.ACCEPTED, BidStatus.REJECTED})
     "GET",
     "/physical-assets/{physicalAssetID}/ancillary/bids-without-result",
     summary="Read the bids that wait for their result",
-    tag=TAG,
     access=READ,
 )
-async def list_bids_without_result(call: Call, physical_asset_id: UUID, query: ProductKeysQuery) -> list[ProductBids]:
+async def list_bids_without_result(
+    request: Request, physical_asset_id: UUID, query: ProductKeysQuery
+) -> list[ProductBids]:
     """One entry per distinct product key, in the order asked; a key for which no bid waits has an empty list."""
     keys = rules.asked_keys(query.product_keys)
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    waiting = await store.read_pending_bids(call.db, authorized.key, keys.values())
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    waiting = await store.read_pending_bids(request.db, authorized.key, keys.values())
     return [
         ProductBids(
             delivery_day=key.delivery_day,
@@ -83,19 +84,20 @@ async def list_bids_without_result(call: Call, physical_asset_id: UUID, query: P
     "GET",
     "/physical-assets/{physicalAssetID}/ancillary/bids-by-product-keys",
     summary="Read all bids for some products",
-    tag=TAG,
     access=READ,
 )
-async def list_bids_by_product_keys(call: Call, physical_asset_id: UUID, query: ProductKeysQuery) -> list[ProductBids]:
+async def list_bids_by_product_keys(
+    request: Request, physical_asset_id: UUID, query: ProductKeysQuery
+) -> list[ProductBids]:
     """One entry per distinct product key, in the order asked, with every bid ever made for it.
 
     An aFRR energy product without a bid of its own lists the accepted aFRR capacity bid that stands for it.
     """
     keys = rules.asked_keys(query.product_keys)
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     blocks = [capacity_block_around(key) for key in keys.values() if key.product.market is AncillaryMarket.AFRR_ENERGY]
     found: dict[tuple[date, str], list[StoredBid]] = {}
-    for bid in await store.list_of_products(call.db, authorized.key, [*keys.values(), *blocks]):
+    for bid in await store.list_of_products(request.db, authorized.key, [*keys.values(), *blocks]):
         found.setdefault((bid.delivery_day, bid.product), []).append(bid)
     return [_view_entry(key.delivery_day, key.product.code, _bids_for(key, found)) for key in keys.values()]
 
@@ -104,7 +106,6 @@ async def list_bids_by_product_keys(call: Call, physical_asset_id: UUID, query: 
     "POST",
     "/physical-assets/{physicalAssetID}/ancillary/bids",
     summary="Place bids",
-    tag=TAG,
     access=CREATE_BIDS,
     status=201,
     problems=(
@@ -119,12 +120,12 @@ async def list_bids_by_product_keys(call: Call, physical_asset_id: UUID, query: 
         AssetNotActive,
     ),
 )
-async def place_ancillary_bids(call: Call, physical_asset_id: UUID, body: NewBids) -> list[ProductBids]:
+async def place_ancillary_bids(request: Request, physical_asset_id: UUID, body: NewBids) -> list[ProductBids]:
     """All of them or none. The bids for a product are its price steps: together they replace what stood for it, which
     is kept as history. What they offer must be free of the battery, with the energy that serves it."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE_BIDS)
-    desk = BiddingRules(call.resources[TenderGates], call.resources[ReserveMinutes])
-    placed = await place_bids(call.db, authorized.key, physical_asset_id, body, call.caller.id, desk)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, CREATE_BIDS)
+    desk = BiddingRules(request.resources[TenderGates], request.resources[ReserveMinutes])
+    placed = await place_bids(request.db, authorized.key, physical_asset_id, body, request.caller.id, desk)
     return [
         _view_entry(entry.delivery_day, entry.product, [one.bid for one in bids])
         for entry, bids in zip(body, placed, strict=True)
@@ -135,14 +136,13 @@ async def place_ancillary_bids(call: Call, physical_asset_id: UUID, body: NewBid
     "GET",
     "/physical-assets/{physicalAssetID}/ancillary/bids",
     summary="List bids",
-    tag=TAG,
     access=READ,
-    from_replica=True,
+    replica_read=True,
 )
-async def list_ancillary_bids(call: Call, physical_asset_id: UUID, query: BidsQuery) -> Page[ProductBids]:
+async def list_ancillary_bids(request: Request, physical_asset_id: UUID, query: BidsQuery) -> Page[ProductBids]:
     """Product by product, the latest delivery day first; `limit` counts products."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    rows = await store.list_bids(call.db, authorized.key, query, query.after(ProductCursor), query.limit + 1)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    rows = await store.list_bids(request.db, authorized.key, query, query.after(ProductCursor), query.limit + 1)
     entries = [_view_entry(day, product, list(bids)) for (day, product), bids in groupby(rows, _product_of_bid)]
     return query.page(entries, lambda entry: ProductCursor(entry.delivery_day, entry.product))
 
@@ -151,21 +151,19 @@ async def list_ancillary_bids(call: Call, physical_asset_id: UUID, query: BidsQu
     "DELETE",
     "/physical-assets/{physicalAssetID}/ancillary/bids/{bidID}",
     summary="Withdraw a bid",
-    tag=TAG,
     access=CREATE_BIDS,
     problems=(ProductGateClosed, BidNotStanding),
 )
-async def withdraw_ancillary_bid(call: Call, physical_asset_id: UUID, bid_id: UUID) -> None:
+async def withdraw_ancillary_bid(request: Request, physical_asset_id: UUID, bid_id: UUID) -> None:
     """Before its gate closes. The bid is kept as `WITHDRAWN`; withdrawing it again changes nothing."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE_BIDS)
-    await withdraw_bid(call.db, authorized.key, bid_id, call.resources[TenderGates])
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, CREATE_BIDS)
+    await withdraw_bid(request.db, authorized.key, bid_id, request.resources[TenderGates])
 
 
 @operation(
     "POST",
     "/physical-assets/{physicalAssetID}/ancillary/results",
     summary="Record results",
-    tag=TAG,
     access=CREATE_RESULTS,
     status=201,
     problems=(
@@ -178,15 +176,15 @@ async def withdraw_ancillary_bid(call: Call, physical_asset_id: UUID, bid_id: UU
         CapacityNotAvailable,
     ),
 )
-async def record_ancillary_results(call: Call, physical_asset_id: UUID, body: NewResults) -> list[ProductResults]:
+async def record_ancillary_results(request: Request, physical_asset_id: UUID, body: NewResults) -> list[ProductResults]:
     """All of them or none. The same result again changes nothing; another one needs `correction: true`, and what it
     corrects is kept in the audit log. What was not accepted is free again; a correction that takes more must find it
     free."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE_RESULTS)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, CREATE_RESULTS)
     asset = ResultsAsset(authorized.key, physical_asset_id, authorized.organisation_id)
-    recorded = await record_results(call.db, asset, body, call.caller.id, call.resources[ReserveMinutes])
+    recorded = await record_results(request.db, asset, body, request.caller.id, request.resources[ReserveMinutes])
     if recorded.corrections:
-        call.audit_details["corrected"] = recorded.corrections
+        request.audit_details["corrected"] = recorded.corrections
     return [_results_entry(key.delivery_day, key.product.code, results) for key, results in recorded.by_entry]
 
 
@@ -194,14 +192,17 @@ async def record_ancillary_results(call: Call, physical_asset_id: UUID, body: Ne
     "GET",
     "/physical-assets/{physicalAssetID}/ancillary/results",
     summary="List results",
-    tag=TAG,
     access=READ,
-    from_replica=True,
+    replica_read=True,
 )
-async def list_ancillary_results(call: Call, physical_asset_id: UUID, query: ResultsQuery) -> Page[ProductResults]:
+async def list_ancillary_results(
+    request: Request, physical_asset_id: UUID, query: ResultsQuery
+) -> Page[ProductResults]:
     """Product by product, the latest delivery day first, each result as it is known now; `limit` counts products."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    rows = await result_store.list_results(call.db, authorized.key, query, query.after(ProductCursor), query.limit + 1)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    rows = await result_store.list_results(
+        request.db, authorized.key, query, query.after(ProductCursor), query.limit + 1
+    )
     entries = [
         _results_entry(day, product, list(results)) for (day, product), results in groupby(rows, _product_of_result)
     ]

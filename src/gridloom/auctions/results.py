@@ -6,13 +6,15 @@ from decimal import Decimal
 from uuid import UUID
 
 from gridloom.auctions import bid_store
-from gridloom.auctions.routes import TAG, authorize_auction
+from gridloom.auctions.routes import authorize_auction
 from gridloom.auctions.rules import fate_of, winning_bid
 from gridloom.auctions.wire import RankedBid, ResultsView
-from gridloom.edge import Call, Paging, Response, operation
+from gridloom.edge import Paging, Request, Response, operation
 from gridloom.edge.paging import next_link
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Problem
+
+TAG = "Auctions"
 
 
 class AuctionNotCleared(Problem):
@@ -27,20 +29,19 @@ class AuctionNotCleared(Problem):
     "GET",
     "/auctions/{auctionID}/results",
     summary="Every bid of a cleared auction, ranked",
-    tag=TAG,
     access=Permission.MANAGE_AUCTIONS,
     problems=(AuctionNotCleared,),
-    from_replica=True,
+    replica_read=True,
 )
-async def read_results(call: Call, auction_id: UUID, query: Paging) -> Response[ResultsView]:
+async def read_results(request: Request, auction_id: UUID, query: Paging) -> Response[ResultsView]:
     """From the highest price down, the earlier of equal ones first; `limit` and `cursor` page through the bids."""
-    auction = (await authorize_auction(call.db, call.caller, auction_id)).auction
+    auction = (await authorize_auction(request.db, request.caller, auction_id)).auction
     if auction.outcome is None or auction.cleared_at is None:
         raise AuctionNotCleared("The auction is not cleared.")
     after = query.after(tuple[Decimal, int, int])
-    best = winning_bid(await bid_store.read_standing_bids(call.db, auction_id), auction.hurdle_price_eur)
+    best = winning_bid(await bid_store.read_standing_bids(request.db, auction_id), auction.hurdle_price_eur)
     rows = await bid_store.read_ranked_bids(
-        call.db, auction_id, after=after[:2] if after else None, limit=query.limit + 1
+        request.db, auction_id, after=after[:2] if after else None, limit=query.limit + 1
     )
     first_rank = after[2] + 1 if after else 1
     ranked = [
@@ -73,5 +74,5 @@ async def read_results(call: Call, auction_id: UUID, query: Paging) -> Response[
             cleared_at=auction.cleared_at,
             bids=list(page.items),
         ),
-        headers={"Link": next_link(call.target, page.next_cursor)} if page.next_cursor else {},
+        headers={"Link": next_link(request.target, page.next_cursor)} if page.next_cursor else {},
     )

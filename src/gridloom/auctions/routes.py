@@ -47,7 +47,7 @@ from gridloom.auctions.wire import (
 from gridloom.audit.recording import entry_of
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
-from gridloom.edge import Call, Caller, Page, Paging, Response, operation
+from gridloom.edge import Caller, Page, Paging, Request, Response, operation
 from gridloom.edge.idempotency import IdempotencyScope, still_running
 from gridloom.events.model import NewEvent
 from gridloom.kernel.ids import PhysicalAssetID, uuid7
@@ -62,17 +62,17 @@ TAG = "Auctions"
 T = TypeVar("T")
 
 
-@operation("GET", "/auctions", summary="List auctions", tag=TAG, access=Permission.READ_AUCTIONS)
-async def list_auctions(call: Call, query: AuctionQuery) -> Page[AuctionView]:
+@operation("GET", "/auctions", summary="List auctions", access=Permission.READ_AUCTIONS)
+async def list_auctions(request: Request, query: AuctionQuery) -> Page[AuctionView]:
     """Those to which your organisation is invited, the newest opening first, each with your own status. A cancelled one
     stays, with when and why.
 
     The operator's list has all, each with the auction's own state: `SCHEDULED`, `RUNNING` until it is cleared,
     `CLEARED` or `CANCELLED`, and its outcome, winner and price.
     """
-    caller = call.caller
+    caller = request.caller
     found = await store.list_seen(
-        call.db,
+        request.db,
         caller.organisation_id,
         sees_all=is_manager(caller),
         statuses=query.status,
@@ -80,30 +80,29 @@ async def list_auctions(call: Call, query: AuctionQuery) -> Page[AuctionView]:
         limit=query.limit + 1,
     )
     page = query.page(found, lambda seen: (seen.auction.open.start, seen.auction.id))
-    available = await _load_available(call.db, page.items)
+    available = await _load_available(request.db, page.items)
     if is_manager(caller):
         return Page([own_view(seen, available.get(seen.auction.id)) for seen in page.items], page.next_cursor)
     own = caller.organisation_id
     return Page([auction_view(seen, own, available.get(seen.auction.id)) for seen in page.items], page.next_cursor)
 
 
-@operation("GET", "/auctions/{auctionID}", summary="Read an auction", tag=TAG, access=Permission.READ_AUCTIONS)
-async def read_auction(call: Call, auction_id: UUID) -> Response[AuctionView]:
+@operation("GET", "/auctions/{auctionID}", summary="Read an auction", access=Permission.READ_AUCTIONS)
+async def read_auction(request: Request, auction_id: UUID) -> Response[AuctionView]:
     """`status` is the caller's own. The operator reads the auction's state instead."""
-    seen = await authorize_auction(call.db, call.caller, auction_id)
-    return await _show_auction(call, seen)
+    seen = await authorize_auction(request.db, request.caller, auction_id)
+    return await _show_auction(request, seen)
 
 
 @operation(
     "POST",
     "/auctions",
     summary="Create an auction",
-    tag=TAG,
     access=Permission.MANAGE_AUCTIONS,
     status=201,
     problems=(UnfitAuction, *OFFER_PROBLEMS),
 )
-async def create_auction(call: Call, body: NewAuction) -> Response[AuctionView]:
+async def create_auction(request: Request, body: NewAuction) -> Response[AuctionView]:
     """The operator offers a virtual battery over a delivery window, backed by physical ones, to those invited.
 
     It takes its capacity out of the batteries' books at once, until it is cleared or cancelled; what they do not have
@@ -127,31 +126,30 @@ async def create_auction(call: Call, body: NewAuction) -> Response[AuctionView]:
         version=1,
     )
     backing = _list_backing(body.backing)
-    check_terms(auction.open, auction.item, backing, await platform_now(call.db))
-    await _require_existing(call.db, backing, body.participants)
-    await store.insert_auction(call.db, auction)
-    await store.replace_backing(call.db, auction.id, backing)
-    await offer_capacity(call.db, auction, backing)
-    await check_invited(call.db, backing, body.participants)
-    await store.replace_participants(call.db, auction.id, body.participants)
-    await clearing.enqueue_auction_jobs(call.db, auction)
-    seen = await authorize_auction(call.db, call.caller, auction.id)
-    return replace(await _show_auction(call, seen), headers={"Location": f"/auctions/{auction.id}"})
+    check_terms(auction.open, auction.item, backing, await platform_now(request.db))
+    await _require_existing(request.db, backing, body.participants)
+    await store.insert_auction(request.db, auction)
+    await store.replace_backing(request.db, auction.id, backing)
+    await offer_capacity(request.db, auction, backing)
+    await check_invited(request.db, backing, body.participants)
+    await store.replace_participants(request.db, auction.id, body.participants)
+    await clearing.enqueue_auction_jobs(request.db, auction)
+    seen = await authorize_auction(request.db, request.caller, auction.id)
+    return replace(await _show_auction(request, seen), headers={"Location": f"/auctions/{auction.id}"})
 
 
 @operation(
     "PATCH",
     "/auctions/{auctionID}",
     summary="Change an auction before it opens",
-    tag=TAG,
     access=Permission.MANAGE_AUCTIONS,
     problems=(AuctionFrozen, UnfitAuction, *OFFER_PROBLEMS),
 )
-async def update_auction(call: Call, auction_id: UUID, body: AuctionChange) -> Response[AuctionView]:
+async def update_auction(request: Request, auction_id: UUID, body: AuctionChange) -> Response[AuctionView]:
     """Only before the auction opens. Only the given fields change."""
-    seen = await _require_locked(call, auction_id)
+    seen = await _require_locked(request, auction_id)
     auction = seen.auction
-    call.check_if_match(version_tag(auction))
+    request.check_if_match(version_tag(auction))
     check_changeable(auction, seen.now)
     changed = replace(
         auction,
@@ -160,72 +158,69 @@ async def update_auction(call: Call, auction_id: UUID, body: AuctionChange) -> R
         hurdle_price_eur=_unless_unset(body.hurdle_price, auction.hurdle_price_eur),
         minimum_availability=_unless_unset(body.minimum_availability, auction.minimum_availability),
     )
-    before = await store.read_backing(call.db, auction_id)
+    before = await store.read_backing(request.db, auction_id)
     backing = before if body.backing is UNSET else _list_backing(body.backing)
     check_terms(changed.open, changed.item, backing, seen.now)
-    await _require_existing(call.db, backing, ())
-    await store.update_terms(call.db, changed)
+    await _require_existing(request.db, backing, ())
+    await store.update_terms(request.db, changed)
     if not (body.item is UNSET and body.backing is UNSET):  # other terms take no capacity and are not judged by it
-        await store.replace_backing(call.db, auction_id, backing)
-        await offer_capacity(call.db, changed, backing, replaced=before)
-    await check_invited(call.db, backing, await store.read_participants(call.db, auction_id))
-    await clearing.enqueue_auction_jobs(call.db, changed)
-    return await _show_auction(call, await authorize_auction(call.db, call.caller, auction_id))
+        await store.replace_backing(request.db, auction_id, backing)
+        await offer_capacity(request.db, changed, backing, replaced=before)
+    await check_invited(request.db, backing, await store.read_participants(request.db, auction_id))
+    await clearing.enqueue_auction_jobs(request.db, changed)
+    return await _show_auction(request, await authorize_auction(request.db, request.caller, auction_id))
 
 
 @operation(
     "DELETE",
     "/auctions/{auctionID}",
     summary="Cancel an auction before it closes",
-    tag=TAG,
     access=Permission.MANAGE_AUCTIONS,
     problems=(AuctionFrozen,),
 )
-async def cancel_auction(call: Call, auction_id: UUID) -> None:
+async def cancel_auction(request: Request, auction_id: UUID) -> None:
     """Its participants see when and why, its bids come to nothing, and its capacity is free again."""
-    seen = await _require_locked(call, auction_id)
-    call.check_if_match(version_tag(seen.auction))
+    seen = await _require_locked(request, auction_id)
+    request.check_if_match(version_tag(seen.auction))
     check_cancellable(seen.auction, seen.now)
-    await clearing.cancel_offer(call.db, auction_id, CancelReason.BY_OPERATOR)
-    await clearing.cancel_auction_jobs(call.db, auction_id)
+    await clearing.cancel_offer(request.db, auction_id, CancelReason.BY_OPERATOR)
+    await clearing.cancel_auction_jobs(request.db, auction_id)
 
 
 @operation(
     "PUT",
     "/auctions/{auctionID}/participants",
     summary="Invite organisations before an auction opens",
-    tag=TAG,
     access=Permission.MANAGE_AUCTIONS,
     problems=(AuctionFrozen, UnfitAuction, InvitationRefused),
 )
 async def replace_participants(
-    call: Call, auction_id: UUID, body: ParticipantList | Participants
+    request: Request, auction_id: UUID, body: ParticipantList | Participants
 ) -> Response[AuctionView]:
     """Replaces the whole list, given by itself or as `participants`."""
-    seen = await _require_locked(call, auction_id)
-    call.check_if_match(version_tag(seen.auction))
+    seen = await _require_locked(request, auction_id)
+    request.check_if_match(version_tag(seen.auction))
     check_changeable(seen.auction, seen.now)
     participants = body.participants if isinstance(body, ParticipantList) else body
-    await _require_existing(call.db, (), participants)
-    await check_invited(call.db, await store.read_backing(call.db, auction_id), participants)
-    await store.replace_participants(call.db, auction_id, participants)
-    await store.bump_version(call.db, auction_id)
-    return await _show_auction(call, await authorize_auction(call.db, call.caller, auction_id))
+    await _require_existing(request.db, (), participants)
+    await check_invited(request.db, await store.read_backing(request.db, auction_id), participants)
+    await store.replace_participants(request.db, auction_id, participants)
+    await store.bump_version(request.db, auction_id)
+    return await _show_auction(request, await authorize_auction(request.db, request.caller, auction_id))
 
 
 @operation(
     "POST",
     "/auctions/{auctionID}/bids",
     summary="Place a bid",
-    tag=TAG,
     access=Permission.CREATE_BIDS,
     status=201,
-    defers_transaction=True,
+    transaction="manual",
     problems=(AuctionNotOpen,),
 )
-async def place_bid(call: Call, auction_id: UUID, body: NewBid) -> BidView:
+async def place_bid(request: Request, auction_id: UUID, body: NewBid) -> BidView:
     """A 201 means that the bid counts. An organisation's latest standing bid is its bid; nobody else learns of it."""
-    bid_id, caller = uuid7(), call.caller
+    bid_id, caller = uuid7(), request.caller
     offer = bid_store.PendingBid(
         auction_id=auction_id,
         organisation_id=caller.organisation_id,
@@ -240,13 +235,13 @@ async def place_bid(call: Call, auction_id: UUID, body: NewBid) -> BidView:
             asset_key=None,
             data={"auctionID": auction_id, "bidID": bid_id, "price": float(body.price)},
         ),
-        entry=entry_of(call, 201),
-        key=call.retry.key if call.retry is not None else None,
+        entry=entry_of(request, 201),
+        key=request.retry.key if request.retry is not None else None,
         answer=f'{{"id":"{bid_id}","auctionID":"{auction_id}","price":{body.price},',
     )
-    placed = await call.resources[BidBatcher].place(offer)
-    if call.retry is not None:
-        _raise_stored_response(call.retry, placed)
+    placed = await request.resources[BidBatcher].place(offer)
+    if request.retry is not None:
+        _raise_stored_response(request.retry, placed)
     if placed.verdict == "UNKNOWN":
         raise _reject_unknown(auction_id)
     if placed.verdict == "CANCELLED":
@@ -282,15 +277,14 @@ def _raise_stored_response(retry: IdempotencyScope, placed: bid_store.PlacementR
     "GET",
     "/auctions/{auctionID}/bids",
     summary="List your own bids",
-    tag=TAG,
     access=Permission.READ_AUCTIONS,
-    from_replica=True,
+    replica_read=True,
 )
-async def list_bids(call: Call, auction_id: UUID, query: Paging) -> Page[BidView]:
+async def list_bids(request: Request, auction_id: UUID, query: Paging) -> Page[BidView]:
     """Newest first, withdrawn ones included."""
-    await authorize_auction(call.db, call.caller, auction_id)
+    await authorize_auction(request.db, request.caller, auction_id)
     bids = await bid_store.read_own_bids(
-        call.db, auction_id, call.caller.organisation_id, before=query.after(int), limit=query.limit + 1
+        request.db, auction_id, request.caller.organisation_id, before=query.after(int), limit=query.limit + 1
     )
     return query.page([bid_view(auction_id, bid) for bid in bids], lambda bid: bid.sequence)
 
@@ -299,22 +293,21 @@ async def list_bids(call: Call, auction_id: UUID, query: Paging) -> Page[BidView
     "DELETE",
     "/auctions/{auctionID}/bids/{bidID}",
     summary="Withdraw a bid while the auction is open",
-    tag=TAG,
     access=Permission.CREATE_BIDS,
     problems=(AuctionNotOpen, BidWithdrawn),
 )
-async def withdraw_bid(call: Call, auction_id: UUID, bid_id: UUID) -> None:
+async def withdraw_bid(request: Request, auction_id: UUID, bid_id: UUID) -> None:
     """An earlier bid of yours that was not withdrawn stands again."""
-    await store.lock(call.db, auction_id)
-    seen = await authorize_auction(call.db, call.caller, auction_id)
-    bid = await bid_store.read_own_bid(call.db, auction_id, call.caller.organisation_id, bid_id)
+    await store.lock(request.db, auction_id)
+    seen = await authorize_auction(request.db, request.caller, auction_id)
+    bid = await bid_store.read_own_bid(request.db, auction_id, request.caller.organisation_id, bid_id)
     if bid is None:
         raise NotFound(f"Your organisation has no bid {bid_id} in this auction.")
     if seen.now not in seen.auction.open or seen.auction.state is not AuctionState.SCHEDULED:
         raise AuctionNotOpen("Bids can be withdrawn while the auction is open.")
     if bid.is_withdrawn:
         raise BidWithdrawn(f"The bid {bid_id} was withdrawn before.")
-    await bid_store.withdraw(call.db, auction_id, bid.position)
+    await bid_store.withdraw(request.db, auction_id, bid.position)
 
 
 def is_manager(caller: Caller) -> bool:
@@ -345,19 +338,19 @@ async def _load_available(db: Database, seen: Sequence[VisibleAuction]) -> dict[
     return {key: ItemAvailability(power=round(one.power, 6), energy=round(one.energy, 6)) for key, one in found.items()}
 
 
-async def _require_locked(call: Call, auction_id: UUID) -> VisibleAuction:
-    await store.lock(call.db, auction_id)
-    await store.lock_terms(call.db, auction_id)
-    return await authorize_auction(call.db, call.caller, auction_id)
+async def _require_locked(request: Request, auction_id: UUID) -> VisibleAuction:
+    await store.lock(request.db, auction_id)
+    await store.lock_terms(request.db, auction_id)
+    return await authorize_auction(request.db, request.caller, auction_id)
 
 
-async def _show_auction(call: Call, seen: VisibleAuction) -> Response[AuctionView]:
-    auction, own = seen.auction, call.caller.organisation_id
-    available = (await _load_available(call.db, [seen])).get(auction.id)
-    if not is_manager(call.caller):
+async def _show_auction(request: Request, seen: VisibleAuction) -> Response[AuctionView]:
+    auction, own = seen.auction, request.caller.organisation_id
+    available = (await _load_available(request.db, [seen])).get(auction.id)
+    if not is_manager(request.caller):
         return Response(auction_view(seen, own, available), etag=version_tag(auction))
-    backing = await store.read_backing(call.db, auction.id)
-    participants = await store.read_participants(call.db, auction.id)
+    backing = await store.read_backing(request.db, auction.id)
+    participants = await store.read_participants(request.db, auction.id)
     return Response(operator_view(seen, available, backing, participants), etag=version_tag(auction))
 
 

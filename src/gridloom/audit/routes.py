@@ -18,10 +18,10 @@ from gridloom.edge import (
     JSON,
     NDJSON,
     PARQUET,
-    Call,
     Instant,
     Page,
     Paging,
+    Request,
     ResponseBody,
     Stream,
     operation,
@@ -87,30 +87,30 @@ MAX_ENTRIES_AT_ONCE = 1000
     tag="Audit",
     access=Permission.MANAGE_ORGANISATION,
     produces=(JSON, CSV, NDJSON, PARQUET),
-    answers=list[AuditEntry],
-    from_replica=True,
+    response_schema=list[AuditEntry],
+    replica_read=True,
 )
-async def list_audit_log(call: Call, query: AuditQuery) -> Page[AuditEntry] | Stream:
+async def list_audit_log(request: Request, query: AuditQuery) -> Page[AuditEntry] | Stream:
     """The newest first. The operator sees everything; any other organisation what it did and what was done to it.
 
     A table (CSV, NDJSON, Parquet) has every entry the filters leave, whatever `limit` says; `details` is JSON text.
     """
     if query.start is not None and query.end is not None and query.start >= query.end:
         raise parameter_error("query", "end", "is not after start")
-    if call.accepts == NDJSON:
+    if request.accepts == NDJSON:
         headers = {"Content-Disposition": 'attachment; filename="audit-log.ndjson"'}
-        return Stream(_stream_lines(call, query), NDJSON, headers)
-    if call.accepts != JSON:
-        return stream_table(call.accepts, _COLUMNS, _stream_batches(call, query), file_name="audit-log")
-    entries = await _read_entries(call, query, before=query.after(int), limit=query.limit + 1)
+        return Stream(_stream_lines(request, query), NDJSON, headers)
+    if request.accepts != JSON:
+        return stream_table(request.accepts, _COLUMNS, _stream_batches(request, query), file_name="audit-log")
+    entries = await _read_entries(request, query, before=query.after(int), limit=query.limit + 1)
     page = query.page(entries, lambda entry: entry.sequence)
     return Page([_show_entry(entry) for entry in page.items], page.next_cursor)
 
 
-async def _read_entries(call: Call, query: AuditQuery, *, before: int | None, limit: int) -> list[AuditRecord]:
+async def _read_entries(request: Request, query: AuditQuery, *, before: int | None, limit: int) -> list[AuditRecord]:
     return await store.list_entries(
-        call.pool,
-        visible_to=None if call.caller.is_operator else call.caller.organisation_id,
+        request.pool,
+        visible_to=None if request.caller.is_operator else request.caller.organisation_id,
         wanted=AuditFilter(
             query.start, query.end, query.actor_id, query.resource and query.resource.rstrip("/"), query.action
         ),
@@ -119,24 +119,24 @@ async def _read_entries(call: Call, query: AuditQuery, *, before: int | None, li
     )
 
 
-async def _stream_entries(call: Call, query: AuditQuery) -> AsyncIterator[list[AuditEntry]]:
+async def _stream_entries(request: Request, query: AuditQuery) -> AsyncIterator[list[AuditEntry]]:
     """Some at a time, from the newest on: memory stays flat however long the log is."""
     before = query.after(int)
     while True:
-        entries = await _read_entries(call, query, before=before, limit=MAX_ENTRIES_AT_ONCE)
+        entries = await _read_entries(request, query, before=before, limit=MAX_ENTRIES_AT_ONCE)
         yield [_show_entry(entry) for entry in entries]
         if len(entries) < MAX_ENTRIES_AT_ONCE:
             return
         before = entries[-1].sequence
 
 
-async def _stream_lines(call: Call, query: AuditQuery) -> AsyncIterator[bytes]:
-    async for entries in _stream_entries(call, query):
+async def _stream_lines(request: Request, query: AuditQuery) -> AsyncIterator[bytes]:
+    async for entries in _stream_entries(request, query):
         yield b"".join(to_json(entry) + b"\n" for entry in entries)
 
 
-async def _stream_batches(call: Call, query: AuditQuery) -> AsyncIterator[pa.RecordBatch]:
-    async for entries in _stream_entries(call, query):
+async def _stream_batches(request: Request, query: AuditQuery) -> AsyncIterator[pa.RecordBatch]:
+    async for entries in _stream_entries(request, query):
         rows = [_write_row(entry) for entry in entries]
         columns = [pa.array([row[name] for row in rows], _COLUMNS.field(name).type) for name in _COLUMNS.names]
         yield pa.record_batch(columns, schema=_COLUMNS)

@@ -10,7 +10,7 @@ from gridloom.console import store
 from gridloom.console.rules import AllowedOrigins, ForeignRequest, reject_cross_origin
 from gridloom.console.sessions import MAX_IDLE, ConsoleSessions, NoConsoleSession, new_cookie
 from gridloom.database.pool import Database
-from gridloom.edge import PUBLIC, Call, RequestBody, Response, ResponseBody, operation
+from gridloom.edge import PUBLIC, Request, RequestBody, Response, ResponseBody, operation
 from gridloom.edge.admit.authentication import NetworkNotAllowed
 from gridloom.identity import views
 from gridloom.identity.auth_routes import PUBLIC_BODY_LIMIT
@@ -71,10 +71,8 @@ class ConsoleSession(ResponseBody):
     "/console/session",
     summary="Sign in to the console",
     status=204,
-    tag=TAG,
     access=PUBLIC,
     cookie="set",
-    rate_limit="public",
     body_limit_bytes=PUBLIC_BODY_LIMIT,
     problems=(
         WrongCredentials,
@@ -87,56 +85,54 @@ class ConsoleSession(ResponseBody):
         LoginThrottled,
         LoginsBusy,
     ),
-    defers_transaction=True,
-    secret_answer=True,
+    transaction="manual",
+    secret_response=True,
 )
-async def begin_console_session(call: Call, body: ConsoleCredentials) -> Response[None]:
+async def begin_console_session(request: Request, body: ConsoleCredentials) -> Response[None]:
     """Sets a cookie that only the console's gateway takes. The tokens behind it stay in the service.
 
     Takes a user name and a password or, where these were answered with a challenge, the challenge and a code. The
     session ends after two idle hours, and after twelve hours in any case.
     """
-    reject_cross_origin(call.headers, call.resources[AllowedOrigins])
+    reject_cross_origin(request.headers, request.resources[AllowedOrigins])
     if body.challenge is not None and body.code is not None:
-        pair = await complete_sign_in(call, body.challenge, body.code)
+        pair = await complete_sign_in(request, body.challenge, body.code)
     else:
         assert body.username is not None
         assert body.password is not None
-        pair = await sign_in(call, body.username, body.password)
-    return Response(None, headers=await begin_cookie(call, pair, call.db))
+        pair = await sign_in(request, body.username, body.password)
+    return Response(None, headers=await begin_cookie(request, pair, request.db))
 
 
-async def begin_cookie(call: Call, pair: TokenPair, db: Database) -> dict[str, str]:
+async def begin_cookie(request: Request, pair: TokenPair, db: Database) -> dict[str, str]:
     """The headers that give a browser the session that has just begun."""
     cookie = new_cookie()
     await store.insert_cookie(db, hash_of(cookie), pair.caller.session_id)
     await store.begin_console_time(db, pair.caller.session_id, MAX_IDLE)
-    call.set_caller(pair.caller)
-    return {**NO_STORE, "Set-Cookie": call.resources[ConsoleSessions].set_cookie(cookie)}
+    request.set_caller(pair.caller)
+    return {**NO_STORE, "Set-Cookie": request.resources[ConsoleSessions].set_cookie(cookie)}
 
 
 @operation(
     "GET",
     "/console/session",
     summary="Whose session of the console it is",
-    tag=TAG,
     access=PUBLIC,
     cookie="needed",
-    rate_limit="public",
     problems=(NoConsoleSession, ForeignRequest),
 )
-async def read_console_session(call: Call) -> Response[ConsoleSession]:
+async def read_console_session(request: Request) -> Response[ConsoleSession]:
     """The person behind the cookie, with what they may do at this moment."""
-    reject_cross_origin(call.headers, call.resources[AllowedOrigins])
-    sessions = call.resources[ConsoleSessions]
-    cookie = sessions.cookie_of(call.header("cookie"))
-    caller = await call.resources[TokenAuthenticator].authenticate(await sessions.token_of(cookie))
-    name, kind = await store.read_organisation(call.pool, caller.organisation_id)
+    reject_cross_origin(request.headers, request.resources[AllowedOrigins])
+    sessions = request.resources[ConsoleSessions]
+    cookie = sessions.cookie_of(request.header("cookie"))
+    caller = await request.resources[TokenAuthenticator].authenticate(await sessions.token_of(cookie))
+    name, kind = await store.read_organisation(request.pool, caller.organisation_id)
     answer = ConsoleSession(
         user=views.user_of(caller),
         organisation_name=name,
         organisation_kind=OrganisationKind(kind),
-        environment=call.resources[Settings].environment,
+        environment=request.resources[Settings].environment,
     )
     return Response(answer, headers={**NO_STORE, "Set-Cookie": sessions.set_cookie(cookie)})
 
@@ -146,21 +142,19 @@ async def read_console_session(call: Call) -> Response[ConsoleSession]:
     "/console/session",
     summary="Sign out of the console",
     status=204,
-    tag=TAG,
     access=PUBLIC,
     cookie="needed",
-    rate_limit="public",
     problems=(NoConsoleSession, ForeignRequest),
-    defers_transaction=True,
+    transaction="manual",
 )
-async def end_console_session(call: Call) -> Response[None]:
+async def end_console_session(request: Request) -> Response[None]:
     """Ends this login: the cookie and the tokens behind it stop working everywhere within a second."""
-    reject_cross_origin(call.headers, call.resources[AllowedOrigins])
-    sessions = call.resources[ConsoleSessions]
-    cookie = sessions.cookie_of(call.header("cookie"))
-    caller = await call.resources[TokenAuthenticator].authenticate(await sessions.token_of(cookie))
-    call.set_caller(caller)
-    db = await call.begin()
+    reject_cross_origin(request.headers, request.resources[AllowedOrigins])
+    sessions = request.resources[ConsoleSessions]
+    cookie = sessions.cookie_of(request.header("cookie"))
+    caller = await request.resources[TokenAuthenticator].authenticate(await sessions.token_of(cookie))
+    request.set_caller(caller)
+    db = await request.begin()
     await identity_sessions.end_session(db, caller.session_id, SessionEnd.LOGOUT)
     sessions.forget(cookie)
     return Response(None, headers={**NO_STORE, "Set-Cookie": sessions.clear_cookie()})

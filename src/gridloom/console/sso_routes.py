@@ -19,7 +19,7 @@ from gridloom.audit.recording import record_denied
 from gridloom.console.routes import begin_cookie
 from gridloom.database.pool import Database
 from gridloom.database.sealing import Sealing
-from gridloom.edge import HTML, PUBLIC, Call, Content, QueryParameters, RequestBody, Response, operation
+from gridloom.edge import HTML, PUBLIC, Content, QueryParameters, Request, RequestBody, Response, operation
 from gridloom.edge.admit.authentication import NetworkNotAllowed
 from gridloom.edge.admit.rate_limiter import network_of
 from gridloom.edge.fields import parameter_error
@@ -116,17 +116,15 @@ class SSOCode(RequestBody):
     "GET",
     "/auth/public/sso/start",
     summary="Begin single sign-on",
-    tag=TAG,
     access=PUBLIC,
-    rate_limit="public",
     status=302,
     problems=(NoSingleSignOn, ProviderUnreachable),
 )
-async def start_single_sign_on(call: Call, query: StartQuery) -> Response[None]:
+async def start_single_sign_on(request: Request, query: StartQuery) -> Response[None]:
     """Leads a browser to the organisation's identity provider, and back to `/auth/public/sso/callback`."""
     _check_redirect(query)
-    provider = await _find_provider(call, query.organisation)
-    metadata = await call.resources[ProviderClient].read_metadata(provider.issuer)
+    provider = await _find_provider(request, query.organisation)
+    metadata = await request.resources[ProviderClient].read_metadata(provider.issuer)
     state, browser, verifier, nonce = (secrets.token_urlsafe(32) for _ in range(4))
     attempt = SignOnAttempt(
         organisation_id=provider.organisation_id,
@@ -137,11 +135,11 @@ async def start_single_sign_on(call: Call, query: StartQuery) -> Response[None]:
         redirect=query.redirect,
         client_challenge=query.code_challenge,
     )
-    await store.insert_attempt(call.pool, hash_of(state), attempt)
+    await store.insert_attempt(request.pool, hash_of(state), attempt)
     question = {
         "response_type": "code",
         "client_id": provider.client_id,
-        "redirect_uri": _callback_address(call),
+        "redirect_uri": _callback_address(request),
         "scope": "openid email profile",
         "state": state,
         "nonce": nonce,
@@ -152,8 +150,8 @@ async def start_single_sign_on(call: Call, query: StartQuery) -> Response[None]:
     headers = {
         **NO_STORE,
         "Location": f"{metadata.authorization_endpoint}{joint}{urlencode(question)}",
-        "Set-Cookie": f"{_cookie_name(call)}={browser}; Max-Age=600; Path=/auth/public/sso; HttpOnly; SameSite=Lax"
-        + ("; Secure" if _is_production(call) else ""),
+        "Set-Cookie": f"{_cookie_name(request)}={browser}; Max-Age=600; Path=/auth/public/sso; HttpOnly; SameSite=Lax"
+        + ("; Secure" if _is_production(request) else ""),
     }
     return Response(None, status=302, headers=headers)
 
@@ -162,42 +160,40 @@ async def start_single_sign_on(call: Call, query: StartQuery) -> Response[None]:
     "GET",
     CALLBACK,
     summary="Come back from the identity provider",
-    tag=TAG,
     access=PUBLIC,
-    rate_limit="public",
     produces=(HTML,),
     problems=(SingleSignOnRefused, NetworkNotAllowed, ProviderUnreachable),
 )
-async def finish_single_sign_on(call: Call, query: CallbackQuery) -> Content:
+async def finish_single_sign_on(request: Request, query: CallbackQuery) -> Content:
     """Signs in to the console, by a page that opens it, or hands a one-time code to the command line that waits."""
-    attempt = await store.spend_attempt(call.pool, hash_of(query.state), hash_of(_read_cookie(call)))
+    attempt = await store.spend_attempt(request.pool, hash_of(query.state), hash_of(_read_cookie(request)))
     if attempt is None:
         raise SingleSignOnRefused("The sign-in was begun in another browser, used or too long ago. Begin again.")
-    provider = await store.find_provider(call.pool, attempt.organisation_id)
+    provider = await store.find_provider(request.pool, attempt.organisation_id)
     if provider is None or provider.issuer != attempt.issuer:
-        raise await _record_refusal(call, attempt, "the identity provider was changed meanwhile")
+        raise await _record_refusal(request, attempt, "the identity provider was changed meanwhile")
     if query.error or not query.code:
-        raise await _record_refusal(call, attempt, f"the provider answered {query.error or 'without a code'}")
+        raise await _record_refusal(request, attempt, f"the provider answered {query.error or 'without a code'}")
     if query.iss and query.iss != provider.issuer:
-        raise await _record_refusal(call, attempt, "the answer names another issuer")
-    secret = call.resources[Sealing].identity_providers.open(provider.sealed_client_secret).decode()
+        raise await _record_refusal(request, attempt, "the answer names another issuer")
+    secret = request.resources[Sealing].identity_providers.open(provider.sealed_client_secret).decode()
     try:
-        person = await call.resources[ProviderClient].exchange_code(
-            provider, secret, attempt, query.code, _callback_address(call)
+        person = await request.resources[ProviderClient].exchange_code(
+            provider, secret, attempt, query.code, _callback_address(request)
         )
-        async with call.pool.acquire(timeout=5) as connection, connection.transaction():
+        async with request.pool.acquire(timeout=5) as connection, connection.transaction():
             account = await find_or_admit_member(connection, provider, person)
-            _check_network(call, account)
+            _check_network(request, account)
             if attempt.client_challenge is not None:
                 code = secrets.token_urlsafe(32)
                 await store.insert_code(connection, hash_of(code), account.member.id, attempt.client_challenge)
                 joint = "&" if "?" in attempt.redirect else "?"
                 target, headers = f"{attempt.redirect}{joint}{urlencode({'code': code})}", {}
             else:
-                pair = await _begin_session(call, connection, account)
-                target, headers = attempt.redirect, await begin_cookie(call, pair, connection)
+                pair = await _begin_session(request, connection, account)
+                target, headers = attempt.redirect, await begin_cookie(request, pair, connection)
     except (TokenRefused, PersonRefused) as error:
-        raise await _record_refusal(call, attempt, str(error)) from None
+        raise await _record_refusal(request, attempt, str(error)) from None
     page = _PAGE.format(target=html.escape(target, quote=True))
     return Content(page.encode(), "text/html; charset=utf-8", {**_PAGE_HEADERS, **headers})
 
@@ -206,24 +202,22 @@ async def finish_single_sign_on(call: Call, query: CallbackQuery) -> Content:
     "POST",
     "/auth/public/sso/token",
     summary="Log in with a code of single sign-on",
-    tag=TAG,
     access=PUBLIC,
-    rate_limit="public",
     body_limit_bytes=PUBLIC_BODY_LIMIT,
     problems=(SingleSignOnRefused, NetworkNotAllowed),
-    defers_transaction=True,
-    secret_answer=True,
+    transaction="manual",
+    secret_response=True,
 )
-async def exchange_sso_code(call: Call, body: SSOCode) -> Response[views.Tokens]:
+async def exchange_sso_code(request: Request, body: SSOCode) -> Response[views.Tokens]:
     """The tokens of a login for the one-time code that a command line got, and the verifier of its challenge."""
-    member_id = await store.spend_code(call.pool, hash_of(body.code), _challenge_of(body.verifier))
-    account = None if member_id is None else await members.read_account(call.pool, member_id)
+    member_id = await store.spend_code(request.pool, hash_of(body.code), _challenge_of(body.verifier))
+    account = None if member_id is None else await members.read_account(request.pool, member_id)
     if account is None:
         raise SingleSignOnRefused("The code is unknown, used or expired, or its verifier is another.")
-    _check_network(call, account)
-    db = await call.begin()
-    pair = await _begin_session(call, db, account)
-    call.set_caller(pair.caller)
+    _check_network(request, account)
+    db = await request.begin()
+    pair = await _begin_session(request, db, account)
+    request.set_caller(pair.caller)
     return Response(views.tokens_of(pair), headers=NO_STORE)
 
 
@@ -239,62 +233,62 @@ def _check_redirect(query: StartQuery) -> None:
         raise parameter_error("query", "redirect", "does not lead to http://127.0.0.1")
 
 
-async def _find_provider(call: Call, organisation: str) -> IdentityProvider:
+async def _find_provider(request: Request, organisation: str) -> IdentityProvider:
     try:
         organisation_id: UUID | None = UUID(organisation)
     except ValueError:
-        organisation_id = await store.find_organisation_named(call.pool, organisation)
-    provider = None if organisation_id is None else await store.find_provider(call.pool, organisation_id)
+        organisation_id = await store.find_organisation_named(request.pool, organisation)
+    provider = None if organisation_id is None else await store.find_provider(request.pool, organisation_id)
     if provider is None:
         raise NoSingleSignOn("There is no organisation of that name or id with an identity provider.")
     return provider
 
 
-async def _begin_session(call: Call, db: Database, account: Account) -> TokenPair:
-    key = await call.resources[SigningKeyCache].for_signing()
+async def _begin_session(request: Request, db: Database, account: Account) -> TokenPair:
+    key = await request.resources[SigningKeyCache].for_signing()
     pair = await begin_session(
         db,
         key,
         account,
-        address=call.address,
-        user_agent=user_agent_of(call),
+        address=request.address,
+        user_agent=user_agent_of(request),
         method=SignInMethod.SINGLE_SIGN_ON,
         is_password_checked=False,
     )
     if pair is None:
         raise SingleSignOnRefused("The member was removed a moment ago.")
-    await store_known_network(db, account.member.id, network_of(call.address))
+    await store_known_network(db, account.member.id, network_of(request.address))
     return pair
 
 
-def _check_network(call: Call, account: Account) -> None:
-    if account.allowed_networks and not is_within(call.address, account.allowed_networks):
-        raise NetworkNotAllowed(f"Signing in from {call.address} is not allowed.")
+def _check_network(request: Request, account: Account) -> None:
+    if account.allowed_networks and not is_within(request.address, account.allowed_networks):
+        raise NetworkNotAllowed(f"Signing in from {request.address} is not allowed.")
 
 
-async def _record_refusal(call: Call, attempt: SignOnAttempt, reason: str) -> SingleSignOnRefused:
+async def _record_refusal(request: Request, attempt: SignOnAttempt, reason: str) -> SingleSignOnRefused:
     """The reason goes into the organisation's audit log; the caller learns no more than that it did not succeed."""
     actor = Actor("ANONYMOUS", attempt.organisation_id or NIL_ID)
-    await record_denied(call.pool, call, 403, actor=actor, details={"reason": reason[:500]})
+    await record_denied(request.pool, request, 403, actor=actor, details={"reason": reason[:500]})
     return SingleSignOnRefused("The identity provider's answer was not accepted.")
 
 
-def _callback_address(call: Call) -> str:
-    settings = call.resources[Settings]
-    return (settings.base_url if _is_production(call) else settings.sandbox_base_url) + CALLBACK
+def _callback_address(request: Request) -> str:
+    settings = request.resources[Settings]
+    return (settings.base_url if _is_production(request) else settings.sandbox_base_url) + CALLBACK
 
 
-def _is_production(call: Call) -> bool:
-    return call.resources[Settings].environment == "production"
+def _is_production(request: Request) -> bool:
+    return request.resources[Settings].environment == "production"
 
 
-def _cookie_name(call: Call) -> str:
-    return f"__Secure-{COOKIE}" if _is_production(call) else COOKIE
+def _cookie_name(request: Request) -> str:
+    return f"__Secure-{COOKIE}" if _is_production(request) else COOKIE
 
 
-def _read_cookie(call: Call) -> str:
+def _read_cookie(request: Request) -> str:
     try:
-        found = SimpleCookie(call.header("cookie") or "").get(_cookie_name(call))
+        found = SimpleCookie(request.header("cookie") or "").get(_cookie_name(request))
     except CookieError:
         found = None
     return found.value if found is not None else ""

@@ -27,7 +27,7 @@ from gridloom.delivery.wire import (
 )
 from gridloom.delivery.zones import store as zone_store
 from gridloom.delivery.zones.totals import ZoneTotals
-from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, Page, Response, Stream, operation
+from gridloom.edge import ARROW, CSV, JSON, PARQUET, Content, Page, Request, Response, Stream, operation
 from gridloom.edge.answer.tabular import TIME, stream_table
 from gridloom.edge.fields import parameter_error, to_json
 from gridloom.identity.authorization import authorize_asset
@@ -54,27 +54,28 @@ SCHEMA = pa.schema(
     "GET",
     "/physical-assets/{physicalAssetID}/dispatch",
     summary="Read what the battery must do",
-    tag=TAG,
     access=READ,
     produces=(JSON, CSV, ARROW, PARQUET),
-    answers=Dispatch,
-    from_replica=True,
+    response_schema=Dispatch,
+    replica_read=True,
 )
-async def read_dispatch(call: Call, physical_asset_id: UUID, query: DispatchQuery) -> Response[Content | Stream]:
+async def read_dispatch(request: Request, physical_asset_id: UUID, query: DispatchQuery) -> Response[Content | Stream]:
     """The planned quarter-hours of the window, each with its power and what that is for.
 
     A quarter-hour is final when the last gate of its delivery zone has closed; before that it is a plan, which reaches
     to the end of the next market day. `as-of` answers what was planned at an earlier moment. As a table, the parts of
     each kind are added up.
     """
-    async with repeatable_read(call.pool) as db:
-        reach = await authorize_asset(db, call.caller, physical_asset_id, READ)
+    async with repeatable_read(request.pool) as db:
+        reach = await authorize_asset(db, request.caller, physical_asset_id, READ)
         window = await requested_window(db, query)
         first, end = period_number(window.start), period_number_from(window.end)
         dispatch = await load_dispatch(db, reach.key, first, end, query.as_of)
         ids = await dispatch_store.read_asset_ids(db, [key for _, key in dispatch.parts_kw if key])
-    if call.accepts != JSON:
-        table = stream_table(call.accepts, SCHEMA, _stream_batches(dispatch), file_name=f"dispatch-{physical_asset_id}")
+    if request.accepts != JSON:
+        table = stream_table(
+            request.accepts, SCHEMA, _stream_batches(dispatch), file_name=f"dispatch-{physical_asset_id}"
+        )
         return Response(table, etag=str(dispatch.version))
     body = await asyncio.to_thread(_dispatch_json, physical_asset_id, dispatch, ids)
     return Response(Content(body, JSON), etag=str(dispatch.version))
@@ -124,14 +125,14 @@ async def _stream_batches(dispatch: DispatchSeries) -> AsyncIterator[pa.RecordBa
     yield pa.record_batch([pa.array(times, pa.int64()).cast(TIME), *values], schema=SCHEMA)
 
 
-@operation("GET", "/delivery/runs", summary="List delivery runs", tag=TAG, access=READ, from_replica=True)
-async def list_delivery_runs(call: Call, query: RunsQuery) -> Page[DeliveryRun]:
+@operation("GET", "/delivery/runs", summary="List delivery runs", access=READ, replica_read=True)
+async def list_delivery_runs(request: Request, query: RunsQuery) -> Page[DeliveryRun]:
     """For the platform's operator: the runs that changed something, the newest first."""
-    _reject_others(call)
+    _reject_others(request)
     if query.start is not None and query.end is not None and query.start >= query.end:
         raise parameter_error("query", "end", "is not after start")
     runs = await run_store.read_runs(
-        call.db,
+        request.db,
         zone=query.delivery_zone,
         start=query.start,
         end=query.end,
@@ -142,21 +143,21 @@ async def list_delivery_runs(call: Call, query: RunsQuery) -> Page[DeliveryRun]:
     return Page([_view_run(run) for run in page.items], page.next_cursor)
 
 
-@operation("GET", "/delivery/runs/{runID}", summary="Read a delivery run", tag=TAG, access=READ, from_replica=True)
-async def read_delivery_run(call: Call, run_id: UUID) -> DeliveryRun:
+@operation("GET", "/delivery/runs/{runID}", summary="Read a delivery run", access=READ, replica_read=True)
+async def read_delivery_run(request: Request, run_id: UUID) -> DeliveryRun:
     """For the platform's operator."""
-    _reject_others(call)
-    run = await run_store.read_run(call.db, run_id)
+    _reject_others(request)
+    run = await run_store.read_run(request.db, run_id)
     if run is None:
         raise NotFound(f"There is no delivery run {run_id}.")
     return _view_run(run)
 
 
-@operation("GET", "/delivery/zones", summary="Read what was netted and left unserved", tag=TAG, access=READ)
-async def list_delivery_zones(call: Call, query: WindowQuery) -> list[DeliveryZone]:
+@operation("GET", "/delivery/zones", summary="Read what was netted and left unserved", access=READ)
+async def list_delivery_zones(request: Request, query: WindowQuery) -> list[DeliveryZone]:
     """For the platform's operator: zone by zone, the quarter-hours of the window that were planned."""
-    _reject_others(call)
-    async with repeatable_read(call.pool) as db:
+    _reject_others(request)
+    async with repeatable_read(request.pool) as db:
         window = await requested_window(db, query)
         first, end = period_number(window.start), period_number_from(window.end)
         found = await zone_store.read_totals(db, first, end)
@@ -186,8 +187,8 @@ def _view_quarters(totals: ZoneTotals) -> list[ZoneQuarter]:
     ]
 
 
-def _reject_others(call: Call) -> None:
-    if not call.caller.is_operator:
+def _reject_others(request: Request) -> None:
+    if not request.caller.is_operator:
         raise Forbidden("Only the platform's operator reads delivery runs.")
 
 

@@ -1,6 +1,5 @@
 """What all routes share: declared operations, wire types, problems, paging, safe retries, limits, OpenAPI."""
 
-from gridloom.edge.call import AppState, Call
 from gridloom.edge.caller import Caller
 from gridloom.edge.fields import Instant, Name, QueryParameters, RequestBody, ResponseBody, Text, to_json
 from gridloom.edge.operation import (
@@ -12,6 +11,7 @@ from gridloom.edge.operation import (
     operations_of,
 )
 from gridloom.edge.paging import Paging, encode_cursor
+from gridloom.edge.request import AppState, Request
 from gridloom.edge.responses import (
     ARROW,
     CSV,
@@ -41,7 +41,6 @@ __all__ = [
     "SIGNED_IN",
     "XML",
     "AppState",
-    "Call",
     "Caller",
     "Content",
     "EventStream",
@@ -51,6 +50,7 @@ __all__ = [
     "Page",
     "Paging",
     "QueryParameters",
+    "Request",
     "RequestBody",
     "Response",
     "ResponseBody",

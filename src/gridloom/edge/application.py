@@ -25,7 +25,6 @@ from gridloom.edge.answer.errors import problem_of
 from gridloom.edge.answer.incidents import log_error, report_broken_stream
 from gridloom.edge.answer.negotiation import negotiate
 from gridloom.edge.asgi import Receive, Scope, Send
-from gridloom.edge.call import AppState, AuditHook, Call
 from gridloom.edge.decode.backpressure import BodyBudget
 from gridloom.edge.decode.body import decode_body, read_content_type, receive_body
 from gridloom.edge.decode.body_timeout import BodyReadTimeout
@@ -33,6 +32,7 @@ from gridloom.edge.fields import parse_parameter
 from gridloom.edge.metrics import observe_request
 from gridloom.edge.operation import Operation
 from gridloom.edge.parameters import reject_query, split_query
+from gridloom.edge.request import AppState, AuditHook, Request
 from gridloom.edge.router import Router
 from gridloom.edge.run import ReplayGuard, run_in_transaction
 from gridloom.edge.shares import Shares
@@ -57,11 +57,11 @@ POSITION = "Gridloom-Position"
 _SANE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
 
 
-async def _skip_audit(db: RowSink, call: Call, status: int) -> None:
+async def _skip_audit(db: RowSink, request: Request, status: int) -> None:
     return None
 
 
-async def _skip_guard(call: Call) -> None:
+async def _skip_guard(request: Request) -> None:
     return None
 
 
@@ -150,13 +150,13 @@ class Application:
         outcome: render.EncodedResponse
         failure: Exception | None = None
         departure: DisconnectWatch | None = None
-        call: Call | None = None
+        request: Request | None = None
         try:
             operation, values = self._find(method, path)
             if operation is None:
                 outcome = render.EncodedResponse(204, {"Allow": ", ".join(values)}, b"")
             else:
-                call = Call(
+                request = Request(
                     operation,
                     headers,
                     path=path,
@@ -171,7 +171,7 @@ class Application:
                 )
                 if not operation.changes_state:
                     departure = self._departures.expect(receive)
-                outcome = await self._decode_and_run(call, values, scope, receive, answer_headers)
+                outcome = await self._decode_and_run(request, values, scope, receive, answer_headers)
                 await render.prefetch_first_chunk(outcome)
         except asyncio.CancelledError:
             if departure is None or not departure.has_left or self.stopping.is_set():
@@ -202,17 +202,17 @@ class Application:
             if failure is not None or outcome.status >= 400 or took > SLOW_REQUEST_S:
                 details["operation"] = operation.operation_id if operation else None
                 details |= {"status": outcome.status, "seconds": round(took, 4)}
-                if failure is None and not self._is_simulator(call):
+                if failure is None and not self._is_simulator(request):
                     log.info("request", **details)
                 elif failure is None:
                     log.debug("request", **details)
                 else:
                     log_error("request.failed", failure, **details)
 
-    def _is_simulator(self, call: Call | None) -> bool:
+    def _is_simulator(self, request: Request | None) -> bool:
         """Whether the sandbox's own simulator asked: it waits for its steps and is refused as a matter of course, which
         would hide what people do from the log."""
-        caller = None if call is None else call.caller_if_known
+        caller = None if request is None else request.caller_if_known
         return caller is not None and self.shares.holder_of(caller) is None
 
     def _find(self, method: str, path: str) -> tuple[Operation | None, list[str]]:
@@ -230,60 +230,60 @@ class Application:
         raise MethodNotAllowed(f"{path} answers {', '.join(allowed)}.", allow=allowed)
 
     async def _decode_and_run(
-        self, call: Call, values: list[str], scope: Scope, receive: Receive, answer_headers: dict[str, str]
+        self, request: Request, values: list[str], scope: Scope, receive: Receive, answer_headers: dict[str, str]
     ) -> render.EncodedResponse:
-        operation = call.operation
-        await admit(call, scope, self.authenticator, self._limiter, self._buckets, answer_headers)
-        call.accepts = negotiate(call.header("accept"), operation.produces)
+        operation = request.operation
+        await admit(request, scope, self.authenticator, self._limiter, self._buckets, answer_headers)
+        request.accepts = negotiate(request.header("accept"), operation.produces)
         arguments: dict[str, Any] = {}
         for parameter, text in zip(operation.path_parameters, values, strict=True):
             arguments[parameter.argument] = parse_parameter("path", parameter.name, text, parameter.type)
-        call.path_values = arguments.copy()
-        if call.caller_if_known is not None:
-            reject_outside_key_assets(call)
+        request.path_values = arguments.copy()
+        if request.caller_if_known is not None:
+            reject_outside_key_assets(request)
         query_string = scope["query_string"]
         if operation.read_query is not None:
             arguments["query"] = operation.read_query(split_query(query_string))
         elif query_string:
             reject_query(query_string)
-        call.receive = receive
+        request.receive = receive
         if operation.body is None:
-            return await self._run(call, arguments, b"")
-        call.content_type = read_content_type(call)
-        holder = network_of(call.address) if call.caller_if_known is None else call.holder
+            return await self._run(request, arguments, b"")
+        request.content_type = read_content_type(request)
+        holder = network_of(request.address) if request.caller_if_known is None else request.holder
         with self.bodies.hold(holder) as held:
-            body = await receive_body(call, receive, held, self._slow_bodies)
+            body = await receive_body(request, receive, held, self._slow_bodies)
             arguments["body"] = await decode_body(operation, body, holder)
-            return await self._run(call, arguments, body)
+            return await self._run(request, arguments, body)
 
-    async def _run(self, call: Call, arguments: dict[str, Any], body: bytes) -> render.EncodedResponse:
-        if not call.operation.changes_state:
-            if self.replicas is not None and call.operation.from_replica:
-                return await self._read_from_replica(self.replicas, call, arguments)
-            return render.render(call, await call.operation.handler(call, **arguments))
-        outcome = await run_in_transaction(call, arguments, body, self.check_replay)
+    async def _run(self, request: Request, arguments: dict[str, Any], body: bytes) -> render.EncodedResponse:
+        if not request.operation.changes_state:
+            if self.replicas is not None and request.operation.replica_read:
+                return await self._read_from_replica(self.replicas, request, arguments)
+            return render.render(request, await request.operation.handler(request, **arguments))
+        outcome = await run_in_transaction(request, arguments, body, self.check_replay)
         if self.replicas is not None:
             with suppress(*DATABASE_ERRORS):  # the change has happened; without a position reads ask the primary
                 outcome.headers[POSITION] = await self.replicas.seal_primary_position()
         return outcome
 
     async def _read_from_replica(
-        self, replicas: Replicas, call: Call, arguments: dict[str, Any]
+        self, replicas: Replicas, request: Request, arguments: dict[str, Any]
     ) -> render.EncodedResponse:
         """The primary answers where no replica has come far enough, and what one has broken off."""
-        primary = call.pool
-        replica = await replicas.find(call.header(POSITION))
+        primary = request.pool
+        replica = await replicas.find(request.header(POSITION))
         if replica is not None:
-            call.pool = replica.pool
+            request.pool = replica.pool
             try:
-                return render.render(call, await call.operation.handler(call, **arguments))
+                return render.render(request, await request.operation.handler(request, **arguments))
             except DATABASE_ERRORS as error:
                 outage = classify_error(error)
                 if outage is None:
                     raise
-                replica.record_failed_read(call.operation.operation_id, outage)
-                call.pool = primary
-        return render.render(call, await call.operation.handler(call, **arguments))
+                replica.record_failed_read(request.operation.operation_id, outage)
+                request.pool = primary
+        return render.render(request, await request.operation.handler(request, **arguments))
 
 
 def _read_target(scope: Scope) -> str:

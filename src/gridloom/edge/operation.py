@@ -25,6 +25,7 @@ SIGNED_IN: Final = "signed-in"
 Access: TypeAlias = Permission | Literal["public", "signed-in"]
 
 AssetScope: TypeAlias = Literal["filtered", "free"] | None
+Transaction: TypeAlias = Literal["automatic", "manual", "single statement"]
 
 CONSOLE_COOKIE = "gridloom_session"
 """What holds the console's session in a browser."""
@@ -58,10 +59,9 @@ class Operation:
     body_limit_bytes: int
     rate_limit: str | None
     audited: bool
-    defers_transaction: bool
-    single_statement: bool
-    secret_answer: bool
-    from_replica: bool
+    transaction: Transaction
+    secret_response: bool
+    replica_read: bool
     cookie: str | None
     open_before_enrolment: bool
     asset_scope: AssetScope
@@ -72,7 +72,7 @@ class Operation:
     query: type[QueryParameters] | None
     body: Any
     answer: Any
-    answers: Any
+    response_schema: Any
     body_schema: dict[str, Any] | None
     body_schema_for: tuple[str, ...]
     read_query: ParameterDecoder | None
@@ -92,48 +92,48 @@ def operation(
     path: str,
     *,
     summary: str,
-    tag: str,
     access: Access,
     status: int | None = None,
     problems: tuple[type[Problem], ...] = (),
     produces: tuple[str, ...] = (JSON,),
     consumes: tuple[str, ...] = (JSON,),
     body_limit_bytes: int = BODY_LIMIT,
-    rate_limit: str | None = "standard",
+    rate_limit: str | None = "public",
+    tag: str | None = None,
     audited: bool = True,
-    defers_transaction: bool = False,
-    single_statement: bool = False,
-    secret_answer: bool = False,
-    from_replica: bool = False,
+    transaction: Transaction = "automatic",
+    secret_response: bool = False,
+    replica_read: bool = False,
     cookie: str | None = None,
     open_before_enrolment: bool = False,
     asset_scope: AssetScope = None,
     deprecated: str | None = None,
     sunset: str | None = None,
     operation_id: str | None = None,
-    answers: Any = None,
+    response_schema: Any = None,
     body_schema: dict[str, Any] | None = None,
     body_schema_for: tuple[str, ...] = (JSON,),
 ) -> Callable[[H], H]:
     """Declare the function below as the handler of one operation.
 
-    Its arguments say what it takes: `call`, then `body` (a struct, or `bytes` for a raw one), `query` (a
+    Its arguments say what it takes: `request`, then `body` (a struct, or `bytes` for a raw one), `query` (a
     `QueryParameters` struct) and one argument per path parameter (`physical_asset_id` for `{physicalAssetID}`).
     Its return type says what it answers.
 
     access: a permission word, or PUBLIC, or SIGNED_IN.
     rate_limit: the class of the limit; None for what must be answered without asking anybody.
-    defers_transaction: the handler starts its transaction itself, with `await call.begin()`, once slow work is done.
-    writes_at_once: the handler puts all its rows into `call.rows` and reads none of them, so that they, its line of the
-    audit log and the answer kept for a retry are one statement, and no transaction is needed around it.
-    answers: the JSON that a streamed answer holds, where the return type cannot say it.
+    transaction: "automatic" starts before the handler. "manual": the handler starts it with `await request.begin()`,
+    once slow work is done. "single statement": the handler puts all its rows into `request.rows` and reads none of
+    them, so that they, the audit row and the stored response are one statement without a transaction around it.
+    response_schema: the JSON that a streamed response holds, where the return type cannot say it.
     body_schema: the JSON Schema of a raw body, for the media types in body_schema_for.
     cookie: "needed" or "set" where the console's cookie takes the place of a token.
     open_before_enrolment: open to a person who still has to set up the second factor that the organisation demands.
     asset_scope: what it does for an API key made for certain physical assets, where no path parameter names one:
     "filtered" where the handler keeps to these assets, "free" where no asset is concerned; else the key is refused.
-    from_replica: a read replica may answer it, once it has replayed what the caller must see.
-    secret_answer: the answer shows a secret once; what is stored for a safe retry is sealed.
+    replica_read: a read replica may answer it, once it has replayed what the caller must see.
+    secret_response: the response shows a secret once; what is stored for a safe retry is encrypted.
+    tag: where the documentation shows it; the module's `TAG` when left out.
     """
 
     def declare(handler: H) -> H:
@@ -150,7 +150,7 @@ def operation(
             operation_id=operation_id or wire_name(handler.__name__),
             summary=summary,
             description=inspect.getdoc(handler) or "",
-            tag=tag,
+            tag=tag or handler.__globals__["TAG"],
             access=access,
             status=status or (204 if answer in (None, type(None)) else 200),
             problems=problems,
@@ -159,10 +159,9 @@ def operation(
             body_limit_bytes=body_limit_bytes,
             rate_limit=rate_limit,
             audited=audited and method != "GET",
-            defers_transaction=defers_transaction,
-            single_statement=single_statement,
-            secret_answer=secret_answer,
-            from_replica=from_replica,
+            transaction=transaction,
+            secret_response=secret_response,
+            replica_read=replica_read,
             cookie=cookie,
             open_before_enrolment=open_before_enrolment,
             asset_scope=asset_scope,
@@ -173,7 +172,7 @@ def operation(
             query=query,
             body=body,
             answer=answer,
-            answers=answers,
+            response_schema=response_schema,
             body_schema=body_schema,
             body_schema_for=body_schema_for,
             read_query=ParameterDecoder(query) if query is not None else None,

@@ -9,33 +9,33 @@ from typing import Any, Final
 import asyncpg
 
 from gridloom.edge.answer.render import EncodedResponse, render
-from gridloom.edge.call import Call
 from gridloom.edge.decode.body import take_fingerprint
 from gridloom.edge.idempotency import IdempotencyScope, ReplayStored, StoredResponse, is_key_conflict
+from gridloom.edge.request import Request
 
 MAX_ATTEMPTS: Final = 5
 _RETRIED: Final = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 
-ReplayGuard = Callable[[Call], Awaitable[None]]
+ReplayGuard = Callable[[Request], Awaitable[None]]
 """Refuses to repeat an answer that its caller may no longer have."""
 
 
 async def run_in_transaction(
-    call: Call, arguments: dict[str, Any], body: bytes, check_replay: ReplayGuard
+    request: Request, arguments: dict[str, Any], body: bytes, check_replay: ReplayGuard
 ) -> EncodedResponse:
     """Run a handler in its transaction, from the start again where PostgreSQL asks for it."""
-    key = call.header("idempotency-key") if call.operation.method == "POST" else None
-    fingerprint = await take_fingerprint(call, body) if key is not None else b""
-    single_statement = call.operation.single_statement
+    key = request.header("idempotency-key") if request.operation.method == "POST" else None
+    fingerprint = await take_fingerprint(request, body) if key is not None else b""
+    single_statement = request.operation.transaction == "single statement"
     for attempt in range(MAX_ATTEMPTS):
         if key is not None:
-            call.retry = _make_retry(call, key, fingerprint)
-        call.audit_details.clear()
+            request.retry = _make_retry(request, key, fingerprint)
+        request.audit_details.clear()
         try:
-            return await _attempt_change(call, arguments, single_statement=single_statement)
+            return await _attempt_change(request, arguments, single_statement=single_statement)
         except ReplayStored as known:
-            await call.release()
-            await check_replay(call)  # what was allowed then may be forbidden now
+            await request.release()
+            await check_replay(request)  # what was allowed then may be forbidden now
             stored = known.answer
             return EncodedResponse(stored.status, {**stored.headers, "Idempotency-Replayed": "true"}, stored.body)
         except _RETRIED:
@@ -47,34 +47,34 @@ async def run_in_transaction(
             single_statement = False  # in a transaction the key is asked for first, and says what is known of it
             continue
         except asyncpg.InternalClientError:
-            call.abandon_connection()
+            request.abandon_connection()
             raise
         finally:
-            await call.release()
+            await request.release()
         await asyncio.sleep(0.005 * 2**attempt)
     raise AssertionError("unreachable")
 
 
-def _make_retry(call: Call, key: str, fingerprint: bytes) -> IdempotencyScope:
+def _make_retry(request: Request, key: str, fingerprint: bytes) -> IdempotencyScope:
     return IdempotencyScope(
-        caller_key=call.caller_if_known.key if call.caller_if_known else f"public:{call.address}",
-        operation_id=call.operation.operation_id,
+        caller_key=request.caller_if_known.key if request.caller_if_known else f"public:{request.address}",
+        operation_id=request.operation.operation_id,
         key=key,
         fingerprint=fingerprint,
-        sealed=call.operation.secret_answer,
+        sealed=request.operation.secret_response,
     )
 
 
-async def _attempt_change(call: Call, arguments: dict[str, Any], *, single_statement: bool) -> EncodedResponse:
+async def _attempt_change(request: Request, arguments: dict[str, Any], *, single_statement: bool) -> EncodedResponse:
     if single_statement:
-        call.begin_single_statement()
-    elif not call.operation.defers_transaction:
-        await call.begin()
-    outcome = render(call, await call.operation.handler(call, **arguments))
-    if call.in_transaction:
-        call.reject_unchecked_if_match()
-        await call.record_audit(outcome.status)
-        if call.retry is not None:
-            await call.retry.finish(call.rows, StoredResponse(outcome.status, outcome.headers, outcome.body))
-        await call.commit()
+        request.begin_single_statement()
+    elif request.operation.transaction != "manual":
+        await request.begin()
+    outcome = render(request, await request.operation.handler(request, **arguments))
+    if request.in_transaction:
+        request.reject_unchecked_if_match()
+        await request.record_audit(outcome.status)
+        if request.retry is not None:
+            await request.retry.finish(request.rows, StoredResponse(outcome.status, outcome.headers, outcome.body))
+        await request.commit()
     return outcome

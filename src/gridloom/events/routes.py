@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from gridloom.edge import EVENT_STREAM, SIGNED_IN, Call, EventStream, QueryParameters, operation
+from gridloom.edge import EVENT_STREAM, SIGNED_IN, EventStream, QueryParameters, Request, operation
 from gridloom.events import store
 from gridloom.events.hub import EventHub
 from gridloom.events.rules import EventFilter
@@ -56,7 +56,7 @@ class EventQuery(QueryParameters):
     problems=(EventsForgotten,),
     asset_scope="filtered",
 )
-async def follow_events(call: Call, query: EventQuery) -> EventStream:
+async def follow_events(request: Request, query: EventQuery) -> EventStream:
     """Every event of the caller's organisation that the caller may read, each once and in order.
 
     `id` is the event's place in that order. A client that comes back with `Last-Event-ID` misses none and gets none
@@ -64,11 +64,11 @@ async def follow_events(call: Call, query: EventQuery) -> EventStream:
     (30 days). A comment or a bare `id` every 15 seconds shows that the connection lives. The stream ends when the
     token does.
     """
-    hub = call.resources[EventHub]
+    hub = request.resources[EventHub]
     filter = EventFilter(_known_types(query.types or ()), tuple(part.strip("/") for part in query.subjects or ()))
-    position = await _starting_place(call)
-    place = await call.resources[StreamPlaces].take(call)
-    return EventStream(stream_events(call, hub, place, filter, position))
+    position = await _starting_place(request)
+    place = await request.resources[StreamPlaces].take(request)
+    return EventStream(stream_events(request, hub, place, filter, position))
 
 
 def _known_types(types: tuple[str, ...]) -> frozenset[str]:
@@ -80,11 +80,11 @@ def _known_types(types: tuple[str, ...]) -> frozenset[str]:
     return frozenset(types)
 
 
-async def _starting_place(call: Call) -> int:
+async def _starting_place(request: Request) -> int:
     """The place after which the stream starts."""
-    organisation_id = call.caller.organisation_id
-    asked = call.header("last-event-id")
-    head = (await store.last_sequences(call.db, [organisation_id])).get(organisation_id, 0)
+    organisation_id = request.caller.organisation_id
+    asked = request.header("last-event-id")
+    head = (await store.last_sequences(request.db, [organisation_id])).get(organisation_id, 0)
     if asked is None:
         return head
     if _PLACE.fullmatch(asked) is None or int(asked) > head:
@@ -93,7 +93,7 @@ async def _starting_place(call: Call) -> int:
             errors=[FieldError("header:Last-Event-ID", "is not a place in this order")],
         )
     position = int(asked)
-    oldest = await store.first_retained_sequence(call.db, organisation_id)
+    oldest = await store.first_retained_sequence(request.db, organisation_id)
     first = head + 1 if oldest is None else oldest
     if position == 0:
         return first - 1

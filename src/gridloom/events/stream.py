@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, suppress
 
 from gridloom.database.errors import DATABASE_ERRORS
-from gridloom.edge import Call
+from gridloom.edge import Request
 from gridloom.edge.answer.incidents import report_broken_stream
 from gridloom.events.framing import HEARTBEAT, opening_frame
 from gridloom.events.framing import sequence_frame as mark_place
@@ -21,14 +21,19 @@ RETRY_MS = 2000
 
 
 async def stream_events(
-    call: Call, hub: EventHub, place: StreamPlace, filter: EventFilter, position: int, heartbeat_s: float = HEARTBEAT_S
+    request: Request,
+    hub: EventHub,
+    place: StreamPlace,
+    filter: EventFilter,
+    position: int,
+    heartbeat_s: float = HEARTBEAT_S,
 ) -> AsyncIterator[bytes]:
     """Frames of the events after `position`, each once and in order; the place is released with the stream.
 
     The caller's rights are looked at anew before each delivery and at each heart-beat; the stream ends with the token,
     the session or the membership it rests on.
     """
-    organisation_id = call.caller.organisation_id
+    organisation_id = request.caller.organisation_id
     told_place = position
     async with AsyncExitStack() as held:
         held.enter_context(place)
@@ -37,13 +42,13 @@ async def stream_events(
         while True:
             changed.clear()
             try:
-                caller = await call.reauthenticate()
+                caller = await request.reauthenticate()
                 events = await channel.read(position) if channel.head > position else []
             except (Unauthenticated, Forbidden):
                 return  # the client learns the reason when it reconnects
             except DATABASE_ERRORS as error:
                 # A client that reconnects resumes here, or gets 503 while the database is unreachable.
-                report_broken_stream(call.operation.operation_id, error, request_id=call.request_id)
+                report_broken_stream(request.operation.operation_id, error, request_id=request.request_id)
                 return
             if caller.organisation_id != organisation_id:
                 return

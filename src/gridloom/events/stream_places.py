@@ -12,7 +12,7 @@ from uuid import UUID
 import structlog
 
 from gridloom.database.errors import DATABASE_ERRORS
-from gridloom.edge import Call
+from gridloom.edge import Request
 from gridloom.edge.shares import ShareUse
 from gridloom.events import place_store as store
 from gridloom.kernel.ids import uuid7
@@ -68,10 +68,10 @@ class StreamPlaces:
         self._has_closed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    async def take(self, call: Call) -> StreamPlace:
+    async def take(self, request: Request) -> StreamPlace:
         """A place for one more stream of the caller's organisation; 429 where it has none left on any replica."""
-        organisation_id = call.caller.organisation_id
-        if call.holder is not None:
+        organisation_id = request.caller.organisation_id
+        if request.holder is not None:
             async with self._taking[organisation_id]:
                 own = self._open[organisation_id] + 1
                 if not await store.take_place(

@@ -8,7 +8,7 @@ from zlib import crc32
 from msgspec import UNSET
 
 from gridloom.capacity.store import lock_batteries
-from gridloom.edge import XML, Call, Content, Page, Response, operation
+from gridloom.edge import XML, Content, Page, Request, Response, operation
 from gridloom.exchange_notifications import documents, rules, store
 from gridloom.exchange_notifications.message import DocumentReceiver, EventStatus
 from gridloom.exchange_notifications.model import (
@@ -55,28 +55,27 @@ PROBLEMS = (
     "POST",
     "/physical-assets/{physicalAssetID}/exchange-notifications",
     summary="Publish a market message",
-    tag=TAG,
     access=CREATE,
     status=201,
     problems=(*PROBLEMS, MessageIdTaken),
 )
 async def publish_notification(
-    call: Call, physical_asset_id: UUID, body: NewNotification
+    request: Request, physical_asset_id: UUID, body: NewNotification
 ) -> Response[ExchangeNotification]:
     """A REMIT urgent market message in its first version. Capacities are kW; moments are rounded to whole minutes.
 
     Without `capacityIntervals` the same capacity is missing over the whole event; with them, they follow each other
     from its start to its end.
     """
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE)
-    await lock_batteries(call.db, [authorized.key])
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, CREATE)
+    await lock_batteries(request.db, [authorized.key])
     notification_id = uuid7()
     message_id = notification_id.hex if body.message_id is UNSET else body.message_id
-    new = await compose(call.db, authorized.key, notification_id, message_id, 1, EventStatus.ACTIVE, body)
-    if not await store.insert_notification(call.db, authorized.key, notification_id, message_id):
+    new = await compose(request.db, authorized.key, notification_id, message_id, 1, EventStatus.ACTIVE, body)
+    if not await store.insert_notification(request.db, authorized.key, notification_id, message_id):
         detail = f"The asset has another notification with the message id {message_id}."
         raise MessageIdTaken(detail, errors=[FieldError("/messageID", detail)])
-    await publish(call.db, authorized, physical_asset_id, new, call.caller.id)
+    await publish(request.db, authorized, physical_asset_id, new, request.caller.id)
     headers = {"Location": f"/physical-assets/{physical_asset_id}/exchange-notifications/{notification_id}"}
     return Response(_show_notification(physical_asset_id, new), headers=headers, etag=_make_etag(new))
 
@@ -85,17 +84,16 @@ async def publish_notification(
     "GET",
     "/physical-assets/{physicalAssetID}/exchange-notifications",
     summary="List market messages",
-    tag=TAG,
     access=READ,
-    from_replica=True,
+    replica_read=True,
 )
 async def list_notifications(
-    call: Call, physical_asset_id: UUID, query: NotificationsQuery
+    request: Request, physical_asset_id: UUID, query: NotificationsQuery
 ) -> Page[ExchangeNotification]:
     """The newest first, each in its latest version."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     check_order(query.start, query.end)
-    rows = await store.list_notifications(call.db, authorized.key, query, query.after(UUID), query.limit + 1)
+    rows = await store.list_notifications(request.db, authorized.key, query, query.after(UUID), query.limit + 1)
     page = query.page(rows, lambda row: row.id)
     return Page([_show_notification(physical_asset_id, row) for row in page.items], page.next_cursor)
 
@@ -104,15 +102,14 @@ async def list_notifications(
     "GET",
     "/physical-assets/{physicalAssetID}/exchange-notifications/{notificationID}",
     summary="Read a market message",
-    tag=TAG,
     access=READ,
 )
 async def read_notification(
-    call: Call, physical_asset_id: UUID, notification_id: UUID, query: VersionQuery
+    request: Request, physical_asset_id: UUID, notification_id: UUID, query: VersionQuery
 ) -> Response[ExchangeNotification]:
     """In its latest version, or in the one asked for."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    stored = await _require_notification(call, authorized.key, notification_id, query.version)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    stored = await _require_notification(request, authorized.key, notification_id, query.version)
     return Response(_show_notification(physical_asset_id, stored), etag=_make_etag(stored))
 
 
@@ -120,25 +117,24 @@ async def read_notification(
     "POST",
     "/physical-assets/{physicalAssetID}/exchange-notifications/{notificationID}/revisions",
     summary="Revise a market message",
-    tag=TAG,
     access=CREATE,
     status=201,
     problems=(*PROBLEMS, NotificationClosed),
 )
 async def revise_notification(
-    call: Call, physical_asset_id: UUID, notification_id: UUID, body: Revision
+    request: Request, physical_asset_id: UUID, notification_id: UUID, body: Revision
 ) -> Response[ExchangeNotification]:
     """Adds a version and dismisses the one before. What is left out is as it was in that one."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE)
-    await lock_batteries(call.db, [authorized.key])
-    before = await _require_notification(call, authorized.key, notification_id)
-    call.check_if_match(_make_etag(before))
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, CREATE)
+    await lock_batteries(request.db, [authorized.key])
+    before = await _require_notification(request, authorized.key, notification_id)
+    request.check_if_match(_make_etag(before))
     if before.message.event_status is not EventStatus.ACTIVE:
         raise NotificationClosed(f"Version {before.message.version} of the message is {before.message.event_status}.")
     if before.message.version == rules.MAX_VERSIONS:
         raise NotificationClosed(f"The message has {rules.MAX_VERSIONS} versions, more than documents can count.")
     new = await compose(
-        call.db,
+        request.db,
         authorized.key,
         notification_id,
         before.message.message_id,
@@ -146,7 +142,7 @@ async def revise_notification(
         body.event_status,
         apply_revision(before, body),
     )
-    await publish(call.db, authorized, physical_asset_id, new, call.caller.id)
+    await publish(request.db, authorized, physical_asset_id, new, request.caller.id)
     return Response(_show_notification(physical_asset_id, new), etag=_make_etag(new))
 
 
@@ -154,32 +150,31 @@ async def revise_notification(
     "GET",
     "/physical-assets/{physicalAssetID}/exchange-notifications/{notificationID}/document",
     summary="Read a market message as a document",
-    tag=TAG,
     access=READ,
     produces=(XML,),
 )
 async def read_notification_document(
-    call: Call, physical_asset_id: UUID, notification_id: UUID, query: DocumentQuery
+    request: Request, physical_asset_id: UUID, notification_id: UUID, query: DocumentQuery
 ) -> Content:
     """`format=acer-umm` gives ACER's UMM, `format=entsoe` the unavailability document of ENTSO-E (A77 or A80).
 
     The latter's sender is the `marketParticipantEic` of the asset's `market` metadata, as it was when the version was
     published.
     """
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    stored = await _require_notification(call, authorized.key, notification_id, query.version)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    stored = await _require_notification(request, authorized.key, notification_id, query.version)
     if query.format is DocumentFormat.ACER_UMM:
         document = documents.acer_umm(stored.message)
     else:
-        document = documents.entsoe_unavailability(stored.message, call.resources[DocumentReceiver].eic)
+        document = documents.entsoe_unavailability(stored.message, request.resources[DocumentReceiver].eic)
     name = f"{stored.message.message_id}_{stored.message.version:03}-{query.format}.xml"
     return Content(document, XML, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 async def _require_notification(
-    call: Call, asset_key: int, notification_id: UUID, version: int | None = None
+    request: Request, asset_key: int, notification_id: UUID, version: int | None = None
 ) -> store.StoredNotification:
-    stored = await store.read_notification(call.db, asset_key, notification_id, version)
+    stored = await store.read_notification(request.db, asset_key, notification_id, version)
     if stored is None:
         which = "" if version is None else f" in version {version}"
         raise NotFound(f"The asset has no exchange notification {notification_id}{which}.")

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from gridloom.database.pool import Database
-from gridloom.edge import SIGNED_IN, Call, Caller, Page, Paging, Response, operation
+from gridloom.edge import SIGNED_IN, Caller, Page, Paging, Request, Response, operation
 from gridloom.edge.shares import ShareUse
 from gridloom.identity import views
 from gridloom.identity.authorization import authorize_organisation
@@ -65,24 +65,23 @@ class ExpiryPassed(Unprocessable):
     "POST",
     "/auth/api-keys",
     summary="Make an API key",
-    tag=TAG,
     access=SIGNED_IN,
     status=201,
     problems=(PersonNeeded, ReauthenticationRequired, TooManyKeys, ExpiryPassed, KeyLivesTooLong, UnknownKeyAssets),
-    secret_answer=True,
+    secret_response=True,
 )
-async def create_api_key(call: Call, body: NewAPIKey) -> Response[views.IssuedAPIKey]:
+async def create_api_key(request: Request, body: NewAPIKey) -> Response[views.IssuedAPIKey]:
     """A credential for a machine. It can never do more than its creator may at the moment of use."""
-    caller = await fresh_person_of(call)
+    caller = await fresh_person_of(request)
     _reject_more_than_held(body.permissions, caller)
     networks = parse_networks(body.allowed_networks or [], "/allowedNetworks")
     if body.physical_asset_ids is not None:
-        await _reject_unreached_assets(call, caller, body.physical_asset_ids)
-    age = await api_keys.lock_key_age(call.db, caller.organisation_id)
-    await _reject_too_many(call, caller)
+        await _reject_unreached_assets(request, caller, body.physical_asset_ids)
+    age = await api_keys.lock_key_age(request.db, caller.organisation_id)
+    await _reject_too_many(request, caller)
     secret = new_api_key()
     key = await api_keys.insert_api_key(
-        call.db,
+        request.db,
         api_key_id=APIKeyID(uuid7()),
         member_id=caller.id,
         name=body.name,
@@ -92,16 +91,16 @@ async def create_api_key(call: Call, body: NewAPIKey) -> Response[views.IssuedAP
         physical_asset_ids=None if body.physical_asset_ids is None else list(dict.fromkeys(body.physical_asset_ids)),
         allowed_networks=networks,
     )
-    call.audit_details.update(apiKeyID=str(key.id), permissions=in_order(key.permissions))
+    request.audit_details.update(apiKeyID=str(key.id), permissions=in_order(key.permissions))
     issued = views.IssuedAPIKey(**msgspec.structs.asdict(views.view_of_key(key, key.permissions)), secret=secret)
     return Response(issued, headers=NO_STORE)
 
 
-@operation("GET", "/auth/api-keys", summary="List my API keys", tag=TAG, access=SIGNED_IN, problems=(PersonNeeded,))
-async def list_api_keys(call: Call, query: Paging) -> Page[views.APIKeyView]:
+@operation("GET", "/auth/api-keys", summary="List my API keys", access=SIGNED_IN, problems=(PersonNeeded,))
+async def list_api_keys(request: Request, query: Paging) -> Page[views.APIKeyView]:
     """The caller's own, the oldest first, without their secrets, with what each may do now."""
-    caller = require_user(call)
-    found = await api_keys.list_api_keys(call.db, caller.id, after=query.after(UUID), limit=query.limit + 1)
+    caller = require_user(request)
+    found = await api_keys.list_api_keys(request.db, caller.id, after=query.after(UUID), limit=query.limit + 1)
     page = query.page(found, lambda key: key.id)
     return Page([views.view_of_key(key, caller.permissions) for key in page.items], page.next_cursor)
 
@@ -110,19 +109,18 @@ async def list_api_keys(call: Call, query: Paging) -> Page[views.APIKeyView]:
     "DELETE",
     "/auth/api-keys/{apiKeyID}",
     summary="Revoke an API key",
-    tag=TAG,
     access=SIGNED_IN,
     problems=(PersonNeeded, ReauthenticationRequired),
 )
-async def delete_api_key(call: Call, api_key_id: UUID) -> None:
+async def delete_api_key(request: Request, api_key_id: UUID) -> None:
     """The key stops working everywhere within a second."""
-    caller = await fresh_person_of(call)
-    owner_id = await api_keys.find_key_owner(call.db, api_key_id)
+    caller = await fresh_person_of(request)
+    owner_id = await api_keys.find_key_owner(request.db, api_key_id)
     if owner_id is None:
         raise NotFound(f"There is no API key {api_key_id}.")
     if owner_id != caller.id:
         raise Forbidden(f"The API key {api_key_id} is not yours.")
-    await api_keys.delete_api_key(call.db, api_key_id)
+    await api_keys.delete_api_key(request.db, api_key_id)
 
 
 @operation(
@@ -132,11 +130,13 @@ async def delete_api_key(call: Call, api_key_id: UUID) -> None:
     tag="Organisations",
     access=Permission.MANAGE_ORGANISATION,
 )
-async def list_organisation_api_keys(call: Call, organisation_id: UUID, query: Paging) -> Page[views.MemberAPIKeyView]:
+async def list_organisation_api_keys(
+    request: Request, organisation_id: UUID, query: Paging
+) -> Page[views.MemberAPIKeyView]:
     """Every member's, the oldest first, without their secrets, with what each may do now."""
-    await authorize_organisation(call.db, call.caller, organisation_id)
+    await authorize_organisation(request.db, request.caller, organisation_id)
     found = await api_keys.list_organisation_keys(
-        call.db, organisation_id, after=query.after(UUID), limit=query.limit + 1
+        request.db, organisation_id, after=query.after(UUID), limit=query.limit + 1
     )
     page = query.page(found, lambda one: one.key.id)
     return Page([views.view_of_member_key(one) for one in page.items], page.next_cursor)
@@ -150,15 +150,15 @@ async def list_organisation_api_keys(call: Call, organisation_id: UUID, query: P
     access=Permission.MANAGE_ORGANISATION,
     problems=(PersonNeeded, ReauthenticationRequired),
 )
-async def delete_organisation_api_key(call: Call, organisation_id: UUID, api_key_id: UUID) -> None:
+async def delete_organisation_api_key(request: Request, organisation_id: UUID, api_key_id: UUID) -> None:
     """The key stops working everywhere within a second."""
-    await fresh_person_of(call)
-    await authorize_organisation(call.db, call.caller, organisation_id)
-    username = await api_keys.find_organisation_key(call.db, organisation_id, api_key_id)
+    await fresh_person_of(request)
+    await authorize_organisation(request.db, request.caller, organisation_id)
+    username = await api_keys.find_organisation_key(request.db, organisation_id, api_key_id)
     if username is None:
         raise NotFound(f"No member of the organisation has an API key {api_key_id}.")
-    await api_keys.delete_api_key(call.db, api_key_id)
-    call.audit_details.update(username=username)
+    await api_keys.delete_api_key(request.db, api_key_id)
+    request.audit_details.update(username=username)
 
 
 def _choose_expiry(wanted: datetime | None, age: api_keys.KeyAge) -> datetime:
@@ -173,8 +173,8 @@ def _choose_expiry(wanted: datetime | None, age: api_keys.KeyAge) -> datetime:
     return wanted
 
 
-async def _reject_unreached_assets(call: Call, caller: Caller, asset_ids: list[UUID]) -> None:
-    reached = await grants.list_reached_assets(call.db, caller.organisation_id, asset_ids)
+async def _reject_unreached_assets(request: Request, caller: Caller, asset_ids: list[UUID]) -> None:
+    reached = await grants.list_reached_assets(request.db, caller.organisation_id, asset_ids)
     faults = [
         FieldError(f"/physicalAssetIDs/{place}", "is no physical asset of your organisation, or granted to it")
         for place, asset_id in enumerate(asset_ids)
@@ -184,13 +184,13 @@ async def _reject_unreached_assets(call: Call, caller: Caller, asset_ids: list[U
         raise UnknownKeyAssets(f"{len(faults)} of the assets cannot be reached.", errors=faults[:50])
 
 
-async def _reject_too_many(call: Call, caller: Caller) -> None:
+async def _reject_too_many(request: Request, caller: Caller) -> None:
     """Keys that have ended count until they are revoked."""
-    if call.holder is None:
+    if request.holder is None:
         return
-    await api_keys.lock_key_count(call.db, caller.organisation_id)
-    own, all_keys = await api_keys.count_keys(call.db, caller.organisation_id, caller.id)
-    limits = call.shares.limits
+    await api_keys.lock_key_count(request.db, caller.organisation_id)
+    own, all_keys = await api_keys.count_keys(request.db, caller.organisation_id, caller.id)
+    limits = request.shares.limits
     for held, limit, whose in (
         (own, limits.api_keys_per_user, "You have"),
         (all_keys, limits.api_keys, "Your organisation has"),

@@ -6,7 +6,7 @@ import asyncio
 
 from gridloom.audit.model import Actor
 from gridloom.audit.recording import record_denied
-from gridloom.edge import PUBLIC, SIGNED_IN, Call, Caller, Response, operation
+from gridloom.edge import PUBLIC, SIGNED_IN, Caller, Request, Response, operation
 from gridloom.edge.admit.authentication import NetworkNotAllowed
 from gridloom.identity import views
 from gridloom.identity.login.login import SingleSignOnRequired, WrongCredentials, check_login, sign_in
@@ -67,9 +67,7 @@ class WrongCurrentPassword(Problem):
     "POST",
     "/auth/public/authenticate",
     summary="Log in",
-    tag=TAG,
     access=PUBLIC,
-    rate_limit="public",
     body_limit_bytes=PUBLIC_BODY_LIMIT,
     problems=(
         WrongCredentials,
@@ -79,15 +77,15 @@ class WrongCurrentPassword(Problem):
         LoginThrottled,
         LoginsBusy,
     ),
-    defers_transaction=True,
-    secret_answer=True,
+    transaction="manual",
+    secret_response=True,
 )
-async def authenticate(call: Call, body: Credentials) -> Response[views.Tokens]:
+async def authenticate(request: Request, body: Credentials) -> Response[views.Tokens]:
     """An access token for fifteen minutes, and a refresh token for thirty days that obtains the next one.
 
     A user with a second factor gets a 401 with a `challenge` instead, for `POST /auth/public/second-factor`.
     """
-    pair = await sign_in(call, body.username, body.password)
+    pair = await sign_in(request, body.username, body.password)
     return Response(views.tokens_of(pair), headers=NO_STORE)
 
 
@@ -95,35 +93,33 @@ async def authenticate(call: Call, body: Credentials) -> Response[views.Tokens]:
     "POST",
     "/auth/public/refresh",
     summary="Obtain the next tokens",
-    tag=TAG,
     access=PUBLIC,
-    rate_limit="public",
     body_limit_bytes=PUBLIC_BODY_LIMIT,
     problems=(RefreshRefused,),
-    defers_transaction=True,
-    secret_answer=True,
+    transaction="manual",
+    secret_response=True,
 )
-async def refresh_tokens(call: Call, body: RefreshRequest) -> Response[views.Tokens]:
+async def refresh_tokens(request: Request, body: RefreshRequest) -> Response[views.Tokens]:
     """Spends the refresh token; using a spent one ends the whole login."""
-    key = await call.resources[SigningKeyCache].for_signing()
-    db = await call.begin()
+    key = await request.resources[SigningKeyCache].for_signing()
+    db = await request.begin()
     spent = await sessions.spend_refresh_token(db, hash_of(body.refresh_token))
     if spent is None:
         raise RefreshRefused("The refresh token is unknown or expired, or its session has ended.")
     if not spent.is_first_use:
         # What follows must last although this request fails.
-        await call.release()
-        await _end_stolen_session(call, spent)
+        await request.release()
+        await _end_stolen_session(request, spent)
         raise RefreshRefused("The refresh token was used before. Every token of that login has been revoked.")
     pair = await continue_session(db, key, spent.session_id, spent.member_id)
     if pair is None:
         raise RefreshRefused("The session has ended.")
-    call.set_caller(pair.caller)
+    request.set_caller(pair.caller)
     return Response(views.tokens_of(pair), headers=NO_STORE)
 
 
-async def _end_stolen_session(call: Call, spent: sessions.SpentToken) -> None:
-    async with call.pool.acquire(timeout=5) as connection, connection.transaction():
+async def _end_stolen_session(request: Request, spent: sessions.SpentToken) -> None:
+    async with request.pool.acquire(timeout=5) as connection, connection.transaction():
         if not await sessions.end_session(connection, spent.session_id, SessionEnd.REFRESH_REUSED):
             return
         account = await members.read_account(connection, spent.member_id)
@@ -131,19 +127,17 @@ async def _end_stolen_session(call: Call, spent: sessions.SpentToken) -> None:
         member = account.member
         await record_denied(
             connection,
-            call,
+            request,
             401,
             actor=Actor("USER", member.organisation_id, member.id, member.username),
             details={"reason": "refresh token reused", "sessionID": str(spent.session_id)},
         )
 
 
-@operation(
-    "GET", "/auth/public/jwks", summary="The keys that verify tokens", tag=TAG, access=PUBLIC, rate_limit="public"
-)
-async def read_key_set(call: Call) -> Response[views.KeySet]:
+@operation("GET", "/auth/public/jwks", summary="The keys that verify tokens", access=PUBLIC)
+async def read_key_set(request: Request) -> Response[views.KeySet]:
     """Public keys as JSON Web Keys; a token's header names its key by `kid`."""
-    keys = [views.view_of_signing_key(key) for key in await call.resources[SigningKeyCache].all()]
+    keys = [views.view_of_signing_key(key) for key in await request.resources[SigningKeyCache].all()]
     max_age_s = int(JWKS_MAX_AGE.total_seconds())
     return Response(views.KeySet(keys=keys), headers={"Cache-Control": f"public, max-age={max_age_s}"})
 
@@ -152,25 +146,23 @@ async def read_key_set(call: Call) -> Response[views.KeySet]:
     "POST",
     "/auth/public/invitations/accept",
     summary="Accept an invitation",
-    tag=TAG,
     access=PUBLIC,
-    rate_limit="public",
     body_limit_bytes=PUBLIC_BODY_LIMIT,
     status=201,
     problems=(NotFound, InvitationSpent, UsernameTaken, UsernameRefused, PasswordRefused, LoginsBusy),
-    defers_transaction=True,
+    transaction="manual",
 )
-async def accept_invitation(call: Call, body: Acceptance) -> views.User:
+async def accept_invitation(request: Request, body: Acceptance) -> views.User:
     """Makes the user that the invitation is for, with credentials of their own. The token works once."""
     username = check_username(body.username, pointer="/username")
     await asyncio.to_thread(check_password, body.password, (username, body.display_name), pointer="/password")
-    invitation = await invitations.find_invitation(call.pool, hash_of(body.token))
+    invitation = await invitations.find_invitation(request.pool, hash_of(body.token))
     if invitation is None:
         raise NotFound("There is no invitation with this token.")
     if invitation.status is not InvitationStatus.PENDING:
         raise InvitationSpent(f"The invitation is {invitation.status.lower()}.")
-    password_hash = await call.resources[PasswordHasher].hash(body.password)
-    db = await call.begin()
+    password_hash = await request.resources[PasswordHasher].hash(body.password)
+    db = await request.begin()
     if not await invitations.use_invitation(db, invitation.id):
         raise InvitationSpent("The invitation was used or revoked a moment ago.")
     member = await members.insert_member(
@@ -185,7 +177,7 @@ async def accept_invitation(call: Call, body: Acceptance) -> views.User:
     )
     if member is None:
         raise UsernameTaken(f"The user name {username} is taken.", errors=[FieldError("/username", "is taken")])
-    call.set_caller(
+    request.set_caller(
         Caller(
             id=member.id,
             kind="USER",
@@ -198,68 +190,65 @@ async def accept_invitation(call: Call, body: Acceptance) -> views.User:
             display_name=member.display_name,
         )
     )
-    call.audit_details.update(invitationID=str(invitation.id), userID=str(member.id))
-    return views.user_of(call.caller)
+    request.audit_details.update(invitationID=str(invitation.id), userID=str(member.id))
+    return views.user_of(request.caller)
 
 
 @operation(
     "POST",
     "/auth/logout",
     summary="Log out",
-    tag=TAG,
     access=SIGNED_IN,
     problems=(PersonNeeded,),
     open_before_enrolment=True,
     asset_scope="free",
 )
-async def logout(call: Call) -> None:
+async def logout(request: Request) -> None:
     """Ends this login: its access and refresh tokens stop working everywhere within a second."""
-    await sessions.end_session(call.db, require_user(call).session_id, SessionEnd.LOGOUT)
+    await sessions.end_session(request.db, require_user(request).session_id, SessionEnd.LOGOUT)
 
 
 @operation(
     "GET",
     "/auth/me",
     summary="Who am I",
-    tag=TAG,
     access=SIGNED_IN,
     open_before_enrolment=True,
     asset_scope="free",
 )
-async def read_me(call: Call) -> views.User:
+async def read_me(request: Request) -> views.User:
     """The caller with what it may do at this moment. For an API key: the key, under its creator's user name."""
-    return views.user_of(call.caller)
+    return views.user_of(request.caller)
 
 
 @operation(
     "POST",
     "/auth/password",
     summary="Change the password",
-    tag=TAG,
     access=SIGNED_IN,
     status=204,
     problems=(PersonNeeded, WrongCurrentPassword, PasswordRefused, LoginThrottled, LoginsBusy),
-    defers_transaction=True,
+    transaction="manual",
 )
-async def update_password(call: Call, body: PasswordChange) -> None:
+async def update_password(request: Request, body: PasswordChange) -> None:
     """Sets a new password; every other login of this user ends, and its API keys are revoked unless `keepAPIKeys`."""
-    caller = require_user(call)
+    caller = require_user(request)
     names = (caller.username, caller.display_name)
     await asyncio.to_thread(check_password, body.new_password, names, pointer="/newPassword")
     if body.new_password == body.current_password:
         raise PasswordRefused(
             "The new password is the current one.", errors=[FieldError("/newPassword", "is the current one")]
         )
-    account = await members.read_account(call.pool, caller.id)
-    if not await check_login(call, caller.username, account, body.current_password) or account is None:
+    account = await members.read_account(request.pool, caller.id)
+    if not await check_login(request, caller.username, account, body.current_password) or account is None:
         raise WrongCurrentPassword(
             "The current password is not right.", errors=[FieldError("/currentPassword", "is not right")]
         )
-    new_hash = await call.resources[PasswordHasher].hash(body.new_password)
-    db = await call.begin()
+    new_hash = await request.resources[PasswordHasher].hash(body.new_password)
+    db = await request.begin()
     if not await members.change_password(db, caller.id, known_hash=account.password_hash, new_hash=new_hash):
         raise WrongCurrentPassword("The password was changed a moment ago.")
     await delete_challenges(db, caller.id)
     await sessions.end_other_sessions(db, caller.id, kept=caller.session_id, cause=SessionEnd.PASSWORD_CHANGED)
     if not body.keep_api_keys:
-        call.audit_details["revokedAPIKeys"] = await delete_member_keys(db, caller.id)
+        request.audit_details["revokedAPIKeys"] = await delete_member_keys(db, caller.id)

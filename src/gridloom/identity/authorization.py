@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from gridloom.database.pool import Database
-from gridloom.edge import Call
+from gridloom.edge import Request
 from gridloom.edge.admit.authentication import OutsideKeyAssets
 from gridloom.edge.caller import Caller
 from gridloom.identity.store.grants import AssetRights, read_rights
@@ -58,17 +58,17 @@ async def authorize_organisation(db: Database, caller: Caller, organisation_id: 
     return OrganisationID(organisation_id)
 
 
-async def reauthorize_replay(call: Call) -> None:
+async def reauthorize_replay(request: Request) -> None:
     """Refuse to repeat an answer about an asset or organisation that the caller no longer reaches."""
-    caller, named = call.caller_if_known, call.path_values
+    caller, named = request.caller_if_known, request.path_values
     if caller is None:
         return
     if "physical_asset_id" in named:
-        access = call.operation.access
+        access = request.operation.access
         permission = access if isinstance(access, Permission) else Permission.READ_PHYSICAL_ASSETS
-        await authorize_asset(call.pool, caller, named["physical_asset_id"], permission)
+        await authorize_asset(request.pool, caller, named["physical_asset_id"], permission)
     elif "organisation_id" in named:
-        await authorize_organisation(call.pool, caller, named["organisation_id"])
+        await authorize_organisation(request.pool, caller, named["organisation_id"])
 
 
 def _is_open_to(caller: Caller, rights: AssetRights, permission: Permission) -> bool:

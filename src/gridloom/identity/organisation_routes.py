@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from gridloom.database.clock import real_now
 from gridloom.database.commit.after_commit import after_commit
-from gridloom.edge import SIGNED_IN, Call, Caller, Page, Paging, Response, operation
+from gridloom.edge import SIGNED_IN, Caller, Page, Paging, Request, Response, operation
 from gridloom.identity import views
 from gridloom.identity.authorization import authorize_organisation
 from gridloom.identity.mail import Mailer
@@ -50,18 +50,17 @@ class InvitationAccepted(Conflict):
     "POST",
     "/organisations",
     summary="Found an organisation",
-    tag=TAG,
     access=MANAGE,
     status=201,
-    single_statement=True,
+    transaction="single statement",
 )
-async def create_organisation(call: Call, body: NewOrganisation) -> Response[views.OrganisationView]:
+async def create_organisation(request: Request, body: NewOrganisation) -> Response[views.OrganisationView]:
     """The platform's operator only. Its first ADMIN comes by invitation."""
-    if not call.caller.is_operator:
+    if not request.caller.is_operator:
         raise Forbidden("Only the operator can create organisations.")
     organisation = new_organisation(body.name, body.kind)
-    await organisations.insert_organisation(call.rows, organisation)
-    call.audit_details.update(organisationID=str(organisation.id))
+    await organisations.insert_organisation(request.rows, organisation)
+    request.audit_details.update(organisationID=str(organisation.id))
     return _answer_organisation(organisation)
 
 
@@ -69,15 +68,14 @@ async def create_organisation(call: Call, body: NewOrganisation) -> Response[vie
     "GET",
     "/organisations",
     summary="List organisations",
-    tag=TAG,
     access=SIGNED_IN,
-    from_replica=True,
+    replica_read=True,
     asset_scope="free",
 )
-async def list_organisations(call: Call, query: Paging) -> Page[views.OrganisationView]:
+async def list_organisations(request: Request, query: Paging) -> Page[views.OrganisationView]:
     """The oldest first. The operator sees all of them, everybody else their own."""
-    own = None if call.caller.is_operator else call.caller.organisation_id
-    found = await organisations.list_organisations(call.db, only=own, after=query.after(UUID), limit=query.limit + 1)
+    own = None if request.caller.is_operator else request.caller.organisation_id
+    found = await organisations.list_organisations(request.db, only=own, after=query.after(UUID), limit=query.limit + 1)
     page = query.page(found, lambda organisation: organisation.id)
     return Page([views.view_of_organisation(organisation) for organisation in page.items], page.next_cursor)
 
@@ -86,14 +84,13 @@ async def list_organisations(call: Call, query: Paging) -> Page[views.Organisati
     "GET",
     "/organisations/{organisationID}",
     summary="Read an organisation",
-    tag=TAG,
     access=SIGNED_IN,
     asset_scope="free",
 )
-async def read_organisation(call: Call, organisation_id: UUID) -> Response[views.OrganisationView]:
+async def read_organisation(request: Request, organisation_id: UUID) -> Response[views.OrganisationView]:
     """Members of an organisation read their own; the operator reads any."""
-    await authorize_organisation(call.db, call.caller, organisation_id)
-    organisation = await organisations.read_organisation(call.db, organisation_id)
+    await authorize_organisation(request.db, request.caller, organisation_id)
+    organisation = await organisations.read_organisation(request.db, organisation_id)
     assert organisation is not None, "organisations are never deleted"
     return _answer_organisation(organisation)
 
@@ -102,65 +99,65 @@ async def read_organisation(call: Call, organisation_id: UUID) -> Response[views
     "PATCH",
     "/organisations/{organisationID}",
     summary="Change an organisation",
-    tag=TAG,
     access=MANAGE,
     problems=(PersonNeeded, ReauthenticationRequired, WouldLockYouOut),
 )
 async def update_organisation(
-    call: Call, organisation_id: UUID, body: OrganisationChange
+    request: Request, organisation_id: UUID, body: OrganisationChange
 ) -> Response[views.OrganisationView]:
     """Fields that are left out stay. What it demands of its members and keys is changed by a person who has signed in
     within the last ten minutes. A lower `maxKeyAgeDays` shortens the keys there are: each ends within so many days."""
-    organisation = await _lock_organisation(call, organisation_id)
-    call.check_if_match(organisation.etag)
+    organisation = await _lock_organisation(request, organisation_id)
+    request.check_if_match(organisation.etag)
     wanted = _apply_change(organisation, body)
-    if wanted.telemetry_quota_bytes != organisation.telemetry_quota_bytes and not call.caller.is_operator:
+    if wanted.telemetry_quota_bytes != organisation.telemetry_quota_bytes and not request.caller.is_operator:
         raise Forbidden("Only the operator sets telemetryQuota.")
     if _security_of(wanted) != _security_of(organisation):
-        await fresh_person_of(call)
-    if wanted.allowed_networks != organisation.allowed_networks and call.caller.organisation_id == organisation_id:
-        reject_lockout(list(wanted.allowed_networks), call.address)
+        await fresh_person_of(request)
+    if wanted.allowed_networks != organisation.allowed_networks and request.caller.organisation_id == organisation_id:
+        reject_lockout(list(wanted.allowed_networks), request.address)
     if wanted == organisation:
         return _answer_organisation(organisation)
     before, after = _describe_change(organisation), _describe_change(wanted)
-    call.audit_details.update(
+    request.audit_details.update(
         before={name: value for name, value in before.items() if value != after[name]},
         after={name: value for name, value in after.items() if value != before[name]},
     )
     if wanted.max_key_age_days < organisation.max_key_age_days:
-        ends_by = await real_now(call.db) + timedelta(days=wanted.max_key_age_days)
-        await api_keys.shorten_keys(call.db, organisation_id, ends_by)
-    return _answer_organisation(await organisations.update_organisation(call.db, wanted))
+        ends_by = await real_now(request.db) + timedelta(days=wanted.max_key_age_days)
+        await api_keys.shorten_keys(request.db, organisation_id, ends_by)
+    return _answer_organisation(await organisations.update_organisation(request.db, wanted))
 
 
 @operation(
     "POST",
     "/organisations/{organisationID}/invitations",
     summary="Invite somebody",
-    tag=TAG,
     access=MANAGE,
     status=201,
-    secret_answer=True,
+    secret_response=True,
 )
-async def create_invitation(call: Call, organisation_id: UUID, body: NewInvitation) -> Response[views.IssuedInvitation]:
+async def create_invitation(
+    request: Request, organisation_id: UUID, body: NewInvitation
+) -> Response[views.IssuedInvitation]:
     """Answers the token once, and sends it by e-mail where a mail server is configured. It works for seven days."""
-    await authorize_organisation(call.db, call.caller, organisation_id)
-    organisation = await organisations.read_organisation(call.db, organisation_id)
+    await authorize_organisation(request.db, request.caller, organisation_id)
+    organisation = await organisations.read_organisation(request.db, organisation_id)
     assert organisation is not None, "organisations are never deleted"
-    _reject_giving_more_than_held(call.caller, body.role, organisation.kind)
+    _reject_giving_more_than_held(request.caller, body.role, organisation.kind)
     token = new_invitation_token()
     invitation = await invitations.insert_invitation(
-        call.db,
+        request.db,
         invitation_id=InvitationID(uuid7()),
         organisation_id=organisation_id,
         email=body.email,
         role=body.role,
         token_hash=hash_of(token),
-        invited_by=call.caller.id,
+        invited_by=request.caller.id,
     )
-    call.audit_details.update(invitationID=str(invitation.id), role=invitation.role)
-    mailer = call.resources[Mailer]
-    after_commit(call.db, lambda: _send_invitation(mailer, body.email, organisation, token))
+    request.audit_details.update(invitationID=str(invitation.id), role=invitation.role)
+    mailer = request.resources[Mailer]
+    after_commit(request.db, lambda: _send_invitation(mailer, body.email, organisation, token))
     issued = views.IssuedInvitation(
         id=invitation.id,
         organisation_id=invitation.organisation_id,
@@ -174,11 +171,13 @@ async def create_invitation(call: Call, organisation_id: UUID, body: NewInvitati
     return Response(issued, headers=NO_STORE)
 
 
-@operation("GET", "/organisations/{organisationID}/invitations", summary="List invitations", tag=TAG, access=MANAGE)
-async def list_invitations(call: Call, organisation_id: UUID, query: Paging) -> Page[views.InvitationView]:
+@operation("GET", "/organisations/{organisationID}/invitations", summary="List invitations", access=MANAGE)
+async def list_invitations(request: Request, organisation_id: UUID, query: Paging) -> Page[views.InvitationView]:
     """The oldest first, those that were accepted, revoked or have expired included; never with their tokens."""
-    await authorize_organisation(call.db, call.caller, organisation_id)
-    found = await invitations.list_invitations(call.db, organisation_id, after=query.after(UUID), limit=query.limit + 1)
+    await authorize_organisation(request.db, request.caller, organisation_id)
+    found = await invitations.list_invitations(
+        request.db, organisation_id, after=query.after(UUID), limit=query.limit + 1
+    )
     page = query.page(found, lambda invitation: invitation.id)
     return Page([views.view_of_invitation(invitation) for invitation in page.items], page.next_cursor)
 
@@ -187,39 +186,37 @@ async def list_invitations(call: Call, organisation_id: UUID, query: Paging) -> 
     "DELETE",
     "/organisations/{organisationID}/invitations/{invitationID}",
     summary="Revoke an invitation",
-    tag=TAG,
     access=MANAGE,
     problems=(InvitationAccepted,),
 )
-async def revoke_invitation(call: Call, organisation_id: UUID, invitation_id: UUID) -> None:
+async def revoke_invitation(request: Request, organisation_id: UUID, invitation_id: UUID) -> None:
     """Its token stops working at once. Revoking it again changes nothing."""
-    await authorize_organisation(call.db, call.caller, organisation_id)
-    invitation = await invitations.lock_invitation(call.db, organisation_id, invitation_id)
+    await authorize_organisation(request.db, request.caller, organisation_id)
+    invitation = await invitations.lock_invitation(request.db, organisation_id, invitation_id)
     if invitation is None:
         raise NotFound(f"There is no invitation {invitation_id} to this organisation.")
     if invitation.status is InvitationStatus.ACCEPTED:
         raise InvitationAccepted("The invitation has been accepted. Remove the member instead.")
     if invitation.status is not InvitationStatus.REVOKED:
-        await invitations.revoke_invitation(call.db, invitation.id)
+        await invitations.revoke_invitation(request.db, invitation.id)
 
 
 @operation(
     "GET",
     "/organisations/{organisationID}/members",
     summary="List members",
-    tag=TAG,
     access=SIGNED_IN,
-    from_replica=True,
+    replica_read=True,
 )
-async def list_members(call: Call, organisation_id: UUID, query: Paging) -> Page[views.MemberView]:
+async def list_members(request: Request, organisation_id: UUID, query: Paging) -> Page[views.MemberView]:
     """In the order of their joining. An API key needs the permission to manage the organisation."""
-    if call.caller.kind != "USER" and MANAGE not in call.caller.permissions:
+    if request.caller.kind != "USER" and MANAGE not in request.caller.permissions:
         raise Forbidden(f"An API key needs {MANAGE} to see who the members are.")
-    await authorize_organisation(call.db, call.caller, organisation_id)
-    found = await members.list_members(call.db, organisation_id, after=query.after(UUID), limit=query.limit + 1)
+    await authorize_organisation(request.db, request.caller, organisation_id)
+    found = await members.list_members(request.db, organisation_id, after=query.after(UUID), limit=query.limit + 1)
     page = query.page(found, lambda member: member.id)
     return Page(
-        [views.view_of_member(member, with_email=MANAGE in call.caller.permissions) for member in page.items],
+        [views.view_of_member(member, with_email=MANAGE in request.caller.permissions) for member in page.items],
         page.next_cursor,
     )
 
@@ -228,22 +225,21 @@ async def list_members(call: Call, organisation_id: UUID, query: Paging) -> Page
     "PATCH",
     "/organisations/{organisationID}/members/{userID}",
     summary="Give a member another role",
-    tag=TAG,
     access=MANAGE,
     problems=(LastAdministrator,),
 )
 async def update_member(
-    call: Call, organisation_id: UUID, user_id: UUID, body: MemberChange
+    request: Request, organisation_id: UUID, user_id: UUID, body: MemberChange
 ) -> Response[views.MemberView]:
     """Holds for the member's sessions and API keys within a second."""
-    member = await lock_member(call, organisation_id, user_id)
-    call.check_if_match(member.etag)
+    member = await lock_member(request, organisation_id, user_id)
+    request.check_if_match(member.etag)
     if body.role is not UNSET and body.role is not member.role:
-        _reject_giving_more_than_held(call.caller, body.role, member.organisation_kind)
-        await _reject_losing_last_admin(call, member)
-        await members.change_role(call.db, member.id, body.role)
-        call.audit_details.update(before={"role": member.role}, after={"role": body.role})
-        changed = await members.read_member(call.db, organisation_id, user_id)
+        _reject_giving_more_than_held(request.caller, body.role, member.organisation_kind)
+        await _reject_losing_last_admin(request, member)
+        await members.change_role(request.db, member.id, body.role)
+        request.audit_details.update(before={"role": member.role}, after={"role": body.role})
+        changed = await members.read_member(request.db, organisation_id, user_id)
         assert changed is not None
         member = changed
     return Response(views.view_of_member(member, with_email=True), etag=member.etag)
@@ -253,30 +249,29 @@ async def update_member(
     "DELETE",
     "/organisations/{organisationID}/members/{userID}",
     summary="Remove a member",
-    tag=TAG,
     access=MANAGE,
     problems=(LastAdministrator,),
 )
-async def delete_member(call: Call, organisation_id: UUID, user_id: UUID) -> None:
+async def delete_member(request: Request, organisation_id: UUID, user_id: UUID) -> None:
     """Their sessions and API keys stop working everywhere within a second."""
-    member = await lock_member(call, organisation_id, user_id)
-    call.check_if_match(member.etag)
-    await _reject_losing_last_admin(call, member)
-    await members.delete_member(call.db, member.id)
-    call.audit_details.update(username=member.username, role=member.role)
+    member = await lock_member(request, organisation_id, user_id)
+    request.check_if_match(member.etag)
+    await _reject_losing_last_admin(request, member)
+    await members.delete_member(request.db, member.id)
+    request.audit_details.update(username=member.username, role=member.role)
 
 
-async def _lock_organisation(call: Call, organisation_id: UUID) -> Organisation:
-    await authorize_organisation(call.db, call.caller, organisation_id)
-    organisation = await organisations.lock_organisation(call.db, organisation_id)
+async def _lock_organisation(request: Request, organisation_id: UUID) -> Organisation:
+    await authorize_organisation(request.db, request.caller, organisation_id)
+    organisation = await organisations.lock_organisation(request.db, organisation_id)
     assert organisation is not None, "organisations are never deleted"
     return organisation
 
 
-async def lock_member(call: Call, organisation_id: UUID, user_id: UUID) -> Member:
+async def lock_member(request: Request, organisation_id: UUID, user_id: UUID) -> Member:
     """The member, with the organisation locked: of two changes to its members the second waits for the first."""
-    await _lock_organisation(call, organisation_id)
-    member = await members.read_member(call.db, organisation_id, user_id)
+    await _lock_organisation(request, organisation_id)
+    member = await members.read_member(request.db, organisation_id, user_id)
     if member is None:
         raise NotFound(f"The organisation has no member {user_id}.")
     return member
@@ -289,8 +284,8 @@ def _reject_giving_more_than_held(caller: Caller, role: Role, kind: Organisation
         raise Forbidden(f"You cannot assign {role}: you lack {', '.join(missing)}.")
 
 
-async def _reject_losing_last_admin(call: Call, member: Member) -> None:
-    if member.role is Role.ADMIN and await members.count_admins(call.db, member.organisation_id) == 1:
+async def _reject_losing_last_admin(request: Request, member: Member) -> None:
+    if member.role is Role.ADMIN and await members.count_admins(request.db, member.organisation_id) == 1:
         raise LastAdministrator(f"{member.username} is the last ADMIN of the organisation.")
 
 

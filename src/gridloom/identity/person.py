@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from gridloom.edge import Call, Caller
+from gridloom.edge import Caller, Request
 from gridloom.identity.store.sessions import has_signed_in_within
 from gridloom.kernel.problem import Forbidden
 
@@ -29,16 +29,16 @@ class ReauthenticationRequired(Forbidden):
     title = "Sign in again first"
 
 
-def require_user(call: Call) -> Caller:
+def require_user(request: Request) -> Caller:
     """The caller, if it is a person who has logged in."""
-    if call.caller.kind != "USER":
+    if request.caller.kind != "USER":
         raise PersonNeeded("An API key cannot manage credentials or sessions.")
-    return call.caller
+    return request.caller
 
 
-async def fresh_person_of(call: Call) -> Caller:
+async def fresh_person_of(request: Request) -> Caller:
     """The caller, if it is a person who has logged in within the last ten minutes."""
-    caller = require_user(call)
-    if not await has_signed_in_within(call.pool, caller.session_id, FRESH_FOR):
+    caller = require_user(request)
+    if not await has_signed_in_within(request.pool, caller.session_id, FRESH_FOR):
         raise ReauthenticationRequired("This needs a sign-in of the last ten minutes.")
     return caller

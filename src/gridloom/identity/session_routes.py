@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from gridloom.edge import SIGNED_IN, Call, Page, Paging, operation
+from gridloom.edge import SIGNED_IN, Page, Paging, Request, operation
 from gridloom.identity import views
 from gridloom.identity.model import SessionEnd
 from gridloom.identity.person import PersonNeeded, require_user
@@ -15,11 +15,11 @@ from gridloom.kernel.problem import Forbidden, NotFound
 TAG = "Authentication"
 
 
-@operation("GET", "/auth/sessions", summary="List my sessions", tag=TAG, access=SIGNED_IN, problems=(PersonNeeded,))
-async def list_sessions(call: Call, query: Paging) -> Page[views.SessionView]:
+@operation("GET", "/auth/sessions", summary="List my sessions", access=SIGNED_IN, problems=(PersonNeeded,))
+async def list_sessions(request: Request, query: Paging) -> Page[views.SessionView]:
     """Where the caller is signed in, the oldest first. `lastUsedAt` is exact to five minutes."""
-    caller = require_user(call)
-    found = await sessions.list_sessions(call.db, caller.id, after=query.after(UUID), limit=query.limit + 1)
+    caller = require_user(request)
+    found = await sessions.list_sessions(request.db, caller.id, after=query.after(UUID), limit=query.limit + 1)
     page = query.page(found, lambda session: session.id)
     return Page([views.view_of_session(session, caller.session_id) for session in page.items], page.next_cursor)
 
@@ -28,31 +28,29 @@ async def list_sessions(call: Call, query: Paging) -> Page[views.SessionView]:
     "DELETE",
     "/auth/sessions",
     summary="End my other sessions",
-    tag=TAG,
     access=SIGNED_IN,
     problems=(PersonNeeded,),
 )
-async def end_other_sessions(call: Call) -> None:
+async def end_other_sessions(request: Request) -> None:
     """Ends all sessions of the caller but its own: their tokens stop working everywhere within a second."""
-    caller = require_user(call)
-    await delete_challenges(call.db, caller.id)
-    await sessions.end_other_sessions(call.db, caller.id, kept=caller.session_id, cause=SessionEnd.ENDED_BY_USER)
+    caller = require_user(request)
+    await delete_challenges(request.db, caller.id)
+    await sessions.end_other_sessions(request.db, caller.id, kept=caller.session_id, cause=SessionEnd.ENDED_BY_USER)
 
 
 @operation(
     "DELETE",
     "/auth/sessions/{sessionID}",
     summary="End one of my sessions",
-    tag=TAG,
     access=SIGNED_IN,
     problems=(PersonNeeded,),
 )
-async def end_session(call: Call, session_id: UUID) -> None:
+async def end_session(request: Request, session_id: UUID) -> None:
     """Its tokens stop working everywhere within a second."""
-    caller = require_user(call)
-    owner_id = await sessions.find_session_owner(call.db, session_id)
+    caller = require_user(request)
+    owner_id = await sessions.find_session_owner(request.db, session_id)
     if owner_id is None:
         raise NotFound(f"There is no session {session_id}, or it has ended.")
     if owner_id != caller.id:
         raise Forbidden(f"The session {session_id} is not yours.")
-    await sessions.end_session(call.db, session_id, SessionEnd.ENDED_BY_USER)
+    await sessions.end_session(request.db, session_id, SessionEnd.ENDED_BY_USER)

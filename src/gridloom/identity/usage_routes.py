@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import Meta
 
-from gridloom.edge import SIGNED_IN, Call, ResponseBody, operation
+from gridloom.edge import SIGNED_IN, Request, ResponseBody, operation
 from gridloom.edge.shares import Meter
 from gridloom.identity.authorization import authorize_organisation
 from gridloom.kernel.shares import Share
@@ -50,16 +50,18 @@ class Usage(ResponseBody):
     access=SIGNED_IN,
     asset_scope="free",
 )
-async def read_usage(call: Call, organisation_id: UUID) -> Usage:
+async def read_usage(request: Request, organisation_id: UUID) -> Usage:
     """For any member. Beyond a share requests are answered 429 `share-exceeded` with its name; API keys and stored
     telemetry 409."""
-    await authorize_organisation(call.db, call.caller, organisation_id)
-    shares = [await _view_share(call, organisation_id, share, meter) for share, meter in call.shares.meters.items()]
+    await authorize_organisation(request.db, request.caller, organisation_id)
+    shares = [
+        await _view_share(request, organisation_id, share, meter) for share, meter in request.shares.meters.items()
+    ]
     return Usage(organisation_id=organisation_id, shares=shares)
 
 
-async def _view_share(call: Call, organisation_id: UUID, share: Share, meter: Meter) -> ShareUsage:
-    use = await meter(call.db, organisation_id)
+async def _view_share(request: Request, organisation_id: UUID, share: Share, meter: Meter) -> ShareUsage:
+    use = await meter(request.db, organisation_id)
     return ShareUsage(
         share=share,
         used=use.used,

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from gridloom.edge import Call
+from gridloom.edge import Request
 from gridloom.edge.shares import ShareUse
 from gridloom.jobs import store
 from gridloom.jobs.declare import KINDS, Clock
@@ -47,14 +47,14 @@ async def enqueue(
     await store.put(db, kind, key, clock, due, payload or {}, restart, keep_earlier_due, organisation_id, size)
 
 
-async def admit_job(call: Call, db: Database) -> None:
+async def admit_job(request: Request, db: Database) -> None:
     """Refuse one job more than the caller's organisation may have waiting, on all replicas together.
 
     Until the transaction ends no other request of the organisation counts.
     """
-    if call.holder is None:
+    if request.holder is None:
         return
-    limits, organisation_id = call.shares.limits, call.caller.organisation_id
+    limits, organisation_id = request.shares.limits, request.caller.organisation_id
     await store.lock_count(db, organisation_id)
     _, queued = await store.count_jobs(db, organisation_id)
     if queued >= limits.jobs_queued:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from gridloom.edge import Call, Page, Response, operation
+from gridloom.edge import Page, Request, Response, operation
 from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound
@@ -20,18 +20,17 @@ CREATE = Permission.CREATE_LOGBOOK
     "GET",
     "/physical-assets/{physicalAssetID}/logbook",
     summary="Search an asset's logbook",
-    tag=TAG,
     access=READ,
-    from_replica=True,
+    replica_read=True,
 )
-async def search_logbook(call: Call, physical_asset_id: UUID, query: LogbookQuery) -> Page[LogbookEntry]:
+async def search_logbook(request: Request, physical_asset_id: UUID, query: LogbookQuery) -> Page[LogbookEntry]:
     """By time, type, tags, text, source and impact; the latest start first."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     if query.start is not None and query.end is not None and query.start >= query.end:
         raise BadRequest(
             "The window ends before it starts.", errors=[FieldError("query:end", "is not after the start")]
         )
-    found = await store.search_entries(call.db, authorized.key, query, query.after(EntryCursor), query.limit + 1)
+    found = await store.search_entries(request.db, authorized.key, query, query.after(EntryCursor), query.limit + 1)
     page = query.page(found, lambda placed: placed.place)
     return Page([placed.entry for placed in page.items], page.next_cursor)
 
@@ -40,15 +39,16 @@ async def search_logbook(call: Call, physical_asset_id: UUID, query: LogbookQuer
     "POST",
     "/physical-assets/{physicalAssetID}/logbook",
     summary="Write an entry into an asset's logbook",
-    tag=TAG,
     access=CREATE,
     status=201,
 )
-async def write_logbook_entry(call: Call, physical_asset_id: UUID, body: NewLogbookEntry) -> Response[LogbookEntry]:
+async def write_logbook_entry(
+    request: Request, physical_asset_id: UUID, body: NewLogbookEntry
+) -> Response[LogbookEntry]:
     """An entry cannot be changed or deleted."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, CREATE)
     _check_order(body)
-    entry = await store.insert_entry(call.db, authorized.key, body, call.caller.id, EntrySource.USER)
+    entry = await store.insert_entry(request.db, authorized.key, body, request.caller.id, EntrySource.USER)
     return _answer_entry(physical_asset_id, entry)
 
 
@@ -56,36 +56,34 @@ async def write_logbook_entry(call: Call, physical_asset_id: UUID, body: NewLogb
     "GET",
     "/physical-assets/{physicalAssetID}/logbook/{entryID}",
     summary="Read an entry",
-    tag=TAG,
     access=READ,
 )
-async def read_logbook_entry(call: Call, physical_asset_id: UUID, entry_id: UUID) -> LogbookEntry:
+async def read_logbook_entry(request: Request, physical_asset_id: UUID, entry_id: UUID) -> LogbookEntry:
     """An entry is never changed; a correction is an entry of its own that names it in `correctsID`."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    return await _require_entry(call, authorized.key, entry_id)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    return await _require_entry(request, authorized.key, entry_id)
 
 
 @operation(
     "POST",
     "/physical-assets/{physicalAssetID}/logbook/{entryID}/corrections",
     summary="Correct an entry by writing another",
-    tag=TAG,
     access=CREATE,
     status=201,
 )
 async def correct_logbook_entry(
-    call: Call, physical_asset_id: UUID, entry_id: UUID, body: NewLogbookEntry
+    request: Request, physical_asset_id: UUID, entry_id: UUID, body: NewLogbookEntry
 ) -> Response[LogbookEntry]:
     """The entry stays as it is; the new one names it in `correctsID`."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE)
-    await _require_entry(call, authorized.key, entry_id)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, CREATE)
+    await _require_entry(request, authorized.key, entry_id)
     _check_order(body)
-    entry = await store.insert_entry(call.db, authorized.key, body, call.caller.id, EntrySource.USER, entry_id)
+    entry = await store.insert_entry(request.db, authorized.key, body, request.caller.id, EntrySource.USER, entry_id)
     return _answer_entry(physical_asset_id, entry)
 
 
-async def _require_entry(call: Call, asset_key: int, entry_id: UUID) -> LogbookEntry:
-    entry = await store.read_entry(call.db, asset_key, entry_id)
+async def _require_entry(request: Request, asset_key: int, entry_id: UUID) -> LogbookEntry:
+    entry = await store.read_entry(request.db, asset_key, entry_id)
     if entry is None:
         raise NotFound(f"The asset's logbook has no entry {entry_id}.")
     return entry

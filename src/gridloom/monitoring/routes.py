@@ -15,11 +15,11 @@ from gridloom.edge import (
     JSON,
     NDJSON,
     PARQUET,
-    Call,
     Content,
     EventStream,
     Page,
     Paging,
+    Request,
     Stream,
     operation,
 )
@@ -70,21 +70,20 @@ _FORMATS = (JSON, CSV, ARROW, PARQUET)
     "GET",
     "/monitoring/{physicalAssetID}/signals",
     summary="List the signals of an asset",
-    tag=TAG,
     access=READ,
-    from_replica=True,
+    replica_read=True,
 )
-async def list_signals(call: Call, physical_asset_id: UUID, query: Paging) -> Page[Signal]:
+async def list_signals(request: Request, physical_asset_id: UUID, query: Paging) -> Page[Signal]:
     """By name, each with its unit, its kind, and the times of its first and last point."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    head = await store.find_head(call.db, authorized.key)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    head = await store.find_head(request.db, authorized.key)
     if head is None:
         return Page([])
-    ids = await store.signal_ids(call.db, authorized.key)
+    ids = await store.signal_ids(request.db, authorized.key)
     after = query.after(str)
     names = sorted(name for name in ids if after is None or name > after)[: query.limit + 1]
     latest = unpack(head.latest)
-    folded, hot = await store.first_times(call.db, authorized.key)
+    folded, hot = await store.first_times(request.db, authorized.key)
     bodies = [segment.body for segment in hot]
     firsts = await off_loop(sum(map(len, bodies)) > HEAVY_BYTES // 4, segments.first_times, bodies, folded)
     signals = [
@@ -106,16 +105,15 @@ async def list_signals(call: Call, physical_asset_id: UUID, query: Paging) -> Pa
     "POST",
     "/monitoring/{physicalAssetID}/datapoints",
     summary="Store points of one asset",
-    tag=TAG,
     access=CREATE,
     consumes=(JSON, NDJSON, CSV, ARROW),
     body_limit_bytes=BULK_BODY_LIMIT,
     body_schema=ONE_ASSET_BODY,
     audited=False,
-    defers_transaction=True,
+    transaction="manual",
     problems=(QuotaExceeded, TooManyPoints),
 )
-async def write_datapoints(call: Call, physical_asset_id: UUID, body: bytes) -> Written:
+async def write_datapoints(request: Request, physical_asset_id: UUID, body: bytes) -> Written:
     """Up to 1,000,000 points: columns `{signal: {time[], value[]}}`, rows `[{signal, time, value, quality?}]`, the same
     rows one a line as NDJSON, or a table as CSV or an Arrow stream, long (`signal`, `time`, `value`) or wide (`time`
     and one column a signal).
@@ -123,12 +121,14 @@ async def write_datapoints(call: Call, physical_asset_id: UUID, body: bytes) -> 
     Points may be late and in any order; the same signal and time again overwrites. A point that cannot be stored is
     refused with its reason, and the rest is stored. What is counted as written or overwritten is durable.
     """
-    authorized = await authorize_asset(call.pool, call.caller, physical_asset_id, CREATE)
-    reception = call.resources[CachedClock]
-    received = await receive(call, body, reception, many=False)
-    if call.holder is not None:
-        await call.resources[Quotas].admit(call.pool, received, {None: authorized.organisation_id}, reception.now_us)
-    db = await call.begin()
+    authorized = await authorize_asset(request.pool, request.caller, physical_asset_id, CREATE)
+    reception = request.resources[CachedClock]
+    received = await receive(request, body, reception, many=False)
+    if request.holder is not None:
+        await request.resources[Quotas].admit(
+            request.pool, received, {None: authorized.organisation_id}, reception.now_us
+        )
+    db = await request.begin()
     stored = await write(db, received, {None: authorized.key}, reception.now_us)
     return Written(
         received=received.count,
@@ -143,32 +143,31 @@ async def write_datapoints(call: Call, physical_asset_id: UUID, body: bytes) -> 
     "POST",
     "/monitoring/datapoints",
     summary="Store points of many assets",
-    tag=TAG,
     access=CREATE,
     consumes=(JSON, NDJSON, CSV, ARROW),
     body_limit_bytes=BULK_BODY_LIMIT,
     body_schema=MANY_ASSETS_BODY,
     audited=False,
-    defers_transaction=True,
+    transaction="manual",
     problems=(NotFound, QuotaExceeded, TooManyPoints),
     asset_scope="filtered",
 )
-async def write_datapoints_of_many(call: Call, body: bytes) -> AllWritten:
+async def write_datapoints_of_many(request: Request, body: bytes) -> AllWritten:
     """As for one asset, with the asset beside each point: columns `{physicalAssetID: {signal: {time[], value[]}}}`,
     or a field or column `physicalAssetID`.
 
     An asset that is unknown or out of the caller's reach refuses the whole request.
     """
-    reception = call.resources[CachedClock]
-    received = await receive(call, body, reception, many=True)
+    reception = request.resources[CachedClock]
+    received = await receive(request, body, reception, many=True)
     keys: dict[UUID | None, int] = {}
     owners: dict[UUID | None, UUID] = {}
     for asset_id in received.assets:
-        authorized = await authorize_asset(call.pool, call.caller, asset_id, CREATE)
+        authorized = await authorize_asset(request.pool, request.caller, asset_id, CREATE)
         keys[asset_id], owners[asset_id] = authorized.key, authorized.organisation_id
-    if call.holder is not None:
-        await call.resources[Quotas].admit(call.pool, received, owners, reception.now_us)
-    db = await call.begin()
+    if request.holder is not None:
+        await request.resources[Quotas].admit(request.pool, received, owners, reception.now_us)
+    db = await request.begin()
     stored = await write(db, received, keys, reception.now_us)
     assets = [
         AssetWritten(physical_asset_id=asset_id, written=outcome.written, overwritten=outcome.overwritten)
@@ -189,52 +188,50 @@ async def write_datapoints_of_many(call: Call, body: bytes) -> AllWritten:
     "GET",
     "/monitoring/{physicalAssetID}/datapoints",
     summary="Read series",
-    tag=TAG,
     access=READ,
     produces=_FORMATS,
-    answers=DataPoints,
-    from_replica=True,
+    response_schema=DataPoints,
+    replica_read=True,
 )
-async def read_datapoints(call: Call, physical_asset_id: UUID, query: DataPointsQuery) -> Content | Stream:
+async def read_datapoints(request: Request, physical_asset_id: UUID, query: DataPointsQuery) -> Content | Stream:
     """The points of [start, end) as they are, or in buckets named by their start: minutes, quarter-hours, hours, market
     days. A bucket without points is left out. `time-weighted-avg` lets each value count for as long as it held, for 15
     minutes at most. Tables have the columns `signal`, `time`, `value`.
 
     Signals come in the order asked for (else by name), each in the order of time.
     """
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    window = await _choose_window(call, query.start, query.end)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    window = await _choose_window(request, query.start, query.end)
     start_us, end_us = _times_of(window)
     if query.aggregation is Aggregation.TIME_WEIGHTED_AVG:
         # Values hold on, but not into a time that has not come.
-        end_us = max(start_us, min(end_us, microseconds(await platform_now(call.db))))
+        end_us = max(start_us, min(end_us, microseconds(await platform_now(request.db))))
     selection = rendering.Selection(
         asset_key=authorized.key,
-        signals=await _choose_signals(call, physical_asset_id, authorized.key, query.datapoints),
+        signals=await _choose_signals(request, physical_asset_id, authorized.key, query.datapoints),
         start_us=start_us,
         end_us=end_us,
         resolution=query.resolution,
         aggregation=query.aggregation,
-        turn=turn_of(call.caller.organisation_id),
+        turn=turn_of(request.caller.organisation_id),
     )
     if query.resolution is not Resolution.RAW:
         _reject_many(selection.signals)
-    return await rendering.answer(call.db, selection, call.accepts, f"telemetry-{physical_asset_id}")
+    return await rendering.answer(request.db, selection, request.accepts, f"telemetry-{physical_asset_id}")
 
 
 @operation(
     "GET",
     "/monitoring/{physicalAssetID}/datapoints/latest",
     summary="Read the latest point of each signal",
-    tag=TAG,
     access=READ,
-    from_replica=True,
+    replica_read=True,
 )
-async def read_latest_datapoints(call: Call, physical_asset_id: UUID, query: SelectionQuery) -> Latest:
+async def read_latest_datapoints(request: Request, physical_asset_id: UUID, query: SelectionQuery) -> Latest:
     """The point with the latest time of each signal; a signal that never had one is left out."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    chosen = await _choose_signals(call, physical_asset_id, authorized.key, query.datapoints)
-    head = await store.find_head(call.db, authorized.key)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    chosen = await _choose_signals(request, physical_asset_id, authorized.key, query.datapoints)
+    head = await store.find_head(request.db, authorized.key)
     latest = unpack(head.latest if head is not None else b"")
     known = {name: signal_id for name, signal_id in chosen.items() if signal_id is not None and signal_id < len(latest)}
     return Latest(
@@ -255,21 +252,20 @@ async def read_latest_datapoints(call: Call, physical_asset_id: UUID, query: Sel
     "GET",
     "/monitoring/{physicalAssetID}/datapoints/sum/detailed",
     summary="Sum signals over a span",
-    tag=TAG,
     access=READ,
-    from_replica=True,
+    replica_read=True,
 )
-async def sum_datapoints(call: Call, physical_asset_id: UUID, query: SpanQuery) -> DetailedSum:
+async def sum_datapoints(request: Request, physical_asset_id: UUID, query: SpanQuery) -> DetailedSum:
     """Count, sum, extremes and mean of each signal. For powers also the energy charged, discharged and net in kWh, each
     sample holding until the next, for 15 minutes at most, and the full cycles: energy discharged divided by the energy
     capacity in force at the start.
     """
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    window = await _choose_window(call, query.start, query.end)
-    chosen = await _choose_signals(call, physical_asset_id, authorized.key, query.datapoints)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    window = await _choose_window(request, query.start, query.end)
+    chosen = await _choose_signals(request, physical_asset_id, authorized.key, query.datapoints)
     _reject_many(chosen)
-    turn = turn_of(call.caller.organisation_id)
-    data = await sum_signals(call.db, authorized.key, chosen, *_times_of(window), turn=turn)
+    turn = turn_of(request.caller.organisation_id)
+    data = await sum_signals(request.db, authorized.key, chosen, *_times_of(window), turn=turn)
     return DetailedSum(start=window.start, end=window.end, data=data)
 
 
@@ -277,11 +273,10 @@ async def sum_datapoints(call: Call, physical_asset_id: UUID, query: SpanQuery) 
     "GET",
     "/monitoring/{physicalAssetID}/stream",
     summary="Follow new points, as server-sent events",
-    tag=TAG,
     access=READ,
     produces=(EVENT_STREAM,),
 )
-async def follow_datapoints(call: Call, physical_asset_id: UUID, query: SelectionQuery) -> EventStream:
+async def follow_datapoints(request: Request, physical_asset_id: UUID, query: SelectionQuery) -> EventStream:
     """First an event `latest` with the last point of each signal, then an event `datapoints` with the columns of
     whatever is stored.
 
@@ -289,20 +284,20 @@ async def follow_datapoints(call: Call, physical_asset_id: UUID, query: Selectio
     may have been folded into the archive; an event `gap` then says to read that span again. A comment every 15 seconds
     shows that the connection lives.
     """
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    asked = call.header("last-event-id")
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    asked = request.header("last-event-id")
     wanted = frozenset(query.datapoints) if query.datapoints is not None else None
     place = None if asked is None else place_of(asked)
-    hub = call.resources[TelemetryHub]
-    held = await call.resources[StreamPlaces].take(call)
-    return EventStream(stream_points(call, hub, held, physical_asset_id, authorized.key, wanted, place))
+    hub = request.resources[TelemetryHub]
+    held = await request.resources[StreamPlaces].take(request)
+    return EventStream(stream_points(request, hub, held, physical_asset_id, authorized.key, wanted, place))
 
 
-async def _choose_window(call: Call, start: datetime | None, end: datetime | None) -> Window:
+async def _choose_window(request: Request, start: datetime | None, end: datetime | None) -> Window:
     """The 24 hours up to now where nothing else is asked for. As long as one likes: answers are made while they are
     sent."""
     if end is None:
-        end = await platform_now(call.db)
+        end = await platform_now(request.db)
     if start is None:
         start = end - _DAY
     if start >= end:
@@ -329,10 +324,10 @@ def _reject_many(signals: Mapping[str, object]) -> None:
 
 
 async def _choose_signals(
-    call: Call, asset_id: UUID, asset_key: int, names: tuple[str, ...] | None
+    request: Request, asset_id: UUID, asset_key: int, names: tuple[str, ...] | None
 ) -> dict[str, int | None]:
     """The ids of the asked signals, all by name where none is named; None for a known name without points."""
-    ids = await ids_of_asset(call.db, call.resources[SignalIdCache], asset_id, asset_key, names)
+    ids = await ids_of_asset(request.db, request.resources[SignalIdCache], asset_id, asset_key, names)
     if names is None:
         return {name: ids[name] for name in sorted(ids)}
     unknown = [name for name in names if name not in ids and name not in STANDARD_SIGNALS]

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from gridloom.database.pool import Database
-from gridloom.edge import Call
+from gridloom.edge import Request
 from gridloom.edge.fair_queue import FairQueue
 from gridloom.edge.shares import ShareUse
 from gridloom.kernel.problem import BadRequest
@@ -68,21 +68,21 @@ class SolverQueue:
             max_waiting=limits.computations_waiting,
         )
 
-    async def run(self, call: Call, work: Callable[[SolverTurn], Awaitable[T]], *, is_long: bool = False) -> T:
+    async def run(self, request: Request, work: Callable[[SolverTurn], Awaitable[T]], *, is_long: bool = False) -> T:
         """What the work comes to once its organisation has its turn; reading what it needs is part of it.
 
         The work is cancelled, or never begun, when the caller closes the connection or the request is given up.
         """
-        return await _unless_disconnected(call, self._run_in_turn(call, work, is_long))
+        return await _unless_disconnected(request, self._run_in_turn(request, work, is_long))
 
     @asynccontextmanager
-    async def turn(self, call: Call, *, is_long: bool = False) -> AsyncIterator[SolverTurn]:
+    async def turn(self, request: Request, *, is_long: bool = False) -> AsyncIterator[SolverTurn]:
         """A place for the length of the block. For reads, which are cancelled with their connection as they are."""
-        async with self.queue.place(call.holder, is_long=is_long):
+        async with self.queue.place(request.holder, is_long=is_long):
             yield SolverTurn(self._long_threads if is_long else self._threads)
 
-    async def _run_in_turn(self, call: Call, work: Callable[[SolverTurn], Awaitable[T]], is_long: bool) -> T:
-        async with self.turn(call, is_long=is_long) as turn:
+    async def _run_in_turn(self, request: Request, work: Callable[[SolverTurn], Awaitable[T]], is_long: bool) -> T:
+        async with self.turn(request, is_long=is_long) as turn:
             return await work(turn)
 
     async def read_use(self, db: Database, organisation_id: UUID) -> ShareUse:
@@ -104,12 +104,12 @@ def run_behind_short_work() -> None:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), os.nice(0) + LONG_NICENESS)
 
 
-async def _unless_disconnected(call: Call, work: Coroutine[Any, Any, T]) -> T:
+async def _unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) -> T:
     """The result of the work, which is cancelled when the caller closes the connection."""
     working = asyncio.ensure_future(work)
     watched: list[asyncio.Future[Any]] = [working]
-    if call.receive is not None:
-        watched.append(asyncio.ensure_future(call.left()))
+    if request.receive is not None:
+        watched.append(asyncio.ensure_future(request.left()))
     try:
         await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():

@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import UNSET, structs
 
 from gridloom.capacity.store import lock_batteries
-from gridloom.edge import Call, Page, Paging, Response, operation
+from gridloom.edge import Page, Paging, Request, Response, operation
 from gridloom.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.identity.permissions import GRANTABLE, in_order
 from gridloom.identity.store.grants import insert_asset, put_grant
@@ -55,21 +55,20 @@ UPDATE = Permission.UPDATE_PHYSICAL_ASSETS
     "GET",
     "/physical-assets",
     summary="List the assets you may read",
-    tag=TAG,
     access=READ,
-    from_replica=True,
+    replica_read=True,
     asset_scope="filtered",
 )
-async def list_physical_assets(call: Call, query: AssetsQuery) -> Page[PhysicalAsset]:
+async def list_physical_assets(request: Request, query: AssetsQuery) -> Page[PhysicalAsset]:
     """Those that your organisation owns and those it holds a grant on, in the order of registration."""
     rows = await store.list_assets(
-        call.db,
-        call.caller.organisation_id,
+        request.db,
+        request.caller.organisation_id,
         organisation_id=query.organisation_id,
         fleet_id=query.fleet_id,
         after=query.after(UUID),
         limit=query.limit + 1,
-        only=call.caller.physical_asset_ids,
+        only=request.caller.physical_asset_ids,
     )
     return query.page(rows, lambda asset: asset.id)
 
@@ -78,84 +77,82 @@ async def list_physical_assets(call: Call, query: AssetsQuery) -> Page[PhysicalA
     "POST",
     "/physical-assets",
     summary="Register an asset",
-    tag=TAG,
     access=UPDATE,
     status=201,
     problems=(InvalidCode, InconsistentParameters, UnknownFleet, NotFound),
 )
-async def register_physical_asset(call: Call, body: NewPhysicalAsset) -> Response[PhysicalAsset]:
+async def register_physical_asset(request: Request, body: NewPhysicalAsset) -> Response[PhysicalAsset]:
     """For your own organisation, or, as the platform's operator, for any; the operator then holds a revocable grant.
 
     The parameters hold from the day of commissioning; without such a day they have always held.
     """
-    owner_id = await authorize_organisation(call.db, call.caller, body.organisation_id)
+    owner_id = await authorize_organisation(request.db, request.caller, body.organisation_id)
     check_eic_code(body.eic_code, "/eicCode", EicKind.RESOURCE)
     check_parameters(body.parameters, "/parameters")
-    await _check_fleet(call, body.fleet_id, owner_id)
+    await _check_fleet(request, body.fleet_id, owner_id)
     asset_id = uuid7()
-    key = await insert_asset(call.db, asset_id, "PHYSICAL", owner_id)
-    await store.insert_physical_asset(call.db, key, body)
-    await store.insert_parameters(call.db, key, first_valid_from(body.commissioned_on), body.parameters, call.caller.id)
-    if owner_id != call.caller.organisation_id:
-        await put_grant(call.db, key, call.caller.organisation_id, in_order(GRANTABLE), call.caller.id)
-    return _answer_asset(await store.read_asset(call.db, key), {"Location": f"/physical-assets/{asset_id}"})
+    key = await insert_asset(request.db, asset_id, "PHYSICAL", owner_id)
+    await store.insert_physical_asset(request.db, key, body)
+    await store.insert_parameters(
+        request.db, key, first_valid_from(body.commissioned_on), body.parameters, request.caller.id
+    )
+    if owner_id != request.caller.organisation_id:
+        await put_grant(request.db, key, request.caller.organisation_id, in_order(GRANTABLE), request.caller.id)
+    return _answer_asset(await store.read_asset(request.db, key), {"Location": f"/physical-assets/{asset_id}"})
 
 
-@operation("GET", "/physical-assets/{physicalAssetID}", summary="Read an asset", tag=TAG, access=READ)
-async def read_physical_asset(call: Call, physical_asset_id: UUID) -> Response[PhysicalAsset]:
+@operation("GET", "/physical-assets/{physicalAssetID}", summary="Read an asset", access=READ)
+async def read_physical_asset(request: Request, physical_asset_id: UUID) -> Response[PhysicalAsset]:
     """With the parameters in force now. Where another organisation owns it, a grant is needed."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    return _answer_asset(await store.read_asset(call.db, authorized.key))
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    return _answer_asset(await store.read_asset(request.db, authorized.key))
 
 
 @operation(
     "PATCH",
     "/physical-assets/{physicalAssetID}",
     summary="Change an asset",
-    tag=TAG,
     access=UPDATE,
     problems=(InvalidCode, UnknownFleet, DeliveryZoneHeld, AssetCommitted),
 )
 async def update_physical_asset(
-    call: Call, physical_asset_id: UUID, body: PhysicalAssetChange
+    request: Request, physical_asset_id: UUID, body: PhysicalAssetChange
 ) -> Response[PhysicalAsset]:
     """What is left out stays as it is. Ratings change with `PUT …/parameters`.
 
     An asset is set `INACTIVE` or `DECOMMISSIONED` when it has nothing promised any more, or when an unavailability of
     its whole volume covers all of that; it takes on nothing new.
     """
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, UPDATE)
-    locked = await lock_batteries(call.db, [authorized.key])
-    before = await store.read_asset(call.db, authorized.key, for_change=True)
-    call.check_if_match(_make_etag(before))
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, UPDATE)
+    locked = await lock_batteries(request.db, [authorized.key])
+    before = await store.read_asset(request.db, authorized.key, for_change=True)
+    request.check_if_match(_make_etag(before))
     if body.eic_code is not UNSET:
         check_eic_code(body.eic_code, "/eicCode", EicKind.RESOURCE)
     if body.fleet_id is not UNSET:
-        await _check_fleet(call, body.fleet_id, authorized.organisation_id)
+        await _check_fleet(request, body.fleet_id, authorized.organisation_id)
     if body.delivery_zone not in (UNSET, before.asset.delivery_zone) and await store.has_backing(
-        call.db, authorized.key
+        request.db, authorized.key
     ):
         detail = f"The asset backs virtual assets in the delivery zone {before.asset.delivery_zone}."
         raise DeliveryZoneHeld(detail, errors=[FieldError("/deliveryZone", detail)])
     if body.status not in (UNSET, AssetStatus.ACTIVE, before.asset.status):
-        await check_retirable(call.db, locked, authorized.key)
+        await check_retirable(request.db, locked, authorized.key)
     changes = {name: value for name, value in structs.asdict(body).items() if value is not UNSET}
     after = structs.replace(before.asset, **changes)
     if after != before.asset:
-        await store.update_physical_asset(call.db, authorized.key, after)
-    return _answer_asset(await store.read_asset(call.db, authorized.key))
+        await store.update_physical_asset(request.db, authorized.key, after)
+    return _answer_asset(await store.read_asset(request.db, authorized.key))
 
 
-@operation(
-    "GET", "/physical-assets/{physicalAssetID}/parameters", summary="Read the parameters in force", tag=TAG, access=READ
-)
-async def read_parameters(call: Call, physical_asset_id: UUID, query: ParametersQuery) -> Response[Parameters]:
+@operation("GET", "/physical-assets/{physicalAssetID}/parameters", summary="Read the parameters in force", access=READ)
+async def read_parameters(request: Request, physical_asset_id: UUID, query: ParametersQuery) -> Response[Parameters]:
     """Those in force at `at`; without it those in force now, or, before the first come into force, the first."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    latest = await store.latest_parameters_version(call.db, authorized.key)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    latest = await store.latest_parameters_version(request.db, authorized.key)
     if query.at is None:
-        return Response((await store.read_asset(call.db, authorized.key)).asset.parameters, etag=str(latest))
-    found = await store.read_parameters_at(call.db, authorized.key, query.at)
+        return Response((await store.read_asset(request.db, authorized.key)).asset.parameters, etag=str(latest))
+    found = await store.read_parameters_at(request.db, authorized.key, query.at)
     if found is None:
         raise NotFound(f"No parameters of the asset were in force at {format_instant(query.at)}.")
     return Response(found, etag=str(latest))
@@ -165,12 +162,11 @@ async def read_parameters(call: Call, physical_asset_id: UUID, query: Parameters
     "PUT",
     "/physical-assets/{physicalAssetID}/parameters",
     summary="Add a version of the parameters",
-    tag=TAG,
     access=UPDATE,
     problems=(InconsistentParameters, AssetCommitted),
 )
 async def put_parameters(
-    call: Call, physical_asset_id: UUID, body: NewParametersVersion, query: ParametersQuery
+    request: Request, physical_asset_id: UUID, body: NewParametersVersion, query: ParametersQuery
 ) -> Response[Parameters]:
     """Holds from `validFrom` (or `at`; now, when both are left out) until a version with a later one. Nothing recorded
     before is changed.
@@ -178,19 +174,19 @@ async def put_parameters(
     `If-Match` takes the ETag of the latest version. What was offered or scheduled and no longer fits shows in the
     asset's health.
     """
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, UPDATE)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, UPDATE)
     check_parameters(body)
-    locked = await lock_batteries(call.db, [authorized.key])
-    call.check_if_match(str(await store.latest_parameters_version(call.db, authorized.key)))
+    locked = await lock_batteries(request.db, [authorized.key])
+    request.check_if_match(str(await store.latest_parameters_version(request.db, authorized.key)))
     now = locked.since
     valid_from = body.valid_from or query.at or now
     ahead = max(valid_from, now)
     # From where they hold, which may be long ago: what stood at gates that have closed is kept for accounts.
-    backed = await READ_BACKED_AVAILABILITY.get()(call.db, authorized.key, Window(valid_from, ahead + MAX_WINDOW))
-    added = await store.insert_parameters(call.db, authorized.key, valid_from, body, call.caller.id)
-    await check_still_retirable(call.db, locked, authorized.key)
-    await enqueue_revalidation_if_held(call.db, locked, authorized.key)
-    await EMIT_AVAILABILITY_CHANGED.get()(call.db, backed, now)
+    backed = await READ_BACKED_AVAILABILITY.get()(request.db, authorized.key, Window(valid_from, ahead + MAX_WINDOW))
+    added = await store.insert_parameters(request.db, authorized.key, valid_from, body, request.caller.id)
+    await check_still_retirable(request.db, locked, authorized.key)
+    await enqueue_revalidation_if_held(request.db, locked, authorized.key)
+    await EMIT_AVAILABILITY_CHANGED.get()(request.db, backed, now)
     return Response(added, etag=str(added.version))
 
 
@@ -198,21 +194,20 @@ async def put_parameters(
     "GET",
     "/physical-assets/{physicalAssetID}/parameters/history",
     summary="List all versions of the parameters",
-    tag=TAG,
     access=READ,
-    from_replica=True,
+    replica_read=True,
 )
-async def list_parameters_history(call: Call, physical_asset_id: UUID, query: Paging) -> Page[Parameters]:
+async def list_parameters_history(request: Request, physical_asset_id: UUID, query: Paging) -> Page[Parameters]:
     """As they were recorded, the latest first."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     place = query.after(VersionCursor)
     before = None if place is None else place.version
-    rows = await store.list_parameters(call.db, authorized.key, before=before, limit=query.limit + 1)
+    rows = await store.list_parameters(request.db, authorized.key, before=before, limit=query.limit + 1)
     return query.page(rows, lambda parameters: VersionCursor(parameters.version))
 
 
-async def _check_fleet(call: Call, fleet_id: UUID | None, organisation_id: UUID) -> None:
-    if fleet_id is None or await store.fleet_belongs_to(call.db, fleet_id, organisation_id):
+async def _check_fleet(request: Request, fleet_id: UUID | None, organisation_id: UUID) -> None:
+    if fleet_id is None or await store.fleet_belongs_to(request.db, fleet_id, organisation_id):
         return
     detail = f"The asset's owner has no fleet {fleet_id}."
     raise UnknownFleet(detail, errors=[FieldError("/fleetID", detail)])

@@ -12,7 +12,7 @@ from uuid import UUID
 from msgspec import Meta
 
 from gridloom.database.pool import Database
-from gridloom.edge import BULK_BODY_LIMIT, Call, Instant, Page, Paging, RequestBody, ResponseBody, operation
+from gridloom.edge import BULK_BODY_LIMIT, Instant, Page, Paging, Request, RequestBody, ResponseBody, operation
 from gridloom.edge.fields import parameter_error
 from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.dependency import Dependency
@@ -64,19 +64,18 @@ PRICES_CHANGED: Dependency[Callable[[Database, Sequence[PublishedPrice]], Awaita
     "POST",
     "/reference-prices",
     summary="Load published prices",
-    tag=TAG,
     access=Permission.CREATE_SETTLEMENTS,
     problems=(PayloadTooLarge,),
     body_limit_bytes=BULK_BODY_LIMIT,
 )
-async def record_reference_prices(call: Call, body: list[NewReferencePrice]) -> Counts:
+async def record_reference_prices(request: Request, body: list[NewReferencePrice]) -> Counts:
     """Known again by series and start: the same row changes nothing, another is its next version. All rows or none."""
     prices = _read_prices(body) if len(body) <= MAX_INLINE_ROWS else await asyncio.to_thread(_read_prices, body)
-    inserted, replaced = await store.put_prices(call.db, prices, call.caller.id)
+    inserted, replaced = await store.put_prices(request.db, prices, request.caller.id)
     if inserted or replaced:
-        await PRICES_CHANGED.get()(call.db, prices)
+        await PRICES_CHANGED.get()(request.db, prices)
     counts = Counts(received=len(body), inserted=inserted, replaced=replaced, unchanged=len(body) - inserted - replaced)
-    call.audit_details.update(received=counts.received, inserted=inserted, replaced=replaced)
+    request.audit_details.update(received=counts.received, inserted=inserted, replaced=replaced)
     return counts
 
 
@@ -112,20 +111,19 @@ class ReferencePriceQuery(Paging, kw_only=True):
     "GET",
     "/reference-prices",
     summary="List published prices",
-    tag=TAG,
     access=Permission.READ_REVENUE,
     problems=(AsOfTooEarly,),
-    from_replica=True,
+    replica_read=True,
     asset_scope="free",
 )
-async def list_reference_prices(call: Call, query: ReferencePriceQuery) -> Page[ReferencePrice]:
+async def list_reference_prices(request: Request, query: ReferencePriceQuery) -> Page[ReferencePrice]:
     """One series by start, as it stands or as it was known at a moment."""
     if query.series not in SERIES:
         raise parameter_error("query", "series", f"is not one of {', '.join(SERIES)}")
     _check_window_order(query)
-    await check_as_of(call.db, query.as_of, PRICES)
+    await check_as_of(request.db, query.as_of, PRICES)
     prices = await store.list_prices(
-        call.db, query.series, query.start, query.end, query.after(datetime), query.limit + 1, query.as_of
+        request.db, query.series, query.start, query.end, query.after(datetime), query.limit + 1, query.as_of
     )
     page = query.page(prices, lambda price: price.start)
     return Page([_view_price(price) for price in page.items], page.next_cursor)
@@ -159,18 +157,17 @@ class PriceDeviation(ResponseBody):
     "GET",
     "/reference-prices/deviations",
     summary="List settled prices that differ from the published ones",
-    tag=TAG,
     access=Permission.READ_REVENUE,
-    from_replica=True,
+    replica_read=True,
 )
-async def list_price_deviations(call: Call, query: DeviationQuery) -> Page[PriceDeviation]:
+async def list_price_deviations(request: Request, query: DeviationQuery) -> Page[PriceDeviation]:
     """By asset, time and trade or product. What has no published price is not listed."""
     _check_window_order(query)
-    key = None if query.asset_id is None else await _asset_key(call, query.asset_id)
+    key = None if query.asset_id is None else await _asset_key(request, query.asset_id)
     found = await store.list_deviations(
-        call.db,
+        request.db,
         query.kind,
-        organisation_id=None if call.caller.is_operator or key is not None else call.caller.organisation_id,
+        organisation_id=None if request.caller.is_operator or key is not None else request.caller.organisation_id,
         asset_key=key,
         start=query.start,
         end=query.end,
@@ -201,10 +198,10 @@ def _check_window_order(query: ReferencePriceQuery | DeviationQuery) -> None:
         raise parameter_error("query", "end", "is not after start")
 
 
-async def _asset_key(call: Call, asset_id: UUID) -> int:
-    if not call.caller.is_operator:
-        return (await authorize_asset(call.db, call.caller, asset_id, Permission.READ_REVENUE, kind=None)).key
-    keys = await asset_keys(call.db, [asset_id])
+async def _asset_key(request: Request, asset_id: UUID) -> int:
+    if not request.caller.is_operator:
+        return (await authorize_asset(request.db, request.caller, asset_id, Permission.READ_REVENUE, kind=None)).key
+    keys = await asset_keys(request.db, [asset_id])
     if asset_id not in keys:
         raise NotFound(f"There is no asset {asset_id}.")
     return keys[asset_id]

@@ -16,10 +16,10 @@ from gridloom.edge import (
     CSV,
     JSON,
     PARQUET,
-    Call,
     Caller,
     Instant,
     QueryParameters,
+    Request,
     ResponseBody,
     Stream,
     operation,
@@ -78,55 +78,52 @@ class RevenuePoints(ResponseBody):
     "GET",
     "/revenue-reporting/virtual-assets/{virtualAssetID}/data-points",
     summary="Data points of a virtual asset",
-    tag=TAG,
     access=READ,
     produces=FORMATS,
-    answers=RevenuePoints,
-    from_replica=True,
+    response_schema=RevenuePoints,
+    replica_read=True,
 )
-async def read_virtual_asset_data_points(call: Call, virtual_asset_id: UUID, query: DataPointQuery) -> Stream:
+async def read_virtual_asset_data_points(request: Request, virtual_asset_id: UUID, query: DataPointQuery) -> Stream:
     """Buckets at the edges of the window hold the part of them that lies within it, so sums agree at any resolution."""
-    return await _answer_report(call, await _virtual_asset(call, virtual_asset_id), query)
+    return await _answer_report(request, await _virtual_asset(request, virtual_asset_id), query)
 
 
 @operation(
     "GET",
     "/revenue-reporting/portfolios/{portfolioID}/data-points",
     summary="Data points of a portfolio",
-    tag=TAG,
     access=READ,
     produces=FORMATS,
-    answers=RevenuePoints,
-    from_replica=True,
+    response_schema=RevenuePoints,
+    replica_read=True,
 )
-async def read_portfolio_data_points(call: Call, portfolio_id: UUID, query: DataPointQuery) -> Stream:
+async def read_portfolio_data_points(request: Request, portfolio_id: UUID, query: DataPointQuery) -> Stream:
     """The figures of its virtual assets together, as if all their facts were one asset's."""
-    group = await store.read_portfolio(call.db, portfolio_id)
+    group = await store.read_portfolio(request.db, portfolio_id)
     if group is None:
         raise NotFound(f"There is no portfolio {portfolio_id}.")
-    await authorize_organisation(call.db, call.caller, group.organisation_id)
+    await authorize_organisation(request.db, request.caller, group.organisation_id)
     parts = tuple(Contribution(key) for key in group.asset_keys)
-    return await _answer_report(call, Subject(f"portfolio-{portfolio_id}", parts, group.asset_keys), query)
+    return await _answer_report(request, Subject(f"portfolio-{portfolio_id}", parts, group.asset_keys), query)
 
 
 @operation(
     "GET",
     "/revenue-reporting/fleets/{fleetID}/data-points",
     summary="Data points of a fleet",
-    tag=TAG,
     access=READ,
     produces=FORMATS,
-    answers=RevenuePoints,
-    from_replica=True,
+    response_schema=RevenuePoints,
+    replica_read=True,
 )
-async def read_fleet_data_points(call: Call, fleet_id: UUID, query: DataPointQuery) -> Stream:
+async def read_fleet_data_points(request: Request, fleet_id: UUID, query: DataPointQuery) -> Stream:
     """The figures of its physical assets together: their own facts, and their shares in the virtual ones they back."""
-    group = await store.read_fleet(call.db, fleet_id)
+    group = await store.read_fleet(request.db, fleet_id)
     if group is None:
         raise NotFound(f"There is no fleet {fleet_id}.")
-    await check_fleet_reach(call.db, call.caller, group, fleet_id)
-    parts = await store.read_backed(call.db, group.asset_keys)
-    return await _answer_report(call, Subject(f"fleet-{fleet_id}", parts, group.asset_keys), query)
+    await check_fleet_reach(request.db, request.caller, group, fleet_id)
+    parts = await store.read_backed(request.db, group.asset_keys)
+    return await _answer_report(request, Subject(f"fleet-{fleet_id}", parts, group.asset_keys), query)
 
 
 async def check_fleet_reach(db: Database, caller: Caller, group: store.Group, fleet_id: UUID) -> None:
@@ -141,69 +138,69 @@ async def check_fleet_reach(db: Database, caller: Caller, group: store.Group, fl
     "GET",
     "/revenue-reporting/physical-assets/{physicalAssetID}/data-points",
     summary="Data points of a physical asset",
-    tag=TAG,
     access=READ,
     produces=FORMATS,
-    answers=RevenuePoints,
-    from_replica=True,
+    response_schema=RevenuePoints,
+    replica_read=True,
 )
-async def read_physical_asset_data_points(call: Call, physical_asset_id: UUID, query: DataPointQuery) -> Stream:
+async def read_physical_asset_data_points(request: Request, physical_asset_id: UUID, query: DataPointQuery) -> Stream:
     """Its own facts, and its share in those of the virtual assets that it backs.
 
     A share of a fact is that share of its energy, capacity and euros; prices and hours stay as they are.
     """
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ, kind="PHYSICAL")
-    parts = await store.read_backed(call.db, [authorized.key])
-    return await _answer_report(call, Subject(f"physical-asset-{physical_asset_id}", parts, (authorized.key,)), query)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ, kind="PHYSICAL")
+    parts = await store.read_backed(request.db, [authorized.key])
+    return await _answer_report(
+        request, Subject(f"physical-asset-{physical_asset_id}", parts, (authorized.key,)), query
+    )
 
 
 @operation(
     "GET",
     "/revenue-reporting/organisations/{organisationID}/data-points",
     summary="Data points of an organisation",
-    tag=TAG,
     access=READ,
     produces=FORMATS,
-    answers=RevenuePoints,
-    from_replica=True,
+    response_schema=RevenuePoints,
+    replica_read=True,
 )
-async def read_organisation_data_points(call: Call, organisation_id: UUID, query: DataPointQuery) -> Stream:
+async def read_organisation_data_points(request: Request, organisation_id: UUID, query: DataPointQuery) -> Stream:
     """All that it holds and owns, each fact once: what it won counts whether or not it is in a portfolio.
 
     Others' virtual assets count by the shares of its batteries behind them. The rated power is that of its virtual
     assets and of its batteries that back none of them.
     """
-    await authorize_organisation(call.db, call.caller, organisation_id)
-    holdings = await read_holdings(call.db, organisation_id, _read_window(query.start, query.end))
-    return await _answer_report(call, await read_subject(call.db, holdings), query)
+    await authorize_organisation(request.db, request.caller, organisation_id)
+    holdings = await read_holdings(request.db, organisation_id, _read_window(query.start, query.end))
+    return await _answer_report(request, await read_subject(request.db, holdings), query)
 
 
-async def _virtual_asset(call: Call, virtual_asset_id: UUID) -> Subject:
-    authorized = await authorize_asset(call.db, call.caller, virtual_asset_id, READ, kind="VIRTUAL")
+async def _virtual_asset(request: Request, virtual_asset_id: UUID) -> Subject:
+    authorized = await authorize_asset(request.db, request.caller, virtual_asset_id, READ, kind="VIRTUAL")
     return Subject(f"virtual-asset-{virtual_asset_id}", (Contribution(authorized.key),), (authorized.key,))
 
 
-async def _answer_report(call: Call, subject: Subject, query: DataPointQuery) -> Stream:
+async def _answer_report(request: Request, subject: Subject, query: DataPointQuery) -> Stream:
     names = query.datapoints or ()
     unknown = [name for name in names if name not in CATEGORIES]
     if unknown:
         raise parameter_error("query", "datapoints", f"{', '.join(unknown[:10])[:500]} is no category")
     window = _read_window(query.start, query.end)
-    await check_as_of(call.db, query.as_of)
+    await check_as_of(request.db, query.as_of)
     report = Report(
         subject=subject,
         window=window,
         resolution=Resolution(query.resolution),
         categories=all_categories(names),
         as_of=query.as_of,
-        provisional_sources=await store.read_provisional_sources(call.db, subject.keys, window, query.as_of),
+        provisional_sources=await store.read_provisional_sources(request.db, subject.keys, window, query.as_of),
     )
-    parts = await begun(report_parts(call.pool, report))
-    if call.accepts == JSON:
+    parts = await begun(report_parts(request.pool, report))
+    if request.accepts == JSON:
         return Stream(json_chunks(report, parts), JSON)
     schema = schema_of(report.categories)
     name = f"{subject.name}-{query.resolution}"
-    return stream_table(call.accepts, schema, record_batches(report, parts), file_name=name)
+    return stream_table(request.accepts, schema, record_batches(report, parts), file_name=name)
 
 
 def _read_window(start: datetime, end: datetime) -> Window:
@@ -253,11 +250,10 @@ class RevenueBuckets(ResponseBody):
     "GET",
     "/revenue-reporting/{virtualAssetID}/wholesale",
     summary="Wholesale revenue by bucket",
-    tag=TAG,
     access=READ,
-    from_replica=True,
+    replica_read=True,
 )
-async def read_wholesale_revenue(call: Call, virtual_asset_id: UUID, query: BucketQuery) -> RevenueBuckets:
+async def read_wholesale_revenue(request: Request, virtual_asset_id: UUID, query: BucketQuery) -> RevenueBuckets:
     """Proceeds of what was sold minus the cost of what was bought, with volumes and average prices."""
     figures = (
         "buy_volume_wholesale",
@@ -267,58 +263,55 @@ async def read_wholesale_revenue(call: Call, virtual_asset_id: UUID, query: Buck
         "buy_vwap_wholesale",
         "sell_vwap_wholesale",
     )
-    return await _view_buckets(call, virtual_asset_id, query, ("revenue_wholesale",), figures)
+    return await _view_buckets(request, virtual_asset_id, query, ("revenue_wholesale",), figures)
 
 
 @operation(
     "GET",
     "/revenue-reporting/{virtualAssetID}/ancillary",
     summary="Ancillary revenue by bucket",
-    tag=TAG,
     access=READ,
-    from_replica=True,
+    replica_read=True,
 )
-async def read_ancillary_revenue(call: Call, virtual_asset_id: UUID, query: BucketQuery) -> RevenueBuckets:
+async def read_ancillary_revenue(request: Request, virtual_asset_id: UUID, query: BucketQuery) -> RevenueBuckets:
     """FCR and aFRR capacity, and aFRR energy in both directions."""
     revenues = ("revenue_fcr", "revenue_afrr_capacity", "revenue_afrr_energy")
     figures = (*revenues, "revenue_afrr_energy_pos", "revenue_afrr_energy_neg", "capacity_fcr", "settlement_price_fcr")
-    return await _view_buckets(call, virtual_asset_id, query, revenues, figures)
+    return await _view_buckets(request, virtual_asset_id, query, revenues, figures)
 
 
 @operation(
     "GET",
     "/revenue-reporting/{virtualAssetID}/tolling",
     summary="Tolling revenue by bucket",
-    tag=TAG,
     access=READ,
-    from_replica=True,
+    replica_read=True,
 )
-async def read_tolling_revenue(call: Call, virtual_asset_id: UUID, query: BucketQuery) -> RevenueBuckets:
+async def read_tolling_revenue(request: Request, virtual_asset_id: UUID, query: BucketQuery) -> RevenueBuckets:
     """The toll as it accrues over the calendar year, with its annual price."""
-    return await _view_buckets(call, virtual_asset_id, query, ("revenue_tolling",), ("annual_price_tolling",))
+    return await _view_buckets(request, virtual_asset_id, query, ("revenue_tolling",), ("annual_price_tolling",))
 
 
 @operation(
     "GET",
     "/revenue-reporting/{virtualAssetID}/virtual-battery-auction",
     summary="Auction revenue by bucket",
-    tag=TAG,
     access=READ,
-    from_replica=True,
+    replica_read=True,
 )
 async def read_virtual_battery_auction_revenue(
-    call: Call, virtual_asset_id: UUID, query: BucketQuery
+    request: Request, virtual_asset_id: UUID, query: BucketQuery
 ) -> RevenueBuckets:
     """The price for which the asset was won, spread evenly over its delivery window, with the hurdle price."""
-    return await _view_buckets(call, virtual_asset_id, query, ("revenue_vba",), ("hurdle_price_vba",))
+    return await _view_buckets(request, virtual_asset_id, query, ("revenue_vba",), ("hurdle_price_vba",))
 
 
 async def _view_buckets(
-    call: Call, virtual_asset_id: UUID, query: BucketQuery, revenues: Sequence[str], figures: Sequence[str]
+    request: Request, virtual_asset_id: UUID, query: BucketQuery, revenues: Sequence[str], figures: Sequence[str]
 ) -> RevenueBuckets:
-    await check_as_of(call.db, query.as_of)
+    await check_as_of(request.db, query.as_of)
     report = Report(
-        subject=await _virtual_asset(call, virtual_asset_id),
+        subject=await _virtual_asset(request, virtual_asset_id),
         window=_read_window(query.start, query.end),
         resolution=Resolution(query.resolution),
         categories=all_categories((*revenues, *figures)),
@@ -328,7 +321,7 @@ async def _view_buckets(
     if report.window.duration.total_seconds() / step_s > MAX_BUCKETS:
         raise parameter_error("query", "end", f"leads to more than {MAX_BUCKETS} buckets; ask for data points")
     buckets = [
-        bucket async for part in report_parts(call.pool, report) for bucket in _show_part(part, revenues, figures)
+        bucket async for part in report_parts(request.pool, report) for bucket in _show_part(part, revenues, figures)
     ]
     return RevenueBuckets(
         virtual_asset_id=virtual_asset_id,

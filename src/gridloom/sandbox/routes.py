@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Connection
-from gridloom.edge import SIGNED_IN, Call, Instant, RequestBody, ResponseBody, operation
+from gridloom.edge import SIGNED_IN, Instant, Request, RequestBody, ResponseBody, operation
 from gridloom.identity.store.revocations import notify_revoked, organisation_subject
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, Problem
@@ -46,13 +46,11 @@ class ClockChange(RequestBody):
     advance: timedelta | UnsetType = UNSET
 
 
-@operation(
-    "GET", "/sandbox/clock", summary="What time it is on the platform", tag=TAG, access=SIGNED_IN, asset_scope="free"
-)
-async def read_clock(call: Call) -> ClockView:
+@operation("GET", "/sandbox/clock", summary="What time it is on the platform", access=SIGNED_IN, asset_scope="free")
+async def read_clock(request: Request) -> ClockView:
     """The platform's clock. While a request moves it, `walk` says to which moment."""
-    view = _show_clock(await platform_now(call.db))
-    target = await clock.read_walk_target(call.db)
+    view = _show_clock(await platform_now(request.db))
+    target = await clock.read_walk_target(request.db)
     if target is not None:
         view.walk = ClockWalkView(target=target)
     return view
@@ -62,18 +60,17 @@ async def read_clock(call: Call) -> ClockView:
     "PUT",
     "/sandbox/clock",
     summary="Move the platform's clock forward",
-    tag=TAG,
     access=SIGNED_IN,
-    defers_transaction=True,
+    transaction="manual",
     problems=(ClockMovesForward, ClockWalkTooLong, ClockWalkStopped),
 )
-async def move_clock(call: Call, body: ClockChange) -> ClockView:
+async def move_clock(request: Request, body: ClockChange) -> ClockView:
     """What is due on the way (auctions opening, closing and clearing, gates closing) happens, in order, before this
     answers; where a simulator runs, its world lives through every quarter-hour on the way. One call
     moves it by at most 31 days. Callers that may only read cannot move it; where the sandbox is set so, only the
     operator's people may."""
-    _reject_reader(call)
-    if call.resources[Settings].clock_movers == "operator" and not call.caller.is_operator:
+    _reject_reader(request)
+    if request.resources[Settings].clock_movers == "operator" and not request.caller.is_operator:
         raise Forbidden("Only the operator moves this sandbox's clock.")
     if (body.now is UNSET) == (body.advance is UNSET):
         raise _reject_malformed("", "give either now or advance")
@@ -81,8 +78,8 @@ async def move_clock(call: Call, body: ClockChange) -> ClockView:
     if span is not None and span < timedelta():
         raise _reject_malformed("/advance", "is a span of 0 to 31 days")
     moment = None if isinstance(body.now, UnsetType) else body.now
-    stands_at = await clock.move_clock(call.pool, to=moment, by=span)
-    await call.begin()  # for the audit log alone: what happened on the way committed step by step
+    stands_at = await clock.move_clock(request.pool, to=moment, by=span)
+    await request.begin()  # for the audit log alone: what happened on the way committed step by step
     return _show_clock(stands_at)
 
 
@@ -90,18 +87,17 @@ async def move_clock(call: Call, body: ClockChange) -> ClockView:
     "DELETE",
     "/sandbox/clock/walk",
     summary="Stop the clock on its way",
-    tag=TAG,
     access=SIGNED_IN,
     problems=(NoClockWalk,),
 )
-async def stop_clock_walk(call: Call) -> None:
+async def stop_clock_walk(request: Request) -> None:
     """By the operator's people: the move of the clock that is under way ends at the next moment at which something
     falls due, and what was due until then has happened. The request that moves the clock answers 409
     `clock-walk-stopped`; from there the clock goes on at its usual pace."""
-    _reject_reader(call)
-    if not call.caller.is_operator:
+    _reject_reader(request)
+    if not request.caller.is_operator:
         raise Forbidden("Only the operator stops the clock on its way.")
-    if not await clock.stop_walk(call.db):
+    if not await clock.stop_walk(request.db):
         raise NoClockWalk("The clock is not being moved.")
 
 
@@ -109,26 +105,25 @@ async def stop_clock_walk(call: Call) -> None:
     "POST",
     "/sandbox/reset",
     summary="Clear the sandbox away",
-    tag=TAG,
     access=Permission.MANAGE_ORGANISATION,
 )
-async def reset_sandbox(call: Call) -> None:
+async def reset_sandbox(request: Request) -> None:
     """Removes every organisation but the operator's, all assets, auctions and figures, and puts the clock back to the
     real time. The operator's people and sign-ins stay, and so does the audit log. Where a simulator runs, the same
     world begins anew, thirty days back."""
-    if not call.caller.is_operator:
+    if not request.caller.is_operator:
         raise Forbidden("Only the operator can reset the sandbox.")
-    await store.lock_clock(call.db)
-    gone = await store.reset_data(cast(Connection, call.db), call.caller.organisation_id)
+    await store.lock_clock(request.db)
+    gone = await store.reset_data(cast(Connection, request.db), request.caller.organisation_id)
     for organisation_id in gone:
-        await notify_revoked(call.db, organisation_subject(organisation_id))
-    settings = call.resources[Settings]
+        await notify_revoked(request.db, organisation_subject(organisation_id))
+    settings = request.resources[Settings]
     if settings.simulator:
-        await begin_world_again(call.db, settings.simulator_days)
+        await begin_world_again(request.db, settings.simulator_days)
 
 
-def _reject_reader(call: Call) -> None:
-    if all(permission.startswith("Read:") for permission in call.caller.permissions):
+def _reject_reader(request: Request) -> None:
+    if all(permission.startswith("Read:") for permission in request.caller.permissions):
         raise Forbidden("Callers that may only read do not move the clock.")
 
 

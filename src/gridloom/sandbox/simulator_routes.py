@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.database.clock import platform_now
-from gridloom.edge import SIGNED_IN, Call, Instant, RequestBody, ResponseBody, operation
+from gridloom.edge import SIGNED_IN, Instant, Request, RequestBody, ResponseBody, operation
 from gridloom.kernel.market_time import floor_to_period
 from gridloom.kernel.problem import Forbidden, Problem
 from gridloom.sandbox import simulator_store, store
@@ -60,53 +60,52 @@ class SimulatorChange(RequestBody):
     speed: Speed | UnsetType = UNSET
 
 
-@operation("GET", "/sandbox/simulator", summary="How the simulator is doing", tag=TAG, access=SIGNED_IN)
-async def read_simulator(call: Call) -> SimulatorView:
+@operation("GET", "/sandbox/simulator", summary="How the simulator is doing", access=SIGNED_IN)
+async def read_simulator(request: Request) -> SimulatorView:
     """`progress` reaches 1 when the world's past has been lived through; from then on the clock goes at `speed`."""
-    return await _show_simulator(call, await simulator_store.read_simulation(call.db))
+    return await _show_simulator(request, await simulator_store.read_simulation(request.db))
 
 
 @operation(
     "PUT",
     "/sandbox/simulator",
     summary="Steer the simulator",
-    tag=TAG,
     access=SIGNED_IN,
     problems=(NoSimulator,),
 )
-async def steer_simulator(call: Call, body: SimulatorChange) -> SimulatorView:
+async def steer_simulator(request: Request, body: SimulatorChange) -> SimulatorView:
     """By the operator's people; what is left out stays. Paused, the world stands by while the clock runs on at the
     real one's pace; it makes up for what it missed. A new seed holds for the market days whose prices are not
     published yet, and for the next reset. Where the sandbox was in use before its simulator was switched on, `running`
     has the world begin, without a past, at the moment at which the clock stands."""
-    if not call.caller.is_operator:
+    if not request.caller.is_operator:
         raise Forbidden("Only the operator steers the simulator.")
-    await store.lock_clock(call.db)
-    state = await simulator_store.read_simulation(call.db)
-    settings = call.resources[Settings]
+    await store.lock_clock(request.db)
+    state = await simulator_store.read_simulation(request.db)
+    settings = request.resources[Settings]
     if not settings.simulator:
         raise NoSimulator("Start the service with GRIDLOOM_SIMULATOR=on.")
     if state is None:
         if body.running is not True:
             raise NoSimulator(NOT_MOVED_IN)
-        await begin_world_now(call.db, seed=settings.simulator_seed)
-        state = await simulator_store.read_simulation(call.db)
+        await begin_world_now(request.db, seed=settings.simulator_seed)
+        state = await simulator_store.read_simulation(request.db)
         assert state is not None
     running = state.running if isinstance(body.running, UnsetType) else body.running
     seed = state.seed if isinstance(body.seed, UnsetType) else body.seed
     speed = state.speed if isinstance(body.speed, UnsetType) else body.speed
     if running and not state.running:
-        await resume(call.db, state)
+        await resume(request.db, state)
     if state.running and not running:
-        await simulator_store.release_clock(call.db)
-    await simulator_store.steer(call.db, running=running, seed=seed, speed=speed)
-    return await _show_simulator(call, await simulator_store.read_simulation(call.db))
+        await simulator_store.release_clock(request.db)
+    await simulator_store.steer(request.db, running=running, seed=seed, speed=speed)
+    return await _show_simulator(request, await simulator_store.read_simulation(request.db))
 
 
-async def _show_simulator(call: Call, state: Simulation | None) -> SimulatorView:
+async def _show_simulator(request: Request, state: Simulation | None) -> SimulatorView:
     if state is None:
-        now = await platform_now(call.db)
-        seed = call.resources[Settings].simulator_seed
+        now = await platform_now(request.db)
+        seed = request.resources[Settings].simulator_seed
         return SimulatorView(
             running=False, seed=seed, speed=1.0, now=_to_the_millisecond(now), history_complete=True, progress=1.0
         )
@@ -161,31 +160,30 @@ class StepView(ResponseBody):
     "PUT",
     "/sandbox/simulator/step",
     summary="Be through with a quarter-hour and wait for the next",
-    tag=TAG,
     access=SIGNED_IN,
     audited=False,
-    defers_transaction=True,
+    transaction="manual",
     problems=(NoSimulator,),
 )
-async def take_simulator_step(call: Call, body: StepDone) -> StepView:
+async def take_simulator_step(request: Request, body: StepDone) -> StepView:
     """For the simulator, as a member of the operator's organisation. The clock goes on to the next quarter-hour once
     the last one is done, and this answers when it stands there, or after 20 seconds without. What is said to be done
     twice, or of another world, changes nothing. While time hurries, `done` may lie ahead, before `hurriesUntil`: the
     clock does not wait at quarter-hours in which the simulator has nothing to do. One member at a time takes part;
     others stand by until it has been silent for a minute."""
-    if not call.caller.is_operator:
+    if not request.caller.is_operator:
         raise Forbidden("Only the operator's simulator takes part in the clock.")
-    changes = call.resources[SimulationChanged]
-    takes_part = await simulator_store.acquire_lease(call.pool, call.caller.id, SILENCE)
+    changes = request.resources[SimulationChanged]
+    takes_part = await simulator_store.acquire_lease(request.pool, request.caller.id, SILENCE)
     if not takes_part:
-        state = await simulator_store.read_simulation(call.pool)
+        state = await simulator_store.read_simulation(request.pool)
         if state is not None:
             await changes.wait(STAND_BY_S)
     else:
         world, done = body.world, body.done
         if not isinstance(world, UnsetType) and not isinstance(done, UnsetType) and floor_to_period(done) == done:
-            await simulator_store.complete_step(call.pool, world, done, body.memory)
-        state = await await_step(call.pool, changes, PATIENCE_S, call.stopping)
+            await simulator_store.complete_step(request.pool, world, done, body.memory)
+        state = await await_step(request.pool, changes, PATIENCE_S, request.stopping)
     if state is None:
         await changes.wait(STAND_BY_S)  # for a world to begin; then the simulator asks again
         raise NoSimulator(NOT_MOVED_IN)
@@ -201,5 +199,5 @@ async def take_simulator_step(call: Call, body: StepDone) -> StepView:
         hurries_until=state.hurries_until,
     )
     if takes_part and isinstance(body.done, UnsetType):
-        answer.memory = await simulator_store.read_memory(call.pool) or {}
+        answer.memory = await simulator_store.read_memory(request.pool) or {}
     return answer

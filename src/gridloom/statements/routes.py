@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta
 
 from gridloom.database.clock import platform_now_to_the_ms, real_now
 from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import CSV, JSON, Call, Content, Instant, Page, Paging, QueryParameters, Response, operation
+from gridloom.edge import CSV, JSON, Content, Instant, Page, Paging, QueryParameters, Request, Response, operation
 from gridloom.edge.fields import parameter_error, to_json
 from gridloom.identity.authorization import authorize_organisation
 from gridloom.jobs import enqueue
@@ -55,8 +55,8 @@ PDF = "application/pdf"
 MAX_LIST = 100
 
 
-def check_operator(call: Call) -> None:
-    if not call.caller.is_operator:
+def check_operator(request: Request) -> None:
+    if not request.caller.is_operator:
         raise Forbidden("Only the platform's operator issues statements.")
 
 
@@ -64,33 +64,32 @@ def check_operator(call: Call) -> None:
     "POST",
     "/statements",
     summary="Issue a month",
-    tag=TAG,
     access=ISSUE,
     status=202,
     problems=(MonthNotOver, AlreadyIssued, EarlierMonthOpen, BeingIssued, FactsMissing),
 )
-async def issue_statements(call: Call, body: NewStatementRun) -> Response[StatementRunView]:
+async def issue_statements(request: Request, body: NewStatementRun) -> Response[StatementRunView]:
     """One statement for each organisation with lines, all of them or none; a job does it. The operator only.
 
     Months are issued in order, and the first sets the first month. Facts count as of the moment the run starts; what
     changes afterwards is a CORRECTION of the earliest open month.
     """
-    check_operator(call)
+    check_operator(request)
     month = _read_month(body.month)
-    issued = [one.month for one in await store.list_months(call.db)]
-    now = await platform_now_to_the_ms(call.db)
+    issued = [one.month for one in await store.list_months(request.db)]
+    now = await platform_now_to_the_ms(request.db)
     check_month(month, issued, now)
-    await _check_none_running(call.db)
-    gaps = await find_gaps(call.db, month)
+    await _check_none_running(request.db)
+    gaps = await find_gaps(request.db, month)
     if gaps and not body.allow_missing:
         shown = msgspec.to_builtins(msgspec.json.decode(to_json(gaps)))
         raise FactsMissing(f"{month} lacks {len(gaps)} facts, the first of kind {gaps[0].kind}.", missing=shown)
     run = StatementRun(uuid7(), month, RunStatus.RUNNING, bool(body.allow_missing), now, None, 0, 0, None)
-    running = await store.add_run(call.db, run, call.caller.id, to_json(gaps).decode())
+    running = await store.add_run(request.db, run, request.caller.id, to_json(gaps).decode())
     if running is not None:
         raise BeingIssued("Another run is under way.", runID=str(running))
-    await enqueue(call.db, KIND, key=str(run.id), due=await real_now(call.db))
-    call.audit_details.update(month=str(month), runID=str(run.id), missing=len(gaps))
+    await enqueue(request.db, KIND, key=str(run.id), due=await real_now(request.db))
+    request.audit_details.update(month=str(month), runID=str(run.id), missing=len(gaps))
     return Response(_view_run(run), headers={"Location": f"/statements/runs/{run.id}", "Retry-After": "1"})
 
 
@@ -114,11 +113,11 @@ def _read_month(text: str) -> Month:
         ) from None
 
 
-@operation("GET", "/statements/runs/{runID}", summary="Read how issuing goes", tag=TAG, access=ISSUE)
-async def read_statement_run(call: Call, run_id: UUID) -> StatementRunView:
+@operation("GET", "/statements/runs/{runID}", summary="Read how issuing goes", access=ISSUE)
+async def read_statement_run(request: Request, run_id: UUID) -> StatementRunView:
     """The operator only."""
-    check_operator(call)
-    run = await store.read_run(call.db, run_id)
+    check_operator(request)
+    run = await store.read_run(request.db, run_id)
     if run is None:
         raise NotFound(f"There is no run {run_id}.")
     return _view_run(run)
@@ -140,12 +139,12 @@ class SummaryQuery(QueryParameters):
     end: Annotated[Instant | None, Meta(description="Months that start before this moment")] = None
 
 
-@operation("GET", "/statements/summary", summary="Sum up issued statements", tag=TAG, access=ISSUE, from_replica=True)
-async def summarise_statements(call: Call, query: SummaryQuery) -> StatementSummary:
+@operation("GET", "/statements/summary", summary="Sum up issued statements", access=ISSUE, replica_read=True)
+async def summarise_statements(request: Request, query: SummaryQuery) -> StatementSummary:
     """By line and party, with the proof that each line adds up to zero over all parties. The operator only."""
-    check_operator(call)
+    check_operator(request)
     check_order(query.start, query.end)
-    async with repeatable_read(call.pool) as db:
+    async with repeatable_read(request.pool) as db:
         months = [
             one.month
             for one in await store.list_months(db)
@@ -185,19 +184,18 @@ def _sum_summaries(
     "GET",
     "/organisations/{organisationID}/statements",
     summary="List an organisation's statements",
-    tag=TAG,
     access=READ,
-    from_replica=True,
+    replica_read=True,
 )
-async def list_statements(call: Call, organisation_id: UUID, query: Paging) -> Page[IssuedStatement]:
+async def list_statements(request: Request, organisation_id: UUID, query: Paging) -> Page[IssuedStatement]:
     """The newest month first: a PRELIMINARY one for each open month with lines, then those that are ISSUED.
 
     Here, lines are summed over the month; a statement by itself has them by day.
     """
     after = query.after(str)
     before = None if after is None else _read_cursor(after)
-    async with repeatable_read(call.pool) as db:
-        await authorize_organisation(db, call.caller, organisation_id)
+    async with repeatable_read(request.pool) as db:
+        await authorize_organisation(db, request.caller, organisation_id)
         issued = await store.list_months(db)
         found: list[IssuedStatement] = []
         for month in await list_open_months(db, organisation_id, issued):
@@ -222,35 +220,34 @@ def _read_cursor(text: str) -> Month:
     "GET",
     "/organisations/{organisationID}/statements/{statementID}",
     summary="Read a statement",
-    tag=TAG,
     access=READ,
     produces=(JSON, CSV, PDF),
-    answers=IssuedStatement,
-    from_replica=True,
+    response_schema=IssuedStatement,
+    replica_read=True,
 )
-async def read_statement(call: Call, organisation_id: UUID, statement_id: UUID) -> Content:
+async def read_statement(request: Request, organisation_id: UUID, statement_id: UUID) -> Content:
     """Once it is ISSUED it never changes, to the byte; its id is that of the PRELIMINARY one before.
 
     As `application/pdf` it is a document in English and German: totals and the amount to be paid, then lines by day. It
     is a statement, no tax invoice.
     """
     body = None
-    if call.caller.organisation_id == organisation_id:
-        body = await store.read_body(call.db, organisation_id, statement_id)
+    if request.caller.organisation_id == organisation_id:
+        body = await store.read_body(request.db, organisation_id, statement_id)
     if body is None:
-        body = await _read_other(call, organisation_id, statement_id)
-    if call.accepts == JSON:
+        body = await _read_other(request, organisation_id, statement_id)
+    if request.accepts == JSON:
         return Content(body, JSON)
     statement = msgspec.json.decode(body, type=IssuedStatement)
     name = f"statement-{statement.month if statement.number is UNSET else statement.number}"
-    render, media_type, suffix = (render_pdf, PDF, "pdf") if call.accepts == PDF else (render_csv, CSV, "csv")
+    render, media_type, suffix = (render_pdf, PDF, "pdf") if request.accepts == PDF else (render_csv, CSV, "csv")
     headers = {"Content-Disposition": f'attachment; filename="{name}.{suffix}"'}
     return Content(await asyncio.to_thread(render, statement), media_type, headers)
 
 
-async def _read_other(call: Call, organisation_id: UUID, id: UUID) -> bytes:
-    async with repeatable_read(call.pool) as db:
-        await authorize_organisation(db, call.caller, organisation_id)
+async def _read_other(request: Request, organisation_id: UUID, id: UUID) -> bytes:
+    async with repeatable_read(request.pool) as db:
+        await authorize_organisation(db, request.caller, organisation_id)
         body = await store.read_body(db, organisation_id, id)
         if body is not None:
             return body

@@ -10,7 +10,7 @@ from msgspec import UNSET, structs
 from gridloom.capacity.rules import BatteryCapacity
 from gridloom.capacity.store import LockedBatteries, load_battery_capacity, lock_batteries, widen_to_periods
 from gridloom.database.pool import Connection
-from gridloom.edge import Call, Page, Response, operation
+from gridloom.edge import Page, Request, Response, operation
 from gridloom.events.outbox import record_event
 from gridloom.identity.authorization import AuthorizedAsset, authorize_asset
 from gridloom.identity.store.names import read_organisation_names
@@ -57,37 +57,38 @@ CREATE = Permission.CREATE_UNAVAILABILITIES
     "POST",
     "/physical-assets/{physicalAssetID}/unavailability",
     summary="Create an unavailability",
-    tag=TAG,
     access=CREATE,
     status=201,
     problems=(VolumeBeyondRated, UnknownNotifications),
 )
 async def create_unavailability(
-    call: Call, physical_asset_id: UUID, body: NewUnavailability
+    request: Request, physical_asset_id: UUID, body: NewUnavailability
 ) -> Response[ChangedUnavailability]:
     """The volume is what is missing, in kWh and kW. Unavailabilities that overlap add up, capped at the rating.
 
     `conflicts` names what was offered or scheduled in the window and asks for more than is available now.
     """
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, CREATE)
     window = rules.unavailable_window(body)
-    await _check_notifications(call, authorized.key, body)
+    await _check_notifications(request, authorized.key, body)
     unavailability_id = uuid7()
-    locked = await lock_batteries(call.db, [authorized.key])
-    precheck = await read_precheck(call.db, authorized.key, window, locked.since)
+    locked = await lock_batteries(request.db, [authorized.key])
+    precheck = await read_precheck(request.db, authorized.key, window, locked.since)
     rules.check_volume(body.volume, precheck.ratings, window)
     # What backs a virtual asset is held for all its life: without anything held there is nobody to look at.
     backed = (
-        await read_backed_availability(call.db, authorized.key, window) if precheck.has_commitments_in_window else None
+        await read_backed_availability(request.db, authorized.key, window)
+        if precheck.has_commitments_in_window
+        else None
     )
     is_last = backed is None and not body.exchange_notification_ids
     insert = store.insert_unavailability_deferred if is_last else store.insert_unavailability
-    await insert(call.db, locked, authorized.key, unavailability_id, body, call.caller.id, precheck.now)
-    await _record_change(call, authorized, physical_asset_id, unavailability_id, "created", body)
+    await insert(request.db, locked, authorized.key, unavailability_id, body, request.caller.id, precheck.now)
+    await _record_change(request, authorized, physical_asset_id, unavailability_id, "created", body)
     if backed is not None:
-        await emit_availability_changed(call.db, backed, precheck.now)
+        await emit_availability_changed(request.db, backed, precheck.now)
     headers = {"Location": f"/physical-assets/{physical_asset_id}/unavailability/{unavailability_id}"}
-    changed = await _view_change(call, locked, authorized.key, physical_asset_id, unavailability_id, body, precheck)
+    changed = await _view_change(request, locked, authorized.key, physical_asset_id, unavailability_id, body, precheck)
     return Response(changed, headers=headers, etag="1")
 
 
@@ -95,18 +96,17 @@ async def create_unavailability(
     "GET",
     "/physical-assets/{physicalAssetID}/unavailability",
     summary="List unavailabilities",
-    tag=TAG,
     access=READ,
-    from_replica=True,
+    replica_read=True,
 )
 async def list_unavailabilities(
-    call: Call, physical_asset_id: UUID, query: UnavailabilitiesQuery
+    request: Request, physical_asset_id: UUID, query: UnavailabilitiesQuery
 ) -> Page[Unavailability]:
     """By start, the earliest first."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     check_order(query.start, query.end)
     rows = await store.list_unavailabilities(
-        call.db, authorized.key, query, query.after(UnavailabilityCursor), query.limit + 1
+        request.db, authorized.key, query, query.after(UnavailabilityCursor), query.limit + 1
     )
     page = query.page(rows, lambda row: UnavailabilityCursor(row.content.start, row.id))
     return Page(
@@ -118,13 +118,14 @@ async def list_unavailabilities(
     "GET",
     "/physical-assets/{physicalAssetID}/unavailability/{unavailabilityID}",
     summary="Read an unavailability",
-    tag=TAG,
     access=READ,
 )
-async def read_unavailability(call: Call, physical_asset_id: UUID, unavailability_id: UUID) -> Response[Unavailability]:
+async def read_unavailability(
+    request: Request, physical_asset_id: UUID, unavailability_id: UUID
+) -> Response[Unavailability]:
     """With the exchange notifications linked to it."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    stored = await _require_unavailability(call, authorized.key, unavailability_id)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    stored = await _require_unavailability(request, authorized.key, unavailability_id)
     view = Unavailability(**_list_fields(physical_asset_id, unavailability_id, stored.content))
     return Response(view, etag=str(stored.version))
 
@@ -133,36 +134,35 @@ async def read_unavailability(call: Call, physical_asset_id: UUID, unavailabilit
     "PATCH",
     "/physical-assets/{physicalAssetID}/unavailability/{unavailabilityID}",
     summary="Change an unavailability",
-    tag=TAG,
     access=CREATE,
     problems=(VolumeBeyondRated, UnknownNotifications, AssetCommitted),
 )
 async def update_unavailability(
-    call: Call, physical_asset_id: UUID, unavailability_id: UUID, body: UnavailabilityChange
+    request: Request, physical_asset_id: UUID, unavailability_id: UUID, body: UnavailabilityChange
 ) -> Response[ChangedUnavailability]:
     """What is left out stays. To end one early, give it an earlier `end`."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE)
-    locked = await lock_batteries(call.db, [authorized.key])
-    before = await _require_unavailability(call, authorized.key, unavailability_id)
-    call.check_if_match(str(before.version))
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, CREATE)
+    locked = await lock_batteries(request.db, [authorized.key])
+    before = await _require_unavailability(request, authorized.key, unavailability_id)
+    request.check_if_match(str(before.version))
     changes = {name: value for name in body.__struct_fields__ if (value := getattr(body, name)) is not UNSET}
     after = structs.replace(before.content, **changes)
     window = rules.unavailable_window(after, "/start" if body.end is UNSET else "/end")
-    await _check_notifications(call, authorized.key, after)
-    precheck = await read_precheck(call.db, authorized.key, window, locked.since)
+    await _check_notifications(request, authorized.key, after)
+    precheck = await read_precheck(request.db, authorized.key, window, locked.since)
     if rules.reduces_further(before.content, after):
         rules.check_volume(after.volume, precheck.ratings, window)
     version = before.version
     if after != before.content:
         old = before.content
         hull = Window(min(old.start, after.start), max(old.end, after.end))
-        backed = await read_backed_availability(call.db, authorized.key, hull)
+        backed = await read_backed_availability(request.db, authorized.key, hull)
         grown_at = precheck.now if rules.reduces_further(old, after) else None
-        version = await store.update_unavailability(call.db, authorized.key, unavailability_id, after, grown_at)
-        await check_still_retirable(call.db, locked, authorized.key)
-        await _record_change(call, authorized, physical_asset_id, unavailability_id, "changed", after)
-        await emit_availability_changed(call.db, backed, precheck.now)
-    changed = await _view_change(call, locked, authorized.key, physical_asset_id, unavailability_id, after, precheck)
+        version = await store.update_unavailability(request.db, authorized.key, unavailability_id, after, grown_at)
+        await check_still_retirable(request.db, locked, authorized.key)
+        await _record_change(request, authorized, physical_asset_id, unavailability_id, "changed", after)
+        await emit_availability_changed(request.db, backed, precheck.now)
+    changed = await _view_change(request, locked, authorized.key, physical_asset_id, unavailability_id, after, precheck)
     return Response(changed, etag=str(version))
 
 
@@ -170,22 +170,23 @@ async def update_unavailability(
     "DELETE",
     "/physical-assets/{physicalAssetID}/unavailability/{unavailabilityID}",
     summary="Cancel an unavailability",
-    tag=TAG,
     access=CREATE,
     problems=(AssetCommitted,),
 )
-async def cancel_unavailability(call: Call, physical_asset_id: UUID, unavailability_id: UUID) -> None:
+async def cancel_unavailability(request: Request, physical_asset_id: UUID, unavailability_id: UUID) -> None:
     """Its volume is available again at once; the logbook keeps that it was announced and cancelled."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE)
-    locked = await lock_batteries(call.db, [authorized.key])
-    before = await _require_unavailability(call, authorized.key, unavailability_id)
-    call.check_if_match(str(before.version))
-    backed = await read_backed_availability(call.db, authorized.key, Window(before.content.start, before.content.end))
-    await store.delete_unavailability(call.db, authorized.key, unavailability_id)
-    await check_still_retirable(call.db, locked, authorized.key)
-    await enqueue_revalidation_if_held(call.db, locked, authorized.key)
-    await _record_change(call, authorized, physical_asset_id, unavailability_id, "cancelled", before.content)
-    await emit_availability_changed(call.db, backed, locked.since)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, CREATE)
+    locked = await lock_batteries(request.db, [authorized.key])
+    before = await _require_unavailability(request, authorized.key, unavailability_id)
+    request.check_if_match(str(before.version))
+    backed = await read_backed_availability(
+        request.db, authorized.key, Window(before.content.start, before.content.end)
+    )
+    await store.delete_unavailability(request.db, authorized.key, unavailability_id)
+    await check_still_retirable(request.db, locked, authorized.key)
+    await enqueue_revalidation_if_held(request.db, locked, authorized.key)
+    await _record_change(request, authorized, physical_asset_id, unavailability_id, "cancelled", before.content)
+    await emit_availability_changed(request.db, backed, locked.since)
 
 
 class _RollbackPreview(Exception):
@@ -196,31 +197,32 @@ class _RollbackPreview(Exception):
     "POST",
     "/physical-assets/{physicalAssetID}/unavailability-previews",
     summary="See what an unavailability would do",
-    tag=TAG,
     access=CREATE,
     status=200,
     problems=(VolumeBeyondRated, UnknownNotifications),
 )
-async def preview_unavailability(call: Call, physical_asset_id: UUID, body: NewUnavailability) -> UnavailabilityPreview:
+async def preview_unavailability(
+    request: Request, physical_asset_id: UUID, body: NewUnavailability
+) -> UnavailabilityPreview:
     """The body is that of an unavailability; nothing is changed. Free capacity is lost first, then the own schedule,
     then bids without a result, then promises, open auctions and accepted capacity alike."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, CREATE)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, CREATE)
     window = rules.unavailable_window(body)
-    await _check_notifications(call, authorized.key, body)
-    locked = await lock_batteries(call.db, [authorized.key])
-    precheck = await read_precheck(call.db, authorized.key, window, locked.since)
+    await _check_notifications(request, authorized.key, body)
+    locked = await lock_batteries(request.db, [authorized.key])
+    precheck = await read_precheck(request.db, authorized.key, window, locked.since)
     rules.check_volume(body.volume, precheck.ratings, window)
     hull = widen_to_periods(window)
     first, end = period_number(hull.start), min(period_number_from(hull.end), period_number(hull.start + MAX_WINDOW))
-    before = (await load_battery_capacity(call.db, [authorized.key], first, end))[authorized.key]
+    before = (await load_battery_capacity(request.db, [authorized.key], first, end))[authorized.key]
     cuts: list[PreviewedCut] = []
     try:
-        async with cast(Connection, call.db).transaction():
+        async with cast(Connection, request.db).transaction():
             await store.insert_unavailability(
-                call.db, locked, authorized.key, uuid7(), body, call.caller.id, precheck.now
+                request.db, locked, authorized.key, uuid7(), body, request.caller.id, precheck.now
             )
-            after = (await load_battery_capacity(call.db, [authorized.key], first, end))[authorized.key]
-            for asset in await read_assets_backed_by(call.db, authorized.key, window):
+            after = (await load_battery_capacity(request.db, [authorized.key], first, end))[authorized.key]
+            for asset in await read_assets_backed_by(request.db, authorized.key, window):
                 cuts += [
                     PreviewedCut(
                         virtual_asset_id=asset.id,
@@ -229,37 +231,41 @@ async def preview_unavailability(call: Call, physical_asset_id: UUID, body: NewU
                         adjusted_schedule=cut.adjusted_kw,
                         reason=cut.reason.value,
                     )
-                    for cut in (await expected_cuts(call.db, asset, precheck.now))[:MAX_EVENT_ITEMS]
+                    for cut in (await expected_cuts(request.db, asset, precheck.now))[:MAX_EVENT_ITEMS]
                 ]
             raise _RollbackPreview
     except _RollbackPreview:
-        names = await _read_holder_names(call, authorized, before)
+        names = await _read_holder_names(request, authorized, before)
         free_kw, cut_kw, holders = preview_of(before, after, first, end, names)
     return UnavailabilityPreview(free=free_kw, cut=cut_kw, holders=holders, expected_cuts=cuts)
 
 
-async def _read_holder_names(call: Call, authorized: AuthorizedAsset, standing: BatteryCapacity) -> dict[UUID, str]:
+async def _read_holder_names(
+    request: Request, authorized: AuthorizedAsset, standing: BatteryCapacity
+) -> dict[UUID, str]:
     """Who holds capacity is named to the asset's owner and to the operator."""
-    if not call.caller.is_operator and authorized.organisation_id != call.caller.organisation_id:
+    if not request.caller.is_operator and authorized.organisation_id != request.caller.organisation_id:
         return {}
-    return await read_organisation_names(call.db, holding_organisations(standing))
+    return await read_organisation_names(request.db, holding_organisations(standing))
 
 
-async def _require_unavailability(call: Call, asset_key: int, unavailability_id: UUID) -> store.StoredUnavailability:
-    stored = await store.read_unavailability(call.db, asset_key, unavailability_id)
+async def _require_unavailability(
+    request: Request, asset_key: int, unavailability_id: UUID
+) -> store.StoredUnavailability:
+    stored = await store.read_unavailability(request.db, asset_key, unavailability_id)
     if stored is None:
         raise NotFound(f"The asset has no unavailability {unavailability_id}.")
     return stored
 
 
-async def _check_notifications(call: Call, asset_key: int, content: NewUnavailability) -> None:
+async def _check_notifications(request: Request, asset_key: int, content: NewUnavailability) -> None:
     """They are never removed, so this holds without the asset's lock."""
-    known = await store.known_notifications(call.db, asset_key, content.exchange_notification_ids)
+    known = await store.known_notifications(request.db, asset_key, content.exchange_notification_ids)
     rules.check_notifications(content.exchange_notification_ids, known)
 
 
 async def _record_change(
-    call: Call,
+    request: Request,
     authorized: AuthorizedAsset,
     asset_id: UUID,
     unavailability_id: UUID,
@@ -268,7 +274,7 @@ async def _record_change(
 ) -> None:
     """The logbook and the event stream, in the transaction of the change."""
     await write_system_entry(
-        call.db,
+        request.db,
         authorized.key,
         type="UNAVAILABILITY",
         title=f"Unavailability {what}: {content.type}",
@@ -277,13 +283,13 @@ async def _record_change(
         start=content.start,
         end=content.end,
         tags=["unavailability", str(unavailability_id)],
-        author_id=call.caller.id,
+        author_id=request.caller.id,
     )
     data: dict[str, Any] = {"unavailabilityID": unavailability_id}
     if what != "cancelled":
         data |= {"type": content.type, "start": content.start, "end": content.end}
     await record_event(
-        call.db,
+        request.db,
         type=f"unavailability.{what}",
         organisation_id=authorized.organisation_id,
         subject=f"physical-assets/{asset_id}/unavailability/{unavailability_id}",
@@ -294,7 +300,7 @@ async def _record_change(
 
 
 async def _view_change(
-    call: Call,
+    request: Request,
     locked: LockedBatteries,
     asset_key: int,
     asset_id: UUID,
@@ -303,7 +309,7 @@ async def _view_change(
     precheck: ChangePrecheck,
 ) -> ChangedUnavailability:
     """With what it sets off."""
-    conflicts = await propagate_change(call.db, locked, asset_key, precheck)
+    conflicts = await propagate_change(request.db, locked, asset_key, precheck)
     return ChangedUnavailability(**_list_fields(asset_id, unavailability_id, content), conflicts=conflicts)
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from zlib import crc32
 
 from gridloom.database.pool import Database
-from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Caller
+from gridloom.edge import ARROW, CSV, JSON, PARQUET, Caller, Request
 from gridloom.identity.authorization import authorize_organisation
 from gridloom.kernel.instant import format_instant
 from gridloom.kernel.problem import NotFound
@@ -24,8 +24,8 @@ TABLES = (JSON, CSV, ARROW, PARQUET)
 MAX_ANSWERED_PERIODS = 672  # a week: what a PUT shows of a long schedule it has accepted
 
 
-def author_of(call: Call) -> Author:
-    return Author(call.caller.kind, call.caller.id)
+def author_of(request: Request) -> Author:
+    return Author(request.caller.kind, request.caller.id)
 
 
 def etag_of(asset: VirtualAsset) -> str:
@@ -53,14 +53,14 @@ async def require_asset(db: Database, caller: Caller, organisation_id: UUID, vir
     return asset
 
 
-async def require_locked_asset(call: Call, organisation_id: UUID, virtual_asset_id: UUID) -> LockedAsset:
+async def require_locked_asset(request: Request, organisation_id: UUID, virtual_asset_id: UUID) -> LockedAsset:
     """The same, held until the call's transaction ends, which it has to soon."""
-    db = await call.begin()
-    owner = await authorize_organisation(db, call.caller, organisation_id)
+    db = await request.begin()
+    owner = await authorize_organisation(db, request.caller, organisation_id)
     asset = await store.lock_virtual_asset(db, owner, virtual_asset_id)
     if asset is None:
         raise NotFound(f"The organisation has no virtual asset {virtual_asset_id}.")
-    call.set_commit_deadline(MAX_LOCK_S)
+    request.set_commit_deadline(MAX_LOCK_S)
     return asset
 
 
@@ -74,7 +74,7 @@ async def version_as_of(db: Database, asset: VirtualAsset, moment: datetime | No
     return version
 
 
-async def audit_version(call: Call, periods: int, version: int) -> None:
+async def audit_version(request: Request, periods: int, version: int) -> None:
     """Have the audit log know of a version of so many periods, in the statement that writes it."""
-    call.audit_details.update(version=version, periods=periods)
-    await call.record_audit(call.operation.status)
+    request.audit_details.update(version=version, periods=periods)
+    await request.record_audit(request.operation.status)

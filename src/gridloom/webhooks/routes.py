@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from gridloom.database.sealing import Sealing
-from gridloom.edge import Call, Page, Paging, Response, operation
+from gridloom.edge import Page, Paging, Request, Response, operation
 from gridloom.edge.outbound.url_policy import AddressNotAllowed, UrlPolicy
 from gridloom.events.types import EVENT_TYPES
 from gridloom.kernel.ids import uuid7
@@ -54,50 +54,49 @@ class DeliveryQuery(Paging):
     "POST",
     "/webhooks",
     summary="Have an address called for each event",
-    tag=TAG,
     access=ACCESS,
     status=201,
-    secret_answer=True,
+    secret_response=True,
     problems=(AddressNotAllowed, TooManyWebhooks),
 )
-async def create_webhook(call: Call, body: NewWebhook) -> Response[WebhookWithSecret]:
+async def create_webhook(request: Request, body: NewWebhook) -> Response[WebhookWithSecret]:
     """Calls begin with what happens next. The answer shows, this once, the secret with which calls are signed (Standard
     Webhooks). The webhook is told what the caller may read now, as far as the organisation may still read it at the
     time of
     each event."""
     _check_types(body.types)
-    call.resources[UrlPolicy].check_url(body.url)
-    organisation_id = call.caller.organisation_id
-    if await store.count(call.db, organisation_id) >= MAX_WEBHOOKS:
+    request.resources[UrlPolicy].check_url(body.url)
+    organisation_id = request.caller.organisation_id
+    if await store.count(request.db, organisation_id) >= MAX_WEBHOOKS:
         raise TooManyWebhooks(f"There are {MAX_WEBHOOKS} webhooks already.")
     secret = new_secret()
     stored = await store.insert(
-        call.db,
+        request.db,
         webhook_id=uuid7(),
         organisation_id=organisation_id,
         url=body.url,
         types=_drop_repeated_types(body.types),
         description=body.description,
-        maker=_maker_of(call),
-        secret=call.resources[Sealing].webhooks.close(secret),
+        maker=_maker_of(request),
+        secret=request.resources[Sealing].webhooks.close(secret),
     )
-    call.audit_details["webhookID"] = str(stored.webhook.id)
+    request.audit_details["webhookID"] = str(stored.webhook.id)
     headers = {"Location": f"/webhooks/{stored.webhook.id}"}
     return Response(_with_secret(stored.webhook, secret), headers=headers, etag=_make_etag(stored))
 
 
-@operation("GET", "/webhooks", summary="List the organisation's webhooks", tag=TAG, access=ACCESS)
-async def list_webhooks(call: Call, query: Paging) -> Page[Webhook]:
+@operation("GET", "/webhooks", summary="List the organisation's webhooks", access=ACCESS)
+async def list_webhooks(request: Request, query: Paging) -> Page[Webhook]:
     """The oldest first."""
     after = query.after(UUID)
-    rows = await store.page(call.db, call.caller.organisation_id, after, query.limit + 1)
+    rows = await store.page(request.db, request.caller.organisation_id, after, query.limit + 1)
     return query.page(rows, lambda webhook: webhook.id)
 
 
-@operation("GET", "/webhooks/{webhookID}", summary="Read a webhook", tag=TAG, access=ACCESS, problems=(NotFound,))
-async def read_webhook(call: Call, webhook_id: UUID) -> Response[Webhook]:
+@operation("GET", "/webhooks/{webhookID}", summary="Read a webhook", access=ACCESS, problems=(NotFound,))
+async def read_webhook(request: Request, webhook_id: UUID) -> Response[Webhook]:
     """Without its secret, which is shown once when it is created."""
-    stored = await _read_existing_webhook(call, webhook_id)
+    stored = await _read_existing_webhook(request, webhook_id)
     return Response(stored.webhook, etag=_make_etag(stored))
 
 
@@ -105,29 +104,28 @@ async def read_webhook(call: Call, webhook_id: UUID) -> Response[Webhook]:
     "PATCH",
     "/webhooks/{webhookID}",
     summary="Change a webhook",
-    tag=TAG,
     access=ACCESS,
     problems=(NotFound, Forbidden, AddressNotAllowed),
 )
-async def update_webhook(call: Call, webhook_id: UUID, body: WebhookChange) -> Response[Webhook]:
+async def update_webhook(request: Request, webhook_id: UUID, body: WebhookChange) -> Response[Webhook]:
     """Fields that are left out stay. A disabled webhook keeps its place; enabled again, it goes on from there.
 
     Where a webhook leads, which types it takes and that it starts again is for a caller with every permission by which
     it delivers; from then on it delivers what that caller may read.
     """
-    stored = await _read_existing_webhook(call, webhook_id, to_change=True)
-    call.check_if_match(_make_etag(stored))
+    stored = await _read_existing_webhook(request, webhook_id, to_change=True)
+    request.check_if_match(_make_etag(stored))
     if body.types is not UNSET:
         _check_types(body.types)
     if body.url is not UNSET:
-        call.resources[UrlPolicy].check_url(body.url)
+        request.resources[UrlPolicy].check_url(body.url)
     before = stored.webhook
     redirects = body.url is not UNSET or body.types is not UNSET or (body.enabled is True and not before.enabled)
     if redirects:
-        _reject_lesser(call, stored)
+        _reject_lesser(request, stored)
     enabled = before.enabled if body.enabled is UNSET else body.enabled
     stored = await store.update(
-        call.db,
+        request.db,
         before.organisation_id,
         webhook_id,
         url=before.url if body.url is UNSET else body.url,
@@ -136,40 +134,41 @@ async def update_webhook(call: Call, webhook_id: UUID, body: WebhookChange) -> R
         enabled=enabled,
     )
     if redirects:
-        await store.change_creator(call.db, before.organisation_id, webhook_id, _maker_of(call))
+        await store.change_creator(request.db, before.organisation_id, webhook_id, _maker_of(request))
     if enabled and not before.enabled:
-        await store.resume(call.db, before.organisation_id, webhook_id, MAX_DELIVERY_AGE)
+        await store.resume(request.db, before.organisation_id, webhook_id, MAX_DELIVERY_AGE)
     return Response(stored.webhook, etag=_make_etag(stored))
 
 
-@operation("DELETE", "/webhooks/{webhookID}", summary="Remove a webhook", tag=TAG, access=ACCESS, problems=(NotFound,))
-async def delete_webhook(call: Call, webhook_id: UUID) -> None:
+@operation("DELETE", "/webhooks/{webhookID}", summary="Remove a webhook", access=ACCESS, problems=(NotFound,))
+async def delete_webhook(request: Request, webhook_id: UUID) -> None:
     """Its log of deliveries goes with it."""
-    stored = await _read_existing_webhook(call, webhook_id, to_change=True)
-    call.check_if_match(_make_etag(stored))
-    await store.delete(call.db, call.caller.organisation_id, webhook_id)
+    stored = await _read_existing_webhook(request, webhook_id, to_change=True)
+    request.check_if_match(_make_etag(stored))
+    await store.delete(request.db, request.caller.organisation_id, webhook_id)
 
 
 @operation(
     "POST",
     "/webhooks/{webhookID}/secret",
     summary="Give a webhook a new secret",
-    tag=TAG,
     access=ACCESS,
-    secret_answer=True,
+    secret_response=True,
     problems=(NotFound,),
 )
-async def rotate_webhook_secret(call: Call, webhook_id: UUID, body: SecretRotation) -> Response[WebhookWithSecret]:
+async def rotate_webhook_secret(
+    request: Request, webhook_id: UUID, body: SecretRotation
+) -> Response[WebhookWithSecret]:
     """Shown this once. While the overlap lasts, calls carry signatures with both secrets, so that the receiver can
     change over
     without losing a call."""
-    _reject_lesser(call, await _read_existing_webhook(call, webhook_id))
+    _reject_lesser(request, await _read_existing_webhook(request, webhook_id))
     secret = new_secret()
     stored = await store.rotate_secret(
-        call.db,
-        call.caller.organisation_id,
+        request.db,
+        request.caller.organisation_id,
         webhook_id,
-        call.resources[Sealing].webhooks.close(secret),
+        request.resources[Sealing].webhooks.close(secret),
         timedelta(seconds=body.overlap_seconds),
     )
     if stored is None:
@@ -181,22 +180,21 @@ async def rotate_webhook_secret(call: Call, webhook_id: UUID, body: SecretRotati
     "GET",
     "/webhooks/{webhookID}/deliveries",
     summary="Read what was sent to a webhook and what it answered",
-    tag=TAG,
     access=ACCESS,
     problems=(NotFound,),
-    from_replica=True,
+    replica_read=True,
 )
-async def list_webhook_deliveries(call: Call, webhook_id: UUID, query: DeliveryQuery) -> Page[Delivery]:
+async def list_webhook_deliveries(request: Request, webhook_id: UUID, query: DeliveryQuery) -> Page[Delivery]:
     """The newest first, each with its attempts, as far as the caller may read the events; kept for 30 days."""
-    await _read_existing_webhook(call, webhook_id)
+    await _read_existing_webhook(request, webhook_id)
     rows = await store.page_of_deliveries(
-        call.db,
-        call.caller.organisation_id,
+        request.db,
+        request.caller.organisation_id,
         webhook_id,
         state=query.state,
         before=query.after(UUID),
         most=query.limit + 1,
-        permissions=call.caller.permissions,
+        permissions=request.caller.permissions,
     )
     return query.page(rows, lambda delivery: delivery.id)
 
@@ -205,39 +203,38 @@ async def list_webhook_deliveries(call: Call, webhook_id: UUID, query: DeliveryQ
     "POST",
     "/webhooks/{webhookID}/deliveries/{deliveryID}/replay",
     summary="Send an event to a webhook again",
-    tag=TAG,
     access=ACCESS,
     status=201,
     problems=(NotFound, Forbidden, WebhookDisabled),
 )
-async def replay_webhook_delivery(call: Call, webhook_id: UUID, delivery_id: UUID) -> Delivery:
+async def replay_webhook_delivery(request: Request, webhook_id: UUID, delivery_id: UUID) -> Delivery:
     """Makes a new delivery of the same event, with the same body and `webhook-id`, at once."""
-    stored = await _read_existing_webhook(call, webhook_id)
+    stored = await _read_existing_webhook(request, webhook_id)
     if not stored.webhook.enabled:
         raise WebhookDisabled(f"The webhook {webhook_id} is disabled.")
-    organisation_id = call.caller.organisation_id
-    found = await store.permission_of_delivery(call.db, organisation_id, webhook_id, delivery_id)
+    organisation_id = request.caller.organisation_id
+    found = await store.permission_of_delivery(request.db, organisation_id, webhook_id, delivery_id)
     if found is None:
         raise NotFound(f"There is no delivery {delivery_id} of this webhook.")
     permission, is_open = found
-    if not is_open or permission not in call.caller.permissions:
+    if not is_open or permission not in request.caller.permissions:
         raise Forbidden("The event of this delivery is not yours to read.")
-    return await store.insert_replay(call.db, organisation_id, delivery_id, uuid7(), MAX_DELIVERY_AGE)
+    return await store.insert_replay(request.db, organisation_id, delivery_id, uuid7(), MAX_DELIVERY_AGE)
 
 
-def _maker_of(call: Call) -> store.WebhookCreator:
-    return store.WebhookCreator(call.caller.kind, call.caller.id, call.caller.permissions)
+def _maker_of(request: Request) -> store.WebhookCreator:
+    return store.WebhookCreator(request.caller.kind, request.caller.id, request.caller.permissions)
 
 
-def _reject_lesser(call: Call, stored: store.StoredWebhook) -> None:
+def _reject_lesser(request: Request, stored: store.StoredWebhook) -> None:
     """A caller with fewer permissions than the webhook has could otherwise redirect its deliveries."""
-    missing = sorted(stored.permissions - call.caller.permissions)
+    missing = sorted(stored.permissions - request.caller.permissions)
     if missing:
         raise Forbidden(f"The webhook delivers what {', '.join(missing)} lets read, which you do not have.")
 
 
-async def _read_existing_webhook(call: Call, webhook_id: UUID, *, to_change: bool = False) -> store.StoredWebhook:
-    stored = await store.read(call.db, call.caller.organisation_id, webhook_id, to_change=to_change)
+async def _read_existing_webhook(request: Request, webhook_id: UUID, *, to_change: bool = False) -> store.StoredWebhook:
+    stored = await store.read(request.db, request.caller.organisation_id, webhook_id, to_change=to_change)
     if stored is None:
         raise _miss_webhook(webhook_id)
     return stored

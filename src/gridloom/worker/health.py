@@ -15,7 +15,7 @@ from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.database.migrate import MigrationError, pending_migrations
 from gridloom.database.probe import record_write_probe
 from gridloom.database.replicas import Replicas
-from gridloom.edge import PUBLIC, Call, Content, Response, ResponseBody, operation
+from gridloom.edge import PUBLIC, Content, Request, Response, ResponseBody, operation
 from gridloom.edge.health import Check, HealthCheck, HealthChecks, Readiness
 from gridloom.edge.metrics import exposition
 from gridloom.identity.permissions import OrganisationKind
@@ -98,40 +98,38 @@ async def check_migrations(pool: asyncpg.Pool) -> Check:
     return Check(name="migrations", status="OK", detail="all applied")
 
 
-@operation("GET", "/health/live", summary="Whether the process answers", tag=TAG, access=PUBLIC, rate_limit=None)
-async def read_liveness(call: Call) -> Liveness:
+@operation("GET", "/health/live", summary="Whether the process answers", access=PUBLIC, rate_limit=None)
+async def read_liveness(request: Request) -> Liveness:
     """Uses no dependency: it answers whatever the state of the database."""
     return Liveness(status="OK")
 
 
-@operation(
-    "GET", "/health/ready", summary="Whether the service can do its work", tag=TAG, access=PUBLIC, rate_limit=None
-)
-async def read_readiness(call: Call) -> Response[Readiness]:
+@operation("GET", "/health/ready", summary="Whether the service can do its work", access=PUBLIC, rate_limit=None)
+async def read_readiness(request: Request) -> Response[Readiness]:
     """Asks the database, a write to it, the migrations and the job runner; 503 while one of them is down.
 
     It answers within two seconds, whatever hangs. Which release of PostgreSQL runs is told to the operator only.
     """
-    readiness = await call.resources[HealthChecks].ask(call.pool)
-    if readiness.status == "DOWN" or not await _is_operator(call):
+    readiness = await request.resources[HealthChecks].ask(request.pool)
+    if readiness.status == "DOWN" or not await _is_operator(request):
         readiness = Readiness(status=readiness.status, checks=[_without_version(check) for check in readiness.checks])
     return Response(readiness, status=503 if readiness.status == "DOWN" else 200)
 
 
-async def _is_operator(call: Call) -> bool:
+async def _is_operator(request: Request) -> bool:
     """Whether the request carries a token of the operator; a token that is none makes no difference here."""
-    scheme, _, token = (call.header("authorization") or "").partition(" ")
+    scheme, _, token = (request.header("authorization") or "").partition(" ")
     if scheme.lower() != "bearer":
         return False
     # Waited for, never cancelled: to cancel a question to a database that hangs takes until it answers.
-    asked = asyncio.create_task(_organisation_kind_of(call, token.strip()))
+    asked = asyncio.create_task(_organisation_kind_of(request, token.strip()))
     await asyncio.wait({asked}, timeout=CALLER_TIMEOUT_S)
     return asked.done() and asked.result() == OrganisationKind.OPERATOR
 
 
-async def _organisation_kind_of(call: Call, token: str) -> str | None:
+async def _organisation_kind_of(request: Request, token: str) -> str | None:
     try:
-        return (await call.resources[TokenAuthenticator].authenticate(token)).organisation_kind
+        return (await request.resources[TokenAuthenticator].authenticate(token)).organisation_kind
     except (Unauthenticated, *DATABASE_ERRORS):
         return None
 
@@ -146,18 +144,16 @@ def _without_version(check: Check) -> Check:
     "GET",
     "/metrics",
     summary="Figures for Prometheus",
-    tag=TAG,
     access=PUBLIC,
-    rate_limit="public",
     produces=("text/plain",),
     problems=(Unauthenticated, NotFound),
 )
-async def read_metrics(call: Call) -> Content:
+async def read_metrics(request: Request) -> Content:
     """Needs the token in `GRIDLOOM_METRICS_TOKEN` as Bearer; without that setting there is nothing here."""
-    wanted = call.resources[Settings].metrics_token
+    wanted = request.resources[Settings].metrics_token
     if wanted is None:
         raise NotFound("Metrics are off: GRIDLOOM_METRICS_TOKEN is not set.")
-    if not hmac.compare_digest((call.header("authorization") or "").encode(), f"Bearer {wanted}".encode()):
+    if not hmac.compare_digest((request.header("authorization") or "").encode(), f"Bearer {wanted}".encode()):
         raise Unauthenticated("Metrics need their own token.")
     body, media_type = exposition()
     return Content(body, media_type)

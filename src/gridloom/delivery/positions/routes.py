@@ -17,7 +17,7 @@ from gridloom.database.clock import platform_now
 from gridloom.database.pool import repeatable_read
 from gridloom.delivery.performance.performance import Performance, load_performance
 from gridloom.delivery.positions.position import Position, load_position
-from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, ResponseBody, Stream, operation
+from gridloom.edge import ARROW, CSV, JSON, PARQUET, Content, Request, ResponseBody, Stream, operation
 from gridloom.edge.answer.tabular import TIME, stream_table
 from gridloom.edge.fields import to_json
 from gridloom.identity.authorization import authorize_asset
@@ -66,26 +66,26 @@ class PositionPoint(ResponseBody):
     tag=VIRTUAL_TAG,
     access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
-    answers=list[PositionPoint],
+    response_schema=list[PositionPoint],
     problems=(AsOfTooEarly,),
-    from_replica=True,
+    replica_read=True,
 )
 async def read_position(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: KnownWindowQuery
+    request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: KnownWindowQuery
 ) -> Content | Stream:
     """What was traded against what the asset delivers, in each quarter-hour of its life that starts in the window.
 
     Cuts that are known to come count as made. An open volume costs the published imbalance price (`REBAP_DE`). As of an
     earlier moment only what was recorded until then counts, and no cut that was still to come.
     """
-    async with repeatable_read(call.pool) as db:
-        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
+    async with repeatable_read(request.pool) as db:
+        asset = await require_asset(db, request.caller, organisation_id, virtual_asset_id)
         first, end = asset.clip(*requested_periods(query.start, query.end, await platform_now(db)))
         await check_as_of(db, query.as_of, PRICES)
         position = await load_position(db, asset, first, end, query.as_of)
     columns = _position_columns(position)
-    if call.accepts != JSON:
-        return _stream_table(call.accepts, first, columns, f"position-{virtual_asset_id}")
+    if request.accepts != JSON:
+        return _stream_table(request.accepts, first, columns, f"position-{virtual_asset_id}")
     points = []
     for place in range(end - first):
         values = {name: float(column[place]) + 0.0 for name, column in columns.items()}
@@ -184,33 +184,32 @@ class DeliveryPerformance(ResponseBody):
     "GET",
     "/physical-assets/{physicalAssetID}/performance",
     summary="Read what was delivered of what was asked",
-    tag=TAG,
     access=MEASURE,
     produces=TABLES,
-    answers=DeliveryPerformance,
+    response_schema=DeliveryPerformance,
     problems=(AsOfTooEarly,),
-    from_replica=True,
+    replica_read=True,
 )
-async def read_performance(call: Call, physical_asset_id: UUID, query: KnownWindowQuery) -> Content | Stream:
+async def read_performance(request: Request, physical_asset_id: UUID, query: KnownWindowQuery) -> Content | Stream:
     """Telemetry (`active_power`, `reserve_power`, `state_of_charge`) against the dispatch, for each quarter-hour that
     was planned.
 
     A sample holds until the next, at most five minutes or three times the day's median step, whichever is longer, and
     never past its quarter-hour. The rest of a quarter-hour counts as dispatched.
     """
-    async with repeatable_read(call.pool) as db:
-        reach = await authorize_asset(db, call.caller, physical_asset_id, MEASURE)
+    async with repeatable_read(request.pool) as db:
+        reach = await authorize_asset(db, request.caller, physical_asset_id, MEASURE)
         window = await requested_window(db, query)
         first, end = period_number(window.start), period_number_from(window.end)
         await check_as_of(db, query.as_of, MEASURED)
         performance = await load_performance(db, reach.key, first, end, query.as_of)
         counts = _find_counted(performance, period_number(query.as_of or await platform_now(db)))
     columns = _performance_columns(performance, counts)
-    if call.accepts != JSON:
+    if request.accepts != JSON:
         planned = performance.dispatch.is_planned
         kept = {name: column[planned] for name, column in columns.items()}
         return _stream_table(
-            call.accepts, first, kept, f"performance-{physical_asset_id}", np.flatnonzero(planned) + first
+            request.accepts, first, kept, f"performance-{physical_asset_id}", np.flatnonzero(planned) + first
         )
     answer = DeliveryPerformance(
         physical_asset_id=physical_asset_id,

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from gridloom.edge.admit.rate_limiter import RateLimiter, RequestBuckets, network_of
 from gridloom.edge.asgi import Scope
-from gridloom.edge.call import Call
 from gridloom.edge.caller import Caller
 from gridloom.edge.operation import PUBLIC, SIGNED_IN
+from gridloom.edge.request import Request
 from gridloom.kernel.problem import Forbidden, Unauthenticated
 
 TOKEN_SOURCE = "gridloom.token-source"  # noqa: S105 — a key of the scope
@@ -72,7 +72,7 @@ class RejectAllAuthenticator:
 
 
 async def admit(
-    call: Call,
+    request: Request,
     scope: Scope,
     authenticator: Authenticator,
     limiter: RateLimiter,
@@ -80,26 +80,26 @@ async def admit(
     answer_headers: dict[str, str],
 ) -> None:
     """Let a call in, as whoever sent it, or refuse it."""
-    access, limit = call.operation.access, call.operation.rate_limit
+    access, limit = request.operation.access, request.operation.rate_limit
     if access == PUBLIC:
         if limit is not None:
-            await limiter.take(call.pool, limit, network_of(call.address), answer_headers)
+            await limiter.take(request.pool, limit, network_of(request.address), answer_headers)
         return
     assert limit is not None, "only what is public may be without a limit"
     source: TokenSource | None = scope.get(TOKEN_SOURCE)
     if source is None:
-        token = _read_bearer(call)
+        token = _read_bearer(request)
         caller = authenticator.known(token) or await authenticator.authenticate(token)
-        call.set_caller(caller, partial(_verify_again, authenticator, token, call.address))
+        request.set_caller(caller, partial(_verify_again, authenticator, token, request.address))
     else:
         caller = await _verify_token(authenticator, await source())
-        call.set_caller(caller, partial(_verify_lent_again, authenticator, source, call.address))
-    holder = call.shares.holder_of(caller)
+        request.set_caller(caller, partial(_verify_lent_again, authenticator, source, request.address))
+    holder = request.shares.holder_of(caller)
     if holder is not None:
-        await buckets.take(call.pool, holder, answer_headers)
+        await buckets.take(request.pool, holder, answer_headers)
     if caller.allowed_networks:
-        reject_foreign_network(caller, call.address)
-    if caller.must_enrol and not call.operation.open_before_enrolment:
+        reject_foreign_network(caller, request.address)
+    if caller.must_enrol and not request.operation.open_before_enrolment:
         raise SecondFactorEnrolmentRequired("Your organisation demands a second factor: set one up at /auth/totp.")
     if access != SIGNED_IN and access not in caller.permissions:
         raise Forbidden(f"The operation requires the permission {access}; the role {caller.role} does not have it.")
@@ -110,12 +110,12 @@ def reject_foreign_network(caller: Caller, address: str) -> None:
         raise NetworkNotAllowed(f"Calls from {address} are not allowed.")
 
 
-def reject_outside_key_assets(call: Call) -> None:
+def reject_outside_key_assets(request: Request) -> None:
     """An API key that was made for certain assets reaches these, lists of them, and what concerns no asset."""
-    reached = call.caller.physical_asset_ids
-    if reached is None or call.operation.asset_scope is not None:
+    reached = request.caller.physical_asset_ids
+    if reached is None or request.operation.asset_scope is not None:
         return
-    named = call.path_values.get("physical_asset_id")
+    named = request.path_values.get("physical_asset_id")
     if named is None:
         raise OutsideKeyAssets("The API key was made for certain physical assets only.")
     if named not in reached:
@@ -156,8 +156,8 @@ async def _verify_lent_again(authenticator: Authenticator, source: TokenSource, 
     return await _verify_again(authenticator, await source(counts_as_use=False), address)
 
 
-def _read_bearer(call: Call) -> str:
-    header = call.header("authorization")
+def _read_bearer(request: Request) -> str:
+    header = request.header("authorization")
     if header is None:
         raise Unauthenticated("Send a token: Authorization: Bearer <ACCESS_TOKEN>.")
     scheme, _, token = header.partition(" ")

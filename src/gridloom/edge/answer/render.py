@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gridloom.edge.answer.negotiation import COMPRESS_FROM_BYTES, compress, compress_stream, encoding_for
-from gridloom.edge.call import Call, encode_header_name, quoted
 from gridloom.edge.fields import to_json
 from gridloom.edge.paging import next_link
+from gridloom.edge.request import Request, encode_header_name, quoted
 from gridloom.edge.responses import Content, EventStream, Page, Response, Stream
 from gridloom.kernel.problem import Problem
 
@@ -43,9 +43,9 @@ def events(
     return EncodedResponse(status, kept, b"", stream=_stop_early(frames, stopping), is_live=True)
 
 
-def render(call: Call, result: Any) -> EncodedResponse:
+def render(request: Request, result: Any) -> EncodedResponse:
     """What a handler gave back, as status, headers and bytes."""
-    status = call.operation.status
+    status = request.operation.status
     headers: dict[str, str] = {}
     if isinstance(result, Response):
         status = result.status or status
@@ -53,13 +53,13 @@ def render(call: Call, result: Any) -> EncodedResponse:
         if result.etag is not None:
             headers["ETag"] = quoted(result.etag)
         result = result.body
-    if call.operation.deprecated is not None:
-        headers["Deprecation"] = call.operation.deprecated
-        if call.operation.sunset is not None:
-            headers["Sunset"] = call.operation.sunset
+    if request.operation.deprecated is not None:
+        headers["Deprecation"] = request.operation.deprecated
+        if request.operation.sunset is not None:
+            headers["Sunset"] = request.operation.sunset
     if isinstance(result, Page):
         if result.next_cursor is not None:
-            headers["Link"] = next_link(call.target, result.next_cursor)
+            headers["Link"] = next_link(request.target, result.next_cursor)
         result = result.items
     if result is None:
         return EncodedResponse(status, headers, b"")
@@ -69,7 +69,7 @@ def render(call: Call, result: Any) -> EncodedResponse:
         kept = {**headers, **result.headers, "Content-Type": result.media_type}
         return EncodedResponse(status, kept, b"", stream=result.chunks)
     if isinstance(result, EventStream):
-        return events(status, headers, result.frames, call.stopping)
+        return events(status, headers, result.frames, request.stopping)
     headers["Content-Type"] = "application/json"
     return EncodedResponse(status, headers, to_json(result))
 

@@ -7,7 +7,6 @@ from collections.abc import Hashable
 from typing import Any
 
 from gridloom.edge.asgi import Receive
-from gridloom.edge.call import Call
 from gridloom.edge.decode.backpressure import BodyReservation
 from gridloom.edge.decode.body_timeout import BodyReadTimeout
 from gridloom.edge.decode.decoder_process import SUBPROCESS_MIN_BYTES, run_in_subprocess
@@ -15,6 +14,7 @@ from gridloom.edge.decode.prechecks import reject_long_numbers
 from gridloom.edge.fields import Decoder
 from gridloom.edge.idempotency import fingerprint_of
 from gridloom.edge.operation import Operation
+from gridloom.edge.request import Request
 from gridloom.edge.watchdog import SlowRequestWatchdog
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge, UnsupportedMediaType
 
@@ -25,21 +25,21 @@ INLINE_MAX_BYTES = 32 * 1024
 """Longer bodies are decoded in a thread, so that the event loop stays free."""
 
 
-def read_content_type(call: Call) -> str:
-    header = call.header("content-type")
+def read_content_type(request: Request) -> str:
+    header = request.header("content-type")
     media_type = header.split(";")[0].strip().lower() if header else ""
-    if media_type not in call.operation.consumes:
-        raise UnsupportedMediaType(f"The Content-Type is to be {' or '.join(call.operation.consumes)}.")
-    if call.header("content-encoding") not in (None, "identity"):
+    if media_type not in request.operation.consumes:
+        raise UnsupportedMediaType(f"The Content-Type is to be {' or '.join(request.operation.consumes)}.")
+    if request.header("content-encoding") not in (None, "identity"):
         raise UnsupportedMediaType("Bodies are taken as they are, without Content-Encoding.")
     return media_type
 
 
 async def receive_body(
-    call: Call, receive: Receive, held: BodyReservation, slow: SlowRequestWatchdog[BodyReadTimeout]
+    request: Request, receive: Receive, held: BodyReservation, slow: SlowRequestWatchdog[BodyReadTimeout]
 ) -> bytes:
-    limit_bytes = call.operation.body_limit_bytes
-    announced = call.header("content-length")
+    limit_bytes = request.operation.body_limit_bytes
+    announced = request.header("content-length")
     if announced is not None and announced.isdigit():
         if int(announced) > limit_bytes:
             raise PayloadTooLarge(f"The body may have up to {limit_bytes} bytes.")
@@ -104,8 +104,8 @@ def _decode_in_subprocess(body: bytes, handler: Any) -> None:
     _decode_checked(body, handler.__operation__.read_body)
 
 
-async def take_fingerprint(call: Call, body: bytes) -> bytes:
+async def take_fingerprint(request: Request, body: bytes) -> bytes:
     """What tells a repetition of a request from another one under the same Idempotency-Key."""
     if len(body) <= SUBPROCESS_MIN_BYTES:
-        return fingerprint_of(call.operation.method, call.target, body)
-    return await asyncio.to_thread(fingerprint_of, call.operation.method, call.target, body)
+        return fingerprint_of(request.operation.method, request.target, body)
+    return await asyncio.to_thread(fingerprint_of, request.operation.method, request.target, body)

@@ -6,7 +6,7 @@ import math
 
 from gridloom.audit.model import ANONYMOUS, Actor
 from gridloom.audit.recording import record_denied
-from gridloom.edge import Call
+from gridloom.edge import Request
 from gridloom.edge.admit.authentication import NetworkNotAllowed
 from gridloom.edge.admit.rate_limiter import network_of
 from gridloom.identity.login.passwords import LoginsBusy, PasswordHasher
@@ -44,75 +44,77 @@ class SingleSignOnRequired(Forbidden):
     title = "The organisation signs in by single sign-on"
 
 
-async def sign_in(call: Call, username: str, password: str) -> TokenPair:
+async def sign_in(request: Request, username: str, password: str) -> TokenPair:
     """A new session for these credentials, in the call's transaction, which is begun here; 401 or 429 otherwise."""
-    refusals = call.resources[ThrottleCache]
-    wait_s = refusals.find_wait(username, call.address)
+    refusals = request.resources[ThrottleCache]
+    wait_s = refusals.find_wait(username, request.address)
     if wait_s > 0:
         await refusals.pause()
         raise _make_problem(wait_s)
-    account = await members.find_account(call.pool, canonical_username(username))
-    buckets = await _verify_password(call, username, account, password)
+    account = await members.find_account(request.pool, canonical_username(username))
+    buckets = await _verify_password(request, username, account, password)
     if buckets is None or account is None:
         raise WrongCredentials("The user name or the password is wrong.")
     if account.member.has_second_factor:
-        check_policy(call, account)
-        await demand_second_factor(call, account, buckets)
-    await give_back_attempt(call.pool, buckets)
-    check_policy(call, account)
-    key = await call.resources[SigningKeyCache].for_signing()
-    db = await call.begin()
-    pair = await begin_session(db, key, account, address=call.address, user_agent=user_agent_of(call))
+        check_policy(request, account)
+        await demand_second_factor(request, account, buckets)
+    await give_back_attempt(request.pool, buckets)
+    check_policy(request, account)
+    key = await request.resources[SigningKeyCache].for_signing()
+    db = await request.begin()
+    pair = await begin_session(db, key, account, address=request.address, user_agent=user_agent_of(request))
     if pair is None:
         raise WrongCredentials("The user name or the password is wrong.")
-    await store_known_network(db, account.member.id, network_of(call.address))
-    call.set_caller(pair.caller)
+    await store_known_network(db, account.member.id, network_of(request.address))
+    request.set_caller(pair.caller)
     return pair
 
 
-async def check_login(call: Call, username: str, account: Account | None, password: str) -> bool:
+async def check_login(request: Request, username: str, account: Account | None, password: str) -> bool:
     """Whether this is the account's password; 429, without a look at it, when too many attempts were made.
 
     A right password meets the limit that a wrong one meets, so an answer says nothing about what was not looked at.
     """
-    buckets = await _verify_password(call, username, account, password)
+    buckets = await _verify_password(request, username, account, password)
     if buckets is None:
         return False
-    await give_back_attempt(call.pool, buckets)
+    await give_back_attempt(request.pool, buckets)
     return True
 
 
-def check_policy(call: Call, account: Account) -> None:
+def check_policy(request: Request, account: Account) -> None:
     """Refuse a member whose password was right what the organisation does not allow."""
-    if account.allowed_networks and not is_within(call.address, account.allowed_networks):
-        raise NetworkNotAllowed(f"Signing in from {call.address} is not allowed.")
+    if account.allowed_networks and not is_within(request.address, account.allowed_networks):
+        raise NetworkNotAllowed(f"Signing in from {request.address} is not allowed.")
     if account.must_use_single_sign_on:
         raise SingleSignOnRequired("Your organisation signs in by single sign-on.")
 
 
-def user_agent_of(call: Call) -> str | None:
+def user_agent_of(request: Request) -> str | None:
     """What the caller says it is, without what a terminal or a page would take for more than text."""
-    text = call.header("user-agent") or ""
+    text = request.header("user-agent") or ""
     return "".join(character for character in text if character.isprintable())[:300] or None
 
 
-async def _verify_password(call: Call, username: str, account: Account | None, password: str) -> list[Bucket] | None:
+async def _verify_password(
+    request: Request, username: str, account: Account | None, password: str
+) -> list[Bucket] | None:
     """The buckets in which the attempt counts, if the password is right; None if it is not."""
-    buckets = await _buckets_of(call, username, account)
-    wait_s = await count_attempt(call.pool, buckets)
+    buckets = await _buckets_of(request, username, account)
+    wait_s = await count_attempt(request.pool, buckets)
     if wait_s > 0:
-        call.resources[ThrottleCache].keep(username, call.address, wait_s)
+        request.resources[ThrottleCache].keep(username, request.address, wait_s)
         raise _make_problem(wait_s)
     password_hash = account.password_hash if account is not None else None
     try:
-        is_right = await call.resources[PasswordHasher].verify(password, password_hash)
+        is_right = await request.resources[PasswordHasher].verify(password, password_hash)
     except LoginsBusy:  # nobody looked at it
-        await give_back_attempt(call.pool, buckets)
+        await give_back_attempt(request.pool, buckets)
         raise
     if is_right:
         return buckets
     # An unknown user name is not written down: now and then it is a password in the wrong field.
-    await record_denied(call.pool, call, 401, actor=_actor_of(account), details={"reason": "wrong credentials"})
+    await record_denied(request.pool, request, 401, actor=_actor_of(account), details={"reason": "wrong credentials"})
     return None
 
 
@@ -120,11 +122,13 @@ def _make_problem(wait_s: float) -> LoginThrottled:
     return LoginThrottled("Too many attempts to log in. Wait before the next one.", retry_after_s=math.ceil(wait_s))
 
 
-async def _buckets_of(call: Call, username: str, account: Account | None) -> list[Bucket]:
+async def _buckets_of(request: Request, username: str, account: Account | None) -> list[Bucket]:
     # Under the name that the account has: otherwise each spelling of it would have attempts of its own.
     name = canonical_username(account.member.username if account is not None else username).lower()
-    is_known = account is not None and await is_known_network(call.pool, account.member.id, network_of(call.address))
-    return buckets_of(name, call.address, is_known_address=is_known)
+    is_known = account is not None and await is_known_network(
+        request.pool, account.member.id, network_of(request.address)
+    )
+    return buckets_of(name, request.address, is_known_address=is_known)
 
 
 def _actor_of(account: Account | None) -> Actor:

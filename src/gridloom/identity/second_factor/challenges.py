@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from gridloom.edge import Call
+from gridloom.edge import Request
 from gridloom.identity.login.throttling import Bucket
 from gridloom.identity.model import Account
 from gridloom.identity.store import second_factors as store
@@ -23,9 +23,9 @@ class SecondFactorRequired(Unauthenticated):
     title = "The code of the second factor is needed"
 
 
-async def demand_second_factor(call: Call, account: Account, buckets: list[Bucket]) -> NoReturn:
+async def demand_second_factor(request: Request, account: Account, buckets: list[Bucket]) -> NoReturn:
     """Refuse for want of a code, with a challenge that takes one. The attempt counts until the code is right."""
     challenge = new_challenge()
     subjects = [bucket.subject for bucket in buckets]
-    await store.insert_challenge(call.pool, hash_of(challenge), account.member.id, subjects)
+    await store.insert_challenge(request.pool, hash_of(challenge), account.member.id, subjects)
     raise SecondFactorRequired("Send the challenge with a code of the second factor.", challenge=challenge)

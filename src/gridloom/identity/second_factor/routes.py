@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from gridloom.database.clock import real_now
 from gridloom.database.sealing import Sealing
-from gridloom.edge import PUBLIC, SIGNED_IN, Call, RequestBody, Response, ResponseBody, operation
+from gridloom.edge import PUBLIC, SIGNED_IN, Request, RequestBody, Response, ResponseBody, operation
 from gridloom.edge.admit.authentication import NetworkNotAllowed
 from gridloom.identity import views
 from gridloom.identity.auth_routes import PUBLIC_BODY_LIMIT, WrongCurrentPassword
@@ -79,17 +79,15 @@ class RecoveryCodes(ResponseBody):
     "POST",
     "/auth/public/second-factor",
     summary="Log in with a second factor",
-    tag=TAG,
     access=PUBLIC,
-    rate_limit="public",
     body_limit_bytes=PUBLIC_BODY_LIMIT,
     problems=(ChallengeExpired, WrongSecondFactor, NetworkNotAllowed, SingleSignOnRequired, LoginThrottled),
-    defers_transaction=True,
-    secret_answer=True,
+    transaction="manual",
+    secret_response=True,
 )
-async def complete_login(call: Call, body: SecondFactorCode) -> Response[views.Tokens]:
+async def complete_login(request: Request, body: SecondFactorCode) -> Response[views.Tokens]:
     """The tokens of a login, for the challenge that it answered and a code of the device, or a recovery code."""
-    pair = await complete_sign_in(call, body.challenge, body.code)
+    pair = await complete_sign_in(request, body.challenge, body.code)
     return Response(views.tokens_of(pair), headers=NO_STORE)
 
 
@@ -97,17 +95,16 @@ async def complete_login(call: Call, body: SecondFactorCode) -> Response[views.T
     "POST",
     "/auth/totp",
     summary="Begin a second factor",
-    tag=TAG,
     access=SIGNED_IN,
     problems=(PersonNeeded, ReauthenticationRequired, SecondFactorExists),
     open_before_enrolment=True,
-    secret_answer=True,
+    secret_response=True,
 )
-async def create_totp(call: Call) -> Response[NewTOTP]:
+async def create_totp(request: Request) -> Response[NewTOTP]:
     """A new secret for time-based codes (RFC 6238). It counts once a first code has confirmed it."""
-    caller = await fresh_person_of(call)
+    caller = await fresh_person_of(request)
     secret = codes.new_secret()
-    if not await store.put_unconfirmed(call.db, caller.id, call.resources[Sealing].second_factors.close(secret)):
+    if not await store.put_unconfirmed(request.db, caller.id, request.resources[Sealing].second_factors.close(secret)):
         raise SecondFactorExists("You have a second factor. Remove it first.")
     answer = NewTOTP(secret=codes.shown_secret(secret), uri=codes.provisioning_uri(secret, caller.username))
     return Response(answer, headers=NO_STORE)
@@ -117,7 +114,6 @@ async def create_totp(call: Call) -> Response[NewTOTP]:
     "PUT",
     "/auth/totp",
     summary="Confirm a second factor",
-    tag=TAG,
     access=SIGNED_IN,
     problems=(
         PersonNeeded,
@@ -128,24 +124,24 @@ async def create_totp(call: Call) -> Response[NewTOTP]:
         LoginThrottled,
     ),
     open_before_enrolment=True,
-    defers_transaction=True,
-    secret_answer=True,
+    transaction="manual",
+    secret_response=True,
 )
-async def confirm_totp(call: Call, body: TOTPConfirmation) -> Response[RecoveryCodes]:
+async def confirm_totp(request: Request, body: TOTPConfirmation) -> Response[RecoveryCodes]:
     """From now on signing in asks for a code. Answers ten recovery codes, this once."""
-    caller = await fresh_person_of(call)
-    begun = await store.find_second_factor(call.pool, caller.id)
+    caller = await fresh_person_of(request)
+    begun = await store.find_second_factor(request.pool, caller.id)
     if begun is None:
         raise NoSecondFactor("Begin with POST /auth/totp.")
     if begun.is_confirmed:
         raise SecondFactorExists("The second factor is confirmed already.")
-    bucket = await count_code_attempt(call, caller.id)
-    secret = call.resources[Sealing].second_factors.open(begun.sealed_secret)
-    step = codes.find_step(secret, body.code, (await real_now(call.pool)).timestamp())
+    bucket = await count_code_attempt(request, caller.id)
+    secret = request.resources[Sealing].second_factors.open(begun.sealed_secret)
+    step = codes.find_step(secret, body.code, (await real_now(request.pool)).timestamp())
     if step is None:
         raise _reject_code()
     recovery_codes = codes.new_recovery_codes()
-    db = await call.begin()
+    db = await request.begin()
     hashes = [codes.recovery_code_hash(caller.id, code) for code in recovery_codes]
     if not await store.confirm(db, caller.id, sealed_secret=begun.sealed_secret, step=step, code_hashes=hashes):
         raise SecondFactorExists("The second factor was confirmed or begun anew a moment ago.")
@@ -157,7 +153,6 @@ async def confirm_totp(call: Call, body: TOTPConfirmation) -> Response[RecoveryC
     "DELETE",
     "/auth/totp",
     summary="Remove my second factor",
-    tag=TAG,
     access=SIGNED_IN,
     problems=(
         PersonNeeded,
@@ -169,21 +164,21 @@ async def confirm_totp(call: Call, body: TOTPConfirmation) -> Response[RecoveryC
         LoginsBusy,
     ),
     open_before_enrolment=True,
-    defers_transaction=True,
+    transaction="manual",
 )
-async def delete_totp(call: Call, body: TOTPRemoval) -> None:
+async def delete_totp(request: Request, body: TOTPRemoval) -> None:
     """Needs a code of the device or a recovery code; the password too, where it is sent."""
-    caller = await fresh_person_of(call)
+    caller = await fresh_person_of(request)
     if body.password is not None:
-        account = await members.read_account(call.pool, caller.id)
-        if not await check_login(call, caller.username, account, body.password):
+        account = await members.read_account(request.pool, caller.id)
+        if not await check_login(request, caller.username, account, body.password):
             raise WrongCurrentPassword("The password is not right.", errors=[FieldError("/password", "is not right")])
-    begun = await store.find_second_factor(call.pool, caller.id)
+    begun = await store.find_second_factor(request.pool, caller.id)
     if begun is None:
         raise NoSecondFactor("You have no second factor.")
-    bucket = await count_code_attempt(call, caller.id)
-    db = await call.begin()
-    if begun.is_confirmed and not await spend_code(call, db, caller.id, body.code):
+    bucket = await count_code_attempt(request, caller.id)
+    db = await request.begin()
+    if begun.is_confirmed and not await spend_code(request, db, caller.id, body.code):
         raise _reject_code()
     await give_back_attempt(db, [bucket])
     await store.delete_second_factor(db, caller.id)
@@ -197,15 +192,15 @@ async def delete_totp(call: Call, body: TOTPRemoval) -> None:
     access=Permission.MANAGE_ORGANISATION,
     problems=(PersonNeeded, ReauthenticationRequired, NoSecondFactor),
 )
-async def reset_second_factor(call: Call, organisation_id: UUID, user_id: UUID) -> None:
+async def reset_second_factor(request: Request, organisation_id: UUID, user_id: UUID) -> None:
     """For a member who has lost device and recovery codes: the password alone signs in until a new one is set up."""
-    caller = await fresh_person_of(call)
-    member = await lock_member(call, organisation_id, user_id)
+    caller = await fresh_person_of(request)
+    member = await lock_member(request, organisation_id, user_id)
     if member.id == caller.id:
         raise Forbidden("Your own second factor is removed at /auth/totp, with a code of it.")
-    if not await store.delete_second_factor(call.db, member.id):
+    if not await store.delete_second_factor(request.db, member.id):
         raise NoSecondFactor(f"{member.username} has no second factor.")
-    call.audit_details.update(username=member.username)
+    request.audit_details.update(username=member.username)
 
 
 def _reject_code() -> CodeRefused:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gridloom.edge import Call
+from gridloom.edge import Request
 from gridloom.edge.admit.rate_limiter import network_of
 from gridloom.identity.login.login import check_policy, user_agent_of
 from gridloom.identity.login.sessions import TokenPair, begin_session
@@ -22,28 +22,28 @@ class ChallengeExpired(Unauthenticated):
     title = "The challenge is not accepted"
 
 
-async def complete_sign_in(call: Call, challenge_text: str, code: str) -> TokenPair:
+async def complete_sign_in(request: Request, challenge_text: str, code: str) -> TokenPair:
     """A new session for a challenge and a code, in the call's transaction, which is begun here; 401 or 429 else."""
     challenge_hash = hash_of(challenge_text)
-    challenge = await store.find_challenge(call.pool, challenge_hash)
-    account = None if challenge is None else await members.read_account(call.pool, challenge.member_id)
+    challenge = await store.find_challenge(request.pool, challenge_hash)
+    account = None if challenge is None else await members.read_account(request.pool, challenge.member_id)
     if challenge is None or account is None:
         raise ChallengeExpired("The challenge is unknown, used or expired.")
-    check_policy(call, account)
-    bucket = await count_code_attempt(call, account.member.id)
-    key = await call.resources[SigningKeyCache].for_signing()
-    db = await call.begin()
+    check_policy(request, account)
+    bucket = await count_code_attempt(request, account.member.id)
+    key = await request.resources[SigningKeyCache].for_signing()
+    db = await request.begin()
     if not await store.lock_member(db, account.member.id):
         raise ChallengeExpired("The challenge is unknown, used or expired.")
-    if not await spend_code(call, db, account.member.id, code):
-        raise await reject_code(call, account.member)
+    if not await spend_code(request, db, account.member.id, code):
+        raise await reject_code(request, account.member)
     if not await store.spend_challenge(db, challenge_hash):
         raise ChallengeExpired("The challenge was used or revoked a moment ago.")
     pair = await begin_session(
-        db, key, account, address=call.address, user_agent=user_agent_of(call), is_password_checked=False
+        db, key, account, address=request.address, user_agent=user_agent_of(request), is_password_checked=False
     )
     assert pair is not None, "the member is locked"
-    await store_known_network(db, account.member.id, network_of(call.address))
+    await store_known_network(db, account.member.id, network_of(request.address))
     await give_back_attempts(db, [bucket.subject, *challenge.throttle_subjects])
-    call.set_caller(pair.caller)
+    request.set_caller(pair.caller)
     return pair

@@ -11,7 +11,7 @@ from gridloom.audit.recording import record_denied
 from gridloom.database.clock import real_now
 from gridloom.database.pool import Database
 from gridloom.database.sealing import Sealing
-from gridloom.edge import Call
+from gridloom.edge import Request
 from gridloom.identity.login.throttling import Bucket, LoginThrottled
 from gridloom.identity.model import Member
 from gridloom.identity.second_factor.codes import find_step, recovery_code_hash
@@ -35,16 +35,16 @@ def attempts_bucket(member_id: UUID) -> Bucket:
     return Bucket(hashlib.sha256(b"second-factor\0" + member_id.bytes).digest(), ATTEMPTS, SECONDS_EACH)
 
 
-async def count_code_attempt(call: Call, member_id: UUID) -> Bucket:
+async def count_code_attempt(request: Request, member_id: UUID) -> Bucket:
     """Count an attempt before its code is looked at; 429 where there were too many."""
     bucket = attempts_bucket(member_id)
-    wait_s = await count_attempt(call.pool, [bucket])
+    wait_s = await count_attempt(request.pool, [bucket])
     if wait_s > 0:
         raise LoginThrottled("Too many wrong codes. Wait before the next one.", retry_after_s=math.ceil(wait_s))
     return bucket
 
 
-async def spend_code(call: Call, db: Database, member_id: UUID, code: str) -> bool:
+async def spend_code(request: Request, db: Database, member_id: UUID, code: str) -> bool:
     """Whether this is a code of the member's second factor that was not used before; from now on it was.
 
     Of two requests with one code the row's lock lets one through, whichever replicas they reach.
@@ -52,16 +52,16 @@ async def spend_code(call: Call, db: Database, member_id: UUID, code: str) -> bo
     stored = await store.find_second_factor(db, member_id)
     if stored is None or not stored.is_confirmed:
         return False
-    secret = call.resources[Sealing].second_factors.open(stored.sealed_secret)
+    secret = request.resources[Sealing].second_factors.open(stored.sealed_secret)
     step = find_step(secret, code.replace(" ", ""), (await real_now(db)).timestamp())
     if step is not None:
         return await store.spend_step(db, member_id, step)
     return await store.spend_recovery_code(db, member_id, recovery_code_hash(member_id, code))
 
 
-async def reject_code(call: Call, member: Member) -> WrongSecondFactor:
+async def reject_code(request: Request, member: Member) -> WrongSecondFactor:
     """Undo what the request has begun, and record the refusal."""
-    await call.release()
+    await request.release()
     actor = Actor("USER", member.organisation_id, member.id, member.username)
-    await record_denied(call.pool, call, 401, actor=actor, details={"reason": "wrong code of the second factor"})
+    await record_denied(request.pool, request, 401, actor=actor, details={"reason": "wrong code of the second factor"})
     return WrongSecondFactor("The code is wrong or was used before.")

@@ -9,7 +9,7 @@ from uuid import UUID
 from msgspec import Meta
 
 from gridloom.database.sealing import Sealing
-from gridloom.edge import Call, RequestBody, Response, ResponseBody, operation
+from gridloom.edge import Request, RequestBody, Response, ResponseBody, operation
 from gridloom.edge.outbound.url_policy import AddressNotAllowed, UrlPolicy
 from gridloom.identity.authorization import authorize_organisation
 from gridloom.identity.permissions import Role, in_order, permissions_of
@@ -59,13 +59,12 @@ class IdentityProviderView(ResponseBody):
     "GET",
     "/organisations/{organisationID}/identity-provider",
     summary="Read an organisation's identity provider",
-    tag=TAG,
     access=MANAGE,
 )
-async def read_identity_provider(call: Call, organisation_id: UUID) -> Response[IdentityProviderView]:
+async def read_identity_provider(request: Request, organisation_id: UUID) -> Response[IdentityProviderView]:
     """Without its client secret."""
-    await authorize_organisation(call.db, call.caller, organisation_id)
-    provider = await store.find_provider(call.db, organisation_id)
+    await authorize_organisation(request.db, request.caller, organisation_id)
+    provider = await store.find_provider(request.db, organisation_id)
     if provider is None:
         raise NotFound("The organisation has no identity provider.")
     return _answer_provider(provider)
@@ -75,34 +74,33 @@ async def read_identity_provider(call: Call, organisation_id: UUID) -> Response[
     "PUT",
     "/organisations/{organisationID}/identity-provider",
     summary="Set an organisation's identity provider",
-    tag=TAG,
     access=MANAGE,
     problems=(PersonNeeded, ReauthenticationRequired, AddressNotAllowed),
 )
 async def put_identity_provider(
-    call: Call, organisation_id: UUID, body: NewIdentityProvider
+    request: Request, organisation_id: UUID, body: NewIdentityProvider
 ) -> Response[IdentityProviderView]:
     """OpenID Connect. A first sign-in matches a member or a pending invitation by verified e-mail within `domains`,
     then binds the subject for good. Left out, `clientSecret` stays. `required` ends passwords, and the sessions begun
     with one, for all but ADMINs."""
-    await fresh_person_of(call)
-    await authorize_organisation(call.db, call.caller, organisation_id)
-    organisation = await lock_organisation(call.db, organisation_id)
+    await fresh_person_of(request)
+    await authorize_organisation(request.db, request.caller, organisation_id)
+    organisation = await lock_organisation(request.db, organisation_id)
     assert organisation is not None, "organisations are never deleted"
-    call.resources[UrlPolicy].check_url(body.issuer)
+    request.resources[UrlPolicy].check_url(body.issuer)
     if "?" in body.issuer:
         raise BadRequest("/issuer: has a query", errors=[FieldError("/issuer", "has a query")])
     if body.default_role is not None:
-        missing = in_order(permissions_of(body.default_role, organisation.kind) - call.caller.permissions)
+        missing = in_order(permissions_of(body.default_role, organisation.kind) - request.caller.permissions)
         if missing:
             raise Forbidden(f"{body.default_role} may do what you may not: {', '.join(missing)}.")
-    before = await store.find_provider(call.db, organisation_id)
+    before = await store.find_provider(request.db, organisation_id)
     if before is not None:
-        call.check_if_match(before.etag)
-    stored = await store.put_provider(call.db, _make_provider(call, organisation_id, body, before))
+        request.check_if_match(before.etag)
+    stored = await store.put_provider(request.db, _make_provider(request, organisation_id, body, before))
     if stored.required and (before is None or not before.required):
-        await end_password_sessions(call.db, organisation_id)
-    call.audit_details.update(issuer=stored.issuer, domains=list(stored.domains), required=stored.required)
+        await end_password_sessions(request.db, organisation_id)
+    request.audit_details.update(issuer=stored.issuer, domains=list(stored.domains), required=stored.required)
     return _answer_provider(stored)
 
 
@@ -110,25 +108,24 @@ async def put_identity_provider(
     "DELETE",
     "/organisations/{organisationID}/identity-provider",
     summary="Remove an organisation's identity provider",
-    tag=TAG,
     access=MANAGE,
     problems=(PersonNeeded, ReauthenticationRequired),
 )
-async def delete_identity_provider(call: Call, organisation_id: UUID) -> None:
+async def delete_identity_provider(request: Request, organisation_id: UUID) -> None:
     """Members without a password cannot sign in until they are invited anew or there is a provider again."""
-    await fresh_person_of(call)
-    await authorize_organisation(call.db, call.caller, organisation_id)
-    await lock_organisation(call.db, organisation_id)
-    provider = await store.find_provider(call.db, organisation_id)
+    await fresh_person_of(request)
+    await authorize_organisation(request.db, request.caller, organisation_id)
+    await lock_organisation(request.db, organisation_id)
+    provider = await store.find_provider(request.db, organisation_id)
     if provider is None:
         raise NotFound("The organisation has no identity provider.")
-    call.check_if_match(provider.etag)
-    await store.delete_provider(call.db, organisation_id)
-    call.audit_details.update(issuer=provider.issuer)
+    request.check_if_match(provider.etag)
+    await store.delete_provider(request.db, organisation_id)
+    request.audit_details.update(issuer=provider.issuer)
 
 
 def _make_provider(
-    call: Call, organisation_id: UUID, body: NewIdentityProvider, before: IdentityProvider | None
+    request: Request, organisation_id: UUID, body: NewIdentityProvider, before: IdentityProvider | None
 ) -> IdentityProvider:
     domains = [domain.lower().removeprefix("@") for domain in body.domains]
     faults = [
@@ -142,7 +139,7 @@ def _make_provider(
     if faults:
         raise BadRequest(f"{faults[0].pointer}: {faults[0].detail}", errors=faults)
     if body.client_secret is not None:
-        sealed = call.resources[Sealing].identity_providers.close(body.client_secret.encode())
+        sealed = request.resources[Sealing].identity_providers.close(body.client_secret.encode())
     else:
         assert before is not None
         sealed = before.sealed_client_secret

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, Pool
-from gridloom.edge import Call
+from gridloom.edge import Request
 from gridloom.edge.decode.decoder_process import SUBPROCESS_MIN_BYTES, run_in_subprocess
 from gridloom.monitoring import metrics
 from gridloom.monitoring.ingest import arrow_limits
@@ -55,11 +55,11 @@ class CachedClock:
         return self.now_us
 
 
-async def receive(call: Call, body: bytes, reception: CachedClock, *, many: bool) -> Received:
+async def receive(request: Request, body: bytes, reception: CachedClock, *, many: bool) -> Received:
     """The points of a body: at once where a glance is enough or it is short, in a process where it is long and
     laborious, else in a thread."""
-    metrics.BODY_BYTES.labels(call.content_type).inc(len(body))
-    media_type = call.content_type
+    metrics.BODY_BYTES.labels(request.content_type).inc(len(body))
+    media_type = request.content_type
 
     async def read(now_us: int) -> Received:
         latest_us = min(now_us + TOLERATED_AHEAD_US, LATEST_US - 1)
@@ -72,13 +72,13 @@ async def receive(call: Call, body: bytes, reception: CachedClock, *, many: bool
             found = await off_loop(True, _parse_unless_long, body, media_type, many=many, latest_us=latest_us)
             if found is not None:
                 return found
-        return await run_in_subprocess(call.holder, parse, body, media_type, many=many, latest_us=latest_us)
+        return await run_in_subprocess(request.holder, parse, body, media_type, many=many, latest_us=latest_us)
 
-    received = await read(await reception.about_now(call.pool))
+    received = await read(await reception.about_now(request.pool))
     if Reason.TIME_OUT_OF_RANGE in received.refusals.counts:
         # The sandbox's clock may just have moved.
         known_us = reception.now_us
-        if await reception.exactly_now(call.pool) - known_us > 60 * SECOND_US:
+        if await reception.exactly_now(request.pool) - known_us > 60 * SECOND_US:
             received = await read(reception.now_us)
     return received
 

@@ -22,7 +22,7 @@ import orjson
 
 from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.database.listener import Listener
-from gridloom.edge import Call, to_json
+from gridloom.edge import Request, to_json
 from gridloom.edge.answer.incidents import report_broken_stream
 from gridloom.edge.answer.tabular import time_texts
 from gridloom.events.framing import HEARTBEAT
@@ -125,7 +125,7 @@ def place_of(text: str) -> PointsCursor:
 
 
 async def stream_points(
-    call: Call,
+    request: Request,
     hub: TelemetryHub,
     held: StreamPlace,
     asset_id: UUID,
@@ -134,14 +134,14 @@ async def stream_points(
     place: PointsCursor | None,
 ) -> AsyncIterator[bytes]:
     """Frames of what was stored after `place`, or from now on; the stream ends with the rights it rests on."""
-    with held, hub.follow(asset_key, call.caller.organisation_id) as changed:
-        head = await store.watch(call.pool, asset_key, WATCHED_FOR)
-        names = _name_signals(await store.signal_ids(call.pool, asset_key))
+    with held, hub.follow(asset_key, request.caller.organisation_id) as changed:
+        head = await store.watch(request.pool, asset_key, WATCHED_FOR)
+        names = _name_signals(await store.signal_ids(request.pool, asset_key))
         if place is None or place.sequence > head.sequence:
             # Also a place of an earlier life of this asset's telemetry.
             place = PointsCursor(head.sequence)
             yield _make_frame(place, "latest", latest_points(head.latest, names, wanted))
-        elif not await store.is_complete_after(call.pool, asset_key, place.sequence):
+        elif not await store.is_complete_after(request.pool, asset_key, place.sequence):
             # Some of what was missed is folded by now; the reader is told, and reads that span anew.
             yield _make_frame(place, "gap", to_json({"after": str(place)}))
         else:
@@ -149,14 +149,14 @@ async def stream_points(
         while True:
             changed.clear()
             try:
-                found = await _read_allowed(call, hub, asset_id, asset_key, place)
+                found = await _read_allowed(request, hub, asset_id, asset_key, place)
                 if found and any(not _has_known_names(segment, names) for segment in found):
-                    names = _name_signals(await store.signal_ids(call.pool, asset_key))
+                    names = _name_signals(await store.signal_ids(request.pool, asset_key))
             except Problem:
                 return  # the client learns the reason when it reconnects
             except DATABASE_ERRORS as error:
                 # A client that reconnects resumes here, or gets 503 while the database is unreachable.
-                report_broken_stream(call.operation.operation_id, error, request_id=call.request_id)
+                report_broken_stream(request.operation.operation_id, error, request_id=request.request_id)
                 return
             for segment in found:
                 place = PointsCursor(segment.sequence, segment.day)
@@ -170,20 +170,20 @@ async def stream_points(
                 continue
             yield HEARTBEAT
             with suppress(*DATABASE_ERRORS):
-                await store.watch(call.pool, asset_key, WATCHED_FOR)
+                await store.watch(request.pool, asset_key, WATCHED_FOR)
 
 
 async def _read_allowed(
-    call: Call, hub: TelemetryHub, asset_id: UUID, asset_key: int, place: PointsCursor
+    request: Request, hub: TelemetryHub, asset_id: UUID, asset_key: int, place: PointsCursor
 ) -> list[store.StoredSegment]:
     """What was stored after a place, if the caller may still read it."""
     notices = hub.notices_of(asset_key)
-    caller = await call.reauthenticate()
+    caller = await request.reauthenticate()
     rights = ("rights", asset_id, caller.key)
-    await hub.read_shared(rights, lambda: authorize_asset(call.pool, caller, asset_id, Permission.READ_MONITORING))
+    await hub.read_shared(rights, lambda: authorize_asset(request.pool, caller, asset_id, Permission.READ_MONITORING))
     return await hub.read_shared(
         ("segments", asset_key, place, notices),
-        lambda: store.segments_after(call.pool, asset_key, place.sequence, place.day, SEGMENT_BATCH_SIZE),
+        lambda: store.segments_after(request.pool, asset_key, place.sequence, place.day, SEGMENT_BATCH_SIZE),
     )
 
 

@@ -17,9 +17,9 @@ from gridloom.edge import (
     CSV,
     JSON,
     PARQUET,
-    Call,
     Page,
     Paging,
+    Request,
     RequestBody,
     Response,
     ResponseBody,
@@ -114,20 +114,19 @@ class BacktestDayView(ResponseBody):
     "POST",
     "/backtests",
     summary="Play past days again",
-    tag=TAG,
     access=Permission.CREATE_OPTIMISATIONS,
     status=202,
     audited=False,
     problems=(PricesMissing,),
 )
-async def create_backtest(call: Call, body: NewBacktest) -> Response[BacktestView]:
+async def create_backtest(request: Request, body: NewBacktest) -> Response[BacktestView]:
     """What a battery would have earned on past market days, each planned on what was known the day before.
 
     A job runs it. The newest hundred of an organisation are kept.
     """
     start, end = _days_of(body)
-    await _demand_prices(call, start, end)
-    now, asked = await real_now(call.db), body.battery
+    await _demand_prices(request, start, end)
+    now, asked = await real_now(request.db), body.battery
     battery = BatterySpec(
         asked.rated_power,
         asked.rated_power,
@@ -138,7 +137,7 @@ async def create_backtest(call: Call, body: NewBacktest) -> Response[BacktestVie
     )
     backtest = Backtest(
         id=uuid7(),
-        organisation_id=call.caller.organisation_id,
+        organisation_id=request.caller.organisation_id,
         asked_at=now,
         status="QUEUED",
         start=start,
@@ -151,10 +150,10 @@ async def create_backtest(call: Call, body: NewBacktest) -> Response[BacktestVie
         days_done=0,
         failure=None,
     )
-    await admit_job(call, call.db)
-    await store.insert_backtest(call.db, backtest, call.caller.id)
-    await store.delete_oldest(call.db, backtest.organisation_id, MAX_STORED_BACKTESTS)
-    await jobs.queue_backtest(call.db, backtest, now)
+    await admit_job(request, request.db)
+    await store.insert_backtest(request.db, backtest, request.caller.id)
+    await store.delete_oldest(request.db, backtest.organisation_id, MAX_STORED_BACKTESTS)
+    await jobs.queue_backtest(request.db, backtest, now)
     return Response(_view_backtest(backtest), headers={"Location": f"/backtests/{backtest.id}", "Retry-After": "1"})
 
 
@@ -181,24 +180,22 @@ def _day_of(text: str) -> date:
     return market_day_of(accept_instant(msgspec.convert(text, Annotated[datetime, Meta(tz=True)])))
 
 
-async def _demand_prices(call: Call, start: date, end: date) -> None:
+async def _demand_prices(request: Request, start: date, end: date) -> None:
     """The first days needed and the last one, which are what is missing where something is; the job sees them all."""
-    before = await load_day_table(call.db, DAY_AHEAD, start, MIN_HISTORY_DAYS)
+    before = await load_day_table(request.db, DAY_AHEAD, start, MIN_HISTORY_DAYS)
     if len(before) < MIN_HISTORY_DAYS:
         missing = before.end if before.end < start else start - timedelta(days=MIN_HISTORY_DAYS)
         raise prices_missing(DAY_AHEAD, period_number(market_day_window(missing).start))
-    if len(await load_day_table(call.db, DAY_AHEAD, end, 1)) < 1:
-        async with call.resources[SolverQueue].turn(call, is_long=True):  # up to ten years of prices
-            missing = (await load_day_table(call.db, DAY_AHEAD, end, (end - start).days)).end
+    if len(await load_day_table(request.db, DAY_AHEAD, end, 1)) < 1:
+        async with request.resources[SolverQueue].turn(request, is_long=True):  # up to ten years of prices
+            missing = (await load_day_table(request.db, DAY_AHEAD, end, (end - start).days)).end
         raise prices_missing(DAY_AHEAD, period_number(market_day_window(max(missing, start)).start))
 
 
-@operation(
-    "GET", "/backtests", summary="List back-tests", tag=TAG, access=Permission.CREATE_OPTIMISATIONS, from_replica=True
-)
-async def list_backtests(call: Call, query: Paging) -> Page[BacktestView]:
+@operation("GET", "/backtests", summary="List back-tests", access=Permission.CREATE_OPTIMISATIONS, replica_read=True)
+async def list_backtests(request: Request, query: Paging) -> Page[BacktestView]:
     """Your organisation's, the newest first."""
-    found = await store.list_backtests(call.db, call.caller.organisation_id, query.after(UUID), query.limit + 1)
+    found = await store.list_backtests(request.db, request.caller.organisation_id, query.after(UUID), query.limit + 1)
     page = query.page(found, lambda backtest: backtest.id)
     return Page([_view_backtest(backtest) for backtest in page.items], page.next_cursor)
 
@@ -207,31 +204,31 @@ async def list_backtests(call: Call, query: Paging) -> Page[BacktestView]:
     "GET",
     "/backtests/{backtestID}",
     summary="Read a back-test",
-    tag=TAG,
     access=Permission.CREATE_OPTIMISATIONS,
-    from_replica=True,
+    replica_read=True,
 )
-async def read_backtest(call: Call, backtest_id: UUID) -> BacktestView:
+async def read_backtest(request: Request, backtest_id: UUID) -> BacktestView:
     """With its progress while it runs, and the shares of foresight when it is done."""
-    return _view_backtest(await _require_backtest(call, backtest_id))
+    return _view_backtest(await _require_backtest(request, backtest_id))
 
 
 @operation(
     "GET",
     "/backtests/{backtestID}/days",
     summary="List the days of a back-test",
-    tag=TAG,
     access=Permission.CREATE_OPTIMISATIONS,
     produces=(JSON, CSV, ARROW, PARQUET),
-    answers=list[BacktestDayView],
-    from_replica=True,
+    response_schema=list[BacktestDayView],
+    replica_read=True,
 )
-async def list_backtest_days(call: Call, backtest_id: UUID, query: Paging) -> Page[BacktestDayView] | Stream:
+async def list_backtest_days(request: Request, backtest_id: UUID, query: Paging) -> Page[BacktestDayView] | Stream:
     """By day, as far as it has been played. A table has all of them, whatever `limit` says."""
-    backtest = await _require_backtest(call, backtest_id)
-    if call.accepts != JSON:
-        return stream_table(call.accepts, _DAYS, _stream_batches(call, backtest), file_name=f"backtest-{backtest.id}")
-    found = await store.read_days(call.db, backtest.organisation_id, backtest.id, query.after(date), query.limit + 1)
+    backtest = await _require_backtest(request, backtest_id)
+    if request.accepts != JSON:
+        return stream_table(
+            request.accepts, _DAYS, _stream_batches(request, backtest), file_name=f"backtest-{backtest.id}"
+        )
+    found = await store.read_days(request.db, backtest.organisation_id, backtest.id, query.after(date), query.limit + 1)
     page = query.page(found, lambda day: day.day)
     return Page([_day_view(day, backtest) for day in page.items], page.next_cursor)
 
@@ -248,10 +245,10 @@ _DAYS = pa.schema(
 )
 
 
-async def _stream_batches(call: Call, backtest: Backtest) -> AsyncIterator[pa.RecordBatch]:
+async def _stream_batches(request: Request, backtest: Backtest) -> AsyncIterator[pa.RecordBatch]:
     after: date | None = None
     while True:
-        days = await store.read_days(call.pool, backtest.organisation_id, backtest.id, after, ROW_BATCH_SIZE)
+        days = await store.read_days(request.pool, backtest.organisation_id, backtest.id, after, ROW_BATCH_SIZE)
         if not days:
             return
         after = days[-1].day
@@ -269,8 +266,8 @@ async def _stream_batches(call: Call, backtest: Backtest) -> AsyncIterator[pa.Re
         )
 
 
-async def _require_backtest(call: Call, backtest_id: UUID) -> Backtest:
-    backtest = await store.read_backtest(call.db, call.caller.organisation_id, backtest_id)
+async def _require_backtest(request: Request, backtest_id: UUID) -> Backtest:
+    backtest = await store.read_backtest(request.db, request.caller.organisation_id, backtest_id)
     if backtest is None:
         raise NotFound(f"Your organisation has no back-test {backtest_id}.")
     return backtest

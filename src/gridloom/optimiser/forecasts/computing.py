@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 from gridloom.database.commit.after_commit import transaction
 from gridloom.database.pool import Database
-from gridloom.edge import Call
+from gridloom.edge import Request
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.market_calendar import Floats
 from gridloom.optimiser.forecasts import store
@@ -18,12 +18,12 @@ from gridloom.reference_prices.model import PublishedPrice
 from gridloom.reference_prices.store import lock_prices_as_they_are
 
 
-async def compute_forecast(call: Call, day: date) -> Forecast:
+async def compute_forecast(request: Request, day: date) -> Forecast:
     """The stored forecast of a day, else a new one when the caller's organisation has its turn."""
-    stored = await store.read_computed(call.db, DAY_AHEAD, day)
+    stored = await store.read_computed(request.db, DAY_AHEAD, day)
     if stored is not None:
         return stored
-    async with call.resources[SolverQueue].turn(call) as turn, transaction(call.pool) as db:
+    async with request.resources[SolverQueue].turn(request) as turn, transaction(request.pool) as db:
         # What is stored rests on the prices of this moment: none changes before it is committed.
         await lock_prices_as_they_are(db)
         await store.lock_day(db, day)

@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from gridloom.database.clock import platform_now
-from gridloom.edge import SIGNED_IN, Call, QueryParameters, ResponseBody, operation
+from gridloom.edge import SIGNED_IN, QueryParameters, Request, ResponseBody, operation
 from gridloom.edge.fields import parameter_error
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
 from gridloom.optimiser.forecasts import store
@@ -49,24 +49,23 @@ class DayAheadForecast(ResponseBody):
     "GET",
     "/forecasts/day-ahead",
     summary="Forecast day-ahead prices",
-    tag=TAG,
     access=SIGNED_IN,
     problems=(PricesMissing,),
     asset_scope="free",
 )
-async def forecast_day_ahead(call: Call, query: ForecastQuery) -> DayAheadForecast:
+async def forecast_day_ahead(request: Request, query: ForecastQuery) -> DayAheadForecast:
     """P10, P50 and P90 for each quarter-hour, from the prices of the days before, never from later ones.
 
     What was published before the gate is answered as it was published. Other days are computed when they are first
     asked for; a day ahead of the known prices, up to two weeks, from the last ones known.
     """
-    day = query.delivery_day or market_day_of(await platform_now(call.db)) + timedelta(days=1)
+    day = query.delivery_day or market_day_of(await platform_now(request.db)) + timedelta(days=1)
     if not date(1990, 1, 1) <= day <= date(2190, 1, 1):
         raise parameter_error("query", "delivery-day", "is not between 1990 and 2190")
-    published = await store.read_forecast(call.db, DAY_AHEAD, day)
+    published = await store.read_forecast(request.db, DAY_AHEAD, day)
     if published is not None:
         return _view_forecast(*published)
-    return _view_forecast(await compute_forecast(call, day), None)
+    return _view_forecast(await compute_forecast(request, day), None)
 
 
 def _view_forecast(forecast: Forecast, published_at: datetime | None) -> DayAheadForecast:

@@ -12,7 +12,7 @@ from gridloom.ancillary.gates import TenderGates
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.clock import platform_now, real_now
 from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import BULK_BODY_LIMIT, Call, Response, operation
+from gridloom.edge import BULK_BODY_LIMIT, Request, Response, operation
 from gridloom.identity.authorization import authorize_organisation
 from gridloom.jobs import admit_job, enqueue
 from gridloom.kernel.ids import uuid7
@@ -51,39 +51,38 @@ PROBLEMS = (NoFeasibleSchedule, PricesMissing, GateClosed)
     "POST",
     ASSET + "/optimisations",
     summary="Find the best schedule of a virtual asset",
-    tag=TAG,
     access=Permission.CREATE_OPTIMISATIONS,
     audited=False,
-    defers_transaction=True,
+    transaction="manual",
     body_limit_bytes=BULK_BODY_LIMIT,
     problems=PROBLEMS,
 )
 async def optimise_virtual_asset(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, body: NewOptimisation
+    request: Request, organisation_id: UUID, virtual_asset_id: UUID, body: NewOptimisation
 ) -> Response[OptimisationView]:
     """What its open periods should do to earn most at the prices given, by all rules that a schedule must respect.
 
     Nothing is changed. To apply it, PUT `schedule` to the asset's schedule with `If-Match` and the ETag of this answer
     (with `keep`, PUT the part of the one block left). A window of more than 31 days is answered 202, and made by a job.
     """
-    async with repeatable_read(call.pool) as db:
-        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
+    async with repeatable_read(request.pool) as db:
+        asset = await require_asset(db, request.caller, organisation_id, virtual_asset_id)
         check_optimisation(body)
         periods = _count_periods(asset, body, await platform_now(db))
     if _is_long(asset, body):
         if set(body.markets or ()) - {Market.WHOLESALE}:
             raise BadRequest("Balancing products are planned for 31 days at most.", [FieldError("/end", "is too late")])
-        return await _queue_job(call, asset, body)
+        return await _queue_job(request, asset, body)
 
     async def optimise(turn: SolverTurn) -> tuple[VirtualAsset, OptimisationView]:
-        async with repeatable_read(call.pool) as db:
-            asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
-            assignment = await load_optimisation(db, asset, body, await _products_of(call, db, body))
+        async with repeatable_read(request.pool) as db:
+            asset = await require_asset(db, request.caller, organisation_id, virtual_asset_id)
+            assignment = await load_optimisation(db, asset, body, await _products_of(request, db, body))
         return asset, await turn.solve(assignment.solve)
 
-    asset, view = await call.resources[SolverQueue].run(call, optimise, is_long=periods > MAX_SHORT_PERIODS)
-    if call.retry is not None:
-        await call.begin()
+    asset, view = await request.resources[SolverQueue].run(request, optimise, is_long=periods > MAX_SHORT_PERIODS)
+    if request.retry is not None:
+        await request.begin()
     return Response(view, etag=etag_of(asset))
 
 
@@ -100,19 +99,21 @@ def _count_periods(asset: VirtualAsset, body: NewOptimisation | NewPortfolioOpti
     return int((min(body.end or life.end, life.end) - max(body.start or now, now, life.start)) // PERIOD)
 
 
-async def _products_of(call: Call, db: Database, body: NewOptimisation) -> ReserveProducts | None:
+async def _products_of(request: Request, db: Database, body: NewOptimisation) -> ReserveProducts | None:
     markets = tuple(sorted({Market(market) for market in body.markets or ()} - {Market.WHOLESALE}))
     if not markets:
         return None
-    return ReserveProducts(markets, call.resources[TenderGates], await platform_now(db), call.resources[ReserveMinutes])
+    return ReserveProducts(
+        markets, request.resources[TenderGates], await platform_now(db), request.resources[ReserveMinutes]
+    )
 
 
-async def _queue_job(call: Call, asset: VirtualAsset, body: NewOptimisation) -> Response[OptimisationView]:
+async def _queue_job(request: Request, asset: VirtualAsset, body: NewOptimisation) -> Response[OptimisationView]:
     """Have a job make it, and say where it will be."""
-    db = await call.begin()
-    await admit_job(call, db)
+    db = await request.begin()
+    await admit_job(request, db)
     id, now = uuid7(), await real_now(db)
-    await store.insert_optimisation(db, asset.organisation_id, id, asset.id, call.caller.id, now, body)
+    await store.insert_optimisation(db, asset.organisation_id, id, asset.id, request.caller.id, now, body)
     payload = {"organisationID": str(asset.organisation_id), "virtualAssetID": str(asset.id)}
     size = int(jobs.SOLVING_S) if body.exact else 1 + _count_periods(asset, body, now) // PERIODS_A_SECOND
     await enqueue(
@@ -121,13 +122,13 @@ async def _queue_job(call: Call, asset: VirtualAsset, body: NewOptimisation) -> 
         key=str(id),
         due=now,
         payload=payload,
-        organisation_id=call.caller.organisation_id,
+        organisation_id=request.caller.organisation_id,
         size=max(1, size),
     )
     return Response(
         OptimisationView(id=id, status="QUEUED"),
         status=202,
-        headers={"Location": f"{call.path}/{id}", "Retry-After": "1"},
+        headers={"Location": f"{request.path}/{id}", "Retry-After": "1"},
     )
 
 
@@ -135,15 +136,14 @@ async def _queue_job(call: Call, asset: VirtualAsset, body: NewOptimisation) -> 
     "GET",
     ASSET + "/optimisations/{optimisationID}",
     summary="Read an optimisation that was made by a job",
-    tag=TAG,
     access=Permission.CREATE_OPTIMISATIONS,
 )
 async def read_optimisation(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, optimisation_id: UUID
+    request: Request, organisation_id: UUID, virtual_asset_id: UUID, optimisation_id: UUID
 ) -> OptimisationView:
     """Kept for a day."""
-    asset = await require_asset(call.db, call.caller, organisation_id, virtual_asset_id)
-    kept = await store.read_optimisation(call.db, asset.organisation_id, asset.id, optimisation_id)
+    asset = await require_asset(request.db, request.caller, organisation_id, virtual_asset_id)
+    kept = await store.read_optimisation(request.db, asset.organisation_id, asset.id, optimisation_id)
     if kept is None:
         raise NotFound(f"There is no optimisation {optimisation_id} of this asset, or no more.")
     if kept.answer is None:
@@ -157,15 +157,14 @@ async def read_optimisation(
     "POST",
     ASSET + "/repairs",
     summary="Repair a schedule",
-    tag=TAG,
     access=Permission.CREATE_OPTIMISATIONS,
     audited=False,
-    defers_transaction=True,
+    transaction="manual",
     body_limit_bytes=BULK_BODY_LIMIT,
     problems=PROBLEMS,
 )
 async def repair_schedule(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, body: NewRepair
+    request: Request, organisation_id: UUID, virtual_asset_id: UUID, body: NewRepair
 ) -> Response[RepairView]:
     """The nearest schedule, or the best one in its periods, that the PUT accepts and that ends balanced.
 
@@ -173,8 +172,8 @@ async def repair_schedule(
     """
 
     async def repair(turn: SolverTurn) -> tuple[VirtualAsset, RepairView]:
-        async with repeatable_read(call.pool) as db:
-            asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
+        async with repeatable_read(request.pool) as db:
+            asset = await require_asset(db, request.caller, organisation_id, virtual_asset_id)
             if body.prices is not None:
                 check_asked(body.prices)
             now = await platform_now(db)
@@ -182,9 +181,9 @@ async def repair_schedule(
         return asset, await turn.solve(assignment.solve)
 
     is_long = len(body.schedule) > MAX_SHORT_PERIODS
-    asset, view = await call.resources[SolverQueue].run(call, repair, is_long=is_long)
-    if call.retry is not None:
-        await call.begin()
+    asset, view = await request.resources[SolverQueue].run(request, repair, is_long=is_long)
+    if request.retry is not None:
+        await request.begin()
     return Response(view, etag=etag_of(asset))
 
 
@@ -197,43 +196,42 @@ def _points_of(asset: VirtualAsset, body: NewRepair) -> SchedulePoints:
     "POST",
     "/organisations/{organisationID}/portfolios/{portfolioID}/optimisations",
     summary="Find the best schedules of a portfolio",
-    tag=TAG,
     access=Permission.CREATE_OPTIMISATIONS,
     audited=False,
-    defers_transaction=True,
+    transaction="manual",
     body_limit_bytes=BULK_BODY_LIMIT,
     problems=PROBLEMS,
 )
 async def optimise_portfolio(
-    call: Call, organisation_id: UUID, portfolio_id: UUID, body: NewPortfolioOptimisation
+    request: Request, organisation_id: UUID, portfolio_id: UUID, body: NewPortfolioOptimisation
 ) -> PortfolioOptimisationView:
     """All assets of the portfolio together, within what they may import and export in sum.
 
     31 days at most, and fifty assets for a day or as many asset-days. Nothing is changed.
     """
-    async with repeatable_read(call.pool) as db:
-        assets = await _read_portfolio_assets(call, db, organisation_id, portfolio_id)
+    async with repeatable_read(request.pool) as db:
+        assets = await _read_portfolio_assets(request, db, organisation_id, portfolio_id)
         check_optimisation(body)
         now = await platform_now(db)
     periods = sum(max(0, _count_periods(asset, body, now)) for asset in assets)
 
     async def optimise(turn: SolverTurn) -> PortfolioOptimisationView:
-        async with repeatable_read(call.pool) as db:
-            assets = await _read_portfolio_assets(call, db, organisation_id, portfolio_id)
+        async with repeatable_read(request.pool) as db:
+            assets = await _read_portfolio_assets(request, db, organisation_id, portfolio_id)
             assignment = await load_shared_assignment(db, assets, body)
         return await turn.solve(assignment.solve)
 
-    view = await call.resources[SolverQueue].run(call, optimise, is_long=periods > MAX_SHORT_PERIODS)
-    if call.retry is not None:
-        await call.begin()
+    view = await request.resources[SolverQueue].run(request, optimise, is_long=periods > MAX_SHORT_PERIODS)
+    if request.retry is not None:
+        await request.begin()
     return view
 
 
 async def _read_portfolio_assets(
-    call: Call, db: Database, organisation_id: UUID, portfolio_id: UUID
+    request: Request, db: Database, organisation_id: UUID, portfolio_id: UUID
 ) -> list[VirtualAsset]:
-    owner = await authorize_organisation(db, call.caller, organisation_id)
+    owner = await authorize_organisation(db, request.caller, organisation_id)
     portfolio = await read_portfolio(db, owner, portfolio_id)
     if portfolio is None:
         raise NotFound(f"The organisation has no portfolio {portfolio_id}.")
-    return [await require_asset(db, call.caller, organisation_id, id) for id in portfolio.virtual_asset_ids]
+    return [await require_asset(db, request.caller, organisation_id, id) for id in portfolio.virtual_asset_ids]

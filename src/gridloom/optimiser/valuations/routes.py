@@ -10,7 +10,7 @@ from msgspec import Meta, field
 
 from gridloom.auctions.model import Item
 from gridloom.auctions.routes import authorize_auction
-from gridloom.edge import Call, RequestBody, ResponseBody, operation
+from gridloom.edge import Request, RequestBody, ResponseBody, operation
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden
@@ -84,28 +84,27 @@ class ValuationView(ResponseBody):
     "POST",
     "/auctions/{auctionID}/valuations",
     summary="Value an auction before bidding",
-    tag=TAG,
     access=Permission.CREATE_OPTIMISATIONS,
     audited=False,
-    defers_transaction=True,
+    transaction="manual",
     problems=(PricesMissing,),
 )
-async def value_auction(call: Call, auction_id: UUID, body: NewValuation) -> ValuationView:
+async def value_auction(request: Request, auction_id: UUID, body: NewValuation) -> ValuationView:
     """What the auctioned battery may earn on the day-ahead market over its delivery window, and how sure that is.
 
     For organisations that are invited. Nothing is kept of it, in no log that others can read.
     """
-    seen = await authorize_auction(call.pool, call.caller, auction_id)
+    seen = await authorize_auction(request.pool, request.caller, auction_id)
     if not seen.is_invited:
         raise Forbidden(f"Your organisation is not invited to the auction {auction_id}.")
     offer = offer_of(seen.auction.item)
     today = market_day_of(seen.now)
     until = min(today + timedelta(days=2), offer.first)
     days = min(HISTORY_DAYS, DAYS_VALUED[body.basis] + MIN_HISTORY_DAYS)
-    kept = call.resources[DayValueCache]
+    kept = request.resources[DayValueCache]
 
     async def value(turn: SolverTurn) -> Valuation:
-        table = await load_day_table(call.pool, DAY_AHEAD, until, days)
+        table = await load_day_table(request.pool, DAY_AHEAD, until, days)
         if len(table) < MIN_DAYS:
             missing = table.end if (until - table.end).days < days else until - timedelta(days=1)
             raise prices_missing(DAY_AHEAD, period_number(market_day_window(missing).start))
@@ -115,9 +114,9 @@ async def value_auction(call: Call, auction_id: UUID, body: NewValuation) -> Val
 
         return await turn.solve(value_offer, VALUATION_TIMEOUT_S)
 
-    valuation = await call.resources[SolverQueue].run(call, value, is_long=True)
-    if call.retry is not None:
-        await call.begin()
+    valuation = await request.resources[SolverQueue].run(request, value, is_long=True)
+    if request.retry is not None:
+        await request.begin()
     return _view_valuation(valuation)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY, AvailabilitySeries
 from gridloom.capacity.store import load_availability
-from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, ResponseBody, Stream, operation
+from gridloom.edge import ARROW, CSV, JSON, PARQUET, Content, Request, ResponseBody, Stream, operation
 from gridloom.edge.answer.tabular import TIME, stream_table, time_texts
 from gridloom.edge.fields import to_json
 from gridloom.identity.authorization import authorize_asset
@@ -61,19 +61,19 @@ class Availability(ResponseBody):
     tag="Physical assets",
     access=READ,
     produces=(JSON, CSV, ARROW, PARQUET),
-    answers=Availability,
+    response_schema=Availability,
 )
-async def read_availability(call: Call, physical_asset_id: UUID, query: WindowQuery) -> Content | Stream:
+async def read_availability(request: Request, physical_asset_id: UUID, query: WindowQuery) -> Content | Stream:
     """Rated and available power and energy in every delivery period that the window touches.
 
     Overlapping unavailabilities add up, capped at the rating. A period can do what its worst moment can do.
     """
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    window = await requested_window(call.db, query)
-    series = (await load_availability(call.db, [authorized.key], window))[authorized.key]
-    if call.accepts != JSON:
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    window = await requested_window(request.db, query)
+    series = (await load_availability(request.db, [authorized.key], window))[authorized.key]
+    if request.accepts != JSON:
         return stream_table(
-            call.accepts, SCHEMA, _stream_batches(series), file_name=f"availability-{physical_asset_id}"
+            request.accepts, SCHEMA, _stream_batches(series), file_name=f"availability-{physical_asset_id}"
         )
     head = Availability(physical_asset_id=physical_asset_id, start=window.start, end=window.end, availability=[])
     body = to_json(head).replace(b'"availability":[]', b'"availability":' + _points_json(series), 1)

@@ -13,7 +13,7 @@ from gridloom.capacity.book import BookLine, CapacityBook
 from gridloom.capacity.model import Floats, Holding, HoldingKind, OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
 from gridloom.capacity.store import load_battery_capacity, widen_to_periods
-from gridloom.edge import JSON, Call, Content, operation
+from gridloom.edge import JSON, Content, Request, operation
 from gridloom.edge.answer.tabular import time_texts
 from gridloom.edge.fields import to_json
 from gridloom.identity.authorization import authorize_asset
@@ -37,23 +37,23 @@ READ = Permission.READ_SCHEDULES
     summary="Read what is held of an asset and what is free",
     tag="Physical assets",
     access=READ,
-    answers=Commitments,
+    response_schema=Commitments,
 )
-async def read_commitments(call: Call, physical_asset_id: UUID, query: WindowQuery) -> Content:
+async def read_commitments(request: Request, physical_asset_id: UUID, query: WindowQuery) -> Content:
     """Its book in every delivery period that the window touches: what is rated and available, what virtual assets,
     auctions, balancing capacity and the own schedule hold of it, and what is free. Nothing is sold twice: whatever
     takes some is judged by this book.
 
     The asset's owner and the platform's operator also see who holds what.
     """
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    window = await requested_window(call.db, query)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    window = await requested_window(request.db, query)
     hull = widen_to_periods(window)
     first, end = period_number(hull.start), period_number_from(hull.end)
-    capacity = (await load_battery_capacity(call.db, [authorized.key], first, end))[authorized.key]
-    sees_holders = call.caller.is_operator or authorized.organisation_id == call.caller.organisation_id
+    capacity = (await load_battery_capacity(request.db, [authorized.key], first, end))[authorized.key]
+    sees_holders = request.caller.is_operator or authorized.organisation_id == request.caller.organisation_id
     head = Commitments(physical_asset_id=physical_asset_id, start=window.start, end=window.end, commitments=[])
-    names = await read_organisation_names(call.db, holding_organisations(capacity)) if sees_holders else None
+    names = await read_organisation_names(request.db, holding_organisations(capacity)) if sees_holders else None
     points = await asyncio.to_thread(_points_json, capacity, first, end, names)
     return Content(to_json(head).replace(b'"commitments":[]', b'"commitments":' + points, 1), JSON)
 

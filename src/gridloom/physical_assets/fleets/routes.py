@@ -7,7 +7,7 @@ from zlib import crc32
 
 from msgspec import UNSET
 
-from gridloom.edge import Call, Page, Response, operation
+from gridloom.edge import Page, Request, Response, operation
 from gridloom.identity.authorization import authorize_organisation
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, NotFound, Problem
@@ -30,15 +30,15 @@ class NotAssetsOfTheOrganisation(Problem):
     title = "Some assets are not the organisation's own"
 
 
-@operation("GET", "/fleets", summary="List fleets", tag=TAG, access=READ, from_replica=True)
-async def list_fleets(call: Call, query: FleetsQuery) -> Page[Fleet]:
+@operation("GET", "/fleets", summary="List fleets", access=READ, replica_read=True)
+async def list_fleets(request: Request, query: FleetsQuery) -> Page[Fleet]:
     """Your organisation's; the platform's operator sees those of all, or of the one asked for."""
     organisation_id = query.organisation_id
     if organisation_id is not None:
-        await authorize_organisation(call.db, call.caller, organisation_id)
-    elif not call.caller.is_operator:
-        organisation_id = call.caller.organisation_id
-    rows = await store.list_fleets(call.db, organisation_id, after=query.after(UUID), limit=query.limit + 1)
+        await authorize_organisation(request.db, request.caller, organisation_id)
+    elif not request.caller.is_operator:
+        organisation_id = request.caller.organisation_id
+    rows = await store.list_fleets(request.db, organisation_id, after=query.after(UUID), limit=query.limit + 1)
     return query.page(rows, lambda fleet: fleet.id)
 
 
@@ -46,24 +46,23 @@ async def list_fleets(call: Call, query: FleetsQuery) -> Page[Fleet]:
     "POST",
     "/fleets",
     summary="Make a fleet",
-    tag=TAG,
     access=UPDATE,
     status=201,
     problems=(NotAssetsOfTheOrganisation, NotFound),
 )
-async def create_fleet(call: Call, body: NewFleet) -> Response[Fleet]:
+async def create_fleet(request: Request, body: NewFleet) -> Response[Fleet]:
     """An asset that was in another fleet leaves it."""
-    owner_id = await authorize_organisation(call.db, call.caller, body.organisation_id)
-    keys = await _member_keys(call, owner_id, body.physical_asset_ids)
-    fleet_id = await store.insert_fleet(call.db, owner_id, body.name)
-    await store.set_members(call.db, fleet_id, keys)
-    return await _answer_fleet(call, fleet_id, {"Location": f"/fleets/{fleet_id}"})
+    owner_id = await authorize_organisation(request.db, request.caller, body.organisation_id)
+    keys = await _member_keys(request, owner_id, body.physical_asset_ids)
+    fleet_id = await store.insert_fleet(request.db, owner_id, body.name)
+    await store.set_members(request.db, fleet_id, keys)
+    return await _answer_fleet(request, fleet_id, {"Location": f"/fleets/{fleet_id}"})
 
 
-@operation("GET", "/fleets/{fleetID}", summary="Read a fleet", tag=TAG, access=READ)
-async def read_fleet(call: Call, fleet_id: UUID) -> Response[Fleet]:
+@operation("GET", "/fleets/{fleetID}", summary="Read a fleet", access=READ)
+async def read_fleet(request: Request, fleet_id: UUID) -> Response[Fleet]:
     """With the identifiers of its physical assets."""
-    stored = await authorize_fleet(call.db, call.caller, fleet_id)
+    stored = await authorize_fleet(request.db, request.caller, fleet_id)
     return Response(stored.fleet, etag=_make_etag(stored))
 
 
@@ -71,33 +70,32 @@ async def read_fleet(call: Call, fleet_id: UUID) -> Response[Fleet]:
     "PATCH",
     "/fleets/{fleetID}",
     summary="Change a fleet",
-    tag=TAG,
     access=UPDATE,
     problems=(NotAssetsOfTheOrganisation,),
 )
-async def update_fleet(call: Call, fleet_id: UUID, body: FleetChange) -> Response[Fleet]:
+async def update_fleet(request: Request, fleet_id: UUID, body: FleetChange) -> Response[Fleet]:
     """Only the given fields change; `physicalAssetIDs` replaces the whole list."""
-    stored = await authorize_fleet(call.db, call.caller, fleet_id, for_change=True)
-    call.check_if_match(_make_etag(stored))
+    stored = await authorize_fleet(request.db, request.caller, fleet_id, for_change=True)
+    request.check_if_match(_make_etag(stored))
     if body.name is not UNSET:
-        await store.rename_fleet(call.db, fleet_id, body.name)
+        await store.rename_fleet(request.db, fleet_id, body.name)
     if body.physical_asset_ids is not UNSET:
-        keys = await _member_keys(call, stored.fleet.organisation_id, body.physical_asset_ids)
-        await store.set_members(call.db, fleet_id, keys)
-    await store.bump_fleet_version(call.db, fleet_id)
-    return await _answer_fleet(call, fleet_id)
+        keys = await _member_keys(request, stored.fleet.organisation_id, body.physical_asset_ids)
+        await store.set_members(request.db, fleet_id, keys)
+    await store.bump_fleet_version(request.db, fleet_id)
+    return await _answer_fleet(request, fleet_id)
 
 
-@operation("DELETE", "/fleets/{fleetID}", summary="Dissolve a fleet", tag=TAG, access=UPDATE)
-async def delete_fleet(call: Call, fleet_id: UUID) -> None:
+@operation("DELETE", "/fleets/{fleetID}", summary="Dissolve a fleet", access=UPDATE)
+async def delete_fleet(request: Request, fleet_id: UUID) -> None:
     """Its assets stay, in no fleet."""
-    stored = await authorize_fleet(call.db, call.caller, fleet_id, for_change=True)
-    call.check_if_match(_make_etag(stored))
-    await store.delete_fleet(call.db, fleet_id)
+    stored = await authorize_fleet(request.db, request.caller, fleet_id, for_change=True)
+    request.check_if_match(_make_etag(stored))
+    await store.delete_fleet(request.db, fleet_id)
 
 
-async def _member_keys(call: Call, organisation_id: UUID, asset_ids: list[UUID]) -> list[int]:
-    owned = await store.read_owned_asset_keys(call.db, organisation_id, asset_ids)
+async def _member_keys(request: Request, organisation_id: UUID, asset_ids: list[UUID]) -> list[int]:
+    owned = await store.read_owned_asset_keys(request.db, organisation_id, asset_ids)
     unknown_ids = [
         FieldError(f"/physicalAssetIDs/{position}", f"{asset_id} is not an asset of the organisation")
         for position, asset_id in enumerate(asset_ids)
@@ -116,7 +114,7 @@ def _make_etag(stored: store.StoredFleet) -> str:
     return f"{stored.version}-{members:08x}"
 
 
-async def _answer_fleet(call: Call, fleet_id: UUID, headers: dict[str, str] | None = None) -> Response[Fleet]:
-    stored = await store.read_fleet(call.db, fleet_id)
+async def _answer_fleet(request: Request, fleet_id: UUID, headers: dict[str, str] | None = None) -> Response[Fleet]:
+    stored = await store.read_fleet(request.db, fleet_id)
     assert stored is not None, "held by this transaction"
     return Response(stored.fleet, headers=headers or {}, etag=_make_etag(stored))

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from gridloom.capacity.store import lock_batteries
 from gridloom.database.pool import Database
-from gridloom.edge import Call, Page, Paging, Response, operation
+from gridloom.edge import Page, Paging, Request, Response, operation
 from gridloom.identity import model as identity
 from gridloom.identity.permissions import GRANTABLE, in_order
 from gridloom.identity.store import grants as store
@@ -49,13 +49,11 @@ WAS_INVITED: Dependency[Callable[[Database, UUID, UUID], Awaitable[bool]]] = Dep
 )
 
 
-@operation(
-    "GET", "/physical-assets/{physicalAssetID}/grants", summary="List the grants on an asset", tag=TAG, access=READ
-)
-async def list_grants(call: Call, physical_asset_id: UUID, query: Paging) -> Page[Grant]:
+@operation("GET", "/physical-assets/{physicalAssetID}/grants", summary="List the grants on an asset", access=READ)
+async def list_grants(request: Request, physical_asset_id: UUID, query: Paging) -> Page[Grant]:
     """For its owner, by organisation."""
-    rights = await _read_owned_rights(call, physical_asset_id)
-    rows = await store.list_grants(call.db, rights.key, after=query.after(UUID), limit=query.limit + 1)
+    rights = await _read_owned_rights(request, physical_asset_id)
+    rows = await store.list_grants(request.db, rights.key, after=query.after(UUID), limit=query.limit + 1)
     return query.page([_show_grant(physical_asset_id, row) for row in rows], lambda grant: grant.organisation_id)
 
 
@@ -63,15 +61,14 @@ async def list_grants(call: Call, physical_asset_id: UUID, query: Paging) -> Pag
     "GET",
     "/physical-assets/{physicalAssetID}/grants/{organisationID}",
     summary="Read what an organisation may do with an asset",
-    tag=TAG,
     access=READ,
 )
-async def read_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID) -> Response[Grant]:
+async def read_grant(request: Request, physical_asset_id: UUID, organisation_id: UUID) -> Response[Grant]:
     """For the asset's owner and for that organisation itself."""
-    rights = await _read_rights(call, physical_asset_id)
-    if call.caller.organisation_id not in (rights.organisation_id, organisation_id):
+    rights = await _read_rights(request, physical_asset_id)
+    if request.caller.organisation_id not in (rights.organisation_id, organisation_id):
         raise Forbidden("Grants are shown to the asset's owner and to the organisation that holds them.")
-    grant = await store.read_grant(call.db, rights.key, organisation_id)
+    grant = await store.read_grant(request.db, rights.key, organisation_id)
     if grant is None:
         raise NotFound(f"The organisation {organisation_id} has no grant on this asset.")
     return Response(_show_grant(physical_asset_id, grant), etag=str(grant.version))
@@ -81,16 +78,17 @@ async def read_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID)
     "PUT",
     "/physical-assets/{physicalAssetID}/grants/{organisationID}",
     summary="Set what an organisation may do with an asset",
-    tag=TAG,
     access=MANAGE,
     problems=(NotGrantable, OwnerNeedsNoGrant, RevenueWouldTellPrice),
 )
-async def put_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID, body: NewGrant) -> Response[Grant]:
+async def put_grant(
+    request: Request, physical_asset_id: UUID, organisation_id: UUID, body: NewGrant
+) -> Response[Grant]:
     """Only the owner's administrators may. A user of that organisation needs the permission in its role as well."""
-    rights = await _read_owned_rights(call, physical_asset_id)
+    rights = await _read_owned_rights(request, physical_asset_id)
     if organisation_id == rights.organisation_id:
         raise OwnerNeedsNoGrant(f"The organisation {organisation_id} owns the asset.")
-    if not await organisation_exists(call.db, organisation_id):
+    if not await organisation_exists(request.db, organisation_id):
         raise NotFound(f"There is no organisation {organisation_id}.")
     faults = [
         FieldError(f"/permissions/{position}", f"{permission} does not concern a single asset")
@@ -99,17 +97,19 @@ async def put_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID, 
     ]
     if faults:
         raise NotGrantable(faults[0].detail + ".", errors=faults)
-    await lock_batteries(call.db, [rights.key])
+    await lock_batteries(request.db, [rights.key])
     if Permission.READ_REVENUE in body.permissions and await WAS_INVITED.get()(
-        call.db, physical_asset_id, organisation_id
+        request.db, physical_asset_id, organisation_id
     ):
         raise RevenueWouldTellPrice(f"The organisation {organisation_id} was invited to an auction on this asset.")
-    before = await store.read_grant(call.db, rights.key, organisation_id)
+    before = await store.read_grant(request.db, rights.key, organisation_id)
     if before is not None:
-        call.check_if_match(str(before.version))
-    elif call.header("if-match") is not None:
+        request.check_if_match(str(before.version))
+    elif request.header("if-match") is not None:
         raise PreconditionFailed("There is no grant yet, so no condition on one can hold.")
-    grant = await store.put_grant(call.db, rights.key, organisation_id, in_order(body.permissions), call.caller.id)
+    grant = await store.put_grant(
+        request.db, rights.key, organisation_id, in_order(body.permissions), request.caller.id
+    )
     return Response(_show_grant(physical_asset_id, grant), etag=str(grant.version))
 
 
@@ -117,30 +117,29 @@ async def put_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID, 
     "DELETE",
     "/physical-assets/{physicalAssetID}/grants/{organisationID}",
     summary="Take a grant back",
-    tag=TAG,
     access=MANAGE,
 )
-async def delete_grant(call: Call, physical_asset_id: UUID, organisation_id: UUID) -> None:
+async def delete_grant(request: Request, physical_asset_id: UUID, organisation_id: UUID) -> None:
     """At once, on every replica."""
-    rights = await _read_owned_rights(call, physical_asset_id)
-    await lock_batteries(call.db, [rights.key])
-    before = await store.read_grant(call.db, rights.key, organisation_id)
+    rights = await _read_owned_rights(request, physical_asset_id)
+    await lock_batteries(request.db, [rights.key])
+    before = await store.read_grant(request.db, rights.key, organisation_id)
     if before is None:
         raise NotFound(f"The organisation {organisation_id} has no grant on this asset.")
-    call.check_if_match(str(before.version))
-    await store.delete_grant(call.db, rights.key, organisation_id)
+    request.check_if_match(str(before.version))
+    await store.delete_grant(request.db, rights.key, organisation_id)
 
 
-async def _read_rights(call: Call, asset_id: UUID) -> store.AssetRights:
-    rights = await store.read_rights(call.db, asset_id, call.caller.organisation_id)
+async def _read_rights(request: Request, asset_id: UUID) -> store.AssetRights:
+    rights = await store.read_rights(request.db, asset_id, request.caller.organisation_id)
     if rights is None or rights.kind != "PHYSICAL":
         raise NotFound(f"There is no physical asset {asset_id}.")
     return rights
 
 
-async def _read_owned_rights(call: Call, asset_id: UUID) -> store.AssetRights:
-    rights = await _read_rights(call, asset_id)
-    if rights.organisation_id != call.caller.organisation_id:
+async def _read_owned_rights(request: Request, asset_id: UUID) -> store.AssetRights:
+    rights = await _read_rights(request, asset_id)
+    if rights.organisation_id != request.caller.organisation_id:
         raise Forbidden("Only the asset's owner manages its grants.")
     return rights
 

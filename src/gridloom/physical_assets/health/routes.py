@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from gridloom.database.pool import Database
-from gridloom.edge import Call, operation
+from gridloom.edge import Request, operation
 from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
@@ -34,24 +34,24 @@ _MOMENT = timedelta(milliseconds=1)
     tag="Physical assets",
     access=READ,
 )
-async def read_health(call: Call, physical_asset_id: UUID) -> Health:
+async def read_health(request: Request, physical_asset_id: UUID) -> Health:
     """From its status, what is unavailable at this moment, how fresh its telemetry is, and whether what was offered and
     scheduled still fits what will be available. The worst of the checks decides."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    situation = await read_health_input(call.db, authorized.key)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    situation = await read_health_input(request.db, authorized.key)
     now = situation.now
-    ratings_and_outages = (await load_ratings_and_outages(call.db, [authorized.key], Window(now, now + _MOMENT)))[
+    ratings_and_outages = (await load_ratings_and_outages(request.db, [authorized.key], Window(now, now + _MOMENT)))[
         authorized.key
     ]
     present = availability_at(ratings_and_outages.ratings, ratings_and_outages.outages, now)
-    telemetry = await LATEST_TELEMETRY.get()(call.db, authorized.key)
-    conflicts = await find_conflicts(call.db, authorized.key, Window(now, situation.horizon), now)
+    telemetry = await LATEST_TELEMETRY.get()(request.db, authorized.key)
+    conflicts = await find_conflicts(request.db, authorized.key, Window(now, situation.horizon), now)
     checks = [
         rules.check_status(situation.status),
         rules.check_availability(present),
         rules.check_telemetry(telemetry, now),
         rules.check_promises(conflicts),
-        rules.check_dispatch(await DISPATCH_FAILED_AT.get()(call.db, authorized.key)),
+        rules.check_dispatch(await DISPATCH_FAILED_AT.get()(request.db, authorized.key)),
     ]
     percentage = telemetry.state_of_charge_percentage if telemetry is not None else None
     return Health(

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from gridloom.capacity.store import lock_batteries
-from gridloom.edge import Call, Response, operation
+from gridloom.edge import Request, Response, operation
 from gridloom.edge.fields import Decoder
 from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.permission import Permission
@@ -40,11 +40,11 @@ def _body_schema() -> dict[str, Any]:
     return {"anyOf": inlined(list(schemas))}
 
 
-@operation("GET", "/physical-assets/{physicalAssetID}/metadata", summary="Read all metadata", tag=TAG, access=READ)
-async def read_all_metadata(call: Call, physical_asset_id: UUID) -> Metadata:
+@operation("GET", "/physical-assets/{physicalAssetID}/metadata", summary="Read all metadata", access=READ)
+async def read_all_metadata(request: Request, physical_asset_id: UUID) -> Metadata:
     """Every category at once; a category that was never written is left out."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    stored = await store.read_all(call.db, authorized.key)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    stored = await store.read_all(request.db, authorized.key)
     return Metadata(**{category.value: stored[category].body for category in MetadataCategory})  # type: ignore[arg-type]
 
 
@@ -52,14 +52,15 @@ async def read_all_metadata(call: Call, physical_asset_id: UUID) -> Metadata:
     "GET",
     "/physical-assets/{physicalAssetID}/metadata/{category}",
     summary="Read one category of metadata",
-    tag=TAG,
     access=READ,
-    answers=dict[str, Any],
+    response_schema=dict[str, Any],
 )
-async def read_metadata(call: Call, physical_asset_id: UUID, category: MetadataCategory) -> Response[MetadataBody]:
+async def read_metadata(
+    request: Request, physical_asset_id: UUID, category: MetadataCategory
+) -> Response[MetadataBody]:
     """In the shape in which it is put."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    stored = await store.read_one(call.db, authorized.key, category)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    stored = await store.read_one(request.db, authorized.key, category)
     return Response(stored.body, etag=str(stored.version))
 
 
@@ -67,20 +68,19 @@ async def read_metadata(call: Call, physical_asset_id: UUID, category: MetadataC
     "PUT",
     "/physical-assets/{physicalAssetID}/metadata/{category}",
     summary="Replace one category of metadata",
-    tag=TAG,
     access=UPDATE,
     problems=(InvalidCode, InconsistentMetadata),
     body_schema=_body_schema(),
-    answers=dict[str, Any],
+    response_schema=dict[str, Any],
 )
 async def put_metadata(
-    call: Call, physical_asset_id: UUID, category: MetadataCategory, body: bytes
+    request: Request, physical_asset_id: UUID, category: MetadataCategory, body: bytes
 ) -> Response[MetadataBody]:
     """Codes are checked as the industry gives them; what has no field of its own goes into `extra`."""
     given: MetadataBody = _DECODERS[category](body)
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, UPDATE)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, UPDATE)
     check_metadata(given)
-    await lock_batteries(call.db, [authorized.key])
-    call.check_if_match(str((await store.read_one(call.db, authorized.key, category)).version))
-    stored = await store.put(call.db, authorized.key, category, given, call.caller.id)
+    await lock_batteries(request.db, [authorized.key])
+    request.check_if_match(str((await store.read_one(request.db, authorized.key, category)).version))
+    stored = await store.put(request.db, authorized.key, category, given, request.caller.id)
     return Response(stored.body, etag=str(stored.version))

@@ -12,7 +12,7 @@ import pyarrow as pa
 from gridloom.capacity.holding import CapacityRequest, hold_capacity
 from gridloom.capacity.rules import CapacityTaken
 from gridloom.capacity.store import load_battery_capacity, lock_batteries
-from gridloom.edge import ARROW, CSV, JSON, PARQUET, Call, Content, Response, Stream, operation
+from gridloom.edge import ARROW, CSV, JSON, PARQUET, Content, Request, Response, Stream, operation
 from gridloom.edge.answer.tabular import TIME, points_json, stream_table
 from gridloom.edge.field_checks import EARLIEST, LATEST
 from gridloom.edge.fields import to_json
@@ -56,25 +56,24 @@ COLUMNS = pa.schema([pa.field("time", TIME, nullable=False), pa.field("power", p
     "GET",
     "/physical-assets/{physicalAssetID}/schedule",
     summary="Read the schedule",
-    tag=TAG,
     access=READ,
     produces=(JSON, CSV, ARROW, PARQUET),
-    answers=Schedule,
-    from_replica=True,
+    response_schema=Schedule,
+    replica_read=True,
 )
 async def read_physical_asset_schedule(
-    call: Call, physical_asset_id: UUID, query: WindowQuery
+    request: Request, physical_asset_id: UUID, query: WindowQuery
 ) -> Response[Content | Stream]:
     """The scheduled periods of the window, in order; as a table with the columns `time` and `power` where asked for."""
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, READ)
-    window = await requested_window(call.db, query)
-    columns = await store.read_schedule(call.db, authorized.key, window)
-    if call.accepts == JSON:
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
+    window = await requested_window(request.db, query)
+    columns = await store.read_schedule(request.db, authorized.key, window)
+    if request.accepts == JSON:
         head = Schedule(physical_asset_id=physical_asset_id, start=window.start, end=window.end, schedule=[])
         points = points_json(columns.times, columns.powers_kw, name="power")
         body = to_json(head).replace(b'"schedule":[]', b'"schedule":' + points, 1)
         return Response(Content(body, JSON), etag=str(columns.version))
-    table = stream_table(call.accepts, COLUMNS, _stream_batches(columns), file_name=f"schedule-{physical_asset_id}")
+    table = stream_table(request.accepts, COLUMNS, _stream_batches(columns), file_name=f"schedule-{physical_asset_id}")
     return Response(table, etag=str(columns.version))
 
 
@@ -87,37 +86,36 @@ async def _stream_batches(columns: store.ScheduleColumns) -> AsyncIterator[pa.Re
     "PUT",
     "/physical-assets/{physicalAssetID}/schedule",
     summary="Replace periods of the schedule",
-    tag=TAG,
     access=UPDATE,
     problems=(PowerNotAvailable, CapacityTaken, PeriodStarted, AssetNotActive),
 )
 async def put_physical_asset_schedule(
-    call: Call, physical_asset_id: UUID, body: NewPhysicalSchedule, query: WindowQuery
+    request: Request, physical_asset_id: UUID, body: NewPhysicalSchedule, query: WindowQuery
 ) -> Response[Schedule]:
     """The owner's own use of the asset. Exactly the periods given are replaced, all of them or none, before they start.
 
     Power must be available in its period (422), and it and the energy that the market day's schedule swings through
     must be free of what others hold (409). With `start` and `end`, a period outside that window is refused.
     """
-    authorized = await authorize_asset(call.db, call.caller, physical_asset_id, UPDATE)
+    authorized = await authorize_asset(request.db, request.caller, physical_asset_id, UPDATE)
     points = body.schedule
     window = await _validate_points(points, scheduled_window, points, _restrict_to_window(query))
-    locked = await lock_batteries(call.db, [authorized.key])
-    situation = await store.read_schedule_state(call.db, locked, authorized.key)
-    call.check_if_match(str(situation.version))
+    locked = await lock_batteries(request.db, [authorized.key])
+    situation = await store.read_schedule_state(request.db, locked, authorized.key)
+    request.check_if_match(str(situation.version))
     check_active(situation.status)
     check_not_started(points, situation.now)
     capacity = await load_battery_capacity(
-        call.db, [authorized.key], period_number(window.start), period_number(window.end)
+        request.db, [authorized.key], period_number(window.start), period_number(window.end)
     )
     ratings_and_outages = capacity[authorized.key].ratings_and_outages
     series = availability_series(ratings_and_outages.ratings, ratings_and_outages.outages, window)
     await _validate_points(points, check_available, points, series)
     own = await _validate_points(points, own_change, points, situation.now)
-    await hold_capacity(call.db, locked, [CapacityRequest(authorized.key, physical_asset_id, own=own)], capacity)
-    version = await store.replace_periods(call.db, authorized.key, points, call.caller.id)
+    await hold_capacity(request.db, locked, [CapacityRequest(authorized.key, physical_asset_id, own=own)], capacity)
+    version = await store.replace_periods(request.db, authorized.key, points, request.caller.id)
     await record_event(
-        call.db,
+        request.db,
         type="schedule.updated",
         organisation_id=authorized.organisation_id,
         subject=f"physical-assets/{physical_asset_id}",

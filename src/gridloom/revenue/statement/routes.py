@@ -11,7 +11,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.database.pool import repeatable_read
-from gridloom.edge import Call, Instant, QueryParameters, ResponseBody, operation
+from gridloom.edge import Instant, QueryParameters, Request, ResponseBody, operation
 from gridloom.edge.fields import parameter_error
 from gridloom.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.kernel.market_time import is_period_start
@@ -23,11 +23,12 @@ from gridloom.revenue import store
 from gridloom.revenue.grid import Grid, days_of, grid_of
 from gridloom.revenue.holding_store import read_holdings
 from gridloom.revenue.model import MAX_REPORT_DAYS, SecondsSpan
-from gridloom.revenue.routes import MAX_BUCKETS, READ, TAG, check_fleet_reach
+from gridloom.revenue.routes import MAX_BUCKETS, READ, check_fleet_reach
 from gridloom.revenue.statement.listing import list_organisation, list_physical, list_virtual, sum_entries
 from gridloom.revenue.statement.model import Floats, LineType, StatementEntry
 from gridloom.settlements.as_of import MEASURED, PRICES, AsOf, AsOfTooEarly, check_as_of
 
+TAG = "Revenue reporting"
 _CENT = Decimal("0.01")
 
 
@@ -69,21 +70,20 @@ class Statement(ResponseBody):
     "GET",
     "/revenue-reporting/virtual-assets/{virtualAssetID}/statement",
     summary="Statement of a virtual asset",
-    tag=TAG,
     access=READ,
     problems=(AsOfTooEarly,),
-    from_replica=True,
+    replica_read=True,
 )
-async def read_virtual_asset_statement(call: Call, virtual_asset_id: UUID, query: StatementQuery) -> Statement:
+async def read_virtual_asset_statement(request: Request, virtual_asset_id: UUID, query: StatementQuery) -> Statement:
     """From its holder's side: trading and balancing income, less the auction price, tolls and imbalance.
 
     Whatever the buckets, amounts add up to the same cents. Shares of an amount are rounded towards zero, and what that
     leaves goes to the largest.
     """
     window, grid = _read_asked(query)
-    async with repeatable_read(call.pool) as db:
+    async with repeatable_read(request.pool) as db:
         await check_as_of(db, query.as_of, PRICES, MEASURED)
-        authorized = await authorize_asset(db, call.caller, virtual_asset_id, READ, kind="VIRTUAL")
+        authorized = await authorize_asset(db, request.caller, virtual_asset_id, READ, kind="VIRTUAL")
         entries = await list_virtual(db, [authorized.key], window, grid, query.as_of)
     return _make_statement(window, grid, entries)
 
@@ -92,20 +92,19 @@ async def read_virtual_asset_statement(call: Call, virtual_asset_id: UUID, query
     "GET",
     "/revenue-reporting/portfolios/{portfolioID}/statement",
     summary="Statement of a portfolio",
-    tag=TAG,
     access=READ,
     problems=(AsOfTooEarly,),
-    from_replica=True,
+    replica_read=True,
 )
-async def read_portfolio_statement(call: Call, portfolio_id: UUID, query: StatementQuery) -> Statement:
+async def read_portfolio_statement(request: Request, portfolio_id: UUID, query: StatementQuery) -> Statement:
     """The statements of its virtual assets together."""
     window, grid = _read_asked(query)
-    async with repeatable_read(call.pool) as db:
+    async with repeatable_read(request.pool) as db:
         await check_as_of(db, query.as_of, PRICES, MEASURED)
         group = await store.read_portfolio(db, portfolio_id)
         if group is None:
             raise NotFound(f"There is no portfolio {portfolio_id}.")
-        await authorize_organisation(db, call.caller, group.organisation_id)
+        await authorize_organisation(db, request.caller, group.organisation_id)
         entries = await list_virtual(db, group.asset_keys, window, grid, query.as_of)
     return _make_statement(window, grid, entries)
 
@@ -114,17 +113,16 @@ async def read_portfolio_statement(call: Call, portfolio_id: UUID, query: Statem
     "GET",
     "/revenue-reporting/physical-assets/{physicalAssetID}/statement",
     summary="Statement of a physical asset",
-    tag=TAG,
     access=READ,
     problems=(AsOfTooEarly,),
-    from_replica=True,
+    replica_read=True,
 )
-async def read_physical_asset_statement(call: Call, physical_asset_id: UUID, query: StatementQuery) -> Statement:
+async def read_physical_asset_statement(request: Request, physical_asset_id: UUID, query: StatementQuery) -> Statement:
     """From its owner's side: its share of auction prices and tolls, its own trades, awards and imbalance."""
     window, grid = _read_asked(query)
-    async with repeatable_read(call.pool) as db:
+    async with repeatable_read(request.pool) as db:
         await check_as_of(db, query.as_of, PRICES, MEASURED)
-        authorized = await authorize_asset(db, call.caller, physical_asset_id, READ, kind="PHYSICAL")
+        authorized = await authorize_asset(db, request.caller, physical_asset_id, READ, kind="PHYSICAL")
         entries = await list_physical(db, [authorized.key], window, grid, query.as_of)
     return _make_statement(window, grid, entries)
 
@@ -133,20 +131,19 @@ async def read_physical_asset_statement(call: Call, physical_asset_id: UUID, que
     "GET",
     "/revenue-reporting/fleets/{fleetID}/statement",
     summary="Statement of a fleet",
-    tag=TAG,
     access=READ,
     problems=(AsOfTooEarly,),
-    from_replica=True,
+    replica_read=True,
 )
-async def read_fleet_statement(call: Call, fleet_id: UUID, query: StatementQuery) -> Statement:
+async def read_fleet_statement(request: Request, fleet_id: UUID, query: StatementQuery) -> Statement:
     """The statements of its physical assets together."""
     window, grid = _read_asked(query)
-    async with repeatable_read(call.pool) as db:
+    async with repeatable_read(request.pool) as db:
         await check_as_of(db, query.as_of, PRICES, MEASURED)
         group = await store.read_fleet(db, fleet_id)
         if group is None:
             raise NotFound(f"There is no fleet {fleet_id}.")
-        await check_fleet_reach(db, call.caller, group, fleet_id)
+        await check_fleet_reach(db, request.caller, group, fleet_id)
         entries = await list_physical(db, group.asset_keys, window, grid, query.as_of)
     return _make_statement(window, grid, entries)
 
@@ -155,17 +152,16 @@ async def read_fleet_statement(call: Call, fleet_id: UUID, query: StatementQuery
     "GET",
     "/revenue-reporting/organisations/{organisationID}/statement",
     summary="Statement of an organisation",
-    tag=TAG,
     access=READ,
     problems=(AsOfTooEarly,),
-    from_replica=True,
+    replica_read=True,
 )
-async def read_organisation_statement(call: Call, organisation_id: UUID, query: StatementQuery) -> Statement:
+async def read_organisation_statement(request: Request, organisation_id: UUID, query: StatementQuery) -> Statement:
     """All that it holds and owns together, in a portfolio or not; what it would pay to itself is left out."""
     window, grid = _read_asked(query)
-    async with repeatable_read(call.pool) as db:
+    async with repeatable_read(request.pool) as db:
         await check_as_of(db, query.as_of, PRICES, MEASURED)
-        await authorize_organisation(db, call.caller, organisation_id)
+        await authorize_organisation(db, request.caller, organisation_id)
         entries = await list_organisation(
             db, await read_holdings(db, organisation_id, window), window, grid, query.as_of
         )

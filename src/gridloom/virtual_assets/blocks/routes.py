@@ -9,7 +9,7 @@ from uuid import UUID
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import BULK_BODY_LIMIT, JSON, Call, Page, Response, Stream, operation
+from gridloom.edge import BULK_BODY_LIMIT, JSON, Page, Request, Response, Stream, operation
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound
@@ -20,7 +20,6 @@ from gridloom.virtual_assets.asset_lookup import (
     ASSETS,
     MAX_ANSWERED_PERIODS,
     TABLES,
-    TAG,
     audit_version,
     author_of,
     etag_at,
@@ -77,16 +76,19 @@ from gridloom.virtual_assets.windows import requested_periods
 if TYPE_CHECKING:
     from gridloom.database.commit.single_statement import RowSink
 
+TAG = "Virtual assets"
 BLOCKS = ASSETS + "/{virtualAssetID}/blocks"
 BLOCK = BLOCKS + "/{blockID}"
 
 
-@operation("GET", BLOCKS, summary="List blocks", tag=TAG, access=Permission.READ_VIRTUAL_ASSETS)
-async def list_blocks(call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: BlocksQuery) -> Page[BlockView]:
+@operation("GET", BLOCKS, summary="List blocks", access=Permission.READ_VIRTUAL_ASSETS)
+async def list_blocks(
+    request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: BlocksQuery
+) -> Page[BlockView]:
     """All blocks in the order of time, each with its schedule and capacity in the window."""
     place = query.after(tuple[int, int])
-    async with repeatable_read(call.pool) as db:
-        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
+    async with repeatable_read(request.pool) as db:
+        asset = await require_asset(db, request.caller, organisation_id, virtual_asset_id)
         first, end = asset.clip(*requested_periods(query.start, query.end, await platform_now(db)))
         version = await version_as_of(db, asset, query.as_of)
         blocks = [
@@ -113,14 +115,13 @@ async def list_blocks(call: Call, organisation_id: UUID, virtual_asset_id: UUID,
     "POST",
     BLOCKS,
     summary="Carve out a block",
-    tag=TAG,
     access=Permission.UPDATE_SCHEDULES,
     status=201,
-    defers_transaction=True,
+    transaction="manual",
     problems=(NoWholesalePower, ScheduleInTheWay, GateClosed, BlockOutsideAsset, NotAMarketProduct),
 )
 async def create_block(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, body: NewBlock
+    request: Request, organisation_id: UUID, virtual_asset_id: UUID, body: NewBlock
 ) -> Response[BlockView]:
     """Cut a block out of the wholesale blocks that cover its window.
 
@@ -131,25 +132,25 @@ async def create_block(
     check_window(body.start, body.end)
     span = period_number(body.start), period_number(body.end)
     async with asset_lock(virtual_asset_id):
-        asset = await require_locked_asset(call, organisation_id, virtual_asset_id)
+        asset = await require_locked_asset(request, organisation_id, virtual_asset_id)
         window = Window(body.start, body.end)
         check_market_product(body.market, window, body.rated_charge_power, body.rated_discharge_power)
         check_new_block(asset, span, body.rated_charge_power, body.rated_discharge_power)
         block, version = await carve_block(
-            call.db,
+            request.db,
             asset,
             span,
             body.market,
             (body.rated_charge_power, body.rated_discharge_power),
-            call.resources[ReserveMinutes],
-            author_of(call),
-            await platform_now(call.db),
+            request.resources[ReserveMinutes],
+            author_of(request),
+            await platform_now(request.db),
         )
     first, end = asset.clip(block.first, min(block.end, block.first + MAX_ANSWERED_PERIODS))
-    power_kw, available = await _load_block_series(call.db, asset, block, first, end)
+    power_kw, available = await _load_block_series(request.db, asset, block, first, end)
     return Response(
         block_view(block, first, power_kw, available),
-        headers={"Location": f"{call.path}/{block.id}"},
+        headers={"Location": f"{request.path}/{block.id}"},
         etag=etag_at(asset, version),
     )
 
@@ -158,20 +159,19 @@ async def create_block(
     "GET",
     BLOCK,
     summary="Read a block",
-    tag=TAG,
     access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
-    answers=BlockView,
+    response_schema=BlockView,
 )
 async def read_block(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, block_id: UUID, query: BlockQuery
+    request: Request, organisation_id: UUID, virtual_asset_id: UUID, block_id: UUID, query: BlockQuery
 ) -> Response[BlockView | Stream]:
     """The block with its schedule and capacity in the window; as a table, one row for each quarter-hour.
 
     `as-of` asks for the block and its schedule as they stood at that moment; capacity is always the present one.
     """
-    async with repeatable_read(call.pool) as db:
-        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
+    async with repeatable_read(request.pool) as db:
+        asset = await require_asset(db, request.caller, organisation_id, virtual_asset_id)
         version = await version_as_of(db, asset, query.as_of)
         block = await _require_block(db, asset, block_id, version)
         now = await platform_now(db)
@@ -179,8 +179,8 @@ async def read_block(
         power_kw, available = await _load_block_series(db, asset, block, first, end, version)
     columns = {"power": power_kw} | dict(zip(CAPACITY_COLUMNS, capacity_kw(block, first, end, available), strict=True))
     shown: BlockView | Stream
-    if call.accepts != JSON:
-        shown = table(call.accepts, first, columns, f"block-{block.id}")
+    if request.accepts != JSON:
+        shown = table(request.accepts, first, columns, f"block-{block.id}")
     elif end - first > STREAMED_FROM_PERIODS:
         shown = streamed_schedule(block_view_without_series(block), first, columns)
     else:
@@ -192,14 +192,13 @@ async def read_block(
     "PUT",
     BLOCK,
     summary="Schedule a block",
-    tag=TAG,
     access=Permission.UPDATE_SCHEDULES,
     body_limit_bytes=BULK_BODY_LIMIT,
-    defers_transaction=True,
+    transaction="manual",
     problems=(GateClosed, BlockWithoutSchedule, PowerBeyondAvailable, EnergyOutOfBounds),
 )
 async def schedule_block(
-    call: Call,
+    request: Request,
     organisation_id: UUID,
     virtual_asset_id: UUID,
     block_id: UUID,
@@ -211,12 +210,12 @@ async def schedule_block(
     An end state away from the target is accepted and reported as `imbalance`. The answer shows the periods from the
     first to the last one given, at most a week of them, or the window asked for with `start` and `end`.
     """
-    accept = partial(_accept_schedule, call, block_id, query, body)
-    return await change_schedule(call, organisation_id, virtual_asset_id, body, query, accept)
+    accept = partial(_accept_schedule, request, block_id, query, body)
+    return await change_schedule(request, organisation_id, virtual_asset_id, body, query, accept)
 
 
 async def _accept_schedule(
-    call: Call,
+    request: Request,
     block_id: UUID,
     query: ResponseWindowQuery,
     body: NewSchedule,
@@ -227,17 +226,17 @@ async def _accept_schedule(
     block = next((block for block in context.blocks if block.id == block_id), None)
     if block is None:
         raise NotFound(f"The virtual asset has no block {block_id}.")
-    call.check_if_match(etag_of(asset))
+    request.check_if_match(etag_of(asset))
     points = await points_of(body, (block.first, block.end))
-    note = partial(audit_version, call, len(points.periods))
+    note = partial(audit_version, request, len(points.periods))
     with linking_repair(asset):
-        accepted = await put_schedule(db, asset, block, points, author_of(call), context, note)
+        accepted = await put_schedule(db, asset, block, points, author_of(request), context, note)
     first, end = points.first, min(points.last + 1, points.first + MAX_ANSWERED_PERIODS)
     if query.start is not None or query.end is not None:
         first, end = _clip_block(block, *asset.clip(*requested_periods(query.start, query.end, context.now)))
     power_kw, available = accepted.draft.lane_kw(block.lane, first, end), accepted.available
     if power_kw is None or first < available.first:
-        power_kw, available = await _load_block_series(call.db, asset, block, first, end)
+        power_kw, available = await _load_block_series(request.db, asset, block, first, end)
     view = scheduled_block_view(block, first, power_kw, available, accepted.imbalance, accepted.expected_cuts)
     return Response(view, etag=etag_at(asset, accepted.version))
 
@@ -246,21 +245,20 @@ async def _accept_schedule(
     "DELETE",
     BLOCK,
     summary="Give a block back",
-    tag=TAG,
     access=Permission.UPDATE_SCHEDULES,
-    defers_transaction=True,
+    transaction="manual",
     problems=(GateClosed, NothingToJoin),
 )
-async def delete_block(call: Call, organisation_id: UUID, virtual_asset_id: UUID, block_id: UUID) -> None:
+async def delete_block(request: Request, organisation_id: UUID, virtual_asset_id: UUID, block_id: UUID) -> None:
     """Its power returns to the wholesale blocks beside it, and pieces that the carving had cut apart become one again.
 
     A wholesale block hands its schedule over with its power; the asset's power never changes.
     """
     async with asset_lock(virtual_asset_id):
-        asset = await require_locked_asset(call, organisation_id, virtual_asset_id)
-        block = await _require_block(call.db, asset, block_id)
-        call.check_if_match(etag_of(asset))
-        await remove_block_with_schedule(call.db, asset, block, author_of(call), await platform_now(call.db))
+        asset = await require_locked_asset(request, organisation_id, virtual_asset_id)
+        block = await _require_block(request.db, asset, block_id)
+        request.check_if_match(etag_of(asset))
+        await remove_block_with_schedule(request.db, asset, block, author_of(request), await platform_now(request.db))
 
 
 # --- what they share -----------------------------------------------------------------------------------------------

@@ -10,13 +10,13 @@ import numpy as np
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import JSON, Call, Content, Stream, operation
+from gridloom.edge import JSON, Content, Request, Stream, operation
 from gridloom.edge.answer.tabular import points_json
 from gridloom.edge.fields import parameter_error, to_json
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import Floats
-from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, TAG, require_asset, version_as_of
+from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, require_asset, version_as_of
 from gridloom.virtual_assets.backing.availability import load_available
 from gridloom.virtual_assets.blocks.wire import ScheduleCut
 from gridloom.virtual_assets.energy.activations import READ_ACTIVATED, ActivatedEnergy
@@ -36,49 +36,49 @@ from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, period_times, streamed_data, streamed_points, table
 from gridloom.virtual_assets.windows import periods_between, requested_periods
 
+TAG = "Virtual assets"
+
 
 @operation(
     "GET",
     ASSET + "/state-of-charge",
     summary="Read the state of charge",
-    tag=TAG,
     access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
-    answers=list[StateOfCharge],
+    response_schema=list[StateOfCharge],
 )
 async def read_state_of_charge(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: EnergyQuery
+    request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: EnergyQuery
 ) -> Content | Stream:
     """At the start of each quarter-hour, in percent of the rated energy capacity, from all schedules together.
 
     `as-of` asks for it by the schedules and settled activations that were known at that moment; capacity is always the
     present one.
     """
-    async with repeatable_read(call.pool) as db:
-        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
+    async with repeatable_read(request.pool) as db:
+        asset = await require_asset(db, request.caller, organisation_id, virtual_asset_id)
         now = await platform_now(db)
         first, end = asset.clip(*requested_periods(query.start, query.end, now))
         trajectory = (await _load_projection(db, asset, now, query.as_of, first, end))[0].trajectory
     percentages = np.clip(100 * trajectory.energy_kwh[:-1] / asset.terms.energy_capacity_kwh, 0.0, 100.0)
-    return _answer_series(call, first, "stateOfChargePercentage", percentages)
+    return _answer_series(request, first, "stateOfChargePercentage", percentages)
 
 
 @operation(
     "GET",
     ASSET + "/state-of-energy/latest",
     summary="Read the stored energy now",
-    tag=TAG,
     access=Permission.READ_VIRTUAL_ASSETS,
 )
 async def read_latest_state_of_energy(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: LatestQuery
+    request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: LatestQuery
 ) -> LatestStateOfEnergy:
     """At this moment of the platform's clock; before the asset's life as it starts, after it as it ended.
 
     `as-of` asks for that of an earlier moment, by what was known then.
     """
-    async with repeatable_read(call.pool) as db:
-        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
+    async with repeatable_read(request.pool) as db:
+        asset = await require_asset(db, request.caller, organisation_id, virtual_asset_id)
         now = await platform_now(db)
         asked = now if query.as_of is None else min(now, query.as_of)
         moment = min(max(asked, asset.terms.window.start), asset.terms.window.end)
@@ -100,13 +100,12 @@ async def read_latest_state_of_energy(
     "GET",
     ASSET + "/state-of-energy/projected",
     summary="Read the stored energy to come",
-    tag=TAG,
     access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
-    answers=list[StateOfEnergy],
+    response_schema=list[StateOfEnergy],
 )
 async def read_projected_state_of_energy(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: EnergyQuery
+    request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: EnergyQuery
 ) -> Content | Stream:
     """At the start of each quarter-hour, in kWh; left out, `start` is now and `end` the end of the asset's life.
 
@@ -114,30 +113,29 @@ async def read_projected_state_of_energy(
     take. A period that will be cut carries `expectedCut`. `as-of` asks for it as it was known at that moment, which is
     where `start` then is when it is left out.
     """
-    async with repeatable_read(call.pool) as db:
-        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
+    async with repeatable_read(request.pool) as db:
+        asset = await require_asset(db, request.caller, organisation_id, virtual_asset_id)
         now = await platform_now(db)
         start = query.start or min(now, query.as_of or now)
         end_of_life = max(asset.terms.window.end, start + timedelta(minutes=15))
         first, end = asset.clip(*periods_between(start, query.end or end_of_life))
         projection, _ = await _load_projection(db, asset, now, query.as_of, first, end)
     energy_kwh = np.clip(projection.trajectory.energy_kwh[:-1], 0.0, asset.terms.energy_capacity_kwh)
-    if call.accepts == JSON and (projection.cuts or projection.unexplained_kwh.any()):
+    if request.accepts == JSON and (projection.cuts or projection.unexplained_kwh.any()):
         return Content(await asyncio.to_thread(_energy_json, first, energy_kwh, projection), JSON)
-    return _answer_series(call, first, "energy", energy_kwh)
+    return _answer_series(request, first, "energy", energy_kwh)
 
 
 @operation(
     "GET",
     ASSET + "/operational",
     summary="Read operational series",
-    tag=TAG,
     access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
-    answers=OperationalView,
+    response_schema=OperationalView,
 )
 async def read_operational(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: OperationalQuery
+    request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: OperationalQuery
 ) -> Stream:
     """Quarter-hour series of what the asset is rated for, has available, can deliver and has cycled.
 
@@ -147,8 +145,8 @@ async def read_operational(
     unknown = [name for name in names if name not in CATEGORIES]
     if unknown:
         raise parameter_error("query", "categories", f"{', '.join(unknown)} unknown; there are {', '.join(CATEGORIES)}")
-    async with repeatable_read(call.pool) as db:
-        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
+    async with repeatable_read(request.pool) as db:
+        asset = await require_asset(db, request.caller, organisation_id, virtual_asset_id)
         now = await platform_now(db)
         first, end = asset.clip(*requested_periods(query.start, query.end, now))
         projection, activated = await _load_projection(db, asset, now, query.as_of, first, end)
@@ -156,8 +154,8 @@ async def read_operational(
         if activated is None:
             activated = await READ_ACTIVATED.get()(db, asset.key, first, end)
     series = operational_series(OperationalInput(asset.terms, projection.trajectory, available, activated), names)
-    if call.accepts != JSON:
-        return table(call.accepts, first, series, "operational")
+    if request.accepts != JSON:
+        return table(request.accepts, first, series, "operational")
     meta_data = [
         CategoryMetaData(
             data_point_name=name,
@@ -191,10 +189,10 @@ def _energy_json(first: int, energy_kwh: Floats, projection: AssetProjection) ->
     return b"[{" + b"},{".join(points) + b"}]"
 
 
-def _answer_series(call: Call, first: int, name: str, values: Floats) -> Content | Stream:
+def _answer_series(request: Request, first: int, name: str, values: Floats) -> Content | Stream:
     """One series, as JSON points or as a table."""
-    if call.accepts != JSON:
-        return table(call.accepts, first, {name: values}, "energy")
+    if request.accepts != JSON:
+        return table(request.accepts, first, {name: values}, "energy")
     if len(values) > STREAMED_FROM_PERIODS:
         return streamed_points(first, values, name)
     return Content(points_json(period_times(first, first + len(values)), values, name=name), JSON)

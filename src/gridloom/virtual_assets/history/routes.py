@@ -9,13 +9,13 @@ from uuid import UUID
 import numpy as np
 
 from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import JSON, Call, Page, Stream, operation
+from gridloom.edge import JSON, Page, Request, Stream, operation
 from gridloom.edge.answer.tabular import points_json
 from gridloom.identity.store.names import read_author_names
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import PERIOD_MS
-from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, TAG, require_asset
+from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, require_asset
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.history import store as history_store
 from gridloom.virtual_assets.history.store import StoredChange
@@ -31,6 +31,7 @@ from gridloom.virtual_assets.model import Block, ScheduleVersion, VirtualAsset
 from gridloom.virtual_assets.windows import periods_between
 from gridloom.virtual_assets.wire import raw_json
 
+TAG = "Virtual assets"
 MAX_LISTED_PERIODS = 400  # a version's periods are listed in full up to this many; alone, always
 
 
@@ -38,28 +39,27 @@ MAX_LISTED_PERIODS = 400  # a version's periods are listed in full up to this ma
     "GET",
     ASSET + "/adjustments",
     summary="List adjustments",
-    tag=TAG,
     access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
-    answers=list[AdjustmentView],
-    from_replica=True,
+    response_schema=list[AdjustmentView],
+    replica_read=True,
 )
 async def list_adjustments(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: AdjustmentsQuery
+    request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: AdjustmentsQuery
 ) -> Page[AdjustmentView] | Stream:
     """Quarter-hours that were cut when their gates closed, in the order of time."""
-    asset = await require_asset(call.db, call.caller, organisation_id, virtual_asset_id)
+    asset = await require_asset(request.db, request.caller, organisation_id, virtual_asset_id)
     start, end = query.start or asset.terms.window.start, query.end or asset.terms.window.end
     if query.start is not None and query.end is None:
         end = max(end, start + timedelta(minutes=15))
     if query.end is not None and query.start is None:
         start = min(start, end - timedelta(minutes=15))
     found = await history_store.read_adjustments(
-        call.db, asset.key, *periods_between(start, end), after=query.after(int), limit=query.limit + 1
+        request.db, asset.key, *periods_between(start, end), after=query.after(int), limit=query.limit + 1
     )
     page = query.page(found, lambda adjustment: adjustment.period)
-    if call.accepts != JSON:
-        return adjustments_table(call.accepts, call.target, page)
+    if request.accepts != JSON:
+        return adjustments_table(request.accepts, request.target, page)
     views = [
         AdjustmentView(
             timestamp=period_start(adjustment.period),
@@ -76,14 +76,13 @@ async def list_adjustments(
     "GET",
     ASSET + "/schedule-history",
     summary="List schedule versions",
-    tag=TAG,
     access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
-    answers=list[VersionView],
-    from_replica=True,
+    response_schema=list[VersionView],
+    replica_read=True,
 )
 async def list_schedule_history(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: HistoryQuery
+    request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: HistoryQuery
 ) -> Page[VersionView] | Stream:
     """Every accepted version, the newest first: who made it, when, and which periods it set on which block.
 
@@ -93,30 +92,30 @@ async def list_schedule_history(
     if query.start and query.end:
         periods_between(query.start, query.end)
     below = query.after(int) if query.version is None else query.version + 1
-    async with repeatable_read(call.pool) as db:
-        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
+    async with repeatable_read(request.pool) as db:
+        asset = await require_asset(db, request.caller, organisation_id, virtual_asset_id)
         if query.version is not None:
             found = await history_store.read_versions(db, asset.key, below=below, limit=1)
             alone = Page([version for version in found if version.version == query.version])
-            if call.accepts != JSON:
-                return history_table(call.pool, call.accepts, call.target, asset, alone)
-            names = await _read_names(call, db, alone.items)
+            if request.accepts != JSON:
+                return history_table(request.pool, request.accepts, request.target, asset, alone)
+            names = await _read_names(request, db, alone.items)
             return Page(await _version_views(db, asset, alone.items, names, listed_periods=None))
         found = await history_store.read_versions(
             db, asset.key, below=below, limit=query.limit + 1, start=query.start, end=query.end
         )
         page = query.page(found, lambda version: version.version)
-        if call.accepts != JSON:
-            return history_table(call.pool, call.accepts, call.target, asset, page)
-        names = await _read_names(call, db, page.items)
+        if request.accepts != JSON:
+            return history_table(request.pool, request.accepts, request.target, asset, page)
+        names = await _read_names(request, db, page.items)
         views = await _version_views(db, asset, page.items, names, listed_periods=MAX_LISTED_PERIODS)
         return Page(views, page.next_cursor)
 
 
-async def _read_names(call: Call, db: Database, versions: Sequence[ScheduleVersion]) -> dict[UUID, str]:
+async def _read_names(request: Request, db: Database, versions: Sequence[ScheduleVersion]) -> dict[UUID, str]:
     """Of the authors whom the caller may know by name: those of its own organisation; the operator knows all."""
     ids = {version.author.id for version in versions if version.author.id is not None}
-    within = None if call.caller.is_operator else call.caller.organisation_id
+    within = None if request.caller.is_operator else request.caller.organisation_id
     return await read_author_names(db, ids, within=within) if ids else {}
 
 

@@ -7,16 +7,16 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from gridloom.edge import Call, Page, Response, operation
+from gridloom.edge import Page, Request, Response, operation
 from gridloom.identity.authorization import authorize_organisation
 from gridloom.kernel.ids import PortfolioID, uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, Problem
-from gridloom.virtual_assets.asset_lookup import TAG
 from gridloom.virtual_assets.portfolios import store as portfolio_store
 from gridloom.virtual_assets.portfolios.model import Portfolio
 from gridloom.virtual_assets.portfolios.wire import NewPortfolio, PortfolioChange, PortfoliosQuery, PortfolioView
 
+TAG = "Virtual assets"
 PORTFOLIOS = "/organisations/{organisationID}/portfolios"
 
 
@@ -27,13 +27,11 @@ class UnknownVirtualAsset(Problem):
     title = "The organisation has no such virtual asset"
 
 
-@operation(
-    "GET", PORTFOLIOS, summary="List portfolios", tag=TAG, access=Permission.READ_VIRTUAL_ASSETS, from_replica=True
-)
-async def list_portfolios(call: Call, organisation_id: UUID, query: PortfoliosQuery) -> Page[PortfolioView]:
+@operation("GET", PORTFOLIOS, summary="List portfolios", access=Permission.READ_VIRTUAL_ASSETS, replica_read=True)
+async def list_portfolios(request: Request, organisation_id: UUID, query: PortfoliosQuery) -> Page[PortfolioView]:
     """Of one organisation, in the order in which they were created."""
-    owner = await authorize_organisation(call.db, call.caller, organisation_id)
-    found = await portfolio_store.read_portfolios(call.db, owner, after=query.after(UUID), limit=query.limit + 1)
+    owner = await authorize_organisation(request.db, request.caller, organisation_id)
+    found = await portfolio_store.read_portfolios(request.db, owner, after=query.after(UUID), limit=query.limit + 1)
     page = query.page(found, lambda portfolio: portfolio.id)
     return Page([portfolio_view(portfolio) for portfolio in page.items], page.next_cursor)
 
@@ -42,31 +40,30 @@ async def list_portfolios(call: Call, organisation_id: UUID, query: PortfoliosQu
     "POST",
     PORTFOLIOS,
     summary="Make a portfolio",
-    tag=TAG,
     access=Permission.UPDATE_SCHEDULES,
     status=201,
     problems=(UnknownVirtualAsset,),
 )
-async def create_portfolio(call: Call, organisation_id: UUID, body: NewPortfolio) -> Response[PortfolioView]:
+async def create_portfolio(request: Request, organisation_id: UUID, body: NewPortfolio) -> Response[PortfolioView]:
     """A group of the organisation's virtual assets. An asset that is in another portfolio moves over."""
-    owner = await authorize_organisation(call.db, call.caller, organisation_id)
+    owner = await authorize_organisation(request.db, request.caller, organisation_id)
     portfolio_id = PortfolioID(uuid7())
-    await portfolio_store.insert_portfolio(call.db, portfolio_id, owner, body.name)
+    await portfolio_store.insert_portfolio(request.db, portfolio_id, owner, body.name)
     if body.virtual_asset_ids is not UNSET:
-        await _fill_portfolio(call, portfolio_id, owner, body.virtual_asset_ids)
-    portfolio = await _require_portfolio(call, owner, portfolio_id)
+        await _fill_portfolio(request, portfolio_id, owner, body.virtual_asset_ids)
+    portfolio = await _require_portfolio(request, owner, portfolio_id)
     return Response(
-        portfolio_view(portfolio), headers={"Location": f"{call.path}/{portfolio_id}"}, etag=_portfolio_etag(portfolio)
+        portfolio_view(portfolio),
+        headers={"Location": f"{request.path}/{portfolio_id}"},
+        etag=_portfolio_etag(portfolio),
     )
 
 
-@operation(
-    "GET", PORTFOLIOS + "/{portfolioID}", summary="Read a portfolio", tag=TAG, access=Permission.READ_VIRTUAL_ASSETS
-)
-async def read_portfolio(call: Call, organisation_id: UUID, portfolio_id: UUID) -> Response[PortfolioView]:
+@operation("GET", PORTFOLIOS + "/{portfolioID}", summary="Read a portfolio", access=Permission.READ_VIRTUAL_ASSETS)
+async def read_portfolio(request: Request, organisation_id: UUID, portfolio_id: UUID) -> Response[PortfolioView]:
     """With the identifiers of its virtual assets."""
-    owner = await authorize_organisation(call.db, call.caller, organisation_id)
-    portfolio = await _require_portfolio(call, owner, portfolio_id)
+    owner = await authorize_organisation(request.db, request.caller, organisation_id)
+    portfolio = await _require_portfolio(request, owner, portfolio_id)
     return Response(portfolio_view(portfolio), etag=_portfolio_etag(portfolio))
 
 
@@ -74,37 +71,36 @@ async def read_portfolio(call: Call, organisation_id: UUID, portfolio_id: UUID) 
     "PATCH",
     PORTFOLIOS + "/{portfolioID}",
     summary="Rename or refill a portfolio",
-    tag=TAG,
     access=Permission.UPDATE_SCHEDULES,
     problems=(UnknownVirtualAsset,),
 )
 async def update_portfolio(
-    call: Call, organisation_id: UUID, portfolio_id: UUID, body: PortfolioChange
+    request: Request, organisation_id: UUID, portfolio_id: UUID, body: PortfolioChange
 ) -> Response[PortfolioView]:
     """A list of assets replaces the one before; those left out are in no portfolio then."""
-    owner = await authorize_organisation(call.db, call.caller, organisation_id)
-    portfolio = await _require_portfolio(call, owner, portfolio_id, lock=True)
-    call.check_if_match(_portfolio_etag(portfolio))
+    owner = await authorize_organisation(request.db, request.caller, organisation_id)
+    portfolio = await _require_portfolio(request, owner, portfolio_id, lock=True)
+    request.check_if_match(_portfolio_etag(portfolio))
     if body.name is UNSET and body.virtual_asset_ids is UNSET:
         raise BadRequest("There is nothing to change.", [FieldError("", "Expected name or virtualAssetIDs.")])
     await portfolio_store.update_portfolio(
-        call.db, portfolio_id, owner, portfolio.name if body.name is UNSET else body.name
+        request.db, portfolio_id, owner, portfolio.name if body.name is UNSET else body.name
     )
     if body.virtual_asset_ids is not UNSET:
-        await _fill_portfolio(call, portfolio_id, owner, body.virtual_asset_ids)
-    changed = await _require_portfolio(call, owner, portfolio_id)
+        await _fill_portfolio(request, portfolio_id, owner, body.virtual_asset_ids)
+    changed = await _require_portfolio(request, owner, portfolio_id)
     return Response(portfolio_view(changed), etag=_portfolio_etag(changed))
 
 
-async def _require_portfolio(call: Call, owner: UUID, portfolio_id: UUID, *, lock: bool = False) -> Portfolio:
-    portfolio = await portfolio_store.read_portfolio(call.db, owner, portfolio_id, lock=lock)
+async def _require_portfolio(request: Request, owner: UUID, portfolio_id: UUID, *, lock: bool = False) -> Portfolio:
+    portfolio = await portfolio_store.read_portfolio(request.db, owner, portfolio_id, lock=lock)
     if portfolio is None:
         raise NotFound(f"The organisation has no portfolio {portfolio_id}.")
     return portfolio
 
 
-async def _fill_portfolio(call: Call, portfolio_id: UUID, owner: UUID, asset_ids: list[UUID]) -> None:
-    unknown_ids = await portfolio_store.set_portfolio_assets(call.db, portfolio_id, owner, asset_ids)
+async def _fill_portfolio(request: Request, portfolio_id: UUID, owner: UUID, asset_ids: list[UUID]) -> None:
+    unknown_ids = await portfolio_store.set_portfolio_assets(request.db, portfolio_id, owner, asset_ids)
     if unknown_ids:
         listed = ", ".join(str(unknown_id) for unknown_id in unknown_ids[:20])
         raise UnknownVirtualAsset(

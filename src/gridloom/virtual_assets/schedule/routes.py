@@ -8,7 +8,7 @@ from uuid import UUID
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import repeatable_read
-from gridloom.edge import BULK_BODY_LIMIT, JSON, Call, Response, Stream, operation
+from gridloom.edge import BULK_BODY_LIMIT, JSON, Request, Response, Stream, operation
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import utc_days_of
 from gridloom.physical_assets.window_query import WindowQuery
@@ -16,7 +16,6 @@ from gridloom.virtual_assets.asset_lookup import (
     ASSET,
     MAX_ANSWERED_PERIODS,
     TABLES,
-    TAG,
     audit_version,
     author_of,
     etag_at,
@@ -48,6 +47,7 @@ from gridloom.virtual_assets.windows import requested_periods
 if TYPE_CHECKING:
     from gridloom.database.commit.single_statement import RowSink
 
+TAG = "Virtual assets"
 SCHEDULE = ASSET + "/schedule"
 
 
@@ -55,26 +55,25 @@ SCHEDULE = ASSET + "/schedule"
     "GET",
     SCHEDULE,
     summary="Read an asset's schedule",
-    tag=TAG,
     access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
-    answers=AssetScheduleView,
+    response_schema=AssetScheduleView,
 )
 async def read_asset_schedule(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: WindowQuery
+    request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: WindowQuery
 ) -> Response[AssetScheduleView | Stream]:
     """The power of all its wholesale blocks together, and what they can do, in the window; as a table, one row for
     each quarter-hour."""
-    async with repeatable_read(call.pool) as db:
-        asset = await require_asset(db, call.caller, organisation_id, virtual_asset_id)
+    async with repeatable_read(request.pool) as db:
+        asset = await require_asset(db, request.caller, organisation_id, virtual_asset_id)
         first, end = asset.clip(*requested_periods(query.start, query.end, await platform_now(db)))
         blocks = await block_store.read_blocks(db, asset.key)
         available = await load_available(db, asset, first, end)
         power_kw = total_power_kw(await read_day_range(db, asset.key, utc_days_of(first, end)), first, end)
     columns = schedule_columns(blocks, first, power_kw, available)
     shown: AssetScheduleView | Stream
-    if call.accepts != JSON:
-        shown = table(call.accepts, first, columns, f"schedule-{asset.id}")
+    if request.accepts != JSON:
+        shown = table(request.accepts, first, columns, f"schedule-{asset.id}")
     elif end - first > STREAMED_FROM_PERIODS:
         shown = streamed_schedule(schedule_head(asset), first, columns)
     else:
@@ -86,44 +85,43 @@ async def read_asset_schedule(
     "PUT",
     SCHEDULE,
     summary="Schedule an asset",
-    tag=TAG,
     access=Permission.UPDATE_SCHEDULES,
     body_limit_bytes=BULK_BODY_LIMIT,
-    defers_transaction=True,
+    transaction="manual",
     problems=(GateClosed, PowerBeyondAvailable, EnergyOutOfBounds),
 )
 async def schedule_asset(
-    call: Call, organisation_id: UUID, virtual_asset_id: UUID, query: ResponseWindowQuery, body: NewSchedule
+    request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: ResponseWindowQuery, body: NewSchedule
 ) -> Response[ScheduledAssetView]:
     """Replace exactly the periods given, all or nothing, on all wholesale blocks together.
 
     The power of each period is spread over the blocks that cover it, in proportion of their power in its direction. The
     answer is that of a block's schedule: an end state away from the target is reported as `imbalance`.
     """
-    accept = partial(_accept_schedule, call, query, body)
-    return await change_schedule(call, organisation_id, virtual_asset_id, body, query, accept)
+    accept = partial(_accept_schedule, request, query, body)
+    return await change_schedule(request, organisation_id, virtual_asset_id, body, query, accept)
 
 
 async def _accept_schedule(
-    call: Call,
+    request: Request,
     query: ResponseWindowQuery,
     body: NewSchedule,
     db: RowSink,
     asset: VirtualAsset,
     context: ScheduleContext,
 ) -> Response[ScheduledAssetView]:
-    call.check_if_match(etag_of(asset))
+    request.check_if_match(etag_of(asset))
     points = await points_of(body, asset.periods, "asset")
-    note = partial(audit_version, call, len(points.periods))
+    note = partial(audit_version, request, len(points.periods))
     with linking_repair(asset):
-        accepted = await put_asset_schedule(db, asset, points, author_of(call), context, note)
+        accepted = await put_asset_schedule(db, asset, points, author_of(request), context, note)
     first, end = points.first, min(points.last + 1, points.first + MAX_ANSWERED_PERIODS)
     if query.start is not None or query.end is not None:
         first, end = asset.clip(*requested_periods(query.start, query.end, context.now))
     power_kw, available = accepted.draft.total_kw(first, end), accepted.available
     if power_kw is None or first < available.first:
-        available = await load_available(call.db, asset, first, end)
-        power_kw = total_power_kw(await read_day_range(call.db, asset.key, utc_days_of(first, end)), first, end)
+        available = await load_available(request.db, asset, first, end)
+        power_kw = total_power_kw(await read_day_range(request.db, asset.key, utc_days_of(first, end)), first, end)
     columns = schedule_columns(context.blocks, first, power_kw, available)
     view = scheduled_asset_view(asset, accepted.version, first, columns, accepted.imbalance, accepted.expected_cuts)
     return Response(view, etag=etag_at(asset, accepted.version))

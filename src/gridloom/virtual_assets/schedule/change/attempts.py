@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
-from gridloom.edge import Call
+from gridloom.edge import Request
 from gridloom.identity.authorization import authorize_organisation
 from gridloom.kernel.problem import Problem
 from gridloom.virtual_assets.asset_locks import asset_lock
@@ -30,7 +30,12 @@ Accept = Callable[["RowSink", VirtualAsset, ScheduleContext], Awaitable[A]]
 
 
 async def change_schedule(
-    call: Call, organisation_id: UUID, asset_id: UUID, body: NewSchedule, query: ResponseWindowQuery, accept: Accept[A]
+    request: Request,
+    organisation_id: UUID,
+    asset_id: UUID,
+    body: NewSchedule,
+    query: ResponseWindowQuery,
+    accept: Accept[A],
 ) -> A:
     """Have a change accepted, once: at once, if nobody changes the asset between reading it and writing.
 
@@ -39,24 +44,24 @@ async def change_schedule(
     async with asset_lock(asset_id):
         if query.start is None and query.end is None:
             with suppress(LockRequired, RevisionConflict):
-                accepted = await _change_optimistic(call, organisation_id, asset_id, body, accept)
+                accepted = await _change_optimistic(request, organisation_id, asset_id, body, accept)
                 if accepted is not None:
                     return accepted
-            call.cancel_single_statement()
-        asset = await require_locked_asset(call, organisation_id, asset_id)
-        context = await read_context(call.db, asset, touched_days(body, asset))
-        return await accept(call.db, asset, context)
+            request.cancel_single_statement()
+        asset = await require_locked_asset(request, organisation_id, asset_id)
+        context = await read_context(request.db, asset, touched_days(body, asset))
+        return await accept(request.db, asset, context)
 
 
 async def _change_optimistic(
-    call: Call, organisation_id: UUID, asset_id: UUID, body: NewSchedule, accept: Accept[A]
+    request: Request, organisation_id: UUID, asset_id: UUID, body: NewSchedule, accept: Accept[A]
 ) -> A | None:
     """None for an asset that this process does not know, that is not there, or that is never judged at a glance."""
     known = cached_asset(asset_id)
     if known is None or not supports_optimistic(known):
         return None
-    change = await call.begin_read_then_write()
-    owner = await authorize_organisation(call.db, call.caller, organisation_id)
+    change = await request.begin_read_then_write()
+    owner = await authorize_organisation(request.db, request.caller, organisation_id)
     days = touched_days(body, known)
     recalled = cached_context(asset_id, owner, days)
     if recalled is not None:
@@ -66,9 +71,9 @@ async def _change_optimistic(
             evict_shared(asset_id)
         except Problem:
             pass  # whether it is refused is judged by what is read, and so is what the refusal says
-        call.cancel_single_statement()
-        change = await call.begin_read_then_write()
-    found = await read_asset_and_context(call.db, owner, known, _add_last_day(days, known))
+        request.cancel_single_statement()
+        change = await request.begin_read_then_write()
+    found = await read_asset_and_context(request.db, owner, known, _add_last_day(days, known))
     return None if found is None else await accept(change, *found)
 
 

@@ -38,7 +38,7 @@ R = TypeVar("R")
 MAX_WAIT_S: Final = 5
 """For a connection to the database."""
 
-AuditHook = Callable[["RowSink", "Call", int], Awaitable[None]]
+AuditHook = Callable[["RowSink", "Request", int], Awaitable[None]]
 """Called in the transaction of every audited change, with the status it will answer."""
 
 
@@ -58,7 +58,7 @@ class AppState:
         return cast("R | None", self._by_type.get(kind))
 
 
-class Call:
+class Request:
     """What a handler is given."""
 
     __slots__ = (
@@ -174,9 +174,9 @@ class Call:
         if self._connection is not None:
             return cast(Database, self._connection)
         assert self._single_statement is None, (
-            "what is written at once reads from call.pool, and hands its rows to call.rows"
+            "what is written at once reads from request.pool, and hands its rows to request.rows"
         )
-        assert not self.operation.changes_state, "call.begin() comes before call.db in a deferred transaction"
+        assert not self.operation.changes_state, "request.begin() comes before request.db in a deferred transaction"
         return self.pool
 
     @property
