@@ -9,8 +9,8 @@ from uuid import UUID
 
 from hypothesis import strategies
 
-from gridloom.edge.openapi import describe
 from gridloom.edge.operation import Operation
+from gridloom.openapi import describe
 
 NAMED: dict[str, Any] = {
     "start": "2030-01-01T00:00:00Z",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gridloom.edge.openapi import FieldDescription, Vocabulary
+from gridloom.openapi import FieldDescription, Vocabulary
 
 ID: Final = "01890a5d-ac96-774b-bcce-b302099a8057"
 EXAMPLE_START: Final = "2026-03-29T00:00:00Z"

@@ -14,10 +14,10 @@ from typing import Any
 from gridloom.database.clock import real_now
 from gridloom.edge import HTML, PUBLIC, Content, Request, ResponseBody, operation
 from gridloom.edge.application import Application
-from gridloom.edge.openapi import add_descriptions, describe, drop_unused, share_parameters
 from gridloom.events.openapi import add_events
 from gridloom.field_descriptions import FIELD_DESCRIPTIONS
 from gridloom.kernel.problem import NotFound, known_problems
+from gridloom.openapi import add_descriptions, describe, drop_unused, share_parameters
 from gridloom.settings import Settings
 
 TAG = "Documentation"

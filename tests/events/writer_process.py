@@ -16,8 +16,8 @@ from gridloom.database.commit.after_commit import transaction
 from gridloom.database.listener import Listener
 from gridloom.database.pool import Pool, create_pool
 from gridloom.database.sealing import Seal
-from gridloom.edge.outbound.url_policy import UrlPolicy
 from gridloom.events.sequencer import Sequencer
+from gridloom.outbound.url_policy import UrlPolicy
 from gridloom.webhooks.dispatcher import Dispatcher
 from gridloom.webhooks.http_client import WebhookClient
 

@@ -23,8 +23,8 @@ from tests.webhooks.asking import deliveries, set_up, until_state
 from tests.webhooks.conftest import OK, Receiver, answer
 
 from gridloom.edge.application import Application
-from gridloom.edge.outbound import url_policy
-from gridloom.edge.outbound.url_policy import UrlPolicy
+from gridloom.outbound import url_policy
+from gridloom.outbound.url_policy import UrlPolicy
 from gridloom.webhooks.http_client import WebhookClient
 
 PRODUCTION, SANDBOX = UrlPolicy(is_sandbox=False), UrlPolicy(is_sandbox=True)

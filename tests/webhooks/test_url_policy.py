@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.webhooks.conftest import Receiver, answer
 
-from gridloom.edge.outbound import url_policy
-from gridloom.edge.outbound.url_policy import AddressNotAllowed, UrlPolicy
+from gridloom.outbound import url_policy
+from gridloom.outbound.url_policy import AddressNotAllowed, UrlPolicy
 from gridloom.webhooks.http_client import WebhookClient
 
 PRODUCTION, SANDBOX = UrlPolicy(is_sandbox=False), UrlPolicy(is_sandbox=True)

@@ -27,9 +27,9 @@ from gridloom.edge import (
     operation,
     to_json,
 )
-from gridloom.edge.answer.tabular import stream_table
 from gridloom.edge.fields import parameter_error
 from gridloom.kernel.permission import Permission
+from gridloom.tables import stream_table
 
 
 class AuditEntry(ResponseBody):

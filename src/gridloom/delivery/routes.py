@@ -28,7 +28,6 @@ from gridloom.delivery.wire import (
 from gridloom.delivery.zones import store as zone_store
 from gridloom.delivery.zones.totals import ZoneTotals
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Content, Page, Request, Response, Stream, operation
-from gridloom.edge.answer.tabular import TIME, stream_table
 from gridloom.edge.fields import parameter_error, to_json
 from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
@@ -37,6 +36,7 @@ from gridloom.kernel.problem import Forbidden, NotFound
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import PERIOD_S
 from gridloom.physical_assets.window_query import WindowQuery, requested_window
+from gridloom.tables import TIME, stream_table
 
 TAG = "Delivery"
 READ = Permission.READ_SCHEDULES

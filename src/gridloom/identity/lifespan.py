@@ -14,7 +14,6 @@ from gridloom.database.pool import Pool, server_settings
 from gridloom.database.sealing import Sealing
 from gridloom.edge.application import Application
 from gridloom.edge.health import Check, HealthChecks
-from gridloom.edge.outbound.url_policy import UrlPolicy
 from gridloom.identity.api_key_routes import read_key_use
 from gridloom.identity.login.passwords import PasswordHasher
 from gridloom.identity.login.throttling import ThrottleCache
@@ -24,6 +23,7 @@ from gridloom.identity.signing_key_cache import SigningKeyCache
 from gridloom.identity.single_sign_on.provider_client import ProviderClient
 from gridloom.identity.token_verification.verification import TokenAuthenticator
 from gridloom.kernel.shares import Share
+from gridloom.outbound.url_policy import UrlPolicy
 from gridloom.settings import Settings
 
 LISTENER_NAME: Final = "gridloom revocations, reads sealed keys"

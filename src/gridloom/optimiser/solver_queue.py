@@ -14,8 +14,8 @@ from uuid import UUID
 
 from gridloom.database.pool import Database
 from gridloom.edge import Request
-from gridloom.edge.fair_queue import FairQueue
 from gridloom.edge.shares import ShareUse
+from gridloom.kernel.fair_queue import FairQueue
 from gridloom.kernel.problem import BadRequest
 from gridloom.kernel.shares import Share, ShareLimits
 from gridloom.optimiser.solving.linear import Deadline

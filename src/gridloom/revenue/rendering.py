@@ -14,11 +14,11 @@ from msgspec import UNSET, Meta, UnsetType
 from numpy.typing import NDArray
 
 from gridloom.edge import ResponseBody
-from gridloom.edge.answer.tabular import TIME, points_json
 from gridloom.revenue.aggregation import BoolArray
 from gridloom.revenue.categories import CATEGORIES, Category
 from gridloom.revenue.formulas import FloatArray, MemoizedSums
 from gridloom.revenue.reporting import Part, Report
+from gridloom.tables import TIME, points_json
 
 
 class DataPointMetaData(ResponseBody):

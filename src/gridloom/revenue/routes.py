@@ -24,7 +24,6 @@ from gridloom.edge import (
     Stream,
     operation,
 )
-from gridloom.edge.answer.tabular import stream_table
 from gridloom.edge.fields import parameter_error
 from gridloom.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.kernel.permission import Permission
@@ -39,6 +38,7 @@ from gridloom.revenue.model import MAX_REPORT_DAYS, Contribution, Subject
 from gridloom.revenue.rendering import DataPointMetaData, json_chunks, record_batches, schema_of
 from gridloom.revenue.reporting import Part, Report, all_categories, begun, report_parts
 from gridloom.settlements.as_of import AsOf, check_as_of
+from gridloom.tables import stream_table
 
 TAG: Final = "Revenue reporting"
 READ: Final = Permission.READ_REVENUE

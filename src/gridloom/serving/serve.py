@@ -23,7 +23,7 @@ from gridloom.database.migrate import migrate
 from gridloom.database.pool import Pool, create_pool
 from gridloom.database.sealing import Sealing, SecretUnreadable
 from gridloom.database.server.embedded import EmbeddedPostgres
-from gridloom.edge.logs import configure_logs
+from gridloom.serving.logs import configure_logs
 from gridloom.serving.supervisor import Supervisor, listening_address, load_service
 from gridloom.settings import Settings, address_of
 

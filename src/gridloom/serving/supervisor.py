@@ -25,7 +25,7 @@ from granian.server.mp import MPServer
 
 from gridloom.database.server.embedded import EmbeddedPostgres
 from gridloom.database.server.processes import EmbeddedPostgresError, end_with_parent
-from gridloom.edge.logs import configure_logs
+from gridloom.serving.logs import configure_logs
 from gridloom.serving.simulator_process import SimulatorProcess
 from gridloom.settings import Settings, address_of
 from gridloom.worker.malloc import configure_malloc

@@ -12,9 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from gridloom.edge import JSON, Stream
-from gridloom.edge.answer.tabular import TIME, points_json, stream_table, time_texts
 from gridloom.edge.fields import to_json
 from gridloom.market_calendar import Floats, period_start_ms
+from gridloom.tables import TIME, points_json, stream_table, time_texts
 
 STREAMED_FROM_PERIODS: Final = 3000
 """A month: what is longer leaves in slices."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import httpcore2
 
-from gridloom.edge.outbound.network import PinnedAddressBackend
-from gridloom.edge.outbound.url_policy import UrlPolicy
 from gridloom.kernel.problem import Problem
+from gridloom.outbound.network import PinnedAddressBackend
+from gridloom.outbound.url_policy import UrlPolicy
 
 CONNECT_S = 5.0
 CALL_TIMEOUT_S = 15.0

@@ -11,11 +11,11 @@ from msgspec import UNSET
 
 from gridloom.database.sealing import Sealing
 from gridloom.edge import Page, Paging, Request, Response, operation
-from gridloom.edge.outbound.url_policy import AddressNotAllowed, UrlPolicy
 from gridloom.events.types import EVENT_TYPES
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, Conflict, FieldError, Forbidden, NotFound
+from gridloom.outbound.url_policy import AddressNotAllowed, UrlPolicy
 from gridloom.webhooks import store
 from gridloom.webhooks.model import (
     Delivery,

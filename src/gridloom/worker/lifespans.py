@@ -16,7 +16,6 @@ from gridloom.database.listener import Listener
 from gridloom.database.sealing import Sealing
 from gridloom.edge.application import Application
 from gridloom.edge.health import Check, HealthChecks
-from gridloom.edge.outbound.url_policy import UrlPolicy
 from gridloom.events.hub import EventHub
 from gridloom.events.sequencer import Sequencer
 from gridloom.events.stream_places import StreamPlaces
@@ -25,6 +24,7 @@ from gridloom.jobs import JobRunner
 from gridloom.jobs import store as job_store
 from gridloom.jobs.queue import read_job_use
 from gridloom.kernel.shares import Share
+from gridloom.outbound.url_policy import UrlPolicy
 from gridloom.settings import Settings
 from gridloom.webhooks import store as webhook_store
 from gridloom.webhooks.dispatcher import Dispatcher

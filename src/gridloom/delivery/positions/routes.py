@@ -18,7 +18,6 @@ from gridloom.database.pool import repeatable_read
 from gridloom.delivery.performance.performance import Performance, load_performance
 from gridloom.delivery.positions.position import Position, load_position
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Content, Request, ResponseBody, Stream, operation
-from gridloom.edge.answer.tabular import TIME, stream_table
 from gridloom.edge.fields import to_json
 from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
@@ -27,6 +26,7 @@ from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.market_calendar import PERIOD_S, Floats
 from gridloom.physical_assets.window_query import WindowQuery, requested_window
 from gridloom.settlements.as_of import MEASURED, PRICES, AsOf, AsOfTooEarly, check_as_of
+from gridloom.tables import TIME, stream_table
 from gridloom.virtual_assets.asset_lookup import ASSET, require_asset
 from gridloom.virtual_assets.asset_lookup import TAG as VIRTUAL_TAG
 from gridloom.virtual_assets.windows import requested_periods

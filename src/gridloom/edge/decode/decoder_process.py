@@ -29,7 +29,7 @@ from weakref import WeakKeyDictionary
 import structlog
 
 from gridloom.database.server.processes import end_with_parent
-from gridloom.edge.fair_queue import FairQueue
+from gridloom.kernel.fair_queue import FairQueue
 from gridloom.kernel.problem import PayloadTooLarge
 from gridloom.kernel.shares import MEBIBYTE, Share
 

@@ -10,7 +10,6 @@ from msgspec import Meta
 
 from gridloom.database.sealing import Sealing
 from gridloom.edge import Request, RequestBody, Response, ResponseBody, operation
-from gridloom.edge.outbound.url_policy import AddressNotAllowed, UrlPolicy
 from gridloom.identity.authorization import authorize_organisation
 from gridloom.identity.permissions import Role, in_order, permissions_of
 from gridloom.identity.person import PersonNeeded, ReauthenticationRequired, fresh_person_of
@@ -20,6 +19,7 @@ from gridloom.identity.store.organisations import lock_organisation
 from gridloom.identity.store.sessions import end_password_sessions
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, NotFound
+from gridloom.outbound.url_policy import AddressNotAllowed, UrlPolicy
 
 TAG = "Organisations"
 MANAGE = Permission.MANAGE_ORGANISATION

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from gridloom.database.pool import Database
 from gridloom.edge import JSON, Content, Stream, to_json
-from gridloom.edge.answer.tabular import TIME, points_json, stream_table
 from gridloom.kernel.resolution import Resolution
 from gridloom.monitoring.market_days import DAY_US
 from gridloom.monitoring.model import SignalSeries, signal_type
@@ -23,6 +22,7 @@ from gridloom.monitoring.query.read_limiter import take_turns
 from gridloom.monitoring.query.series import in_batches, read, read_in_steps
 from gridloom.monitoring.query.summaries import SIGNAL_BATCH_SIZE, SignalSpan, daily, read_group
 from gridloom.monitoring.views import DataPointMeta
+from gridloom.tables import TIME, points_json, stream_table
 
 T = TypeVar("T")
 

@@ -24,7 +24,6 @@ from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.database.listener import Listener
 from gridloom.edge import Request, to_json
 from gridloom.edge.answer.incidents import report_broken_stream
-from gridloom.edge.answer.tabular import time_texts
 from gridloom.events.framing import HEARTBEAT
 from gridloom.events.stream_places import StreamPlace
 from gridloom.events.waking import Waker
@@ -35,6 +34,7 @@ from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.monitoring import metrics, segments, store
 from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
 from gridloom.monitoring.query.latest import latest_points
+from gridloom.tables import time_texts
 
 T = TypeVar("T")
 

@@ -26,7 +26,6 @@ from gridloom.edge import (
     Stream,
     operation,
 )
-from gridloom.edge.answer.tabular import stream_table
 from gridloom.edge.field_checks import accept_day, accept_instant
 from gridloom.jobs import admit_job
 from gridloom.kernel.ids import uuid7
@@ -39,6 +38,7 @@ from gridloom.optimiser.backtests.planner import BatterySpec
 from gridloom.optimiser.backtests.rolling import MIN_HISTORY_DAYS, Policy
 from gridloom.optimiser.prices import DAY_AHEAD, PricesMissing, load_day_table, prices_missing
 from gridloom.optimiser.solver_queue import SolverQueue
+from gridloom.tables import stream_table
 
 TAG = "Decisions"
 MAX_DAYS = 3660

@@ -12,11 +12,11 @@ import pyarrow as pa
 from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY, AvailabilitySeries
 from gridloom.capacity.store import load_availability
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Content, Request, ResponseBody, Stream, operation
-from gridloom.edge.answer.tabular import TIME, stream_table, time_texts
 from gridloom.edge.fields import to_json
 from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.window_query import WindowQuery, requested_window
+from gridloom.tables import TIME, stream_table, time_texts
 
 READ = Permission.READ_PHYSICAL_ASSETS
 

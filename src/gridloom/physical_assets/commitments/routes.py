@@ -14,7 +14,6 @@ from gridloom.capacity.model import Floats, Holding, HoldingKind, OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
 from gridloom.capacity.store import load_battery_capacity, widen_to_periods
 from gridloom.edge import JSON, Content, Request, operation
-from gridloom.edge.answer.tabular import time_texts
 from gridloom.edge.fields import to_json
 from gridloom.identity.authorization import authorize_asset
 from gridloom.identity.store.names import read_organisation_names
@@ -27,6 +26,7 @@ from gridloom.physical_assets.commitments.model import (
     Holder,
 )
 from gridloom.physical_assets.window_query import WindowQuery, requested_window
+from gridloom.tables import time_texts
 
 READ = Permission.READ_SCHEDULES
 

@@ -13,7 +13,6 @@ from gridloom.capacity.holding import CapacityRequest, hold_capacity
 from gridloom.capacity.rules import CapacityTaken
 from gridloom.capacity.store import load_battery_capacity, lock_batteries
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Content, Request, Response, Stream, operation
-from gridloom.edge.answer.tabular import TIME, points_json, stream_table
 from gridloom.edge.field_checks import EARLIEST, LATEST
 from gridloom.edge.fields import to_json
 from gridloom.events.outbox import record_event
@@ -40,6 +39,7 @@ from gridloom.physical_assets.schedule.rules import (
     scheduled_window,
 )
 from gridloom.physical_assets.window_query import WindowQuery, requested_window
+from gridloom.tables import TIME, points_json, stream_table
 
 TAG = "Physical assets"
 READ = Permission.READ_SCHEDULES

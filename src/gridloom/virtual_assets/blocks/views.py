@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from gridloom.edge import JSON, ResponseBody, Stream
-from gridloom.edge.answer.tabular import points_json
 from gridloom.edge.fields import to_json
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import Floats
+from gridloom.tables import points_json
 from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.blocks.wire import (
     BlockHead,

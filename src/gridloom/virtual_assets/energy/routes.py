@@ -11,11 +11,11 @@ import numpy as np
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, repeatable_read
 from gridloom.edge import JSON, Content, Request, Stream, operation
-from gridloom.edge.answer.tabular import points_json
 from gridloom.edge.fields import parameter_error, to_json
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import Floats
+from gridloom.tables import points_json
 from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, require_asset, version_as_of
 from gridloom.virtual_assets.backing.availability import load_available
 from gridloom.virtual_assets.blocks.wire import ScheduleCut

@@ -10,11 +10,11 @@ import numpy as np
 
 from gridloom.database.pool import Database, repeatable_read
 from gridloom.edge import JSON, Page, Request, Stream, operation
-from gridloom.edge.answer.tabular import points_json
 from gridloom.identity.store.names import read_author_names
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import PERIOD_MS
+from gridloom.tables import points_json
 from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, require_asset
 from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.history import store as history_store

@@ -7,12 +7,12 @@ from http import HTTPStatus
 from typing import Any, get_args, get_origin
 
 from gridloom.edge.answer.render import PROBLEM_JSON
-from gridloom.edge.openapi.schemas import Schemas, answered
 from gridloom.edge.operation import PUBLIC, Operation
 from gridloom.edge.responses import Content, EventStream, Page, Response, Stream
 from gridloom.kernel import problem as problems
 from gridloom.kernel.problem import Problem
 from gridloom.kernel.shares import ShareExceeded
+from gridloom.openapi.schemas import Schemas, answered
 
 HEADERS: dict[str, Any] = {
     "X-Request-Id": {"description": "Names this request in the logs", "schema": {"type": "string"}},

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.edge.fair_queue import MAX_SHORT_IN_A_ROW, FairQueue
+from gridloom.kernel.fair_queue import MAX_SHORT_IN_A_ROW, FairQueue
 from gridloom.kernel.shares import Share, ShareExceeded
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gridloom.edge.openapi.vocabulary import Vocabulary
+from gridloom.openapi.vocabulary import Vocabulary
 
 JSON: Final = "application/json"
 _GENERIC: Final = frozenset({"RFC 3339 with an offset", "What people call it"})

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.edge.answer.tabular import TIME, points_json, stream_table, time_texts
 from gridloom.edge.responses import ARROW, CSV, PARQUET
+from gridloom.tables import TIME, points_json, stream_table, time_texts
 
 SCHEMA = pa.schema([("time", TIME), ("power", pa.float64())])
 TIMES = np.datetime64("2026-03-29T00:00:00", "ms") + np.arange(6) * np.timedelta64(15, "m")

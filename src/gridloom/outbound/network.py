@@ -7,7 +7,7 @@ from typing import Any
 
 import httpcore2
 
-from gridloom.edge.outbound.url_policy import UrlPolicy
+from gridloom.outbound.url_policy import UrlPolicy
 
 
 class PinnedAddressBackend(httpcore2.AsyncNetworkBackend):

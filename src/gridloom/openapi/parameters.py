@@ -6,8 +6,8 @@ import json
 from collections import Counter
 from typing import Any
 
-from gridloom.edge.openapi.schemas import Schemas
 from gridloom.edge.operation import Operation
+from gridloom.openapi.schemas import Schemas
 
 IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",

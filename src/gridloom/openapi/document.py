@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gridloom.edge.openapi.parameters import describe_parameters
-from gridloom.edge.openapi.responses import HEADERS, describe_responses
-from gridloom.edge.openapi.schemas import PROBLEM_SCHEMA, Schemas, make_schemas
 from gridloom.edge.operation import CONSOLE_COOKIE, PUBLIC, SIGNED_IN, Operation
+from gridloom.openapi.parameters import describe_parameters
+from gridloom.openapi.responses import HEADERS, describe_responses
+from gridloom.openapi.schemas import PROBLEM_SCHEMA, Schemas, make_schemas
 
 INTERFACE_VERSION = "1.0.1"
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 import structlog
 
-from gridloom.edge.logs import configure_logs
+from gridloom.serving.logs import configure_logs
 
 
 @pytest.fixture
