@@ -72,8 +72,9 @@ release: $(VENV)/dev.stamp ## build wheel, sdist, bill of materials and checksum
 simulate: $(VENV)/dev.stamp ## live random lives of many users against an independent oracle (SECONDS=600 SEED=1 STEPS=300)
 	$(BIN)/python -m tests.simulation $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(if $(STEPS),--steps $(STEPS))
 
-openapi: $(VENV)/dev.stamp ## write openapi.json anew from the declared operations
+openapi: $(VENV)/dev.stamp ## write openapi.json anew from the declared operations, and the SDK's types from it
 	$(BIN)/gridloom openapi > openapi.json.new && mv openapi.json.new openapi.json
+	$(BIN)/python -m sdk.generate
 
 lock: $(VENV)/uv.stamp ## resolve the dependencies anew, with hashes
 	$(LOCK) --output-file requirements/client.lock

@@ -16,7 +16,7 @@ import pandas as pd
 from bench.harness import Harness
 from bench.settled_year import YEAR, day_numbers, fill
 from gridloom.market_calendar import period_counts
-from gridloom_client import Client, Memory, Tokens
+from gridloom_client import Client, InMemoryTokenStore, Tokens
 
 
 def run(harness: Harness) -> None:
@@ -24,7 +24,7 @@ def run(harness: Harness) -> None:
     with tempfile.TemporaryDirectory(prefix="gl-bench-") as directory:
         scene = asyncio.run(fill(harness.database_url, 1, days, Path(directory) / "measures.parquet"))
     token = harness.operator.token or ""
-    tokens = Memory(Tokens(access_token=token, expires_at=time.time() + 3600))
+    tokens = InMemoryTokenStore(Tokens(access_token=token, expires_at=time.time() + 3600))
     with Client(harness.address, tokens=tokens, timeout_s=120, progress=False) as client:
         _read_year(harness, client, str(scene.ids[0]), sum(period_counts(day_numbers(days))))
         _write_long_frame(harness, client)

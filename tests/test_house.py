@@ -1,15 +1,19 @@
 """The habits of the house that no linter knows, read off the source itself."""
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sdk.generate import generate
 
 import gridloom
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
+from gridloom.operator_commands import openapi_json
+from gridloom.settings import Settings
 from gridloom.wiring import JOB_MODULES, provide_dependencies
 
 WORDS = frozenset(permission.value for permission in Permission)
@@ -244,3 +248,10 @@ class TestImports:
             packages.setdefault(own, set()).update({".".join(target.split(".")[:2]) for target in targets} - {own})
         packages.pop("gridloom", None)
         assert modules_in_cycles({one: targets - {"gridloom"} for one, targets in packages.items()}) == set()
+
+
+class TestTheSDKsTypes:
+    def test_are_those_of_the_declared_operations(self):
+        document = json.loads(openapi_json(Settings()))
+        stale = [path.name for path, text in generate(document).items() if path.read_text() != text]
+        assert stale == [], "stale: run `gridloom openapi > openapi.json && python -m sdk.generate` (make openapi)"

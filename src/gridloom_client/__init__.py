@@ -9,10 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gridloom_client.calls import Answer, AwaitedItems, Items
+    from gridloom_client.calls import AsyncItemIterator, ItemIterator, Response
     from gridloom_client.client import AsyncClient, Client
     from gridloom_client.errors import (
-        AnswerError,
         BadRequestError,
         ConflictError,
         CredentialsError,
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
         PreconditionFailedError,
         PreconditionRequiredError,
         ProblemError,
+        ResponseError,
         ServiceError,
         TooManyRequestsError,
         TransportError,
@@ -32,17 +32,15 @@ if TYPE_CHECKING:
         UnprocessableError,
     )
     from gridloom_client.frames import MissingLibrary, Rows, Table, Tabular
-    from gridloom_client.retries import NEVER, Retries
+    from gridloom_client.retries import NEVER, RetryPolicy
     from gridloom_client.sse import ServerSentEvent
-    from gridloom_client.tokens import Memory, Tokens, TokenStore
-    from gridloom_client.wire import ARROW, CSV, JSON, KEEP, NDJSON, PARQUET, Reply, Request
+    from gridloom_client.tokens import InMemoryTokenStore, Tokens, TokenStore
+    from gridloom_client.wire import ARROW, CSV, JSON, NDJSON, PARQUET, UNSET, RawResponse, Request
 
-_PLACES = {
+_MODULES = {
     "ARROW": "gridloom_client.wire",
-    "Answer": "gridloom_client.calls",
-    "AnswerError": "gridloom_client.errors",
     "AsyncClient": "gridloom_client.client",
-    "AwaitedItems": "gridloom_client.calls",
+    "AsyncItemIterator": "gridloom_client.calls",
     "BadRequestError": "gridloom_client.errors",
     "CSV": "gridloom_client.wire",
     "Client": "gridloom_client.client",
@@ -51,10 +49,9 @@ _PLACES = {
     "FieldError": "gridloom_client.errors",
     "ForbiddenError": "gridloom_client.errors",
     "GridloomError": "gridloom_client.errors",
-    "Items": "gridloom_client.calls",
+    "InMemoryTokenStore": "gridloom_client.tokens",
+    "ItemIterator": "gridloom_client.calls",
     "JSON": "gridloom_client.wire",
-    "KEEP": "gridloom_client.wire",
-    "Memory": "gridloom_client.tokens",
     "MissingLibrary": "gridloom_client.frames",
     "NDJSON": "gridloom_client.wire",
     "NEVER": "gridloom_client.retries",
@@ -64,9 +61,11 @@ _PLACES = {
     "PreconditionFailedError": "gridloom_client.errors",
     "PreconditionRequiredError": "gridloom_client.errors",
     "ProblemError": "gridloom_client.errors",
-    "Reply": "gridloom_client.wire",
+    "RawResponse": "gridloom_client.wire",
     "Request": "gridloom_client.wire",
-    "Retries": "gridloom_client.retries",
+    "Response": "gridloom_client.calls",
+    "ResponseError": "gridloom_client.errors",
+    "RetryPolicy": "gridloom_client.retries",
     "Rows": "gridloom_client.frames",
     "ServerSentEvent": "gridloom_client.sse",
     "ServiceError": "gridloom_client.errors",
@@ -76,10 +75,22 @@ _PLACES = {
     "Tokens": "gridloom_client.tokens",
     "TooManyRequestsError": "gridloom_client.errors",
     "TransportError": "gridloom_client.errors",
+    "UNSET": "gridloom_client.wire",
     "UnauthenticatedError": "gridloom_client.errors",
     "UnavailableError": "gridloom_client.errors",
     "UnprocessableError": "gridloom_client.errors",
 }
+_FORMER_NAMES = {
+    "Answer": "Response",
+    "AnswerError": "ResponseError",
+    "AwaitedItems": "AsyncItemIterator",
+    "Items": "ItemIterator",
+    "KEEP": "UNSET",
+    "Memory": "InMemoryTokenStore",
+    "Reply": "RawResponse",
+    "Retries": "RetryPolicy",
+}
+"""Names of 0.2, for one release."""
 
 
 def __getattr__(name: str) -> Any:
@@ -87,9 +98,14 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("gridloom")
-    if name not in _PLACES:
+    if name in _FORMER_NAMES:
+        import warnings
+
+        warnings.warn(f"gridloom_client.{name} is now {_FORMER_NAMES[name]}.", DeprecationWarning, stacklevel=2)
+        name = _FORMER_NAMES[name]
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_PLACES[name]), name)
+    value = getattr(import_module(_MODULES[name]), name)
     globals()[name] = value
     return value
 
@@ -102,14 +118,12 @@ __all__ = [
     "ARROW",
     "CSV",
     "JSON",
-    "KEEP",
     "NDJSON",
     "NEVER",
     "PARQUET",
-    "Answer",
-    "AnswerError",
+    "UNSET",
     "AsyncClient",
-    "AwaitedItems",
+    "AsyncItemIterator",
     "BadRequestError",
     "Client",
     "ConflictError",
@@ -117,17 +131,19 @@ __all__ = [
     "FieldError",
     "ForbiddenError",
     "GridloomError",
-    "Items",
-    "Memory",
+    "InMemoryTokenStore",
+    "ItemIterator",
     "MissingLibrary",
     "NotFoundError",
     "PayloadTooLargeError",
     "PreconditionFailedError",
     "PreconditionRequiredError",
     "ProblemError",
-    "Reply",
+    "RawResponse",
     "Request",
-    "Retries",
+    "Response",
+    "ResponseError",
+    "RetryPolicy",
     "Rows",
     "ServerSentEvent",
     "ServiceError",

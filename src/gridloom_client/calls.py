@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, 
 from urllib.parse import parse_qs
 
 from gridloom_client.effects import Steps
-from gridloom_client.frames import Rows, Tabular, Zone
+from gridloom_client.frames import Rows, Shape, Tabular, TimeZone
 from gridloom_client.session import ClientSession
 from gridloom_client.transport import AsyncTransport, SyncTransport
-from gridloom_client.wire import Reply, Request
+from gridloom_client.wire import RawResponse, Request
 
 if TYPE_CHECKING:
     import pandas
@@ -25,7 +25,7 @@ Piece: TypeAlias = tuple[int, Callable[[], Request]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[T]):
+class Response(Generic[T]):
     """An answer with what came beside it."""
 
     value: T
@@ -39,7 +39,7 @@ class Answer(Generic[T]):
     @property
     def next_cursor(self) -> str | None:
         """Where the next page starts, for the few answers that are objects with a page in them."""
-        query = Reply(self.status, self.headers).next_query
+        query = RawResponse(self.status, self.headers).next_query
         return parse_qs(query[1:]).get("cursor", [None])[0] if query else None
 
     @property
@@ -53,7 +53,7 @@ class CallableOperation(Protocol[P, T]):
 
     def request(self, *args: P.args, **kwargs: P.kwargs) -> Request: ...
     def pieces(self, *args: P.args, **kwargs: P.kwargs) -> list[Piece]: ...
-    def answer_pieces(self, exchange: ClientSession, pieces: Sequence[Piece]) -> Steps[Answer[T]]: ...
+    def answer_pieces(self, exchange: ClientSession, pieces: Sequence[Piece]) -> Steps[Response[T]]: ...
     def content(self, exchange: ClientSession, request: Request, accept: str) -> Steps[bytes]: ...
     def table(self, exchange: ClientSession, request: Request) -> Steps[Tabular]: ...
 
@@ -68,7 +68,7 @@ class SyncMethod(Generic[P, T]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
         return self.answer(*args, **kwargs).value
 
-    def answer(self, *args: P.args, **kwargs: P.kwargs) -> Answer[T]:
+    def answer(self, *args: P.args, **kwargs: P.kwargs) -> Response[T]:
         """The answer with its headers, for its ETag."""
         return self._runner.run(self._operation.answer_pieces(self._exchange, self._operation.pieces(*args, **kwargs)))
 
@@ -91,7 +91,7 @@ class AsyncMethod(Generic[P, T]):
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
         return (await self.answer(*args, **kwargs)).value
 
-    async def answer(self, *args: P.args, **kwargs: P.kwargs) -> Answer[T]:
+    async def answer(self, *args: P.args, **kwargs: P.kwargs) -> Response[T]:
         """The answer with its headers, for its ETag."""
         pieces = self._operation.pieces(*args, **kwargs)
         return await self._runner.run(self._operation.answer_pieces(self._exchange, pieces))
@@ -105,7 +105,7 @@ class AsyncMethod(Generic[P, T]):
         return await self._runner.run(self._operation.table(self._exchange, self.request(*args, **kwargs)))
 
 
-class Items(Iterator[T], Tabular):
+class ItemIterator(Iterator[T], Tabular):
     """Items as they are fetched; as a table, all that are left."""
 
     def __init__(self, items: Iterator[T]) -> None:
@@ -124,11 +124,11 @@ class Items(Iterator[T], Tabular):
         """All that are left."""
         return Rows(self._items)
 
-    def to_arrow(self, zone: Zone = "UTC") -> pyarrow.Table:
-        return self.rows().to_arrow(zone)
+    def _make_table(self) -> pyarrow.Table:
+        return self.rows()._make_table()
 
 
-class AwaitedItems(AsyncIterator[T]):
+class AsyncItemIterator(AsyncIterator[T]):
     """Items as they are fetched; as a table, all that are left."""
 
     def __init__(self, items: Any) -> None:
@@ -146,11 +146,11 @@ class AwaitedItems(AsyncIterator[T]):
         """All that are left."""
         return Rows([item async for item in self._items])
 
-    async def to_arrow(self, zone: Zone = "UTC") -> pyarrow.Table:
-        return (await self.rows()).to_arrow(zone)
+    async def to_arrow(self, zone: TimeZone = "UTC", shape: Shape | None = None) -> pyarrow.Table:
+        return (await self.rows()).to_arrow(zone, shape)
 
-    async def to_pandas(self, zone: Zone = "UTC") -> pandas.DataFrame:
-        return (await self.rows()).to_pandas(zone)
+    async def to_pandas(self, zone: TimeZone = "UTC", shape: Shape | None = None) -> pandas.DataFrame:
+        return (await self.rows()).to_pandas(zone, shape)
 
-    async def to_polars(self, zone: Zone = "UTC") -> polars.DataFrame:
-        return (await self.rows()).to_polars(zone)
+    async def to_polars(self, zone: TimeZone = "UTC", shape: Shape | None = None) -> polars.DataFrame:
+        return (await self.rows()).to_polars(zone, shape)

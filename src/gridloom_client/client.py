@@ -29,11 +29,11 @@ from gridloom_client.resources.settlements import Settlements
 from gridloom_client.resources.statements import Statements
 from gridloom_client.resources.virtual_assets import VirtualAssets
 from gridloom_client.resources.webhooks import Webhooks
-from gridloom_client.retries import Retries
+from gridloom_client.retries import RetryPolicy
 from gridloom_client.session import ClientSession, new_key
-from gridloom_client.tokens import ApiKey, Memory, Password, Tokens, TokenStore
+from gridloom_client.tokens import ApiKey, InMemoryTokenStore, Password, Tokens, TokenStore
 from gridloom_client.transport import AsyncTransport, SyncTransport
-from gridloom_client.wire import JSON, Reply, Request, encode_body
+from gridloom_client.wire import JSON, RawResponse, Request, encode_body
 
 USER_AGENT: Final = "gridloom-python"
 
@@ -106,19 +106,19 @@ class Client(Resources[SyncTransport]):
         api_key: str | None = None,
         tokens: TokenStore | None = None,
         profile: str | None = None,
-        retries: Retries | None = None,
+        retries: RetryPolicy | None = None,
         timeout_s: float = 30.0,
         progress: bool | None = None,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         who = _find_caller(url, username, password, api_key, tokens, profile)
-        exchange = ClientSession(who.credentials, who.store or Memory(), retries or Retries(), show_progress=progress)
+        exchange = _open_session(who, retries, show_progress=progress)
         http = httpx2.Client(
             base_url=who.url, timeout=timeout_s, headers={"User-Agent": USER_AGENT}, transport=transport
         )
         super().__init__(exchange, SyncTransport(http))
 
-    def call(self, method: str, target: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Reply:
+    def call(self, method: str, target: str, body: Any = None, *, headers: dict[str, str] | None = None) -> RawResponse:
         """Any request, with the caller's token, retries and errors, answered as it is."""
         return self._runner.run(self._exchange.call(_any_request(method, target, body, headers)))
 
@@ -153,19 +153,21 @@ class AsyncClient(Resources[AsyncTransport]):
         api_key: str | None = None,
         tokens: TokenStore | None = None,
         profile: str | None = None,
-        retries: Retries | None = None,
+        retries: RetryPolicy | None = None,
         timeout_s: float = 30.0,
         progress: bool | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         who = _find_caller(url, username, password, api_key, tokens, profile)
-        exchange = ClientSession(who.credentials, who.store or Memory(), retries or Retries(), show_progress=progress)
+        exchange = _open_session(who, retries, show_progress=progress)
         http = httpx2.AsyncClient(
             base_url=who.url, timeout=timeout_s, headers={"User-Agent": USER_AGENT}, transport=transport
         )
         super().__init__(exchange, AsyncTransport(http))
 
-    async def call(self, method: str, target: str, body: Any = None, *, headers: dict[str, str] | None = None) -> Reply:
+    async def call(
+        self, method: str, target: str, body: Any = None, *, headers: dict[str, str] | None = None
+    ) -> RawResponse:
         """Any request, with the caller's token, retries and errors, answered as it is."""
         return await self._runner.run(self._exchange.call(_any_request(method, target, body, headers)))
 
@@ -183,6 +185,11 @@ class AsyncClient(Resources[AsyncTransport]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+def _open_session(who: Identity, retries: RetryPolicy | None, *, show_progress: bool | None) -> ClientSession:
+    store = who.store or InMemoryTokenStore()
+    return ClientSession(who.credentials, store, retries or RetryPolicy(), show_progress=show_progress)
 
 
 def _any_request(method: str, target: str, body: Any, headers: dict[str, str] | None) -> Request:

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from gridloom_client.wire import Reply, Request
+from gridloom_client.wire import RawResponse, Request
 
 T = TypeVar("T")
 Steps: TypeAlias = "Generator[Effect, Any, T]"
@@ -18,14 +18,14 @@ Steps: TypeAlias = "Generator[Effect, Any, T]"
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send the request; granted with the Reply."""
+    """Send the request; granted with the RawResponse."""
 
     request: Request
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Send the request and keep the answer open; granted with a Reply that has content only if it is a refusal."""
+    """Send the request and keep the answer open; granted with a RawResponse, with content only if it is a refusal."""
 
     request: Request
 
@@ -57,15 +57,15 @@ class Emit:
 Effect: TypeAlias = Send | Open | Read | Pause | Exclusive | Emit
 
 
-def send(request: Request) -> Steps[Reply]:
+def send(request: Request) -> Steps[RawResponse]:
     reply = yield Send(request)
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, RawResponse)
     return reply
 
 
-def open_stream(request: Request) -> Steps[Reply]:
+def open_stream(request: Request) -> Steps[RawResponse]:
     reply = yield Open(request)
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, RawResponse)
     return reply
 
 

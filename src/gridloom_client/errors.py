@@ -2,7 +2,7 @@
 
 GridloomError
 ├── TransportError                  no answer: not reached, or the connection was lost
-├── AnswerError                     an answer that is not what the contract says
+├── ResponseError                     an answer that is not what the contract says
 ├── CredentialsError                nothing to sign in with, or no longer
 └── ProblemError                    the service answered with a problem
     ├── BadRequestError 400         ├── PreconditionFailedError 412     ├── UnprocessableError 422
@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from gridloom_client.wire import Reply
+from gridloom_client.wire import RawResponse
 
 
 class GridloomError(Exception):
@@ -34,7 +34,7 @@ class TransportError(GridloomError):
         self.is_sent = is_sent
 
 
-class AnswerError(GridloomError):
+class ResponseError(GridloomError):
     """The answer cannot be read, for instance since it comes from a proxy or a newer service."""
 
 
@@ -59,7 +59,7 @@ class ProblemError(GridloomError):
         if status:
             ProblemError._by_status[status] = cls
 
-    def __init__(self, reply: Reply) -> None:
+    def __init__(self, reply: RawResponse) -> None:
         document = _read_document(reply)
         self.status = reply.status
         self.type: str = document.get("type") or "about:blank"
@@ -96,13 +96,13 @@ class ProblemError(GridloomError):
         return f"<p><b>{self.status} {escape(self.title)}</b><br>{escape(self.detail)}</p>{listed}"
 
     @staticmethod
-    def of(reply: Reply) -> ProblemError:
+    def of(reply: RawResponse) -> ProblemError:
         """The error of the most specific class for an answer."""
         fallback = ServiceError if reply.status >= 500 else ProblemError
         return ProblemError._by_status.get(reply.status, fallback)(reply)
 
 
-def _read_document(reply: Reply) -> dict[str, Any]:
+def _read_document(reply: RawResponse) -> dict[str, Any]:
     try:
         document = msgspec.json.decode(reply.content)
     except msgspec.DecodeError:

@@ -7,7 +7,6 @@ and polars are imported when they are needed: `pip install 'gridloom[pandas]'` o
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -18,7 +17,8 @@ from uuid import UUID
 
 import msgspec
 
-from gridloom_client.wire import field_name, wire_name
+from gridloom_client.display import HTML_ROWS, table_html
+from gridloom_client.wire import field_name, python_name, wire_name
 
 if TYPE_CHECKING:
     import pandas
@@ -31,9 +31,9 @@ else:
 
 T = TypeVar("T")
 
-Zone: TypeAlias = Literal["UTC", "Europe/Berlin"]
+TimeZone: TypeAlias = Literal["UTC", "Europe/Berlin"]
+Shape: TypeAlias = Literal["wide", "long"]
 
-HTML_ROWS: Final = 20
 _INSTALL: Final = {"pyarrow": "parquet", "pandas": "pandas", "polars": "polars"}
 
 
@@ -50,24 +50,35 @@ def load_library(name: str) -> Any:
 
 
 class Tabular:
-    """What can be shown as rows and columns."""
+    """What can be shown as rows and columns.
+
+    `shape` is "wide" (a row per time or item, a column per quantity) or "long" (a row per time and quantity, with the
+    columns `name` and `value`); without it the table is as the answer has it.
+    """
 
     __slots__ = ()
 
-    def to_arrow(self, zone: Zone = "UTC") -> pyarrow.Table:
-        """As an Arrow table, its times in `zone`."""
+    def _make_table(self) -> pyarrow.Table:
         raise NotImplementedError
 
-    def to_pandas(self, zone: Zone = "UTC") -> pandas.DataFrame:
+    def to_arrow(self, zone: TimeZone = "UTC", shape: Shape | None = None) -> pyarrow.Table:
+        """As an Arrow table, its times in `zone`."""
+        return in_zone(shape_table(self._make_table(), shape), zone)
+
+    def to_pandas(self, zone: TimeZone = "UTC", shape: Shape | None = None) -> pandas.DataFrame:
         """As a pandas frame, its times in `zone`."""
         load_library("pandas")
-        frame: pandas.DataFrame = self.to_arrow(zone).to_pandas()
+        frame: pandas.DataFrame = self.to_arrow(zone, shape).to_pandas()
         return frame
 
-    def to_polars(self, zone: Zone = "UTC") -> polars.DataFrame:
+    def to_polars(self, zone: TimeZone = "UTC", shape: Shape | None = None) -> polars.DataFrame:
         """As a polars frame, its times in `zone`."""
-        frame: polars.DataFrame = load_library("polars").from_arrow(self.to_arrow(zone))
+        frame: polars.DataFrame = load_library("polars").from_arrow(self.to_arrow(zone, shape))
         return frame
+
+    def _table_html(self) -> str:
+        table = self.to_arrow()
+        return table_html(table.column_names, table.slice(0, HTML_ROWS).to_pylist(), table.num_rows)
 
 
 class Table(Tabular):
@@ -82,8 +93,8 @@ class Table(Tabular):
         table = ipc.open_stream(io.BytesIO(content)).read_all()
         return cls(table.rename_columns([python_name(name) for name in table.column_names]))
 
-    def to_arrow(self, zone: Zone = "UTC") -> pyarrow.Table:
-        return in_zone(self._table, zone)
+    def _make_table(self) -> pyarrow.Table:
+        return self._table
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
@@ -92,14 +103,14 @@ class Table(Tabular):
         return f"Table({len(self)} rows: {', '.join(self._table.column_names)})"
 
     def _repr_html_(self) -> str:
-        return table_html(self._table.column_names, self._table.slice(0, HTML_ROWS).to_pylist(), len(self))
+        return self._table_html()
 
 
 class Rows(list[T], Tabular, Generic[T]):
     """The items of an answer, which are also the rows of a table."""
 
-    def to_arrow(self, zone: Zone = "UTC") -> pyarrow.Table:
-        return in_zone(table_of([plain_row(item) for item in self]), zone)
+    def _make_table(self) -> pyarrow.Table:
+        return table_of([plain_row(item) for item in self])
 
     def _repr_html_(self) -> str:
         rows = [plain_row(item) for item in self[:HTML_ROWS]]
@@ -107,11 +118,6 @@ class Rows(list[T], Tabular, Generic[T]):
 
 
 # --- out -------------------------------------------------------------------------------------------------------------
-
-
-def python_name(name: str) -> str:
-    """`physicalAssetID` → `physical_asset_id`; the inverse of what goes onto the wire."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.replace("SoC", "Soc").replace("-", "_")).lower()
 
 
 def plain_row(item: Any) -> dict[str, Any]:
@@ -153,19 +159,39 @@ def in_zone(table: pyarrow.Table, zone: str) -> pyarrow.Table:
     return table
 
 
-def table_html(names: Sequence[str], rows: Sequence[Mapping[str, Any]], total: int) -> str:
-    from html import escape
+def shape_table(table: pyarrow.Table, shape: Shape | None) -> pyarrow.Table:
+    """The same values, wide or long; a table is long that has a column `value` beside `name` or `signal`."""
+    if shape is None:
+        return table
+    name = next((name for name in ("name", "signal") if name in table.column_names), None)
+    is_long = name is not None and "value" in table.column_names
+    if shape == "long":
+        return table if is_long else _lengthen_table(table)
+    return _widen_table(table, str(name)) if is_long else table
 
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(_show_value(row.get(n)))}</td>" for n in names) + "</tr>" for row in rows
-    )
-    more = f"<p>{total} rows, the first {len(rows)} shown</p>" if total > len(rows) else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+def _lengthen_table(table: pyarrow.Table) -> pyarrow.Table:
+    """A row for each number of a row, beside what is not a number."""
+    arrow = load_library("pyarrow")
+    types, kinds = arrow.types, {field.name: field.type for field in table.schema}
+    numbers = [n for n, kind in kinds.items() if types.is_integer(kind) or types.is_floating(kind)]
+    keys = table.select([name for name in kinds if name not in numbers])
+    parts = [
+        keys.append_column("name", arrow.array([name] * table.num_rows, arrow.string())).append_column(
+            "value", table.column(name).cast(arrow.float64())
+        )
+        for name in numbers
+    ]
+    return arrow.concat_tables(parts) if parts else keys
 
 
-def _show_value(value: Any) -> str:
-    return "" if value is None else value.isoformat() if isinstance(value, datetime) else str(value)
+def _widen_table(table: pyarrow.Table, name: str) -> pyarrow.Table:
+    """A row for each combination of what is neither name nor value, and a column for each name."""
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in table.to_pylist():
+        column, value = row.pop(name), row.pop("value")
+        rows.setdefault(tuple(map(str, row.values())), dict(row))[column] = value
+    return table_of(list(rows.values()))
 
 
 # --- in --------------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_
 import msgspec
 
 from gridloom_client.batching import cut_frame, join_answers, watch_progress
-from gridloom_client.calls import Answer, AsyncMethod, AwaitedItems, Items, SyncMethod
+from gridloom_client.calls import AsyncItemIterator, AsyncMethod, ItemIterator, Response, SyncMethod
 from gridloom_client.effects import Steps
 from gridloom_client.errors import GridloomError
 from gridloom_client.frames import Rows, Table, Tabular, arrow_bytes, is_frame, parquet_bytes, plain_body
@@ -31,9 +31,9 @@ from gridloom_client.wire import (
     ARROW,
     EVENT_STREAM,
     JSON,
-    KEEP,
     PARQUET,
-    Reply,
+    UNSET,
+    RawResponse,
     Request,
     encode_body,
     field_name,
@@ -185,7 +185,7 @@ class Endpoint(Generic[P, T]):
             return encode_body(_name_fields(values))
         return encode_body(_name_fields({name: value for name, value in values.items() if value is not None}))
 
-    def read(self, reply: Reply) -> Any:
+    def read(self, reply: RawResponse) -> Any:
         if self.answer_type is type(None) or reply.status in (204, 304):
             return None
         if self.answer_type is bytes:
@@ -195,7 +195,7 @@ class Endpoint(Generic[P, T]):
 
 
 def _name_fields(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {field_name(name): plain_body(value) for name, value in values.items() if value is not KEEP}
+    return {field_name(name): plain_body(value) for name, value in values.items() if value is not UNSET}
 
 
 def _name_answer(function: Callable[..., Any]) -> str:
@@ -218,17 +218,17 @@ class Operation(Endpoint[P, T]):
         make: type[Any] = SyncMethod if isinstance(surface._runner, SyncTransport) else AsyncMethod
         return self.bind(surface, make(self, surface._exchange, surface._runner))
 
-    def answer(self, exchange: ClientSession, request: Request) -> Steps[Answer[T]]:
+    def answer(self, exchange: ClientSession, request: Request) -> Steps[Response[T]]:
         reply = yield from exchange.call(request, is_public=self.is_public)
-        return Answer(self.read(reply), reply.status, reply.headers)
+        return Response(self.read(reply), reply.status, reply.headers)
 
     def answer_pieces(
         self, exchange: ClientSession, pieces: Sequence[tuple[int, Callable[[], Request]]]
-    ) -> Steps[Answer[T]]:
+    ) -> Steps[Response[T]]:
         """The answer to all pieces of a call; where one is refused, what went before it has been taken."""
         if len(pieces) == 1:
             return (yield from self.answer(exchange, pieces[0][1]()))
-        answers: list[Answer[T]] = []
+        answers: list[Response[T]] = []
         with watch_progress(f"{self.name} pieces", len(pieces), is_wanted=exchange.show_progress) as advance:
             for first_row, make_request in pieces:
                 try:
@@ -238,7 +238,7 @@ class Operation(Endpoint[P, T]):
                     raise
                 advance(1)
         whole = join_answers([answer.value for answer in answers], [first_row for first_row, _ in pieces])
-        return Answer(whole, answers[-1].status, answers[-1].headers)
+        return Response(whole, answers[-1].status, answers[-1].headers)
 
     def content(self, exchange: ClientSession, request: Request, accept: str) -> Steps[bytes]:
         reply = yield from exchange.call(request.with_headers(Accept=accept), is_public=self.is_public)
@@ -258,16 +258,16 @@ class Series(Endpoint[P, T]):
     """An operation whose items are iterated: a collection in pages, or a stream."""
 
     @overload
-    def __get__(self, surface: Resource[SyncTransport], owner: type) -> Callable[P, Items[T]]: ...
+    def __get__(self, surface: Resource[SyncTransport], owner: type) -> Callable[P, ItemIterator[T]]: ...
     @overload
-    def __get__(self, surface: Resource[AsyncTransport], owner: type) -> Callable[P, AwaitedItems[T]]: ...
+    def __get__(self, surface: Resource[AsyncTransport], owner: type) -> Callable[P, AsyncItemIterator[T]]: ...
     @overload
     def __get__(self, surface: None, owner: type) -> Series[P, T]: ...
     def __get__(self, surface: Resource[Any] | None, owner: type) -> Any:
         if surface is None:
             return self
         runner, exchange = surface._runner, surface._exchange
-        wrap: type[Any] = Items if isinstance(runner, SyncTransport) else AwaitedItems
+        wrap: type[Any] = ItemIterator if isinstance(runner, SyncTransport) else AsyncItemIterator
 
         def iterate(*args: P.args, **kwargs: P.kwargs) -> Any:
             return wrap(runner.iterate(self.items(exchange, self.request(*args, **kwargs))))
@@ -300,7 +300,7 @@ class Stream(Series[P, T]):
             return event
         if hasattr(self.answer_type, "read_event"):
             return self.answer_type.read_event(event)
-        value = decode(Reply(200, {}, event.data.encode()), self.decoder)
+        value = decode(RawResponse(200, {}, event.data.encode()), self.decoder)
         return msgspec.structs.replace(value, place=event.id) if hasattr(value, "place") else value
 
 

@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from gridloom_client.errors import CredentialsError
-from gridloom_client.tokens import ApiKey, Memory, Password, Tokens, TokenStore
+from gridloom_client.tokens import ApiKey, InMemoryTokenStore, Password, Tokens, TokenStore
 
 if sys.platform != "win32":
     import fcntl
@@ -279,9 +279,9 @@ def find_identity(url: str | None = None, profile: str | None = None) -> Identit
     environ = os.environ
     if profile is None:
         if api_key := environ.get("GRIDLOOM_API_KEY"):
-            return Identity(find_url(url), ApiKey(api_key), Memory())
+            return Identity(find_url(url), ApiKey(api_key), InMemoryTokenStore())
         if (username := environ.get("GRIDLOOM_USERNAME")) and (password := environ.get("GRIDLOOM_PASSWORD")):
-            return Identity(find_url(url), Password(username, password), Memory())
+            return Identity(find_url(url), Password(username, password), InMemoryTokenStore())
     profiles = Profiles()
     name = profile or profiles.current
     found = profiles.get(name) if profile or environ.get("GRIDLOOM_PROFILE") else profiles.find(name)
@@ -295,5 +295,5 @@ def find_identity(url: str | None = None, profile: str | None = None) -> Identit
             " or choose a profile with --profile."
         )
     if secret.api_key is not None:
-        return Identity(address, ApiKey(secret.api_key), Memory())
+        return Identity(address, ApiKey(secret.api_key), InMemoryTokenStore())
     return Identity(address, None, ProfileTokens(profiles, name))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gridloom_client.errors import TransportError
-from gridloom_client.wire import Reply, Request
+from gridloom_client.wire import RawResponse, Request
 
 _REFUSED_FOR_NOW = frozenset({429, 503})  # said before anything was done
 _LOST_ON_THE_WAY = frozenset({502, 504})  # a proxy's: the service may have done it
@@ -15,7 +15,7 @@ _STILL_RUNNING = b"/docs/problems/idempotency-in-progress"
 
 
 @dataclass(frozen=True)
-class Retries:
+class RetryPolicy:
     """Bounded, with doubling pauses of which a random part is waited, never less than the service asks for."""
 
     attempts: int = 4
@@ -25,7 +25,7 @@ class Retries:
     """For how long a stream that was lost is tried to be taken up again."""
     random: Callable[[], float] = field(default=random.random, repr=False)
 
-    def after_reply(self, request: Request, reply: Reply, attempt: int) -> float | None:
+    def after_reply(self, request: Request, reply: RawResponse, attempt: int) -> float | None:
         """Seconds until the next attempt; None when the reply is the answer. The first attempt is number 1."""
         if attempt >= self.attempts or not self._may_repeat(request, reply):
             return None
@@ -44,7 +44,7 @@ class Retries:
         return min(self.longest_pause_s, self.first_pause_s * 2.0 ** (attempt - 1)) * (0.5 + 0.5 * self.random())
 
     @staticmethod
-    def _may_repeat(request: Request, reply: Reply) -> bool:
+    def _may_repeat(request: Request, reply: RawResponse) -> bool:
         if reply.status in _REFUSED_FOR_NOW:
             return True
         if reply.status in _LOST_ON_THE_WAY:
@@ -52,4 +52,4 @@ class Retries:
         return reply.status == 409 and request.method == "POST" and _STILL_RUNNING in reply.content
 
 
-NEVER = Retries(attempts=1, resume_for_s=0.0)
+NEVER = RetryPolicy(attempts=1, resume_for_s=0.0)

@@ -12,18 +12,18 @@ import msgspec
 
 from gridloom_client.effects import Emit, Exclusive, Pause, Steps, open_stream, read, send
 from gridloom_client.errors import (
-    AnswerError,
     CredentialsError,
     ProblemError,
+    ResponseError,
     ServiceError,
     TooManyRequestsError,
     TransportError,
     UnauthenticatedError,
 )
-from gridloom_client.retries import Retries
+from gridloom_client.retries import RetryPolicy
 from gridloom_client.sse import EventParser, ServerSentEvent
-from gridloom_client.tokens import ApiKey, Memory, Password, Tokens, TokenStore
-from gridloom_client.wire import JSON, Reply, Request, encode_body
+from gridloom_client.tokens import ApiKey, InMemoryTokenStore, Password, Tokens, TokenStore
+from gridloom_client.wire import JSON, RawResponse, Request, encode_body
 
 _MARGIN_S = 30.0  # renew this long before the token ends
 _POSITION = "gridloom-position"
@@ -40,8 +40,8 @@ class ClientSession:
     """One client's side of the conversation: who it is, what tokens it holds, how patient it is."""
 
     credentials: Password | ApiKey | None
-    store: TokenStore = field(default_factory=Memory)
-    retries: Retries = field(default_factory=Retries)
+    store: TokenStore = field(default_factory=InMemoryTokenStore)
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
     clock: Callable[[], float] = time.time
     show_progress: bool | None = None
     """Of long writes; None shows it where somebody watches."""
@@ -50,7 +50,7 @@ class ClientSession:
 
     # --- one request -----------------------------------------------------------------------------------------------
 
-    def call(self, request: Request, *, is_public: bool = False, is_stream: bool = False) -> Steps[Reply]:
+    def call(self, request: Request, *, is_public: bool = False, is_stream: bool = False) -> Steps[RawResponse]:
         """The reply to a request, or the ProblemError or TransportError that it came to in the end."""
         attempt, was_renewed = 1, False
         while True:
@@ -76,7 +76,7 @@ class ClientSession:
             yield Pause(pause_s)
             attempt += 1
 
-    def _note_position(self, reply: Reply) -> None:
+    def _note_position(self, reply: RawResponse) -> None:
         """The latest of them: answers may overtake each other."""
         told = reply.headers.get(_POSITION)
         if told is not None and (self.position is None or _measure_position(told) > _measure_position(self.position)):
@@ -191,19 +191,19 @@ def _measure_position(position: str) -> int:
         return -1
 
 
-def _reject_problem(reply: Reply) -> Reply:
+def _reject_problem(reply: RawResponse) -> RawResponse:
     if reply.status >= 400:
         raise ProblemError.of(reply)
     if reply.status >= 300 and reply.status != 304:
-        raise AnswerError(f"The service answered {reply.status} and points elsewhere; check its address.")
+        raise ResponseError(f"The service answered {reply.status} and points elsewhere; check its address.")
     return reply
 
 
-def decode(reply: Reply, decoder: msgspec.json.Decoder[Any]) -> Any:
+def decode(reply: RawResponse, decoder: msgspec.json.Decoder[Any]) -> Any:
     try:
         return decoder.decode(reply.content)
     except msgspec.DecodeError as fault:
-        raise AnswerError(f"The answer is not what this client expects: {fault}.") from None
+        raise ResponseError(f"The answer is not what this client expects: {fault}.") from None
 
 
 def new_key() -> dict[str, str]:

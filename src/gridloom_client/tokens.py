@@ -47,7 +47,7 @@ class TokenStore(Protocol):
         ...
 
 
-class Memory:
+class InMemoryTokenStore:
     """Tokens of this client alone."""
 
     def __init__(self, tokens: Tokens | None = None) -> None:

@@ -13,7 +13,7 @@ import httpx2
 
 from gridloom_client.effects import Effect, Emit, Exclusive, Open, Pause, Read, Send, Steps
 from gridloom_client.errors import GridloomError, TransportError
-from gridloom_client.wire import Reply, Request
+from gridloom_client.wire import RawResponse, Request
 
 T = TypeVar("T")
 
@@ -49,8 +49,8 @@ def _build_request(client: httpx2.Client | httpx2.AsyncClient, request: Request,
     )
 
 
-def _make_reply(response: httpx2.Response, content: bytes) -> Reply:
-    return Reply(response.status_code, {name.lower(): value for name, value in response.headers.items()}, content)
+def _make_reply(response: httpx2.Response, content: bytes) -> RawResponse:
+    return RawResponse(response.status_code, {name.lower(): value for name, value in response.headers.items()}, content)
 
 
 class _Progress:

@@ -20,9 +20,9 @@ ARROW: Final = "application/vnd.apache.arrow.stream"
 PARQUET: Final = "application/vnd.apache.parquet"
 EVENT_STREAM: Final = "text/event-stream"
 
-KEEP: Final = msgspec.UNSET
+UNSET: Final = msgspec.UNSET
 """What a PATCH leaves as it is; None, where it is allowed, clears the field."""
-Keep = msgspec.UnsetType
+UnsetType = msgspec.UnsetType
 
 ID: TypeAlias = UUID | str
 
@@ -60,7 +60,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class RawResponse:
     """What came back; header names are in lower case."""
 
     status: int
@@ -92,6 +92,12 @@ def wire_name(name: str) -> str:
     return first + "".join(_ACRONYMS.get(word, word.capitalize()) for word in rest)
 
 
+def python_name(name: str) -> str:
+    """`physicalAssetID` → `physical_asset_id`; the inverse of what goes onto the wire."""
+    plain = name.replace("SoC", "Soc").replace("IDs", "Ids").replace("-", "_")
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", plain).lower()
+
+
 def field_name(name: str) -> str:
     """A field's name in a body: by rule, but for the few that the contract spells otherwise."""
     return _SPELT.get(name) or wire_name(name)
@@ -120,7 +126,7 @@ def fill_path(template: str, values: Mapping[str, object]) -> str:
 
 def query_string(values: Mapping[str, object]) -> str:
     """`?a=b` with what is given; None is left out, sequences become comma-separated lists."""
-    pairs = [(name, _query_text(value)) for name, value in values.items() if value is not None and value is not KEEP]
+    pairs = [(name, _query_text(value)) for name, value in values.items() if value is not None and value is not UNSET]
     return "?" + urlencode(pairs, safe=",:", quote_via=quote) if pairs else ""
 
 

@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gridloom_client import Reply, Request, TransportError
+from gridloom_client import RawResponse, Request, TransportError
 from gridloom_client.effects import Emit, Exclusive, Open, Pause, Read, Send, Steps
 
 UNREACHED = TransportError("not reached", is_sent=False)
 LOST = TransportError("lost", is_sent=True)
 
 
-def reply(status: int = 200, body: Any = None, **headers: str) -> Reply:
+def reply(status: int = 200, body: Any = None, **headers: str) -> RawResponse:
     content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-    return Reply(status, {name.replace("_", "-").lower(): value for name, value in headers.items()}, content)
+    return RawResponse(status, {name.replace("_", "-").lower(): value for name, value in headers.items()}, content)
 
 
-def problem(status: int, name: str = "some-problem", **headers: str) -> Reply:
+def problem(status: int, name: str = "some-problem", **headers: str) -> RawResponse:
     return reply(status, {"type": f"/docs/problems/{name}", "title": "No", "status": status}, **headers)
 
 
@@ -27,7 +27,7 @@ def problem(status: int, name: str = "some-problem", **headers: str) -> Reply:
 class World:
     """Answers to requests and reads, in the order in which they come; None ends a stream."""
 
-    answers: list[Reply | TransportError | bytes | None]
+    answers: list[RawResponse | TransportError | bytes | None]
     requests: list[Request] = field(default_factory=list)
     pauses: list[float] = field(default_factory=list)
     emitted: list[Any] = field(default_factory=list)
@@ -60,7 +60,7 @@ class World:
             if isinstance(granted, TransportError):
                 granted, loss = None, granted
 
-    def _next(self) -> Reply | TransportError | bytes | None:
+    def _next(self) -> RawResponse | TransportError | bytes | None:
         assert self.answers, f"nothing left to answer {self.requests[-1]}"
         return self.answers.pop(0)
 
@@ -69,9 +69,16 @@ class World:
         return [request.target for request in self.requests]
 
 
-def world(*answers: Reply | TransportError | bytes | None) -> World:
+def world(*answers: RawResponse | TransportError | bytes | None) -> World:
     return World(list(answers))
 
 
 def tokens_in(requests: Iterable[Request]) -> list[str | None]:
     return [request.headers.get("Authorization") for request in requests]
+
+
+ORGANISATION = {
+    **{"id": "01890000-0000-7000-8000-000000000001", "name": "A", "kind": "PARTICIPANT", "address": ""},
+    **{"createdAt": "2026-01-01T00:00:00Z", "requireSecondFactor": False, "maxKeyAgeDays": 365, "allowedNetworks": []},
+}
+"""As the service shows one."""

@@ -13,7 +13,7 @@ import pytest
 from tests.people import OPERATOR_USERNAME, PASSWORD
 
 from gridloom_client import AsyncClient, Client
-from gridloom_client.answers.monitoring import FollowedPoints
+from gridloom_client.streams import FollowedPoints
 
 START = datetime(2026, 3, 29, tzinfo=UTC)
 RATED = {"ratedChargePower": 1, "ratedDischargePower": 1, "energyCapacity": 1}

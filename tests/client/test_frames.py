@@ -16,13 +16,14 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.client.script import ORGANISATION
 
 from gridloom_client import ARROW, JSON, PARQUET, AsyncClient, Client, Rows, Table, UnprocessableError
-from gridloom_client.answers.reporting import DataPoints, SeriesPoint
-from gridloom_client.frames import plain_body, python_name
+from gridloom_client.answers import DataPoints, SeriesPoint
+from gridloom_client.frames import plain_body
 from gridloom_client.inputs import Backing, Item, Parameters, Point
 from gridloom_client.operations import OPERATIONS
-from gridloom_client.wire import wire_name
+from gridloom_client.wire import python_name, wire_name
 
 START = datetime(2026, 10, 24, 22, tzinfo=UTC)
 TIMES = [START + timedelta(minutes=15 * step) for step in range(100)]
@@ -66,6 +67,7 @@ def arrow_answer() -> bytes:
 BLOCK = {
     **{"id": str(UUID(int=1)), "start": "2026-10-24T22:00:00Z", "end": "2026-10-25T22:00:00Z", "market": "WHOLESALE"},
     **{"ratedChargePower": 1, "ratedDischargePower": 1, "schedule": [], "powerCapacity": [], "expectedCuts": []},
+    "version": 1,
     "imbalance": {
         **{"balanced": True, "endStateOfChargePercentage": 50, "imbalanceCharge": 0, "imbalanceDischarge": 0},
         "feedback": "",
@@ -119,7 +121,7 @@ class TestATable:
         assert "100 rows" in html
 
     def test_takes_in_what_is_left_of_a_collection(self):
-        organisation = {"id": str(UUID(int=1)), "name": "A", "kind": "PARTICIPANT", "createdAt": "2026-01-01T00:00:00Z"}
+        organisation = {**ORGANISATION, "id": str(UUID(int=1))}
         listed = Recorder(msgspec.json.encode([organisation])).client.organisations.list()
         assert listed.to_polars()["name"].to_list() == ["A"]
 
@@ -268,7 +270,7 @@ class TestAMethod:
 
         assert gridloom_client.__version__[0].isdigit()
         assert all(getattr(gridloom_client, name) is not None for name in gridloom_client.__all__)
-        assert set(gridloom_client._PLACES) == set(gridloom_client.__all__)
+        assert set(gridloom_client._MODULES) == set(gridloom_client.__all__)
 
     @pytest.mark.parametrize("name", ["physical_asset_id", "final_soc_tolerance", "virtual_asset_ids", "time"])
     def test_has_names_that_go_there_and_back(self, name: str):

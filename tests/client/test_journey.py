@@ -13,9 +13,7 @@ from tests.people import OPERATOR_USERNAME, PASSWORD, People
 
 from gridloom.edge.application import Application
 from gridloom_client import ARROW, CSV, AsyncClient, ConflictError, ForbiddenError, UnprocessableError
-from gridloom_client.answers.auctions import Auction
-from gridloom_client.answers.physical_assets import PhysicalAsset
-from gridloom_client.answers.virtual_assets import VirtualAsset
+from gridloom_client.answers import Auction, PhysicalAsset, VirtualAsset
 
 HOUR = timedelta(hours=1)
 PARAMETERS = {

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom_client import KEEP, Client, Reply
+from gridloom_client import UNSET, Client, RawResponse
 from gridloom_client.wire import fill_path, parameter_name, query_string, wire_name
 
 ASSET = UUID("01890000-0000-7000-8000-000000000001")
@@ -66,7 +66,9 @@ class TestRequest:
         assert client.auctions.bid.request(ASSET, price="0.10").content == b'{"price":"0.10"}'
 
     def test_of_a_patch_tells_keeping_from_clearing(self):
-        assert fields(client.physical_assets.update.request(ASSET, name="A", eic_code=None, fleet_id=KEEP).content) == {
+        assert fields(
+            client.physical_assets.update.request(ASSET, name="A", eic_code=None, fleet_id=UNSET).content
+        ) == {
             "name": "A",
             "eicCode": None,
         }
@@ -171,4 +173,4 @@ class TestNextPage:
         ],
     )
     def test_is_read_from_the_link_header_without_its_host(self, link: str, query: str | None):
-        assert Reply(200, {"link": link}).next_query == query
+        assert RawResponse(200, {"link": link}).next_query == query

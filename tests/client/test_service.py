@@ -16,14 +16,14 @@ from gridloom_client import (
     BadRequestError,
     Client,
     CredentialsError,
-    Memory,
+    InMemoryTokenStore,
     NotFoundError,
     PreconditionFailedError,
     Tokens,
     UnauthenticatedError,
     UnprocessableError,
 )
-from gridloom_client.answers.identity import Organisation
+from gridloom_client.answers import Organisation
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ class TestClientOfTheService:
         tokens = await client.sign_in()
         await client.auth.logout()
         transport = httpx2.ASGITransport(app=app)  # type: ignore[arg-type]
-        async with AsyncClient("http://gridloom.test", tokens=Memory(tokens), transport=transport) as other:
+        async with AsyncClient("http://gridloom.test", tokens=InMemoryTokenStore(tokens), transport=transport) as other:
             with pytest.raises(CredentialsError):
                 await ask_for_two_seconds(other)
 

@@ -1,25 +1,25 @@
 """Signing in, renewing, trying again, following pages and streams: the scripts, played without a network."""
 
 import pytest
-from tests.client.script import LOST, UNREACHED, World, problem, reply, tokens_in, world
+from tests.client.script import LOST, ORGANISATION, UNREACHED, World, problem, reply, tokens_in, world
 
 from gridloom_client import (
     NEVER,
     Client,
     ConflictError,
     CredentialsError,
-    Memory,
+    InMemoryTokenStore,
     NotFoundError,
-    Reply,
+    RawResponse,
     Request,
-    Retries,
+    RetryPolicy,
     Tokens,
     TooManyRequestsError,
     TransportError,
     UnauthenticatedError,
     UnavailableError,
 )
-from gridloom_client.answers.identity import Organisation
+from gridloom_client.answers import Organisation
 from gridloom_client.session import ClientSession
 from gridloom_client.tokens import ApiKey, Password
 
@@ -34,11 +34,11 @@ def pair(number: int, expires_in: float = 900) -> dict[str, object]:
 
 
 def keyed(attempts: int = 4) -> ClientSession:
-    return ClientSession(ApiKey("secret"), retries=Retries(attempts=attempts, random=lambda: 1.0))
+    return ClientSession(ApiKey("secret"), retries=RetryPolicy(attempts=attempts, random=lambda: 1.0))
 
 
 def with_password(tokens: Tokens | None = None) -> ClientSession:
-    return ClientSession(Password("ada", "pw"), Memory(tokens), clock=lambda: NOW)
+    return ClientSession(Password("ada", "pw"), InMemoryTokenStore(tokens), clock=lambda: NOW)
 
 
 def fresh(number: int) -> Tokens:
@@ -97,7 +97,7 @@ class TestRenewal:
         assert played.targets == ["/auctions", "/auth/public/refresh", "/auth/public/authenticate", "/auctions"]
 
     def test_without_a_password_asks_to_sign_in_again(self):
-        exchange = ClientSession(None, Memory(fresh(1)), clock=lambda: NOW)
+        exchange = ClientSession(None, InMemoryTokenStore(fresh(1)), clock=lambda: NOW)
         with pytest.raises(CredentialsError, match="session has ended"):
             world(problem(401), problem(401)).play(exchange.call(READ))
 
@@ -173,14 +173,19 @@ class TestTryingAgain:
 
     @pytest.mark.parametrize("attempt", range(1, 12))
     def test_waits_a_random_part_of_a_bounded_pause(self, attempt: int):
-        assert 0 < Retries(random=lambda: 0.0).pause_s(attempt) <= Retries(random=lambda: 1.0).pause_s(attempt) <= 20.0
+        assert (
+            0
+            < RetryPolicy(random=lambda: 0.0).pause_s(attempt)
+            <= RetryPolicy(random=lambda: 1.0).pause_s(attempt)
+            <= 20.0
+        )
 
 
 class TestPaging:
     def test_follows_the_links_to_the_last_page(self):
         client = Client("http://gridloom.test", api_key="secret")
-        first = [{"id": "01890000-0000-7000-8000-000000000001", "name": "A", "kind": "PARTICIPANT", "new": 1}]
-        second = [{"id": "01890000-0000-7000-8000-000000000002", "name": "B", "kind": "OPERATOR"}]
+        first = [{**ORGANISATION, "new": 1}]
+        second = [{**ORGANISATION, "id": "01890000-0000-7000-8000-000000000002", "name": "B", "kind": "OPERATOR"}]
         played = world(reply(200, first, link='</organisations?cursor=x&limit=1>; rel="next"'), reply(200, second))
         operation = type(client.organisations).list
         played.play(operation.items(client._exchange, operation.request(page_size=1)))
@@ -190,7 +195,7 @@ class TestPaging:
 
     def test_fetches_no_page_that_nobody_asks_for(self):
         client = Client("http://gridloom.test", api_key="secret")
-        items = [{"id": "01890000-0000-7000-8000-000000000001", "name": "A", "kind": "PARTICIPANT"}]
+        items = [ORGANISATION]
         played = world(reply(200, items, link='</organisations?cursor=x>; rel="next"'))
         operation = type(client.organisations).list
         played.play(operation.items(client._exchange, operation.request()), emits=1)
@@ -240,8 +245,8 @@ class TestFollowing:
         assert {request.headers.get("Last-Event-ID") for request in played.requests[1:]} == {"1"}
 
     def test_gives_up_when_it_was_away_for_too_long(self):
-        exchange = ClientSession(ApiKey("secret"), retries=Retries(random=lambda: 1.0, resume_for_s=1.0))
-        lost_again: list[Reply | TransportError] = [LOST, reply()]
+        exchange = ClientSession(ApiKey("secret"), retries=RetryPolicy(random=lambda: 1.0, resume_for_s=1.0))
+        lost_again: list[RawResponse | TransportError] = [LOST, reply()]
         with pytest.raises(TransportError):
             world(reply(), *lost_again * 9).play(exchange.events(Request("GET", "/events"), lambda event: event))
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import httpx2
 import pytest
+from tests.client.script import ORGANISATION
 
-from gridloom_client import CSV, AnswerError, AsyncClient, Client, Retries, TransportError
+from gridloom_client import CSV, AsyncClient, Client, ResponseError, RetryPolicy, TransportError
 
-ORGANISATION = {"id": "01890000-0000-7000-8000-000000000001", "name": "A", "kind": "PARTICIPANT"}
-AT_ONCE = Retries(first_pause_s=0.001)
+AT_ONCE = RetryPolicy(first_pause_s=0.001)
 Handler = Callable[[httpx2.Request], httpx2.Response]
 
 
@@ -75,9 +75,9 @@ class TestBlockingClient:
 
     def test_says_when_an_answer_is_not_the_services(self):
         with blocking(service, api_key="k") as client:
-            with pytest.raises(AnswerError, match="not what this client expects"):
+            with pytest.raises(ResponseError, match="not what this client expects"):
                 list(client.fleets.list())
-            with pytest.raises(AnswerError, match="points elsewhere"):
+            with pytest.raises(ResponseError, match="points elsewhere"):
                 client.auth.logout()
 
     def test_says_when_the_service_cannot_be_reached(self):

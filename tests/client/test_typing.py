@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from gridloom_client import AsyncClient, Client
-from gridloom_client.answers.auctions import Bid
-from gridloom_client.choices import RevenueCategory
+from gridloom_client.answers import Bid
+from gridloom_client.literals import RevenueCategory
 from gridloom_client.inputs import Backing, Parameters, Point
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -375,7 +375,7 @@ def _make_item(body: NewItem, item_id: UUID) -> Item:
     return Item(
         id=item_id,
         delivery=_read_window(body.start, body.end, "/item"),
-        delivery_zone=body.delivery_zone,
+        delivery_zone=body.delivery_zone.value,
         rated_charge_power_kw=body.rated_charge_power,
         rated_discharge_power_kw=body.rated_discharge_power,
         energy_capacity_kwh=body.energy_capacity,

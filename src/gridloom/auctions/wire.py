@@ -22,11 +22,11 @@ from gridloom.auctions.model import (
 from gridloom.auctions.rules import own_state, status_for
 from gridloom.auctions.store import VisibleAuction
 from gridloom.edge import Instant, Paging, RequestBody, ResponseBody
+from gridloom.kernel.codes import ControlArea
 from gridloom.kernel.money import Euro
 from gridloom.kernel.units import MIN_EFFICIENCY
 from gridloom.virtual_assets.model import BackingShare
 
-DeliveryZone = Literal["50Hertz", "Amprion", "TenneT", "TransnetBW"]
 Power = Annotated[float, Meta(gt=0, le=1e9, description="kW")]
 Energy = Annotated[float, Meta(gt=0, le=1e10, description="kWh")]
 Efficiency = Annotated[float, Meta(ge=MIN_EFFICIENCY, le=1, description="Ratio")]
@@ -47,7 +47,7 @@ HurdlePrice = Annotated[Decimal, Euro(Decimal("0.00"), Decimal("10000000.00")), 
 class NewItem(RequestBody, kw_only=True):
     start: Instant
     end: Instant
-    delivery_zone: DeliveryZone
+    delivery_zone: ControlArea
     rated_charge_power: Power
     rated_discharge_power: Power
     energy_capacity: Energy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -71,6 +72,7 @@ def make_schemas(operations: Iterable[Operation]) -> Schemas:
     structs = {struct.__name__: struct for struct in _list_structs(resolved.values())}
     for name, component in components.items():
         _state_decimals(component, structs.get(name))
+        _state_instants(component, structs.get(name))
         if component.get("description", "").startswith(f"{name}("):
             del component["description"]
     return Schemas(dict(zip(resolved, schemas, strict=True)), components)
@@ -105,7 +107,7 @@ def _list_structs(types: Iterable[Any]) -> Iterable[type[msgspec.Struct]]:
 
 
 def _state_decimals(component: dict[str, Any], struct: type[msgspec.Struct] | None) -> None:
-    """Euros: a number in answers; a number or its decimal text in requests, with the bounds."""
+    """Euros: an exact number in answers; a number or its decimal text in requests, with the bounds."""
     if struct is None:
         return
     hints = get_type_hints(struct, include_extras=True)
@@ -118,7 +120,8 @@ def _state_decimals(component: dict[str, Any], struct: type[msgspec.Struct] | No
         if euro is not None:
             number |= {"minimum": float(euro.low), "maximum": float(euro.high), "multipleOf": 0.01}
         text = {"type": "string", "pattern": r"^-?[0-9]{1,12}(\.[0-9]{1,2})?(?!\n)$"}
-        _replace_decimal(schema, {"anyOf": [number, text]} if issubclass(struct, RequestBody) else number)
+        exact = number | {"format": "decimal"}
+        _replace_decimal(schema, {"anyOf": [number, text]} if issubclass(struct, RequestBody) else exact)
 
 
 def _replace_decimal(schema: Any, replacement: dict[str, Any]) -> None:
@@ -126,11 +129,35 @@ def _replace_decimal(schema: Any, replacement: dict[str, Any]) -> None:
         if schema.get("format") == "decimal":
             del schema["format"], schema["type"]
             schema.update(replacement)
+            return
         for value in schema.values():
             _replace_decimal(value, replacement)
     if isinstance(schema, list):
         for value in schema:
             _replace_decimal(value, replacement)
+
+
+def _state_instants(component: dict[str, Any], struct: type[msgspec.Struct] | None) -> None:
+    """A `datetime` is an instant, also where its type does not demand an offset."""
+    if struct is None:
+        return
+    hints = get_type_hints(struct)
+    for field in msgspec.structs.fields(struct):
+        schema = component.get("properties", {}).get(field.encode_name)
+        if schema is not None and _mentions_instant(hints[field.name]):
+            _add_instant_format(schema)
+
+
+def _mentions_instant(hint: Any) -> bool:
+    return hint is datetime or any(map(_mentions_instant, get_args(hint)))
+
+
+def _add_instant_format(schema: dict[str, Any]) -> None:
+    if schema.get("type") == "string" and not {"format", "enum", "pattern"} & schema.keys():
+        schema["format"] = "date-time"
+    for inner in (*schema.get("anyOf", ()), schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(inner, dict):
+            _add_instant_format(inner)
 
 
 def _find_euro(hint: Any) -> Euro | None:

@@ -16,7 +16,7 @@ from gridloom_client import (
     ForbiddenError,
     NotFoundError,
     ProblemError,
-    Retries,
+    RetryPolicy,
     UnprocessableError,
 )
 
@@ -57,7 +57,7 @@ Connect = Callable[[str, str], AsyncClient]
 
 def connect_to(url: str) -> Connect:
     def connect(username: str, password: str) -> AsyncClient:
-        return AsyncClient(url, username=username, password=password, retries=Retries(attempts=5), timeout_s=60.0)
+        return AsyncClient(url, username=username, password=password, retries=RetryPolicy(attempts=5), timeout_s=60.0)
 
     return connect
 

@@ -21,7 +21,7 @@ from gridloom.simulator.state import SimulatorState, read_memory, written_memory
 from gridloom.simulator.step_context import StepContext, wall_time
 from gridloom.simulator.timetable import CATCH_UP_ACTIONS, TIMETABLE
 from gridloom_client import AsyncClient, ConflictError, GridloomError, UnauthenticatedError
-from gridloom_client.answers.sandbox import SimulatorStep
+from gridloom_client.answers import SimulatorStep
 
 log = structlog.get_logger()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gridloom.kernel.codes import eic_check_character
+from gridloom.kernel.codes import ControlArea, eic_check_character
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ ORGANISATIONS: Final = (
 )
 TRADERS: Final = tuple(one for one in ORGANISATIONS if one.trades)
 
-ZONES: Final = ("50Hertz", "Amprion", "TenneT", "TransnetBW")
+ZONES: Final = tuple(area.value for area in ControlArea)
 
 BATTERIES: Final = (
     SimulatedBattery(

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from cyclopts import Parameter
 
-from gridloom_client.answers.identity import Me, SignedIn
+from gridloom_client.answers import Me, SignedIn
 from gridloom_client.client import Client
 from gridloom_client.commands.terminal.browser_code import WaitingForCode
 from gridloom_client.commands.terminal.ending import Misunderstood, ending
@@ -23,7 +23,7 @@ from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.rendering import print_facts, print_one, show_lines
 from gridloom_client.errors import CredentialsError, GridloomError, UnauthenticatedError
 from gridloom_client.profiles import DEFAULT_PROFILE, Profile, Profiles, ProfileTokens, Secret, find_url
-from gridloom_client.tokens import Memory, Tokens
+from gridloom_client.tokens import InMemoryTokenStore, Tokens
 
 NO_TERMINAL = "There is no terminal to ask on: give --username, and the rest on standard input (--help says how)."
 
@@ -66,14 +66,14 @@ def login(
     elif sso is not None:
         tokens = sign_in_by_browser(url, sso)
         secret = Secret(tokens=tokens)
-        with Client(url, tokens=Memory(tokens)) as client:
+        with Client(url, tokens=InMemoryTokenStore(tokens)) as client:
             me = client.auth.me()
     else:
         username = username or _ask_openly("Username: ")
         password = _read_line("a password") if password_stdin else _ask_secretly("Password: ")
         tokens = sign_in(url, username, password, code_on_stdin=password_stdin)
         secret = Secret(tokens=tokens)
-        with Client(url, tokens=Memory(tokens)) as client:
+        with Client(url, tokens=InMemoryTokenStore(tokens)) as client:
             me = client.auth.me()
     remember(name, url, me, secret)
     if not print_one(me, options):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from cyclopts import App
 
-from gridloom_client.answers.physical_assets import PhysicalAsset
-from gridloom_client.choices import DeliveryZone
+from gridloom_client.answers import PhysicalAsset
 from gridloom_client.commands.terminal.ending import ending
 from gridloom_client.commands.terminal.finding import find_battery, find_organisation
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_one, print_table, show_lines
 from gridloom_client.inputs import Parameters
+from gridloom_client.literals import DeliveryZone
 
 app = App(name="assets", help="Physical assets: installed batteries.", group="Using the platform")
 

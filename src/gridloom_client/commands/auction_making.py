@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from gridloom_client.answers.auctions import Auction
-from gridloom_client.choices import DeliveryZone
+from gridloom_client.answers import Auction
 from gridloom_client.client import Client
 from gridloom_client.commands.terminal.asking import agree
 from gridloom_client.commands.terminal.ending import Misunderstood, ending
@@ -21,6 +20,7 @@ from gridloom_client.commands.terminal.service_clock import service_time
 from gridloom_client.commands.terminal.windows import choose_day, market_day, read_moment
 from gridloom_client.errors import ConflictError, GridloomError
 from gridloom_client.inputs import Backing, Item
+from gridloom_client.literals import DeliveryZone
 
 
 @ending

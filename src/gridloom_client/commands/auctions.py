@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from gridloom_client.answers.auctions import Auction
-from gridloom_client.choices import AuctionStatus, ValuationBasis
+from gridloom_client.answers import Auction
 from gridloom_client.commands.auction_making import create
 from gridloom_client.commands.terminal.ending import ending
 from gridloom_client.commands.terminal.finding import find_id
@@ -29,6 +28,7 @@ from gridloom_client.commands.terminal.rendering import (
     show_lines,
 )
 from gridloom_client.commands.terminal.service_clock import service_time
+from gridloom_client.literals import AuctionStatus, ValuationBasis
 
 app = App(
     name="auctions",

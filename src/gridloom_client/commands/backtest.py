@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from gridloom_client.answers.decisions import Backtest, BacktestDay
-from gridloom_client.choices import BacktestPolicy
+from gridloom_client.answers import Backtest, BacktestDay
 from gridloom_client.client import Client
 from gridloom_client.commands.terminal.ending import REFUSED, ending, fail
 from gridloom_client.commands.terminal.finding import find_id
@@ -19,6 +18,7 @@ from gridloom_client.commands.terminal.progress import share_progress
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_table
 from gridloom_client.commands.terminal.windows import market_day
 from gridloom_client.inputs import BacktestBattery
+from gridloom_client.literals import BacktestPolicy
 
 app = App(name="backtest", group="Using the platform")
 

@@ -10,11 +10,11 @@ from uuid import UUID
 
 from cyclopts import App, Parameter
 
-from gridloom_client.choices import Permission
 from gridloom_client.commands.terminal.ending import Misunderstood, ending
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_one, print_table, show_lines
 from gridloom_client.inputs import TotpRemoval
+from gridloom_client.literals import Permission
 
 _GROUP = "Your account"
 sessions = App(name="sessions", help="Where you are signed in: list, end.", group=_GROUP)
@@ -89,7 +89,7 @@ def enable(*, options: Options = USUAL) -> None:
         confirmed = client.auth.confirm_totp(code=_ask_for_code("Code that it shows: "))
     if print_one(confirmed, options):
         return
-    show_lines("Keep these recovery codes; each works once:", *(f"  {code}" for code in confirmed.recovery_codes))
+    show_lines("UnsetType these recovery codes; each works once:", *(f"  {code}" for code in confirmed.recovery_codes))
 
 
 @second_factor.command

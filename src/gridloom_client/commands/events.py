@@ -9,11 +9,11 @@ from cyclopts import App
 from rich.console import Console
 from rich.text import Text
 
-from gridloom_client.answers.events import Event
 from gridloom_client.commands.terminal.ending import ending
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.rendering import moment_text, print_followed
 from gridloom_client.commands.terminal.stripping import strip_controls
+from gridloom_client.streams import Event
 
 app = App(name="events", help="What happens, as it happens.", group="Using the platform")
 

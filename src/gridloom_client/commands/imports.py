@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from cyclopts import App, Parameter
 
-from gridloom_client.answers.reporting import BulkOutcome
+from gridloom_client.answers import BulkOutcome
 from gridloom_client.client import Client
 from gridloom_client.commands.semicolons import commas_for_semicolons
 from gridloom_client.commands.terminal.ending import ending

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from cyclopts import App
 
-from gridloom_client.choices import OrganisationKind, Role
 from gridloom_client.commands.terminal.ending import ending
 from gridloom_client.commands.terminal.finding import find_organisation
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
@@ -16,6 +15,7 @@ from gridloom_client.commands.terminal.rendering import (
     print_table,
     show_lines,
 )
+from gridloom_client.literals import OrganisationKind, Role
 
 app = App(name="organisations", help="Who takes part: list, create, members, usage.", group="Using the platform")
 

@@ -8,7 +8,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from gridloom_client.choices import PriceSeries
 from gridloom_client.client import Client
 from gridloom_client.commands.terminal.ending import ending
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
@@ -17,6 +16,7 @@ from gridloom_client.commands.terminal.rendering import print_data, print_table
 from gridloom_client.commands.terminal.service_clock import service_time
 from gridloom_client.commands.terminal.windows import choose_day, market_day
 from gridloom_client.errors import ProblemError
+from gridloom_client.literals import PriceSeries
 
 QUARTER = timedelta(minutes=15)
 

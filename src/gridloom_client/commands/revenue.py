@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from cyclopts import Parameter
 
-from gridloom_client.answers.reporting import DataPoints, Statement
+from gridloom_client.answers import RevenueDataPoints, Statement
 from gridloom_client.client import Client
 from gridloom_client.commands.terminal.ending import ending
 from gridloom_client.commands.terminal.finding import Kind, Reported, find_reported
@@ -142,8 +142,8 @@ def _name_party(party: str, names: Mapping[str, str]) -> str:
     return names.get(party) or (short_id(party) if len(party) == 36 else party)
 
 
-def _choose_report(client: Client, found: Reported) -> Callable[..., DataPoints]:
-    reports: dict[Kind, Callable[..., DataPoints]] = {
+def _choose_report(client: Client, found: Reported) -> Callable[..., RevenueDataPoints]:
+    reports: dict[Kind, Callable[..., RevenueDataPoints]] = {
         "virtual": client.revenue.of_virtual_asset,
         "portfolio": client.revenue.of_portfolio,
         "battery": client.revenue.of_physical_asset,
@@ -164,7 +164,7 @@ def _choose_statement(client: Client, found: Reported) -> Callable[..., Statemen
     return statements[found.kind]
 
 
-def rows_of_points(points: DataPoints) -> list[Row]:
+def rows_of_points(points: RevenueDataPoints) -> list[Row]:
     """A row per time, from the first in which something was earned to the last."""
     by_time: dict[datetime, Row] = {}
     for name, series in points.data.items():

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from cyclopts import App, Parameter
 
-from gridloom_client.answers.statements import IssuedStatement, StatementRun
+from gridloom_client.answers import IssuedStatement, StatementRun
 from gridloom_client.client import Client
 from gridloom_client.commands.terminal.asking import agree
 from gridloom_client.commands.terminal.ending import REFUSED, Misunderstood, ending, fail

@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from gridloom_client.choices import Aggregation, SeriesResolution
 from gridloom_client.commands.terminal.ending import Misunderstood, ending
 from gridloom_client.commands.terminal.finding import find_battery
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
@@ -18,6 +17,7 @@ from gridloom_client.commands.terminal.rendering import count_text, print_json, 
 from gridloom_client.commands.terminal.service_clock import service_time
 from gridloom_client.commands.terminal.windows import market_day, past_window, today
 from gridloom_client.frames import load_library
+from gridloom_client.literals import Aggregation, SeriesResolution
 from gridloom_client.wire import ARROW, CSV
 
 

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from gridloom_client.answers.physical_assets import UnavailabilityPreview
-from gridloom_client.choices import UnavailabilityKind
+from gridloom_client.answers import UnavailabilityPreview
 from gridloom_client.commands.terminal.asking import agree
 from gridloom_client.commands.terminal.ending import ending
 from gridloom_client.commands.terminal.finding import find_battery, find_id
@@ -19,6 +18,7 @@ from gridloom_client.commands.terminal.rendering import print_data, print_facts,
 from gridloom_client.commands.terminal.service_clock import service_time
 from gridloom_client.commands.terminal.windows import choose_day, market_day, read_moment
 from gridloom_client.inputs import PowerVolume, Volume
+from gridloom_client.literals import UnavailabilityKind
 
 app = App(name="unavailability", help="What batteries cannot do for a while.", group="Using the platform")
 
@@ -222,17 +222,17 @@ def availability(
 
 def _show_effect(preview: UnavailabilityPreview, options: Options) -> None:
     """Who would lose what."""
-    losing = [one for one in preview.holders if one.get("before") != one.get("after")]
+    losing = [one for one in preview.holders if one.before != one.after]
     if not losing:
         show_lines(f"Nobody loses what is promised; {preview.free:,.0f} kW that are free are lost.")
         return
     show_lines(f"{preview.free:,.0f} kW that are free are lost, and {preview.cut:,.0f} kW that somebody holds:")
     rows = [
         (
-            one.get("kind"),
-            str(one.get("virtualAssetID") or one.get("auctionID") or "")[-8:],
-            one.get("before"),
-            one.get("after"),
+            one.kind,
+            str(one.virtual_asset_id or one.auction_id or "")[-8:],
+            one.before,
+            one.after,
         )
         for one in losing
     ]

@@ -8,12 +8,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from gridloom_client.answers.auctions import Auction, AuctionResults, Bid
-from gridloom_client.answers.decisions import Valuation
-from gridloom_client.choices import AuctionStatus, ValuationBasis
+from gridloom_client.answers import Auction, AuctionResults, Bid, Valuation
 from gridloom_client.inputs import Backing, Item
+from gridloom_client.literals import AuctionStatus, ValuationBasis
 from gridloom_client.operations import M, Resource, collection, operation
-from gridloom_client.wire import ID, KEEP, Keep
+from gridloom_client.wire import ID, UNSET, UnsetType
 
 
 class Auctions(Resource[M]):
@@ -67,12 +66,12 @@ class Auctions(Resource[M]):
         self,
         auction_id: ID,
         *,
-        start: datetime | Keep = KEEP,
-        end: datetime | Keep = KEEP,
-        item: Item | Mapping[str, Any] | Keep = KEEP,
-        hurdle_price: Decimal | str | Keep | None = KEEP,
-        minimum_availability: float | Keep = KEEP,
-        backing: Sequence[Backing] | Sequence[Mapping[str, Any]] | Keep = KEEP,
+        start: datetime | UnsetType = UNSET,
+        end: datetime | UnsetType = UNSET,
+        item: Item | Mapping[str, Any] | UnsetType = UNSET,
+        hurdle_price: Decimal | str | UnsetType | None = UNSET,
+        minimum_availability: float | UnsetType = UNSET,
+        backing: Sequence[Backing] | Sequence[Mapping[str, Any]] | UnsetType = UNSET,
         if_match: str | None = None,
     ) -> Auction:
         """Until it opens."""

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from gridloom_client.answers.answered import Record
-from gridloom_client.answers.identity import (
+from gridloom_client.answers import (
     ApiKeyEntry,
     IssuedApiKey,
     Me,
@@ -17,9 +16,10 @@ from gridloom_client.answers.identity import (
     SignedIn,
     User,
 )
-from gridloom_client.choices import Permission
 from gridloom_client.inputs import TotpRemoval
+from gridloom_client.literals import Permission
 from gridloom_client.operations import M, Resource, collection, operation
+from gridloom_client.response_types import Record
 from gridloom_client.wire import ID
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from gridloom_client.answers.decisions import Backtest, BacktestDay
-from gridloom_client.choices import BacktestPolicy, BacktestSeries
+from gridloom_client.answers import Backtest, BacktestDay
 from gridloom_client.inputs import BacktestBattery
+from gridloom_client.literals import BacktestPolicy, BacktestSeries
 from gridloom_client.operations import M, Resource, collection, operation
 from gridloom_client.wire import ID
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from gridloom_client.answers.delivery import DeliveryRun, DeliveryZone
+from gridloom_client.answers import DeliveryRun, DeliveryZone
 from gridloom_client.operations import M, Resource, collection, operation
 from gridloom_client.wire import ID
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gridloom_client.answers.events import Event
 from gridloom_client.operations import M, Resource, stream
+from gridloom_client.streams import Event
 
 
 class Events(Resource[M]):

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gridloom_client.answers.physical_assets import Fleet
+from gridloom_client.answers import Fleet
 from gridloom_client.operations import M, Resource, collection, operation
-from gridloom_client.wire import ID, KEEP, Keep
+from gridloom_client.wire import ID, UNSET, UnsetType
 
 
 class Fleets(Resource[M]):
@@ -27,8 +27,8 @@ class Fleets(Resource[M]):
         self,
         fleet_id: ID,
         *,
-        name: str | Keep = KEEP,
-        physical_asset_ids: Sequence[ID] | Keep = KEEP,
+        name: str | UnsetType = UNSET,
+        physical_asset_ids: Sequence[ID] | UnsetType = UNSET,
         if_match: str | None = None,
     ) -> Fleet: ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from gridloom_client.answers.decisions import DayAheadForecast
+from gridloom_client.answers import DayAheadForecast
 from gridloom_client.operations import M, Resource, operation
 
 

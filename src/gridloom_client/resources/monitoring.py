@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from gridloom_client.answers.monitoring import AllWritten, DetailedSum, FollowedPoints, Latest, Signal, Written
-from gridloom_client.answers.reporting import DataPoints
-from gridloom_client.choices import Aggregation, SeriesResolution
+from gridloom_client.answers import AllWritten, DataPoints, DetailedSum, Latest, Signal, Written
 from gridloom_client.frames import Frame
+from gridloom_client.literals import Aggregation, SeriesResolution
 from gridloom_client.operations import M, Resource, collection, operation, stream
+from gridloom_client.streams import FollowedPoints
 from gridloom_client.wire import ARROW, ID
 
 Points: TypeAlias = Mapping[str, Any] | Iterable[Mapping[str, Any]] | Frame | bytes

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from gridloom_client.answers.decisions import Optimisation, PortfolioOptimisation, Repair
-from gridloom_client.choices import EndStateOfCharge, Market, RepairObjective
+from gridloom_client.answers import Optimisation, PortfolioOptimisation, Repair
 from gridloom_client.inputs import CapacityPrice, Prices
+from gridloom_client.literals import EndStateOfCharge, Market, RepairObjective
 from gridloom_client.operations import M, Resource, operation
 from gridloom_client.resources.virtual_assets import Schedule
 from gridloom_client.wire import ID

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from gridloom_client.answers.identity import (
+from gridloom_client.answers import (
     AuditEntry,
     IdentityProvider,
     Invitation,
@@ -16,9 +16,9 @@ from gridloom_client.answers.identity import (
     Organisation,
     Usage,
 )
-from gridloom_client.choices import OrganisationKind, Role
+from gridloom_client.literals import OrganisationKind, Role
 from gridloom_client.operations import M, Resource, collection, operation
-from gridloom_client.wire import ID, KEEP, Keep
+from gridloom_client.wire import ID, UNSET, UnsetType
 
 
 class Organisations(Resource[M]):
@@ -40,12 +40,12 @@ class Organisations(Resource[M]):
         self,
         organisation_id: ID,
         *,
-        name: str | Keep = KEEP,
-        require_second_factor: bool | Keep = KEEP,
-        max_key_age_days: int | Keep = KEEP,
-        allowed_networks: Sequence[str] | Keep = KEEP,
-        telemetry_quota: int | Keep = KEEP,
-        address: str | Keep = KEEP,
+        name: str | UnsetType = UNSET,
+        require_second_factor: bool | UnsetType = UNSET,
+        max_key_age_days: int | UnsetType = UNSET,
+        allowed_networks: Sequence[str] | UnsetType = UNSET,
+        telemetry_quota: int | UnsetType = UNSET,
+        address: str | UnsetType = UNSET,
         if_match: str | None = None,
     ) -> Organisation:
         """What is left out stays."""

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from gridloom_client.answers.answered import Record
-from gridloom_client.answers.delivery import DeliveryPerformance, Dispatch
-from gridloom_client.answers.physical_assets import (
+from gridloom_client.answers import (
     AncillaryEntry,
     AncillaryResults,
     Availability,
     ChangedUnavailability,
     Commitments,
+    DeliveryPerformance,
+    Dispatch,
     ExchangeNotification,
     Grant,
     Health,
@@ -24,18 +24,6 @@ from gridloom_client.answers.physical_assets import (
     Schedule,
     Unavailability,
     UnavailabilityPreview,
-)
-from gridloom_client.choices import (
-    AssetStatus,
-    BidStatus,
-    DeliveryZone,
-    DocumentFormat,
-    LogbookImpact,
-    LogbookSource,
-    MetadataCategory,
-    NotificationStatus,
-    Permission,
-    UnavailabilityKind,
 )
 from gridloom_client.frames import Frame, Rows
 from gridloom_client.inputs import (
@@ -48,8 +36,21 @@ from gridloom_client.inputs import (
     Volume,
 )
 from gridloom_client.inputs import Parameters as NewParameters
+from gridloom_client.literals import (
+    AssetStatus,
+    BidStatus,
+    DeliveryZone,
+    DocumentFormat,
+    LogbookImpact,
+    LogbookSource,
+    MetadataCategory,
+    NotificationStatus,
+    Permission,
+    UnavailabilityKind,
+)
 from gridloom_client.operations import M, Resource, collection, operation
-from gridloom_client.wire import ID, KEEP, Keep
+from gridloom_client.response_types import Record
+from gridloom_client.wire import ID, UNSET, UnsetType
 
 
 class PhysicalAssets(Resource[M]):
@@ -83,13 +84,13 @@ class PhysicalAssets(Resource[M]):
         self,
         physical_asset_id: ID,
         *,
-        name: str | Keep = KEEP,
-        delivery_zone: DeliveryZone | Keep = KEEP,
-        control_area: DeliveryZone | Keep = KEEP,
-        eic_code: str | Keep | None = KEEP,
-        commissioned_on: date | Keep | None = KEEP,
-        fleet_id: ID | Keep | None = KEEP,
-        status: AssetStatus | Keep = KEEP,
+        name: str | UnsetType = UNSET,
+        delivery_zone: DeliveryZone | UnsetType = UNSET,
+        control_area: DeliveryZone | UnsetType = UNSET,
+        eic_code: str | UnsetType | None = UNSET,
+        commissioned_on: date | UnsetType | None = UNSET,
+        fleet_id: ID | UnsetType | None = UNSET,
+        status: AssetStatus | UnsetType = UNSET,
         if_match: str | None = None,
     ) -> PhysicalAsset: ...
 
@@ -324,12 +325,12 @@ class PhysicalAssets(Resource[M]):
         physical_asset_id: ID,
         unavailability_id: ID,
         *,
-        description: str | Keep = KEEP,
-        type: UnavailabilityKind | Keep = KEEP,
-        start: datetime | Keep = KEEP,
-        end: datetime | Keep = KEEP,
-        volume: Volume | Mapping[str, Any] | Keep = KEEP,
-        exchange_notification_ids: Sequence[ID] | Keep = KEEP,
+        description: str | UnsetType = UNSET,
+        type: UnavailabilityKind | UnsetType = UNSET,
+        start: datetime | UnsetType = UNSET,
+        end: datetime | UnsetType = UNSET,
+        volume: Volume | Mapping[str, Any] | UnsetType = UNSET,
+        exchange_notification_ids: Sequence[ID] | UnsetType = UNSET,
         if_match: str | None = None,
     ) -> ChangedUnavailability: ...
 

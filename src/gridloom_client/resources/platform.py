@@ -3,8 +3,8 @@
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations
 
-from gridloom_client.answers.answered import Record
 from gridloom_client.operations import M, Resource, operation
+from gridloom_client.response_types import Record
 
 
 class Platform(Resource[M]):

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from gridloom_client.answers.reporting import BulkOutcome, PriceDeviation, ReferencePrice
-from gridloom_client.choices import DeviationKind, PriceSeries
+from gridloom_client.answers import BulkOutcome, PriceDeviation, ReferencePrice
 from gridloom_client.frames import Frame
 from gridloom_client.inputs import ReferencePrice as ReferencePriceInput
+from gridloom_client.literals import DeviationKind, PriceSeries
 from gridloom_client.operations import M, Resource, collection, operation
 from gridloom_client.wire import ID
 

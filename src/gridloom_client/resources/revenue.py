@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from gridloom_client.answers.reporting import RevenueBuckets, RevenueDataPoints, Statement
-from gridloom_client.choices import BucketResolution, ReportResolution, RevenueCategory
+from gridloom_client.answers import RevenueBuckets, RevenueDataPoints, Statement
+from gridloom_client.literals import BucketResolution, ReportResolution, RevenueCategory
 from gridloom_client.operations import M, Resource, operation
 from gridloom_client.wire import ID
 

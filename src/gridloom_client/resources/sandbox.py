@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from gridloom_client.answers.sandbox import Clock, Simulator, SimulatorStep
+from gridloom_client.answers import Clock, Simulator, SimulatorStep
 from gridloom_client.operations import M, Resource, operation
 
 

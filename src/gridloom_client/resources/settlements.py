@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from gridloom_client import inputs
-from gridloom_client.answers.reporting import (
+from gridloom_client.answers import (
     AfrrActivation,
     AfrrCapacityAward,
     BulkOutcome,

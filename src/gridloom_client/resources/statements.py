@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from gridloom_client.answers.statements import IssuedStatement, StatementRun, StatementSummary
+from gridloom_client.answers import IssuedStatement, StatementRun, StatementSummary
 from gridloom_client.operations import M, Resource, collection, operation
 from gridloom_client.wire import ID
 

@@ -7,24 +7,26 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from gridloom_client.answers.delivery import PositionPoint
-from gridloom_client.answers.reporting import DataPoints
-from gridloom_client.answers.virtual_assets import (
+from gridloom_client.answers import (
     Adjustment,
+    AssetSchedule,
     Block,
+    DataPoints,
     LatestStateOfEnergy,
     Portfolio,
+    PositionPoint,
+    ScheduledAsset,
     ScheduledBlock,
     ScheduleVersion,
     StateOfCharge,
     StateOfEnergy,
     VirtualAsset,
 )
-from gridloom_client.choices import Market
 from gridloom_client.frames import Frame, Rows
 from gridloom_client.inputs import NewVirtualAsset, Point
+from gridloom_client.literals import Market
 from gridloom_client.operations import M, Resource, collection, operation
-from gridloom_client.wire import ID, KEEP, Keep
+from gridloom_client.wire import ID, UNSET, UnsetType
 
 Schedule: TypeAlias = Sequence[Point] | Sequence[Mapping[str, Any]] | Frame
 """Points, mappings `{time, power}`, or a frame with these columns (or an index of times)."""
@@ -131,7 +133,7 @@ class VirtualAssets(Resource[M]):
         *,
         start: datetime | None = None,
         end: datetime | None = None,
-    ) -> Block:
+    ) -> AssetSchedule:
         """The power of all wholesale blocks together; its `id` is the asset's."""
 
     @operation(
@@ -148,7 +150,7 @@ class VirtualAssets(Resource[M]):
         start: datetime | None = None,
         end: datetime | None = None,
         if_match: str | None = None,
-    ) -> ScheduledBlock:
+    ) -> ScheduledAsset:
         """Replaces the given periods on all wholesale blocks, in proportion of their power, all or none."""
 
     @operation("DELETE", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks/{blockID}")
@@ -250,7 +252,7 @@ class VirtualAssets(Resource[M]):
         organisation_id: ID,
         portfolio_id: ID,
         *,
-        name: str | Keep = KEEP,
-        virtual_asset_ids: Sequence[ID] | Keep = KEEP,
+        name: str | UnsetType = UNSET,
+        virtual_asset_ids: Sequence[ID] | UnsetType = UNSET,
         if_match: str | None = None,
     ) -> Portfolio: ...

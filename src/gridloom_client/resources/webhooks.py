@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gridloom_client.answers.events import Delivery, Webhook, WebhookWithSecret
-from gridloom_client.choices import DeliveryState
+from gridloom_client.answers import Delivery, Webhook, WebhookWithSecret
+from gridloom_client.literals import DeliveryState
 from gridloom_client.operations import M, Resource, collection, operation
-from gridloom_client.wire import ID, KEEP, Keep
+from gridloom_client.wire import ID, UNSET, UnsetType
 
 
 class Webhooks(Resource[M]):
@@ -29,10 +29,10 @@ class Webhooks(Resource[M]):
         self,
         webhook_id: ID,
         *,
-        url: str | Keep = KEEP,
-        types: Sequence[str] | Keep = KEEP,
-        description: str | Keep | None = KEEP,
-        enabled: bool | Keep = KEEP,
+        url: str | UnsetType = UNSET,
+        types: Sequence[str] | UnsetType = UNSET,
+        description: str | UnsetType | None = UNSET,
+        enabled: bool | UnsetType = UNSET,
         if_match: str | None = None,
     ) -> Webhook: ...
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
-from gridloom_client.answers.virtual_assets import VirtualAsset
+from gridloom_client.answers import VirtualAsset
 from gridloom_client.client import Client
 from gridloom_client.commands.scheduling.points import changed_points
 from gridloom_client.commands.terminal.asking import agree

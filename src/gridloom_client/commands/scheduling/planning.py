@@ -10,9 +10,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from cyclopts import Parameter
 
-from gridloom_client.answers.decisions import Optimisation
-from gridloom_client.calls import Answer
-from gridloom_client.choices import RepairObjective
+from gridloom_client.answers import Optimisation
+from gridloom_client.calls import Response
 from gridloom_client.client import Client
 from gridloom_client.commands.scheduling.changes import Unit, put_points
 from gridloom_client.commands.scheduling.points import read_points
@@ -27,6 +26,7 @@ from gridloom_client.commands.terminal.service_clock import service_time
 from gridloom_client.commands.terminal.windows import choose_day, market_day, read_moment
 from gridloom_client.errors import UnprocessableError
 from gridloom_client.inputs import Point
+from gridloom_client.literals import RepairObjective
 
 Prices: TypeAlias = Literal["auto", "published", "forecast"]
 Window: TypeAlias = tuple[datetime, datetime]
@@ -165,7 +165,7 @@ def repair(
 
 def _ask_for_best(
     client: Client, found: Holding, window: Window, prices: Prices, own: Mapping[str, Any] | None
-) -> tuple[Answer[Optimisation], str]:
+) -> tuple[Response[Optimisation], str]:
     """The best schedule and on which prices; a long one is waited for."""
     published, forecast = {"series": "DAY_AHEAD_DE_LU"}, {"forecast": True}
     if own is not None:
@@ -179,7 +179,7 @@ def _ask_for_best(
     return _wait_for_best(client, found, window, forecast), "the forecast, since no prices are published yet"
 
 
-def _wait_for_best(client: Client, found: Holding, window: Window, prices: Mapping[str, Any]) -> Answer[Optimisation]:
+def _wait_for_best(client: Client, found: Holding, window: Window, prices: Mapping[str, Any]) -> Response[Optimisation]:
     answer = client.optimisations.optimise.answer(
         found.organisation_id, found.id, prices=prices, start=window[0], end=window[1]
     )
@@ -202,9 +202,9 @@ def _show_proposal(best: Optimisation, basis: str, *, plot: bool, options: Optio
     if plot and best.schedule:
         times = [point.time for point in best.schedule]
         plot_lines("Power kW", times, {"kW": [point.power for point in best.schedule]}, utc=options.utc)
-        charge = best.state_of_charge or []
-        levels: Sequence[float | None] = [point.state_of_charge_percentage for point in charge]
-        plot_lines("State of charge %", [point.time for point in charge], {"%": levels}, utc=options.utc)
+        levels: Sequence[float | None] = [point.state_of_charge_percentage for point in best.state_of_charge]
+        times = [point.time for point in best.state_of_charge]
+        plot_lines("State of charge %", times, {"%": levels}, utc=options.utc)
 
 
 def _read_prices(file: Path) -> list[dict[str, Any]]:

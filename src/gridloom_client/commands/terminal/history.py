@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gridloom_client.answers.sandbox import Simulator
+from gridloom_client.answers import Simulator
 from gridloom_client.client import Client
 from gridloom_client.errors import NotFoundError
 
