@@ -214,7 +214,7 @@ def schedule_one_period(harness: Harness, year: Battery) -> None:
 
 
 def schedule_side_by_side(harness: Harness) -> None:
-    """Eight writers, each on an asset of its own: nobody waits for another's lock."""
+    """Eight writers, each on an asset of its own: no writer waits for another's lock."""
     mine, bare = ([Battery(harness, 2) for _ in range(SIDE_BY_SIDE)] for _ in range(2))
     for battery in (*mine, *bare):
         battery.client.put(battery.block_url, battery.schedule(daily_powers(2)))
@@ -237,7 +237,7 @@ def schedule_side_by_side(harness: Harness) -> None:
         for key in keys
     ]
     name = f"PUT one period, {SIDE_BY_SIDE} writers on {SIDE_BY_SIDE} assets"
-    result = harness.compare(name, product, ceiling, connections=SIDE_BY_SIDE)
+    result = harness.compare(name, product, ceiling, at_least=0.45, connections=SIDE_BY_SIDE)
     p50_ms = result.figures["product"]["p50_ms"]
     harness.report(f"{name}: median", {"ms": p50_ms}, target="< 15 ms", met=p50_ms < 15)
 

@@ -10,8 +10,7 @@ from tests.delivery.conftest import Yard
 from tests.delivery.test_dispatch import lose
 from tests.virtual_assets.conftest import QUARTER, wire
 
-from gridloom.virtual_assets.schedule.change import attempts as changing
-from gridloom.virtual_assets.schedule.change import context_store
+from gridloom.virtual_assets.schedule.change import apply, context_store
 
 HELD_UP = "select count(*) from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))"
 
@@ -59,7 +58,7 @@ async def test_a_schedule_whose_gate_closes_between_reading_and_writing_is_refus
         await yard.gate_of(0)
         return found
 
-    monkeypatch.setattr(changing, "read_asset_and_context", read_and_close)
+    monkeypatch.setattr(apply, "read_asset_and_context", read_and_close)
     answer = await yard.trader.trader.put(
         f"{yard.url(virtual)}/blocks/{virtual['blockIDs'][0]}",
         json={"schedule": [{"time": wire(yard.start), "power": 300.0}]},

@@ -1,5 +1,4 @@
-"""What the firm lines of batteries' books are made of as one text, for statements that ask for more besides, or whether
-it is still what it was."""
+"""The ratings, outages and firm holdings of batteries as one JSON text, for statements that read more besides."""
 
 from __future__ import annotations
 
@@ -14,11 +13,10 @@ from gridloom.capacity.availability import CapacityOutage, Rating, RatingsAndOut
 from gridloom.capacity.model import Holding, HoldingKind, OneWayEfficiency, OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
 
-# Written from the tables: the choice of ratings that the view makes, and its many nulls, cost more than all the rest.
-# Always in the same order, however the tables are read. What is sent between the nodes of a distributed database has no
-# whole rows.
+# Read from the tables: the view's choice of ratings, and its many nulls, cost more than all the rest. The nodes of a
+# distributed database exchange no whole rows.
 BATTERY_CAPACITY_JSON = """
-  (select '[' || string_agg(t.line, ',' order by t.line) || ']' from (
+  (select '[' || string_agg(t.line, ',') || ']' from (
      select json_build_array('RATING', p.asset_key, p.valid_from, p.version, p.rated_charge_power_kw,
                              p.rated_discharge_power_kw, p.energy_capacity_kwh, p.fcr_limit_ratio, p.charge_efficiency,
                              p.discharge_efficiency, p.max_state_of_charge - p.min_state_of_charge)::text as line

@@ -113,15 +113,13 @@ async def lock_virtual_asset(db: Database, organisation_id: UUID, asset_id: UUID
 
 
 def cached_asset(asset_id: UUID) -> VirtualAsset | None:
-    """The asset as it was when this process locked it last, or `refresh_asset` was given its row; it may be gone."""
+    """The asset as this process has read it last: it shows what to ask for, and is never an answer."""
     return _last_seen.get(asset_id)
 
 
 def refresh_asset(row: asyncpg.Record, known: VirtualAsset) -> VirtualAsset:
-    """The asset from a row of its `MUTABLE_COLUMNS`, if `known` is how it was seen before."""
+    """The asset from a row of its `MUTABLE_COLUMNS`; the rest is that of `known`."""
     terms = known.terms
-    if row["revision"] == known.revision:
-        return known
     if row["name"] != terms.name or row["portfolio_id"] != terms.portfolio_id:
         terms = replace(terms, name=row["name"], portfolio_id=row["portfolio_id"])
     asset = VirtualAsset(

@@ -26,9 +26,9 @@ from gridloom.virtual_assets.blocks.slicing import (
 from gridloom.virtual_assets.energy.projection_loading import load_projection
 from gridloom.virtual_assets.energy.reserves import reserved_kwh
 from gridloom.virtual_assets.model import Author, Block, LockedAsset, Market, VersionKind
-from gridloom.virtual_assets.schedule.change.apply import write_change
 from gridloom.virtual_assets.schedule.change.draft import draft_change
 from gridloom.virtual_assets.schedule.change.notifications import emit_updated
+from gridloom.virtual_assets.schedule.change.version_store import write_version
 from gridloom.virtual_assets.schedule.projection.trajectory import tolerance_kwh
 from gridloom.virtual_assets.schedule.rules import check_gate, first_open_period
 from gridloom.virtual_assets.schedule.store import DayPowers, LaneChange, lane_power_kw, read_day_range
@@ -73,7 +73,7 @@ async def carve_block(
     if market is not Market.WHOLESALE:
         await _check_reserves(db, asset, carving.blocks, available, now)
     draft = await draft_change(db, asset, changes)
-    version = await write_change(db, asset, draft, VersionKind.CARVING, author, carving.block, changes, now)
+    version = await write_version(db, asset, draft, VersionKind.CARVING, author, carving.block.id, now)
     await block_store.replace_blocks(db, asset, version, before, carving.blocks)
     await emit_updated(db, asset, carving.block.id, first, end, _count_changes(changes), version)
     return carving.block, version
@@ -173,7 +173,7 @@ async def remove_block_with_schedule(
         powers = await read_day_range(db, asset.key, utc_days_of(block.first, block.end))
         changes = _move_powers(giving.moves, powers, block)
     draft = await draft_change(db, asset, changes)
-    version = await write_change(db, asset, draft, VersionKind.GIVING_BACK, author, block, changes, now)
+    version = await write_version(db, asset, draft, VersionKind.GIVING_BACK, author, block.id, now)
     await block_store.replace_blocks(db, asset, version, before, giving.blocks)
     await emit_updated(db, asset, block.id, block.first, block.end, _count_changes(changes), version)
     return version

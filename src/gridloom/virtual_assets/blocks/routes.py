@@ -58,8 +58,7 @@ from gridloom.virtual_assets.blocks.wire import (
 from gridloom.virtual_assets.history.store import read_lane_as_of
 from gridloom.virtual_assets.model import Block, VirtualAsset
 from gridloom.virtual_assets.rules import check_window
-from gridloom.virtual_assets.schedule.change.apply import put_schedule
-from gridloom.virtual_assets.schedule.change.attempts import change_schedule
+from gridloom.virtual_assets.schedule.change.apply import change_schedule, put_schedule
 from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext
 from gridloom.virtual_assets.schedule.points import points_of
 from gridloom.virtual_assets.schedule.repair_link import linking_repair
@@ -228,9 +227,9 @@ async def _accept_schedule(
         raise NotFound(f"The virtual asset has no block {block_id}.")
     request.check_if_match(etag_of(asset))
     points = await points_of(body, (block.first, block.end))
-    note = partial(audit_version, request, len(points.periods))
+    audit = partial(audit_version, request, len(points.periods))
     with linking_repair(asset):
-        accepted = await put_schedule(db, asset, block, points, author_of(request), context, note)
+        accepted = await put_schedule(db, asset, block, points, author_of(request), context, audit)
     first, end = points.first, min(points.last + 1, points.first + MAX_ANSWERED_PERIODS)
     if query.start is not None or query.end is not None:
         first, end = _clip_block(block, *asset.clip(*requested_periods(query.start, query.end, context.now)))

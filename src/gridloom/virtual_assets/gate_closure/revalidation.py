@@ -25,8 +25,8 @@ from gridloom.virtual_assets.gate_closure.notifications import emit_adjusted
 from gridloom.virtual_assets.history import store as history_store
 from gridloom.virtual_assets.model import PLATFORM, Adjustment, AdjustmentReason, LockedAsset, VersionKind
 from gridloom.virtual_assets.schedule import gate_jobs
-from gridloom.virtual_assets.schedule.change.apply import write_change
 from gridloom.virtual_assets.schedule.change.draft import draft_change
+from gridloom.virtual_assets.schedule.change.version_store import write_version
 from gridloom.virtual_assets.schedule.rules import first_open_period
 from gridloom.virtual_assets.schedule.store import LaneChange
 
@@ -108,6 +108,6 @@ async def _write_cuts(
     now: datetime,
 ) -> None:
     draft = await draft_change(db, asset, changes)
-    version = await write_change(db, asset, draft, VersionKind.ADJUSTMENT, PLATFORM, None, changes, now)
+    version = await write_version(db, asset, draft, VersionKind.ADJUSTMENT, PLATFORM, None, now)
     await history_store.write_adjustments(db, asset, version, adjustments)
     await emit_adjusted(db, asset, adjustments)

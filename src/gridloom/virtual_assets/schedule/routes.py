@@ -27,8 +27,7 @@ from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.blocks.views import streamed_schedule
 from gridloom.virtual_assets.blocks.wire import NewSchedule, ResponseWindowQuery
 from gridloom.virtual_assets.model import VirtualAsset
-from gridloom.virtual_assets.schedule.change.apply import put_asset_schedule
-from gridloom.virtual_assets.schedule.change.attempts import change_schedule
+from gridloom.virtual_assets.schedule.change.apply import change_schedule, put_asset_schedule
 from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext
 from gridloom.virtual_assets.schedule.points import points_of
 from gridloom.virtual_assets.schedule.repair_link import linking_repair
@@ -112,9 +111,9 @@ async def _accept_schedule(
 ) -> Response[ScheduledAssetView]:
     request.check_if_match(etag_of(asset))
     points = await points_of(body, asset.periods, "asset")
-    note = partial(audit_version, request, len(points.periods))
+    audit = partial(audit_version, request, len(points.periods))
     with linking_repair(asset):
-        accepted = await put_asset_schedule(db, asset, points, author_of(request), context, note)
+        accepted = await put_asset_schedule(db, asset, points, author_of(request), context, audit)
     first, end = points.first, min(points.last + 1, points.first + MAX_ANSWERED_PERIODS)
     if query.start is not None or query.end is not None:
         first, end = asset.clip(*requested_periods(query.start, query.end, context.now))

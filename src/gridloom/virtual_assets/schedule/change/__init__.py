@@ -1,1 +1,1 @@
-"""A change of schedules: the ground it is judged on, the judgement, and the version that is written."""
+"""A change of schedules: its context, its validation, and the version that is written."""

@@ -1,4 +1,4 @@
-"""All that a change of schedules is judged by, in one round trip: behind the asset's lock, or along with its row."""
+"""All that a change of schedules is validated against, in one statement: after the asset was locked, or with it."""
 
 from __future__ import annotations
 
@@ -30,25 +30,11 @@ R = TypeVar("R")
 SHORT_TEXT: Final = 2048
 
 
-class Recalled(Struct, frozen=True):
-    """For how long what is remembered can be judged by: the clock decides which gate is the first that is open, and
-    that is the same in all this time."""
-
-    not_before: datetime
-    until: datetime
-    until_s: float
-    """The same by this process's own clock, so a guess."""
-    first_open: int
-    """The first period whose gate is open."""
-    whole_from: int
-    """Nothing of the asset is lost from this period on."""
-
-
 class ScheduleContext(Struct, frozen=True, eq=False):
-    """What stands of an asset, on some days at least, and what stands of the batteries behind it.
+    """The blocks, schedules and summaries of an asset, and the capacity of its batteries, at one instant.
 
-    `now` is the platform's clock when they were read, `read_s` this process's own, by which nothing but time that has
-    passed since is told.
+    `powers` has the days that were asked for. `now` is the platform's clock at that instant, `read_s` the process's
+    monotonic clock, which measures the age of the context.
     """
 
     now: datetime
@@ -57,21 +43,14 @@ class ScheduleContext(Struct, frozen=True, eq=False):
     powers: DayPowers
     summaries: DaySummaries
     batteries: Mapping[int, BatteryCapacity]
-    standing: str | None
-    """What `batteries` were read from, and `asked` by what."""
-    asked: Mapping[str, Any]
-    recalled: Recalled | None = None
-    """Where it was not read now, but is what this process remembers."""
 
     @property
     def has_reserves(self) -> bool:
-        """Whether blocks of balancing capacity stand on the asset, which narrow the bounds of its energy."""
+        """Whether the asset has blocks of balancing capacity, which narrow the bounds of its energy."""
         return any(block.market is not Market.WHOLESALE for block in self.blocks)
 
     def available(self, asset: VirtualAsset, first: int) -> AvailableFraction:
-        """From the period `first` on, which lies behind all that is judged for ever, to the end of the asset's life."""
-        if self.recalled is not None and first >= self.recalled.whole_from:
-            return AvailableFraction.full(first, asset.end)
+        """In the periods [first, end of life); `first` is not before the periods that can still be cut."""
         return available_fraction(asset.promises, self.batteries, first, asset.end)
 
 
@@ -86,15 +65,15 @@ _PARTS = f"""
   (select string_agg(array_send(e.span::float8 || e.change_kwh || e.lowest_kwh || e.highest_kwh || e.exported_kwh),
                      ''::bytea)
    from virtual_energy e where e.asset_key = :asset_key) as spans,
-  {BATTERY_CAPACITY_JSON} as standing
+  {BATTERY_CAPACITY_JSON} as batteries
 """  # noqa: S608 — constants, here and below
 _CONTEXT = NamedStatement(f"""
 with moment as materialized (select platform_now() as now)
 select moment.now, {_PARTS}
 from moment
 """)  # noqa: S608
-# Parts that are materialised are made first, also where others lie on other machines: no look at the asset that
-# follows a change of its batteries is known here without that change.
+# Materialised parts are computed first, also where other parts are on other nodes. So a revision that a revalidation
+# has raised after a change of the batteries is never read together with the batteries before that change.
 _ASSET_AND_CONTEXT = NamedStatement(f"""
 with v as materialized (
   select v.asset_key, v.organisation_id, {MUTABLE_COLUMNS} from virtual_asset v where v.asset_key = :asset_key
@@ -107,31 +86,32 @@ where v.asset_key = :asset_key and a.id = :asset_id and v.organisation_id = :org
 
 async def read_context(db: Database, asset: LockedAsset, days: Sequence[int]) -> ScheduleContext:
     """With the schedules of these days."""
-    asked = _battery_query(asset, days)
-    row = await _CONTEXT.fetchrow(db, asset_key=asset.key, days=days, **asked)
-    return _read_context_row(asset, row, asked)
+    row = await _CONTEXT.fetchrow(db, asset_key=asset.key, days=days, **_battery_query(asset, days))
+    return _read_context_row(asset, row)
 
 
 async def read_asset_and_context(
     db: Database, organisation_id: UUID, known: VirtualAsset, days: Sequence[int]
 ) -> tuple[VirtualAsset, ScheduleContext] | None:
-    """The same along with the asset itself, all of one moment and held by nobody; None where it is no longer there.
+    """The same with the asset itself, not locked; None if it no longer exists.
 
-    `known` is the asset as it was seen before. What has been judged of it since is only ever more, so what is asked for
-    is enough.
+    `known` is the asset as this process has read it before. Its `judged_until` only ever grows, so the batteries are
+    read for all periods that matter.
     """
-    asked = _battery_query(known, days)
     own = {"asset_key": known.key, "days": days, "asset_id": known.id, "organisation_id": organisation_id}
-    row = await db.fetchrow(_ASSET_AND_CONTEXT.text, *_ASSET_AND_CONTEXT.arguments(own | asked))
+    arguments = _ASSET_AND_CONTEXT.arguments(own | _battery_query(known, days))
+    row = await db.fetchrow(_ASSET_AND_CONTEXT.text, *arguments)
     if row is None:
         return None
     asset = refresh_asset(row, known)
-    return asset, _read_context_row(asset, row, asked)
+    return asset, _read_context_row(asset, row)
 
 
 def _battery_query(asset: VirtualAsset, days: Sequence[int]) -> dict[str, Any]:
-    """By what to ask for the standing of its batteries, if these days are to be changed."""
-    first = first_of_standing(asset, days)
+    """The batteries of the asset, and the periods in which their capacity matters to a change of these days."""
+    first = max(asset.first, asset.judged_until or 0)
+    if days:
+        first = max(asset.first, min(first, first_period_of_utc_day(days[0])))
     return {
         "batteries": [promise.physical_asset_key for promise in asset.promises],
         "from_moment": period_start(first),
@@ -141,12 +121,7 @@ def _battery_query(asset: VirtualAsset, days: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def first_of_standing(asset: VirtualAsset, days: Sequence[int]) -> int:
-    first = max(asset.first, asset.judged_until or 0)
-    return max(asset.first, min(first, first_period_of_utc_day(days[0]))) if days else first
-
-
-def _read_context_row(asset: VirtualAsset, row: asyncpg.Record, asked: Mapping[str, Any]) -> ScheduleContext:
+def _read_context_row(asset: VirtualAsset, row: asyncpg.Record) -> ScheduleContext:
     return ScheduleContext(
         now=row["now"],
         read_s=time.monotonic(),
@@ -154,10 +129,8 @@ def _read_context_row(asset: VirtualAsset, row: asyncpg.Record, asked: Mapping[s
         powers=powers_of_rows(row["days"]),
         summaries=summaries_of_rows(asset, row["spans"]),
         batteries=_decode_cached(
-            _read_battery_capacity, row["standing"], *(promise.physical_asset_key for promise in asset.promises)
+            _read_battery_capacity, row["batteries"], *(promise.physical_asset_key for promise in asset.promises)
         ),
-        standing=row["standing"],
-        asked=asked,
     )
 
 
@@ -171,16 +144,15 @@ def _read_battery_capacity(text: str, *batteries: int) -> Mapping[int, BatteryCa
 
 
 def _decode_cached(read: Callable[..., R], text: str | None, *more: int) -> R:
-    """What a text of JSON says. Blocks and batteries change far less often than schedules, and a short text that has
-    been read before says the same again."""
+    """A decoded JSON text. Blocks and batteries change far less often than schedules, so short texts are cached."""
     if text is None or len(text) > SHORT_TEXT:
         return read(text or "[]", *more)
-    known: R = _recall_short_text(read, text, *more)
-    return known
+    decoded: R = _decode_short_text(read, text, *more)
+    return decoded
 
 
 @lru_cache(maxsize=2048)
-def _recall_short_text(read: Callable[..., R], text: str, *more: int) -> R:
+def _decode_short_text(read: Callable[..., R], text: str, *more: int) -> R:
     return read(text, *more)
 
 

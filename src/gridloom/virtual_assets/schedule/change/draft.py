@@ -1,4 +1,4 @@
-"""A change of schedules that is not written yet: laid over what stands, and held to the bounds of the store."""
+"""A change overlaid on the accepted schedules in memory, and the validation of the stored energy that follows."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ DAY_FETCH_BATCH_SIZE = 16
 
 
 class Draft(Struct, frozen=True, eq=False):
-    """A change that is not written yet: the days it touches, with all lanes as they would be."""
+    """A change that is not written yet: the days it touches, with the changed lanes as they would be."""
 
+    changes: Mapping[int, LaneChange]
     days: list[int]
     lanes_kw: Mapping[int, Floats]
     powers: DayPowers
-    """What stood before, on these days at least."""
+    """The accepted schedules, of these days at least."""
     after_kw: Floats
     before: DaySummaries
     after: DaySummaries
     starts_kwh: Floats
     """The stored energy at the start of each day of life as it would be and, as the last value, at the end."""
     is_of_known_row: bool
-    """Whether it changes one lane on one day, and something was scheduled there before."""
+    """Whether it changes one lane on one day, and that day has a row."""
 
     @property
     def end_kwh(self) -> float:
@@ -47,7 +48,7 @@ class Draft(Struct, frozen=True, eq=False):
         return float(self.starts_kwh[-1])
 
     def find_day_kw(self, day: int) -> Floats | None:
-        """All lanes together on a day as they would be; None where it is not known what is scheduled there."""
+        """All lanes together on a day as they would be; None if its schedules were not read."""
         rows = self._rows_of(range(day, day + 1))
         if rows is not None:
             return np.asarray(self.after_kw[rows][0])
@@ -82,7 +83,7 @@ class Draft(Struct, frozen=True, eq=False):
 
 
 async def draft_change(db: Database, asset: VirtualAsset, changes: Mapping[int, LaneChange]) -> Draft:
-    """Lay the changes over what stands."""
+    """Overlay the changes on the accepted schedules."""
     powers, before = await schedule_store.read_days_and_summaries(db, asset, find_days(changes))
     return draft_from(asset, changes, powers, before)
 
@@ -111,7 +112,7 @@ def draft_from(
     is_of_known_row = len(days) == len(changes) == 1 and changes.keys() <= powers.get(days[0], {}).keys()
     lanes_kw = {lane: rows_kw[lane] for lane in changes}
     starts_kwh = after.day_starts_kwh(asset.initial_kwh)
-    return Draft(days, lanes_kw, powers, after_kw, before, after, starts_kwh, is_of_known_row)
+    return Draft(changes, days, lanes_kw, powers, after_kw, before, after, starts_kwh, is_of_known_row)
 
 
 def _find_rows(powers: DayPowers, days: Sequence[int], changed: Iterable[int]) -> dict[int, Floats]:
@@ -144,12 +145,8 @@ def _overlay_lane(rows_kw: Floats, days: list[int], change: LaneChange) -> None:
     rows_kw[rows, change.periods % PERIODS_PER_DAY] = change.power_kw
 
 
-async def validate_energy(db: Database, asset: VirtualAsset, draft: Draft, available: AvailableFraction) -> bool:
-    """Refuse a change that moves the stored energy out of bounds in any period until the end of life.
-
-    Answers whether it stays out of bounds, where lost capacity has left it, on a day that the change touches: what was
-    scheduled there instead may have to be cut as well.
-    """
+async def validate_energy(db: Database, asset: VirtualAsset, draft: Draft, available: AvailableFraction) -> None:
+    """Refuse a change that moves the stored energy out of bounds in any period until the end of life."""
     slack_kwh = tolerance_kwh(asset.terms.energy_capacity_kwh)
     first_day, first_place = draft.days[0], draft.days[0] - asset.first_day
     touched = {day - asset.first_day: row for row, day in enumerate(draft.days)}
@@ -166,8 +163,7 @@ async def validate_energy(db: Database, asset: VirtualAsset, draft: Draft, avail
     places = np.flatnonzero(suspects)
     before_kwh = draft.before.day_starts_kwh(asset.initial_kwh)
     after_kwh, before_kw = draft.starts_kwh, draft.sum_before_kw()
-    remains_outside = False
-    # Touched days are at hand, and a change of a whole year is judged at once; others are fetched a few at a time.
+    # Touched days are in memory, so a change of a whole year is one group; other days are fetched in batches.
     for group in _group_days(places, touched):
         unread_days = [place + asset.first_day for place in group.tolist() if place not in touched]
         powers = await schedule_store.read_days(db, asset.key, unread_days) if unread_days else {}
@@ -188,8 +184,6 @@ async def validate_energy(db: Database, asset: VirtualAsset, draft: Draft, avail
             raise energy_out_of_bounds(
                 asset, period, excess, float(capacity_kwh[int(group[place]) - first_place, slot])
             )
-        remains_outside |= bool(((energy_kwh > there_kwh + slack_kwh) | (energy_kwh < -slack_kwh)).any())
-    return remains_outside
 
 
 def _take_from(values: Floats, place: int) -> Floats:

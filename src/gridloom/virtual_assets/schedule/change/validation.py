@@ -1,82 +1,174 @@
-"""Judging a change on projected energy: stored points count after the cuts that are to come."""
+"""Validation of a change: by summaries alone in optimistic mode, else on projected energy with the cuts to come."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import timedelta
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from gridloom.database.pool import Database
+from gridloom.events.store import FEW
 from gridloom.virtual_assets.backing.availability import AvailableFraction
+from gridloom.virtual_assets.energy.imbalance_loading import imbalance_from_summaries
 from gridloom.virtual_assets.energy.projection import NOISE_KW, Projection, ProjectionInput, project
 from gridloom.virtual_assets.energy.projection_input import load_projection_input
-from gridloom.virtual_assets.energy.projection_loading import first_cuttable_period
+from gridloom.virtual_assets.energy.projection_loading import (
+    cycle_limits_kwh,
+    first_cuttable_period,
+    is_fully_available,
+    precheck_uncut,
+)
 from gridloom.virtual_assets.model import AdjustmentReason, VirtualAsset
+from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext
+from gridloom.virtual_assets.schedule.change.draft import Draft, validate_energy
+from gridloom.virtual_assets.schedule.gate_jobs import may_exceed_cycles
+from gridloom.virtual_assets.schedule.projection.imbalance import Imbalance
 from gridloom.virtual_assets.schedule.projection.trajectory import BoundViolation, energy_changes_kwh
-from gridloom.virtual_assets.schedule.rules import energy_out_of_bounds
+from gridloom.virtual_assets.schedule.rules import energy_out_of_bounds, gate_closes_at
 from gridloom.virtual_assets.schedule.store import LaneChange
+
+LOCK_REQUIRED_BEFORE_GATE: Final = timedelta(minutes=30)
+"""Two steps of a sandbox's clock; far more than the time between reading an asset and writing its change."""
+MAX_CONTEXT_AGE_S: Final = 10.0
+
+
+class LockRequired(Exception):
+    """The change cannot be validated in optimistic mode: nothing was written, and the asset must be locked first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValidatedChange:
-    """A change that may be written: what will happen from the period `first` on to the end of life."""
+    """A change that may be written: its projection from the period `first` on to the end of life."""
 
     first: int
-    standing: ProjectionInput
+    inputs: ProjectionInput
     projection: Projection
 
 
-async def validate_projected(
-    db: Database, asset: VirtualAsset, changes: Mapping[int, LaneChange], available: AvailableFraction, now: datetime
+def supports_optimistic(asset: VirtualAsset) -> bool:
+    """Whether summaries can prove that nothing is cut: without cycle limits and settled activations."""
+    is_limited = asset.terms.daily_cycle_limit is not None or asset.terms.annual_cycle_limit is not None
+    return not is_limited and asset.first_activated is None
+
+
+def validate_optimistic(
+    asset: VirtualAsset, draft: Draft, events: int, available: AvailableFraction, context: ScheduleContext
+) -> Imbalance:
+    """The imbalance that follows from a change of which the context proves that nothing is cut; else `LockRequired`.
+
+    Finalisation waits only for transactions that have locked the asset. So the asset must be locked if a gate closes
+    soon, or if the context is old.
+    """
+    if not draft.changes:
+        raise LockRequired
+    first = min(int(change.periods[0]) for change in draft.changes.values())
+    if gate_closes_at(first, asset.terms.gate_closure_s) - LOCK_REQUIRED_BEFORE_GATE < context.now:
+        raise LockRequired
+    is_small = events <= FEW and draft.days[-1] - draft.days[0] < len(draft.days)
+    if not is_small or not _precheck_uncut_change(asset, draft, available, context):
+        raise LockRequired
+    imbalance = imbalance_from_summaries(
+        asset, context.now, draft.end_kwh, context.blocks, draft.after, draft.find_day_kw
+    )
+    if imbalance is None or time.monotonic() - context.read_s > MAX_CONTEXT_AGE_S:
+        raise LockRequired
+    return imbalance
+
+
+async def validate_locked(
+    db: Database, asset: VirtualAsset, draft: Draft, available: AvailableFraction, context: ScheduleContext
+) -> ValidatedChange | None:
+    """Refuse a change that moves the stored energy out of bounds. None if no schedule of the asset is cut after it."""
+    if _precheck_uncut_change(asset, draft, available, context):
+        return None
+    if _may_be_cut(asset, draft, available, context):
+        return await _validate_projected(db, asset, draft.changes, available, context)
+    if draft.changes and not precheck_uncut(asset, draft.after):
+        await validate_energy(db, asset, draft, available)
+    return None
+
+
+def _precheck_uncut_change(
+    asset: VirtualAsset, draft: Draft, available: AvailableFraction, context: ScheduleContext
+) -> bool:
+    """Whether summaries prove that nothing is cut once the change is written; conservative.
+
+    Cycle limits are left to `_may_be_cut`: a change is validated beside the schedules that they leave.
+    """
+    if not supports_optimistic(asset) or context.has_reserves:
+        return False
+    return available.is_full and precheck_uncut(asset, draft.after, draft.starts_kwh)
+
+
+def _may_be_cut(asset: VirtualAsset, draft: Draft, available: AvailableFraction, context: ScheduleContext) -> bool:
+    """Whether schedules may be cut, or activations may have moved the stored energy."""
+    if context.has_reserves or asset.first_activated is not None:
+        return True
+    if not is_fully_available(available, first_cuttable_period(asset, context.now), asset.end):
+        return True
+    exported_kwh = draft.after.exported_kwh
+    return not precheck_uncut(asset, draft.before) or may_exceed_cycles(exported_kwh, *cycle_limits_kwh(asset.terms))
+
+
+async def _validate_projected(
+    db: Database,
+    asset: VirtualAsset,
+    changes: Mapping[int, LaneChange],
+    available: AvailableFraction,
+    context: ScheduleContext,
 ) -> ValidatedChange:
-    """Refuse a change whose own points leave the bounds, or that adds an energy cut to points that stand."""
-    first = first_cuttable_period(asset, now)
-    lanes, standing = await load_projection_input(db, asset, first, asset.end, available=available)
-    changed = replace(standing, power_kw=_overlay_change(standing, lanes, changes, first))
-    own = np.zeros(len(standing), dtype=np.bool_)
+    """Refuse a change whose own points leave the bounds, or that adds an energy cut to accepted points."""
+    first = first_cuttable_period(asset, context.now)
+    lanes, inputs = await load_projection_input(db, asset, first, asset.end, available=available)
+    changed = replace(inputs, power_kw=_overlay_change(inputs, lanes, changes, first))
+    is_changed = np.zeros(len(inputs), dtype=np.bool_)
     for change in changes.values():
-        own[change.periods - first] = True
-    before, after = project(standing), project(changed)
-    validated = after if not changed.cycles else project(_without_cycle_cuts(changed, before, own))
-    excess = first_energy_cut(changed, before, validated, own) or first_energy_excess(changed, before, validated)
+        is_changed[change.periods - first] = True
+    before, after = project(inputs), project(changed)
+    validated = after if not changed.cycles else project(_without_cycle_cuts(changed, before, is_changed))
+    excess = first_energy_cut(changed, before, validated, is_changed) or first_energy_excess(changed, before, validated)
     if excess is not None:
-        raise energy_out_of_bounds(asset, first + excess.position, excess, float(standing.highest_kwh[excess.position]))
+        raise energy_out_of_bounds(asset, first + excess.position, excess, float(inputs.highest_kwh[excess.position]))
     return ValidatedChange(first, changed, after)
 
 
-def _without_cycle_cuts(changed: ProjectionInput, before: Projection, own: npt.NDArray[np.bool_]) -> ProjectionInput:
-    """The change as it was asked for, beside stored points as cycle limits will leave them.
+def _without_cycle_cuts(
+    changed: ProjectionInput, before: Projection, is_changed: npt.NDArray[np.bool_]
+) -> ProjectionInput:
+    """The change as requested, beside accepted points as cycle limits will leave them.
 
-    A change beyond the cycle limits is accepted and will be cut; what that does to its other points is no refusal.
+    A change beyond the cycle limits is accepted and will be cut; its effect on other points is no reason to refuse it.
     """
     power_kw = changed.power_kw.copy()
     for cut in before.cuts:
-        if cut.reason is AdjustmentReason.CYCLE_LIMIT and not own[cut.position]:
+        if cut.reason is AdjustmentReason.CYCLE_LIMIT and not is_changed[cut.position]:
             power_kw[:, cut.position] = before.power_kw[:, cut.position]
     return replace(changed, power_kw=power_kw, cycles=())
 
 
 def _overlay_change(
-    standing: ProjectionInput, lanes: Sequence[int], changes: Mapping[int, LaneChange], first: int
+    inputs: ProjectionInput, lanes: Sequence[int], changes: Mapping[int, LaneChange], first: int
 ) -> npt.NDArray[np.float64]:
-    power_kw = standing.power_kw.copy()
+    power_kw = inputs.power_kw.copy()
     for lane, change in changes.items():
         power_kw[lanes.index(lane), change.periods - first] = change.power_kw
     return power_kw
 
 
 def first_energy_cut(
-    changed: ProjectionInput, before: Projection, after: Projection, own: npt.NDArray[np.bool_]
+    changed: ProjectionInput, before: Projection, after: Projection, is_changed: npt.NDArray[np.bool_]
 ) -> BoundViolation | None:
-    """The first period in which the store's bounds cut the change's own points, or stored ones more than before."""
-    standing_kw = before.total_kw
+    """The first period in which the store's bounds cut the change's own points, or accepted ones more than before."""
+    accepted_kw = before.total_kw
     for cut in after.cuts:
         if cut.reason is not AdjustmentReason.STATE_OF_ENERGY_BOUNDARIES:
             continue
-        if own[cut.position] or abs(cut.adjusted_kw) < abs(float(standing_kw[cut.position])) - NOISE_KW:
+        if is_changed[cut.position] or abs(cut.adjusted_kw) < abs(float(accepted_kw[cut.position])) - NOISE_KW:
             asked_kwh, done_kwh = energy_changes_kwh(np.array([cut.accepted_kw, cut.adjusted_kw]), changed.efficiency)
             return BoundViolation(cut.position, float(asked_kwh - done_kwh))
     return None

@@ -8,28 +8,27 @@ from typing import TYPE_CHECKING
 
 import asyncpg
 import numpy as np
-from msgspec import Struct
 
-from gridloom.capacity.capacity_json_store import BATTERY_CAPACITY_JSON
 from gridloom.database.arrays import format_float8_array, format_int_array
 from gridloom.database.commit.deferred_rows import fetchrow_with_collected
 from gridloom.database.pool import Database
 from gridloom.database.statement import NamedStatement
 from gridloom.kernel.ids import BlockID
-from gridloom.market_calendar import DAYS_PER_SUMMARY_ROW, PERIODS_PER_DAY, Floats
+from gridloom.market_calendar import DAYS_PER_SUMMARY_ROW, PERIODS_PER_DAY
 from gridloom.virtual_assets.model import Author, LockedAsset, VersionKind, VirtualAsset
+from gridloom.virtual_assets.schedule.change.draft import Draft
 from gridloom.virtual_assets.schedule.projection.trajectory import DaySummaries
 from gridloom.virtual_assets.schedule.store import LaneChange
 
 if TYPE_CHECKING:
     from gridloom.database.commit.single_statement import RowSink
 
-# Days, the summaries of their spans, what was set and the version that set it, in one round trip. Each array of a row
-# comes as a text, so that the columns of rows are plain lists. Where the asset has changed since it was read there is
-# no next version, and a version without a number breaks off the whole statement.
+# Days, the summaries of their spans, the powers that were set and the version, in one statement. Each array of a row is
+# sent as text, so that the columns of rows are plain lists. If the asset has another revision than the one that was
+# read, there is no next version, and the null number of the version aborts the statement.
 _WRITE_VERSION = NamedStatement("""
 with next as (
-  update virtual_asset set version = version + 1, end_kwh = :end_kwh, revision = revision + :step
+  update virtual_asset set version = version + 1, end_kwh = :end_kwh, revision = revision + 1
   where asset_key = :asset_key and version = :version and revision = :revision returning version
 ), day as (
   insert into virtual_schedule (asset_key, lane, day, power_kw)
@@ -63,10 +62,10 @@ select version from made
 """)
 
 
-# The same for a run of periods on one lane of a day that has a row: most changes are of one period.
-_RUN = """
-next as (
-  update virtual_asset set version = version + 1, end_kwh = :end_kwh, revision = revision + :step
+# The same for consecutive periods on one lane of a day that has a row: most changes are of one period.
+_WRITE_RUN = NamedStatement("""
+with next as (
+  update virtual_asset set version = version + 1, end_kwh = :end_kwh, revision = revision + 1
   where asset_key = :asset_key and version = :version and revision = :revision returning version
 ), day as (
   update virtual_schedule set power_kw[:first_slot : :last_slot] = :power_kw::text::float8[]
@@ -81,10 +80,7 @@ next as (
   select :asset_key, next.version, :lane::int, :first_period::int, :first_period::int + :length::int,
          array[:first_period::int], array[:length::int], :power_kw::text::float8[]
   from next
-)
-"""
-_WRITE_RUN = NamedStatement(f"""
-with {_RUN}, made as (
+), made as (
   insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
   select :asset_key, max(next.version), :kind, :accepted_at::timestamptz, :author_kind, :author_id::uuid,
          :block_id::uuid
@@ -92,106 +88,48 @@ with {_RUN}, made as (
   returning version
 )
 select version from made
-""")  # noqa: S608 — constants, here and below
-# The same for what was judged from memory: it has no number either where the clock has left the span of time for which
-# it was judged, or where the batteries are no longer what they were.
-_WRITE_RUN_FROM_MEMORY = NamedStatement(f"""
-with moment as materialized (select platform_now() as now),
-batteries as materialized (select {BATTERY_CAPACITY_JSON} as standing),
-{_RUN}, made as (
-  insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
-  select :asset_key,
-         case when moment.now >= :not_before and moment.now < :until
-                   and batteries.standing is not distinct from :standing::text then (select version from next) end,
-         :kind, moment.now, :author_kind, :author_id::uuid, :block_id::uuid
-  from moment, batteries
-  returning version
-)
-select version from made
-""")  # noqa: S608
-
-
-class ScheduleRows(Struct, frozen=True, eq=False):
-    """Lanes' powers on some days, as they are to be written: for each lane a row of 96 powers for each day."""
-
-    days: Sequence[int]
-    lanes_kw: Mapping[int, Floats]
-    is_known_row: bool = False
-    """Whether it is one row, and there already."""
-
-    def columns(self) -> dict[str, object]:
-        """The lane, the day and the powers of each row."""
-        return {
-            "day_lanes": [lane for lane in self.lanes_kw for _ in self.days],
-            "days": [*self.days] * len(self.lanes_kw),
-            "day_powers_kw": [format_float8_array(row_kw) for rows_kw in self.lanes_kw.values() for row_kw in rows_kw],
-        }
+""")
 
 
 class RevisionConflict(Exception):
-    """Nothing was written: somebody has changed, cut or judged the asset's schedules since it was read, or what else a
-    change was judged by from memory is no longer so."""
-
-
-class Memory(Struct, frozen=True):
-    """What must still be so when a change is written that was judged from memory, besides the asset's revision."""
-
-    not_before: datetime
-    until: datetime
-    """The platform's clock lies between these."""
-    standing: str | None
-    """Of the batteries, as `BATTERY_CAPACITY_JSON` says it where it is asked with these values."""
-    asked: Mapping[str, object]
+    """Nothing was written: another transaction has changed the asset, or revalidated it, since it was read."""
 
 
 async def write_version(
     db: RowSink,
     asset: VirtualAsset,
+    draft: Draft,
     kind: VersionKind,
     author: Author,
     block_id: BlockID | None,
-    *,
-    rows: ScheduleRows,
-    summaries: DaySummaries,
-    changes: Mapping[int, LaneChange],
-    end_kwh: float,
     accepted_at: datetime,
-    step: int = 1,
-    memory: Memory | None = None,
 ) -> int:
-    """Write the days, their summaries and the next version, if the asset is as it was read; its number.
+    """Write the days of the draft, their summaries and the next version, if the asset has the revision that was read.
 
-    What the transaction writes last and has been told so far goes along. The revision goes up by `step`. What was
-    judged from `memory` is a run on a day that has a row, and is accepted when it is written.
+    Deferred rows of the transaction are written in the same statement. The answer is the version's number.
     """
     values: dict[str, object] = {
         "asset_key": asset.key,
         "version": asset.version,
         "revision": asset.revision,
-        "step": step,
-        "end_kwh": end_kwh,
+        "end_kwh": draft.end_kwh,
         "kind": kind.value,
+        "accepted_at": accepted_at,
         "author_kind": author.kind,
         "author_id": author.id,
         "block_id": block_id,
     }
-    run = _find_run(rows, changes)
-    if memory is not None:
-        if run is None:
-            raise RevisionConflict
-        statement = _WRITE_RUN_FROM_MEMORY
-        values |= {"not_before": memory.not_before, "until": memory.until, "standing": memory.standing, **memory.asked}
-    else:
-        statement = _WRITE_VERSION if run is None else _WRITE_RUN
-        values["accepted_at"] = accepted_at
+    run = _find_run(draft)
     if run is not None:
-        values |= _run_values(asset, summaries, rows.days[0], *run)
+        statement = _WRITE_RUN
+        values |= _run_values(asset, draft.after, draft.days[0], *run)
     else:
-        values |= rows.columns() | _span_columns(asset, summaries, rows.days) | _change_columns(changes)
+        statement = _WRITE_VERSION
+        values |= _day_columns(draft) | _span_columns(asset, draft.after, draft.days) | _change_columns(draft.changes)
     try:
         row = await fetchrow_with_collected(db, statement, **values)
     except asyncpg.NotNullViolationError as error:
-        # Its table may be a part of it, on another machine, with a number behind the name.
+        # On a distributed database the table's name may be that of a shard, with a number behind it.
         if error.column_name != "version" or not (error.table_name or "").startswith("schedule_version"):
             raise
         raise RevisionConflict from None
@@ -199,18 +137,18 @@ async def write_version(
     return version
 
 
-def _find_run(rows: ScheduleRows, changes: Mapping[int, LaneChange]) -> tuple[int, LaneChange] | None:
-    """The lane and its change, where one run of periods is all that is set, on a day that has a row."""
-    if not rows.is_known_row or len(changes) != 1:
+def _find_run(draft: Draft) -> tuple[int, LaneChange] | None:
+    """The lane and its change, if the draft sets consecutive periods of one lane on a day that has a row."""
+    if not draft.is_of_known_row:
         return None
-    [(lane, change)] = changes.items()
+    [(lane, change)] = draft.changes.items()
     return (lane, change) if change.is_run else None
 
 
 def _run_values(
     asset: VirtualAsset, summaries: DaySummaries, day: int, lane: int, change: LaneChange
 ) -> dict[str, object]:
-    """What a run sets in the row of its day, and what that makes of the day."""
+    """The powers of consecutive periods of a day, and the day's summary."""
     first, length = int(change.periods[0]), len(change.periods)
     span, place = divmod(day, DAYS_PER_SUMMARY_ROW)
     change_kwh, lowest_kwh, highest_kwh, exported_kwh = summaries.rows_kwh[:, day - asset.first_day].tolist()
@@ -229,6 +167,15 @@ def _run_values(
         "exported_kwh": exported_kwh,
         "first_period": first,
         "length": length,
+    }
+
+
+def _day_columns(draft: Draft) -> dict[str, object]:
+    """The lane, the day and the 96 powers of each row."""
+    return {
+        "day_lanes": [lane for lane in draft.lanes_kw for _ in draft.days],
+        "days": draft.days * len(draft.lanes_kw),
+        "day_powers_kw": [format_float8_array(row_kw) for rows_kw in draft.lanes_kw.values() for row_kw in rows_kw],
     }
 
 
@@ -251,7 +198,7 @@ def _span_columns(asset: VirtualAsset, summaries: DaySummaries, days: Sequence[i
 
 
 def _change_columns(changes: Mapping[int, LaneChange]) -> dict[str, object]:
-    """What was set on each lane."""
+    """The periods and powers that were set on each lane."""
     runs = [change.runs() for change in changes.values()]
     return {
         "lanes": list(changes),
