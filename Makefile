@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help run test check style types layers guide console-check import-tests format bench release cluster survey crash mutants simulate openapi lock clean console
+.PHONY: help run test quick watch check style types layers guide console-check import-tests format bench release cluster survey crash mutants simulate openapi lock clean console
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  make %-10s %s\n", $$1, $$2}'
@@ -23,6 +23,12 @@ console: $(VENV)/dev.stamp ## build the console, with what checks and tests it
 test: $(VENV)/dev.stamp console ## run every test, on a real PostgreSQL (TESTS=tests/room for some; STANDBY=1 through a standby)
 	$(if $(STANDBY)$(TESTS),,$(BIN)/python web/tools.py test)
 	env -u PYTHONDONTWRITEBYTECODE $(if $(STANDBY),GRIDLOOM_TEST_STANDBY=1) $(BIN)/pytest -n $(JOBS) --dist loadscope $(TESTS)
+
+quick: $(VENV)/dev.stamp ## run the pure tests and those of the rooms that changed since main, within a minute
+	@$(BIN)/python -m tests.quick
+
+watch: $(VENV)/dev.stamp ## run `make quick` again whenever a file is saved
+	@$(BIN)/python -m tests.quick --watch
 
 check: style types layers console-check guide ## format, lint, types, layers
 

@@ -1,6 +1,7 @@
 """What tests share: one PostgreSQL a run, one migrated database and one service a test process.
 
-With GRIDLOOM_TEST_STANDBY=1 there is a standby too, and every service made here reads from it what it may.
+None of it is started or imported before a test needs it. With GRIDLOOM_TEST_STANDBY=1 there is a standby too, and every
+service made here reads from it what it may.
 """
 
 from __future__ import annotations
@@ -9,94 +10,86 @@ import asyncio
 import gc
 import logging
 import os
-import uuid
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
-from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from typing import TYPE_CHECKING, Any
 
-import asyncpg
-import httpx2
-import hypothesis
 import pytest
-import structlog
-from tests.people import OrganisationUnderTest, People, client_of
-from tests.scratch import make_scratch, remove_scratch
-from xdist.scheduler import LoadScopeScheduling
-
-from gridloom.app import create_edge
-from gridloom.database import replicas
-from gridloom.database.environment import establish_environment
-from gridloom.database.migrate import migrate
-from gridloom.database.server.embedded import EmbeddedPostgres
-from gridloom.database.server.standby import StandbyPostgres
-from gridloom.edge.application import Application
-from gridloom.settings import Settings
-
-# A test that fails says why; the log of every refused request would bury it.
-# (A traceback drawn with frames and locals takes a tenth of a second.)
-structlog.configure(
-    wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
-    processors=[
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso"),
-        structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
-    ],
+from tests.database_server import (
+    SERVER,
+    STANDBY,
+    WANTS_STANDBY,
+    execute,
+    find_standby,
+    migrated_database,
+    open_scratch,
+    read_from_standby,
+    server_url,
+    stop_servers,
+    url_of,
 )
 
-# How quick a rule is, benches measure; a busy machine is no reason for it to be wrong.
-hypothesis.settings.register_profile("gridloom", deadline=None)
-hypothesis.settings.load_profile("gridloom")
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import httpx2
+    from tests.people import OrganisationUnderTest, People
+
+    from gridloom.edge.application import Application
+    from gridloom.settings import Settings
+
+__all__ = [
+    "SERVER",
+    "STANDBY",
+    "WANTS_STANDBY",
+    "counting_reads",
+    "execute",
+    "find_standby",
+    "migrated_database",
+    "read_from_standby",
+    "running",
+    "running_edge",
+    "server_url",
+    "url_of",
+]
 
 ROOT = Path(__file__).parents[1]
-SERVER = "GRIDLOOM_TEST_SERVER"
-WANTS_STANDBY = "GRIDLOOM_TEST_STANDBY"
-STANDBY = "GRIDLOOM_TEST_STANDBY_SERVER"
-TEMPLATE = "gridloom_template"
-# Tests of durability start a server of their own.
-QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-_server: EmbeddedPostgres | None = None
-_standby: StandbyPostgres | None = None
-_home: Path | None = None
 _reads_from_standby = 0
 _reads_from_primary = 0
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The first process starts the server and migrates a template; the others find it in their environment."""
-    global _server, _standby, _home
+    """Processes of one run share a server, so the first starts it before the others; alone, it waits for a need."""
     if SERVER in os.environ or config.option.collectonly:
         return
-    _home = make_scratch()
-    # A standby gets to know what is flushed.
-    prompt = {"synchronous_commit": "on"} if os.environ.get(WANTS_STANDBY) else {}
-    _server = EmbeddedPostgres(_home / "server", settings={**QUICK, **prompt})
-    os.environ[SERVER] = _server.start()
-    asyncio.run(_make_template(os.environ[SERVER]))
-    if os.environ.get(WANTS_STANDBY):
-        (_home / "server").chmod(0o711)  # the account that the servers run as passes through
-        _standby = StandbyPostgres(_home / "standby", os.environ[SERVER], "tests", QUICK)
-        os.environ[STANDBY] = _standby.start()
+    open_scratch()
+    if getattr(config.option, "numprocesses", None):
+        server_url()
 
 
 # Rooms whose tests share what takes a process long to make: a world of some days, a browser before a service.
 WHOLE_ROOMS = ("tests/console/journeys/", "tests/simulator/")
 
 
-class BySharing(LoadScopeScheduling):  # type: ignore[misc]
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """What several tests share is made by one process, which runs them all; other tests go wherever there is room.
 
     (The option `--dist loadgroup` no longer groups anything: pytest 9.2 moved what pytest-xdist 3.8 writes to.)
     """
+    from xdist.scheduler import LoadScopeScheduling
 
-    def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        room = next((room for room in WHOLE_ROOMS if file.startswith(room)), None)
-        return room or (file if _shares_a_fixture(file) else nodeid)
+    class BySharing(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            room = next((room for room in WHOLE_ROOMS if file.startswith(room)), None)
+            return room or (file if _shares_a_fixture(file) else nodeid)
+
+    return BySharing(config, log)
 
 
 @cache
@@ -104,9 +97,18 @@ def _shares_a_fixture(file: str) -> bool:
     return 'scope="module"' in (ROOT / file).read_text()
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> BySharing:
-    return BySharing(config, log)
+def pytest_pycollect_makemodule(module_path: Path, parent: Any) -> None:
+    """How quick a rule is, benches measure; a busy machine is no reason for it to be wrong."""
+    if b"hypothesis" in module_path.read_bytes():
+        _load_hypothesis_profile()
+
+
+@cache
+def _load_hypothesis_profile() -> None:
+    import hypothesis
+
+    hypothesis.settings.register_profile("gridloom", deadline=None)
+    hypothesis.settings.load_profile("gridloom")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -117,14 +119,37 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if os.environ.get(WANTS_STANDBY):
         config.hook.pytest_deselected(items=[item for item in items if not _has_database(item)])
         items[:] = [item for item in items if _has_database(item)]
+    impure = [item.nodeid for item in items if item.get_closest_marker("pure") and _has_database(item)]
+    if impure:
+        raise pytest.UsageError(f"marked as pure, and with a database: {', '.join(impure)}")
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """What has been imported stays to the end: the collector of garbage need not walk through it again and again."""
+    _configure_logs()
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
+
+
+def _configure_logs() -> None:
+    """A test that fails says why; the log of every refused request would bury it.
+
+    (A traceback drawn with frames and locals takes a tenth of a second.)
+    """
+    if "structlog" not in sys.modules:
+        return
+    import structlog
+
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+        ],
+    )
 
 
 def _has_database(item: pytest.Item) -> bool:
@@ -158,87 +183,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    if _standby is not None:
-        _standby.stop()
-        os.environ.pop(STANDBY, None)
-    if _server is not None and _home is not None:
-        _server.stop()
-        os.environ.pop(SERVER, None)
-        remove_scratch(_home)
-
-
-async def _make_template(server: str) -> None:
-    await _execute(server, f"create database {TEMPLATE}")
-    connection = await asyncpg.connect(_url_of(server, TEMPLATE))
-    try:
-        await migrate(connection)
-        await establish_environment(connection, "sandbox")
-    finally:
-        await connection.close()
-
-
-async def _execute(url: str, statement: str) -> None:
-    connection = await asyncpg.connect(url)
-    try:
-        await connection.execute(statement)
-    finally:
-        await connection.close()
-
-
-def _url_of(server: str, database: str) -> str:
-    return urlunsplit(urlsplit(server)._replace(path=f"/{database}"))
-
-
-@asynccontextmanager
-async def migrated_database() -> AsyncIterator[str]:
-    """The address of a new database with the whole schema and no rows."""
-    server, name = os.environ[SERVER], f"test_{uuid.uuid4().hex}"
-    await _execute(server, f"create database {name} template {TEMPLATE} strategy file_copy")
-    try:
-        yield _url_of(server, name)
-    finally:
-        await _execute(server, f"drop database {name} with (force)")
-
-
-def find_standby(database_url: str | None) -> tuple[str, ...]:
-    """The same database on the standby, if there is one and the database is of this run's server."""
-    if STANDBY not in os.environ or database_url is None:
-        return ()
-    name = urlsplit(database_url).path.removeprefix("/")
-    return (_url_of(os.environ[STANDBY], name),) if database_url == _url_of(os.environ[SERVER], name) else ()
-
-
-async def _await_copy(url: str, standby_url: str) -> None:
-    """Until the standby has all that there is by now, and have it answer from then on whatever it may: however busy the
-    machine is, no read is left to the primary because the standby took too long."""
-    for name, seconds in (("WAIT_S", 30.0), ("POLL_TIMEOUT_S", 30.0), ("MAX_REPLAY_LAG_S", 60.0)):
-        setattr(replicas, name, seconds)
-    primary = await asyncpg.connect(url)
-    position = await primary.fetchval("select pg_current_wal_flush_lsn()::text")
-    await primary.close()
-    async with asyncio.timeout(60):
-        while not await _has_replayed(standby_url, position):
-            await asyncio.sleep(0.05)
-
-
-async def _has_replayed(standby_url: str, position: str) -> bool:
-    try:
-        standby = await asyncpg.connect(standby_url)
-    except asyncpg.InvalidCatalogNameError:  # it has not heard of the database
-        return False
-    try:
-        return bool(await standby.fetchval("select pg_last_wal_replay_lsn() >= $1::text::pg_lsn", position))
-    finally:
-        await standby.close()
-
-
-async def read_from_standby(settings: Settings) -> Settings:
-    """The same, with the standby to read from, if there is one; the database has arrived there by then."""
-    standby = find_standby(settings.database_url)
-    if not standby or settings.database_url is None:
-        return settings
-    await _await_copy(settings.database_url, *standby)
-    return replace(settings, read_database_urls=standby)
+    stop_servers()
 
 
 @contextmanager
@@ -257,6 +202,9 @@ def counting_reads(edge: Application) -> Iterator[None]:
 @asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[Application]:
     """The whole service in this process, from start-up to shutdown."""
+    from gridloom.app import create_edge
+
+    _configure_logs()
     async with running_edge(create_edge(await read_from_standby(settings))) as edge:
         yield edge
 
@@ -287,6 +235,8 @@ async def database_url() -> AsyncIterator[str]:
 
 @pytest.fixture(scope="session")
 def settings(database_url: str) -> Settings:
+    from gridloom.settings import Settings
+
     return Settings(environment="sandbox", database_url=database_url)
 
 
@@ -305,7 +255,7 @@ async def fresh_app(settings: Settings) -> AsyncIterator[Callable[..., Awaitable
         async def start(since: datetime | None = None) -> Application:
             url = await stack.enter_async_context(migrated_database())
             if since is not None:
-                await _execute(url, f"update sandbox_clock set ahead = '{since.isoformat()}' - clock_timestamp()")
+                await execute(url, f"update sandbox_clock set ahead = '{since.isoformat()}' - clock_timestamp()")
             return await stack.enter_async_context(running(replace(settings, database_url=url)))
 
         yield start
@@ -314,6 +264,8 @@ async def fresh_app(settings: Settings) -> AsyncIterator[Callable[..., Awaitable
 @pytest.fixture
 async def anonymous(app: Application) -> AsyncIterator[httpx2.AsyncClient]:
     """A client without a token."""
+    from tests.people import client_of
+
     async with client_of(app) as client:
         yield client
 
@@ -321,6 +273,8 @@ async def anonymous(app: Application) -> AsyncIterator[httpx2.AsyncClient]:
 @pytest.fixture(scope="session")
 async def people(app: Application) -> AsyncIterator[People]:
     """Makes organisations and people; `async with People(edge)` does so on a service of `fresh_app`."""
+    from tests.people import People
+
     async with People(app) as made:
         yield made
 

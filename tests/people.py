@@ -6,28 +6,32 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import cache
 from random import randrange
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-import httpx2
-
-from gridloom.edge.application import Application
-from gridloom.identity.bootstrap import bootstrap_operator
-from gridloom.identity.login.passwords import hash_blocking
-from gridloom.identity.login.sessions import TokenPair, begin_session
 from gridloom.identity.model import Account, Member, new_organisation
 from gridloom.identity.permissions import OrganisationKind, Role
-from gridloom.identity.signing_key_cache import SigningKeyCache
-from gridloom.identity.store.members import find_account, insert_member
-from gridloom.identity.store.organisations import insert_organisation
 from gridloom.kernel.ids import OrganisationID, UserID, uuid7
 
+if TYPE_CHECKING:
+    import httpx2
+
+    from gridloom.edge.application import Application
+    from gridloom.identity.login.sessions import TokenPair
+
 PASSWORD = "harbour-spindle-ochre-71"
-PASSWORD_HASH = hash_blocking(PASSWORD)
 OPERATOR_USERNAME = "operator"
 RENEWED_AFTER_S = 300
+
+
+@cache
+def password_hash() -> str:
+    from gridloom.identity.login.passwords import hash_blocking
+
+    return hash_blocking(PASSWORD)
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,8 @@ class OrganisationUnderTest:
 
 def client_of(edge: Application, token: str | None = None, address: str | None = None) -> httpx2.AsyncClient:
     """A client without a network in between; each comes from an address of its own unless one is given."""
+    import httpx2
+
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     peer = (address or f"10.{randrange(256)}.{randrange(256)}.{randrange(1, 255)}", 50_000)
     transport = httpx2.ASGITransport(app=edge, raise_app_exceptions=False, client=peer)  # type: ignore[arg-type]
@@ -88,6 +94,8 @@ class People:
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> People:
+        from gridloom.identity.bootstrap import bootstrap_operator
+
         await bootstrap_operator(self.edge.pool, OPERATOR_USERNAME, PASSWORD)
         return self
 
@@ -101,6 +109,9 @@ class People:
         return Person(account.member, tokens, client)
 
     async def _begin_session(self, account: Account) -> TokenPair:
+        from gridloom.identity.login.sessions import begin_session
+        from gridloom.identity.signing_key_cache import SigningKeyCache
+
         key = await self.edge.resources[SigningKeyCache].for_signing()
         async with self.edge.pool.acquire() as connection, connection.transaction():
             tokens = await begin_session(connection, key, account)
@@ -121,11 +132,15 @@ class People:
 
     async def operator(self) -> Person:
         """The operator's first ADMIN."""
+        from gridloom.identity.store.members import find_account
+
         account = await find_account(self.edge.pool, OPERATOR_USERNAME)
         assert account is not None
         return await self.sign_in(account)
 
     async def add_member(self, organisation_id: UUID, role: Role) -> Person:
+        from gridloom.identity.store.members import insert_member
+
         member = await insert_member(
             self.edge.pool,
             member_id=UserID(uuid7()),
@@ -133,14 +148,16 @@ class People:
             username=f"{role.lower()}-{uuid7().hex}",
             display_name=f"{role.title()} under test",
             role=role,
-            password_hash=PASSWORD_HASH,
+            password_hash=password_hash(),
         )
         assert member is not None
-        return await self.sign_in(Account(member, PASSWORD_HASH))
+        return await self.sign_in(Account(member, password_hash()))
 
     async def new_organisation(
         self, name: str = "Organisation under test", kind: OrganisationKind | str = OrganisationKind.PARTICIPANT
     ) -> OrganisationUnderTest:
+        from gridloom.identity.store.organisations import insert_organisation
+
         organisation = new_organisation(name, OrganisationKind(kind))
         await insert_organisation(self.edge.pool, organisation)
         people = {role: await self.add_member(organisation.id, role) for role in Role}

@@ -18,6 +18,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tests.assets import register_asset
+from tests.expected_access import ALL
 from tests.people import PASSWORD, OrganisationUnderTest, People, client_of
 from tests.samples import Sampler
 
@@ -352,6 +353,10 @@ class TestTheMatrix:
         words = {*Permission, "signed-in"}
         assert [named(operation) for operation in PROTECTED if operation.access not in words] == []
 
+    def test_expects_for_every_operation_what_the_contract_names(self) -> None:
+        declared = {named(operation): str(operation.access) for operation in OPERATIONS}
+        assert declared == {name: access for name, access in ALL.items() if not name.split()[1].startswith("/sandbox")}
+
     def test_lets_the_public_in_only_where_the_contract_does(self) -> None:
         for operation in OPERATIONS:
             if operation.access == PUBLIC:
@@ -387,7 +392,7 @@ class TestEveryOperation:
         self, world: World, sampler: Sampler, operation: Operation
     ) -> None:
         for role, person in world.owner.people.items():
-            if operation.access in {"signed-in", *permissions_of(role, OrganisationKind.PARTICIPANT)}:
+            if ALL[named(operation)] in {"signed-in", *permissions_of(role, OrganisationKind.PARTICIPANT)}:
                 continue
             answer = await ask(person.client, operation, sampler, world.ids)
             assert answer.status_code == 403, f"{role} got {answer.status_code}"

@@ -20,6 +20,8 @@ from gridloom.market_calendar import (
     period_counts,
 )
 
+pytestmark = pytest.mark.pure
+
 INSTANTS = st.datetimes(datetime(1970, 1, 2), datetime(2199, 12, 31), timezones=st.just(UTC))  # noqa: DTZ001
 UNITS = st.sampled_from([1, 1000, 1_000_000])
 

@@ -1,13 +1,17 @@
 """A market whose gates have long been open, for deliveries on the days of clock changes."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.conftest import migrated_database, running
 from tests.people import People
 
-from gridloom.settings import Settings
+if TYPE_CHECKING:
+    from gridloom.settings import Settings
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,8 @@ from gridloom.ancillary.gates import TenderGates
 from gridloom.ancillary.products import product_key
 from gridloom.ancillary.rules import ProductGateClosed, ProductGateNotOpen, check_gate
 
+pytestmark = pytest.mark.pure
+
 
 def at(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)

@@ -18,6 +18,8 @@ from gridloom.ancillary.products import (
 )
 from gridloom.kernel.market_time import market_day_window, period_count
 
+pytestmark = pytest.mark.pure
+
 SPRING = (date(2026, 3, 29), date(2027, 3, 28))
 AUTUMN = (date(2026, 10, 25), date(2027, 10, 31))
 PLAIN = date(2026, 6, 15)

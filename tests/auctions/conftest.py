@@ -6,15 +6,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx2
 import pytest
 from tests.conftest import migrated_database, running
 from tests.people import OrganisationUnderTest, People
 
-from gridloom.edge.application import Application
-from gridloom.settings import Settings
+if TYPE_CHECKING:
+    import httpx2
+
+    from gridloom.edge.application import Application
+    from gridloom.settings import Settings
 
 HOUR = timedelta(hours=1)
 

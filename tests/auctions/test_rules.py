@@ -13,6 +13,8 @@ from gridloom.auctions.model import AuctionBid, BidFate, ClearingOutcome, Item
 from gridloom.auctions.rules import fate_of, standing_bids, winning_bid
 from gridloom.kernel.window import Window
 
+pytestmark = pytest.mark.pure
+
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 prices = st.integers(1, 5).map(lambda euros: Decimal(euros))

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from uuid import uuid4
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +30,8 @@ from gridloom.kernel.market_time import (
     period_number,
     period_start,
 )
+
+pytestmark = pytest.mark.pure
 
 MINUTES = ReserveMinutes()
 DAYS = (date(2027, 1, 14), date(2027, 3, 28), date(2027, 10, 31))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import uuid
 from pathlib import Path
 
 import asyncpg
-from tests.conftest import SERVER, _execute, _url_of
+from tests.conftest import execute, server_url, url_of
 
 from gridloom.database.migrate import MIGRATIONS, migrate
 
@@ -51,15 +50,15 @@ from ancillary_bid, generate_series(1, 3) as revision where status = 'ACCEPTED';
 
 
 async def test_the_book_takes_over_promises_auctions_and_bids(tmp_path: Path) -> None:
-    server, name = os.environ[SERVER], f"test_{uuid.uuid4().hex}"
+    server, name = server_url(), f"test_{uuid.uuid4().hex}"
     earlier = tmp_path / "migrations"
     earlier.mkdir()
     for path in MIGRATIONS.glob("*.sql"):
         if path.stem < "0100":
             shutil.copy(path, earlier)
-    await _execute(server, f"create database {name}")
+    await execute(server, f"create database {name}")
     try:
-        connection = await asyncpg.connect(_url_of(server, name))
+        connection = await asyncpg.connect(url_of(server, name))
         await migrate(connection, earlier)
         await connection.execute(SCENE)
         await migrate(connection)
@@ -70,7 +69,7 @@ async def test_the_book_takes_over_promises_auctions_and_bids(tmp_path: Path) ->
         accepted = await connection.fetchval("select accepted_capacity_kw from ancillary_bid where status = 'ACCEPTED'")
         await connection.close()
     finally:
-        await _execute(server, f"drop database {name} with (force)")
+        await execute(server, f"drop database {name} with (force)")
     assert [tuple(row) for row in rows] == [
         ("2", "VIRTUAL_ASSET", 4, 500, 1000, 2000, True, 0.9),
         ("3", "AUCTION", 2, 100, 200, 300, True, 1),

@@ -8,16 +8,19 @@ import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-import uvicorn
 
-from gridloom.edge.application import Application
+if TYPE_CHECKING:
+    from gridloom.edge.application import Application
 
 
 @pytest.fixture(scope="session")
 async def address(app: Application) -> AsyncIterator[str]:
     """Where the service under test answers over HTTP."""
+    import uvicorn
+
     config = uvicorn.Config(app, port=0, lifespan="off", log_level="warning")
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve())

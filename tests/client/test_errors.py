@@ -6,6 +6,8 @@ from tests.client.script import problem, reply
 import gridloom_client
 from gridloom_client import BadRequestError, ProblemError, ServiceError, UnavailableError, UnprocessableError
 
+pytestmark = pytest.mark.pure
+
 
 class TestProblemError:
     def test_carries_what_the_service_said(self):

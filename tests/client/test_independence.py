@@ -3,6 +3,10 @@
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.pure
+
 SERVER_PACKAGES = {"argon2", "asyncpg", "granian", "jwt", "lxml", "numpy", "orjson", "pyarrow", "starlette"}
 LOAD_EVERYTHING = """
 import sys

@@ -23,6 +23,8 @@ from gridloom_client.published import (
     read_rebap,
 )
 
+pytestmark = pytest.mark.pure
+
 FCR_COLUMNS = [
     "DATE_FROM",
     "DATE_TO",

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from gridloom_client import UNSET, Client, RawResponse
 from gridloom_client.wire import fill_path, parameter_name, query_string, wire_name
 
+pytestmark = pytest.mark.pure
+
 ASSET = UUID("01890000-0000-7000-8000-000000000001")
 client = Client("http://gridloom.test")
 

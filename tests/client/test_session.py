@@ -10,6 +10,7 @@ from gridloom_client import (
     CredentialsError,
     InMemoryTokenStore,
     NotFoundError,
+    ProblemError,
     RawResponse,
     Request,
     RetryPolicy,
@@ -22,6 +23,8 @@ from gridloom_client import (
 from gridloom_client.answers import Organisation
 from gridloom_client.session import ClientSession
 from gridloom_client.tokens import ApiKey, Password
+
+pytestmark = pytest.mark.pure
 
 READ = Request("GET", "/auctions")
 POST = Request("POST", "/auctions/1/bids", {"Idempotency-Key": "k"}, b"{}")
@@ -139,6 +142,28 @@ class TestTryingAgain:
     def test_does_not_repeat_a_deletion_whose_answer_is_lost(self):
         with pytest.raises(TransportError):
             world(LOST).play(keyed().call(DELETE))
+
+    @pytest.mark.parametrize("status", [502, 504])
+    @pytest.mark.parametrize(
+        "request_",
+        [
+            Request("PATCH", "/fleets/1", {}, b"{}"),
+            DELETE,
+            Request("POST", "/fleets", {}, b"{}"),
+            Request("PUT", "/fleets/1", {"If-Match": '"1"'}, b"{}"),
+        ],
+        ids=lambda request: request.method,
+    )
+    def test_does_not_repeat_a_change_whose_answer_a_proxy_lost(self, request_: Request, status: int):
+        played = world(problem(status))
+        with pytest.raises(ProblemError):
+            played.play(keyed().call(request_))
+        assert played.requests == [played.requests[0]]
+
+    @pytest.mark.parametrize("status", [502, 504])
+    @pytest.mark.parametrize("request_", [READ, POST, Request("PUT", "/fleets/1", {}, b"{}")])
+    def test_repeats_what_has_its_effect_once_where_a_proxy_lost_the_answer(self, request_: Request, status: int):
+        assert world(problem(status), reply()).play(keyed().call(request_)).status == 200
 
     def test_repeats_a_deletion_that_never_arrived(self):
         assert world(UNREACHED, reply(204)).play(keyed().call(DELETE)).status == 204

@@ -2,10 +2,13 @@
 
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gridloom_client.sse import EventParser, ServerSentEvent
+
+pytestmark = pytest.mark.pure
 
 STREAM = (
     ': hello\r\nid: 1\r\nevent: bid.placed\r\ndata: {\r\ndata: "price": 1}\r\n\r\n'

@@ -17,6 +17,8 @@ from gridloom.virtual_assets.schedule.projection.trajectory import (
     tolerance_kwh,
 )
 
+pytestmark = pytest.mark.pure
+
 FILE = Path(__file__).parents[2] / "web/src/features/virtual-assets/projection.cases.json"
 CASES: list[dict[str, Any]] = json.loads(FILE.read_text())
 

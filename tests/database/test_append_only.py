@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import AsyncIterator
 from typing import Any
@@ -12,7 +11,7 @@ import asyncpg
 import pglast
 import pytest
 from pglast import ast
-from tests.conftest import SERVER
+from tests.conftest import server_url
 from tests.database.parse_trees import find_all
 from tests.database.statements import gather
 
@@ -25,10 +24,10 @@ APPEND_ONLY = {"audit_log", "logbook_entry", "statement", "statement_account", "
 async def owned_by_a_plain_role() -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
     """A database as docs/operations.md has it made: of a role that owns it and is nothing else."""
     name = f"plain_{uuid.uuid4().hex}"
-    server = await asyncpg.connect(os.environ[SERVER])
+    server = await asyncpg.connect(server_url())
     await server.execute(f"create role {name}")
     await server.execute(f"create database {name} owner {name}")
-    connection = await asyncpg.connect(urlunsplit(urlsplit(os.environ[SERVER])._replace(path=f"/{name}")))
+    connection = await asyncpg.connect(urlunsplit(urlsplit(server_url())._replace(path=f"/{name}")))
     try:
         await connection.execute(f"set session authorization {name}")
         await migrate(connection)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import uuid
 from contextlib import asynccontextmanager
@@ -12,8 +11,8 @@ from dataclasses import replace
 import asyncpg
 import pytest
 from tests.capacity.test_migration import SCENE
-from tests.conftest import SERVER, _execute, _url_of, running
-from tests.people import PASSWORD, PASSWORD_HASH, client_of
+from tests.conftest import execute, running, server_url, url_of
+from tests.people import PASSWORD, client_of, password_hash
 
 from gridloom.backups.dump import back_up, restore
 from gridloom.database.environment import establish_environment
@@ -24,7 +23,7 @@ PHYSICAL, VIRTUAL = (f"00000000-0000-0000-0000-00000000000{number}" for number i
 
 MORE = f"""
 insert into member (id, organisation_id, username, display_name, role, password_hash)
-values ('00000000-0000-0000-0000-0000000000bb', '{OWNER}', 'ada', 'Ada', 'ADMIN', '{PASSWORD_HASH}');
+values ('00000000-0000-0000-0000-0000000000bb', '{OWNER}', 'ada', 'Ada', 'ADMIN', '{password_hash()}');
 insert into physical_asset (asset_key, name, delivery_zone, control_area)
 select key, 'Hall 3', 'TenneT', 'TenneT' from asset where kind = 'PHYSICAL';
 insert into physical_asset_parameters (asset_key, version, valid_from, rated_charge_power_kw, rated_discharge_power_kw,
@@ -44,7 +43,7 @@ from asset where kind = 'PHYSICAL';
 BROKEN = f"""
 insert into organisation (id, name, kind) values ('{OWNER}', 'Owner', 'PARTICIPANT');
 insert into member (id, organisation_id, username, display_name, role, password_hash)
-values ('00000000-0000-0000-0000-0000000000bb', '{OWNER}', 'ada', 'Ada', 'ADMIN', '{PASSWORD_HASH}');
+values ('00000000-0000-0000-0000-0000000000bb', '{OWNER}', 'ada', 'Ada', 'ADMIN', '{password_hash()}');
 insert into asset (id, kind, organisation_id) values ('{PHYSICAL}', 'PHYSICAL', '{OWNER}'),
   ('{VIRTUAL}', 'VIRTUAL', '{OWNER}'), ('00000000-0000-0000-0000-000000000009', 'PHYSICAL', '{OWNER}');
 insert into physical_asset (asset_key, name, delivery_zone, control_area, status)
@@ -89,12 +88,12 @@ from asset p, (values
 
 @asynccontextmanager
 async def empty_database():
-    server, name = os.environ[SERVER], f"test_{uuid.uuid4().hex}"
-    await _execute(server, f"create database {name}")
+    server, name = server_url(), f"test_{uuid.uuid4().hex}"
+    await execute(server, f"create database {name}")
     try:
-        yield _url_of(server, name)
+        yield url_of(server, name)
     finally:
-        await _execute(server, f"drop database {name} with (force)")
+        await execute(server, f"drop database {name} with (force)")
 
 
 async def fill_as_of(url, first_missing, directory, rows=SCENE + MORE):
@@ -171,7 +170,7 @@ class TestAccountsOfAnEarlierRelease:
     async def test_get_an_end_of_their_keys_and_sessions_and_their_address(self, settings, tmp_path):
         async with empty_database() as old, empty_database() as new:
             await fill_as_of(old, "0230", tmp_path / "migrations")
-            await _execute(old, KEYS)
+            await execute(old, KEYS)
             dump = tmp_path / "dump"
             await asyncio.to_thread(back_up, replace(settings, database_url=old), dump)
             await asyncio.to_thread(restore, replace(settings, database_url=new), dump)

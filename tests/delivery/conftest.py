@@ -6,16 +6,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx2
 import pytest
 from tests.people import OrganisationUnderTest, People
 from tests.virtual_assets.conftest import QUARTER, new_asset, register, tomorrow, wire
 
-from gridloom.edge.application import Application
-from gridloom.jobs import run_due_platform_jobs
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_count
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from gridloom.edge.application import Application
 
 GATE = timedelta(seconds=480)
 
@@ -74,6 +76,8 @@ class Yard:
         return moment
 
     async def advance(self, until: datetime) -> None:
+        from gridloom.jobs import run_due_platform_jobs
+
         async def set_clock(moment: datetime) -> None:
             await self.edge.pool.execute(
                 "update sandbox_clock set ahead = greatest(ahead, $1::timestamptz - clock_timestamp())", moment

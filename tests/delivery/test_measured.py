@@ -14,6 +14,8 @@ from gridloom.delivery.performance.measured import measure
 from gridloom.kernel.market_time import period_number
 from gridloom.monitoring.model import EMPTY, SECOND_US, SignalSeries
 
+pytestmark = pytest.mark.pure
+
 FIRST = period_number(datetime(2027, 1, 14, 10, tzinfo=UTC))
 START_S = FIRST * 900
 

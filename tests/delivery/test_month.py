@@ -7,6 +7,8 @@ from datetime import date
 import pytest
 from tests.delivery.month import Month
 
+pytestmark = pytest.mark.pure
+
 MONTHS = (date(2026, 3, 10), date(2026, 7, 1), date(2026, 10, 5))
 """One with the day that loses an hour, a plain one, and one with the day that gains an hour."""
 

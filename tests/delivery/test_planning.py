@@ -18,6 +18,8 @@ from gridloom.delivery.planning.levelling import find_gaps_kwh, tilt
 from gridloom.delivery.planning.netting import net_off_units
 from gridloom.market_calendar import Floats
 
+pytestmark = pytest.mark.pure
+
 ONE_WATT_HOUR_KWH = 0.001
 TOLERANCE_KW = 1e-5
 

@@ -18,6 +18,8 @@ from gridloom.delivery.planning.parts import list_parts
 from gridloom.delivery.planning.replanning import PlanStart, replan
 from gridloom.market_calendar import Floats
 
+pytestmark = pytest.mark.pure
+
 
 def loaded_zone(seed: int, virtual: int, count: int, periods: int, **more: float) -> tuple[ZoneInput, PlanStart]:
     """A random zone as it is loaded, and its batteries at the start."""

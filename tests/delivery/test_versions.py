@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.delivery.test_replanning import loaded_zone, with_change
@@ -16,6 +17,8 @@ from gridloom.delivery.dispatch.versions import NewDispatchVersion, changed_vers
 from gridloom.delivery.model import KIND_OF_CODE, PartKind
 from gridloom.delivery.planning.parts import list_parts
 from gridloom.delivery.planning.replanning import replan
+
+pytestmark = pytest.mark.pure
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
 NOISE = 2e-6

@@ -5,6 +5,8 @@ import pytest
 from gridloom.edge.admit.client_address import TrustedProxies
 from gridloom.kernel.networks import parse_network
 
+pytestmark = pytest.mark.pure
+
 
 def find(proxies, peer, *headers):
     return proxies.find_client({"client": (peer, 1), "headers": [(b"x-forwarded-for", h.encode()) for h in headers]})

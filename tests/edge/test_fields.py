@@ -12,6 +12,8 @@ from gridloom.edge.fields import Decoder, parse_parameter
 from gridloom.kernel.money import Euro
 from gridloom.kernel.problem import BadRequest
 
+pytestmark = pytest.mark.pure
+
 Price = Annotated[Decimal, Euro(Decimal(-100), Decimal(10_000))]
 ODD_NUMBERS = ("1_0", " 5", "5 ", "+5", "1e3", "1E+2", "５", "٥", ".5", "5.", "0x10", "1,5", "", "5\n", "NaN", "--5")
 

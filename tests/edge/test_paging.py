@@ -13,6 +13,8 @@ import pytest
 from gridloom.edge.paging import decode_cursor, encode_cursor
 from gridloom.kernel.problem import BadRequest
 
+pytestmark = pytest.mark.pure
+
 
 class Place(msgspec.Struct, array_like=True):
     moment: datetime

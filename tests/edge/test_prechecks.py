@@ -16,6 +16,8 @@ from gridloom.edge.decode.prechecks import (
 )
 from gridloom.kernel.problem import BadRequest
 
+pytestmark = pytest.mark.pure
+
 
 class TestLongLines:
     @given(st.lists(st.integers(0, 12), max_size=20), st.sampled_from([b"\n", b"\r\n"]), st.booleans())

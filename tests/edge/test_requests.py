@@ -261,6 +261,16 @@ class TestARepeatedPost:
         async with client_of(toys, uuid.uuid4().hex) as other:
             assert (await other.post("/toys", json={"name": "y"}, headers=headers)).status_code == 201
 
+    async def test_keys_are_per_operation(self, client: httpx2.AsyncClient):
+        """A caller that numbers its requests anew in each script means another request by the same key."""
+        headers = {"Idempotency-Key": "first of the day"}
+        toy = await client.post("/toys", json={"name": "x"}, headers=headers)
+        marble = await client.post("/marbles", json={"name": "x"}, headers=headers)
+        assert (toy.status_code, marble.status_code) == (201, 201)
+        assert "idempotency-replayed" not in marble.headers
+        assert (await client.post("/secrets", headers=headers)).status_code == 201
+        assert (await client.post("/toys", json={"name": "x"}, headers=headers)).content == toy.content
+
     async def test_of_a_refused_request_runs_again(self, client: httpx2.AsyncClient):
         headers = {"Idempotency-Key": "again"}
         assert (await client.post("/toys", json={}, headers=headers)).status_code == 400

@@ -17,6 +17,8 @@ from gridloom.edge.validation_errors import MAX_ERRORS_LISTED, MAX_VALUES, colle
 from gridloom.kernel.money import Euro
 from gridloom.kernel.problem import BadRequest
 
+pytestmark = pytest.mark.pure
+
 
 class Side(Enum):
     BUY = "BUY"

@@ -9,7 +9,6 @@ import asyncpg
 import pytest
 from tests.conftest import migrated_database
 
-from gridloom.database.pool import create_pool
 from gridloom.kernel.ids import uuid7
 
 NewOrganisation = Callable[..., Awaitable[UUID]]
@@ -23,6 +22,8 @@ async def dsn() -> AsyncIterator[str]:
 
 @pytest.fixture
 async def pool(dsn: str) -> AsyncIterator[asyncpg.Pool]:
+    from gridloom.database.pool import create_pool
+
     pool = await create_pool(dsn, size=20)
     yield pool
     await pool.close()

@@ -28,6 +28,8 @@ from gridloom.exchange_notifications.message import (
     UnitType,
 )
 
+pytestmark = pytest.mark.pure
+
 START = datetime(2026, 3, 28, 22, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 

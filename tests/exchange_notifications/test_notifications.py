@@ -4,6 +4,7 @@ from uuid import uuid4
 
 import pytest
 from tests.assets import pointers, register_asset
+from tests.concurrency import assert_etag_follows
 from tests.exchange_notifications.reading import read_acer_umm, read_entsoe_unavailability
 
 from gridloom.kernel.codes import eic_check_character
@@ -186,6 +187,15 @@ class TestRevision:
         assert (await revise(asset, usual["id"], unavailabilityType="UNPLANNED")).json()["reasonCode"] == "B18"
         special = (await publish(asset, reasonCode="B20")).json()
         assert (await revise(asset, special["id"], unavailabilityType="UNPLANNED")).json()["reasonCode"] == "B20"
+
+    async def test_is_answered_with_the_etag_of_what_is_read_then(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        published = await publish(asset)
+        path = asset.path(f"/exchange-notifications/{published.json()['id']}")
+        await assert_etag_follows(asset.owner.viewer, path, published)
+        for change in ({"cause": "Fire"}, {"eventStatus": "INACTIVE"}):
+            revised = await asset.owner.engineer.post(f"{path}/revisions", json=change)
+            await assert_etag_follows(asset.owner.viewer, path, revised)
 
     async def test_needs_the_etag_of_what_is_read_now(self, new_organisation):
         asset = await new_asset(new_organisation)

@@ -13,6 +13,8 @@ from gridloom.identity.permissions import (
 )
 from gridloom.kernel.permission import Permission
 
+pytestmark = pytest.mark.pure
+
 
 class TestRole:
     @pytest.mark.parametrize("role", Role)

@@ -2,8 +2,12 @@
 
 from uuid import uuid4
 
+import pytest
+
 from gridloom.edge import Caller
 from gridloom.identity.token_verification.token_cache import CachedCaller, CallerCache
+
+pytestmark = pytest.mark.pure
 
 
 def verified(*subjects, expires_at=100.0):

@@ -24,6 +24,8 @@ from gridloom.identity.tokens import (
     signing_key,
 )
 
+pytestmark = pytest.mark.pure
+
 NOW = datetime.now(UTC)
 
 

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from gridloom.identity.login.usernames import UsernameRefused, canonical_username, check_username
 
+pytestmark = pytest.mark.pure
+
 
 class TestUsername:
     @pytest.mark.parametrize(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING
 
-import asyncpg
 import pytest
 from tests.conftest import migrated_database
 
-from gridloom.database.pool import create_pool
-from gridloom.jobs.declare import KINDS
+if TYPE_CHECKING:
+    import asyncpg
 
 
 @pytest.fixture
@@ -20,6 +20,8 @@ async def dsn() -> AsyncIterator[str]:
 
 @pytest.fixture
 async def pool(dsn: str) -> AsyncIterator[asyncpg.Pool[asyncpg.Record]]:
+    from gridloom.database.pool import create_pool
+
     pool = await create_pool(dsn)
     await pool.execute("create table done (key text, attempt int, at timestamptz default clock_timestamp())")
     yield pool
@@ -28,6 +30,8 @@ async def pool(dsn: str) -> AsyncIterator[asyncpg.Pool[asyncpg.Record]]:
 
 @pytest.fixture
 def kinds() -> Iterator[None]:
+    from gridloom.jobs.declare import KINDS
+
     before = dict(KINDS)
     KINDS.clear()
     yield

@@ -2,10 +2,13 @@
 
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gridloom.jobs.rules import MAX_PAUSE_S, pause_after, pause_after_death
+
+pytestmark = pytest.mark.pure
 
 
 class TestThePauseAfterAFailure:

@@ -14,6 +14,8 @@ from gridloom.kernel.codes import (
     eic_check_character,
 )
 
+pytestmark = pytest.mark.pure
+
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-"
 stems = st.text(ALPHABET, min_size=15, max_size=15)
 PUBLISHED = ["10YDE-VE-------2", "10YDE-RWENET---I", "10YDE-EON------1", "10YDE-ENBW-----N", "10Y1001A1001A82H"]

@@ -11,6 +11,8 @@ import pytest
 from gridloom.kernel import ids
 from gridloom.kernel.ids import uuid7
 
+pytestmark = pytest.mark.pure
+
 
 class TestUuid7:
     def test_carries_its_version_and_variant(self):

@@ -6,6 +6,8 @@ import pytest
 
 from gridloom.kernel.instant import format_instant
 
+pytestmark = pytest.mark.pure
+
 
 class TestWrittenMoment:
     @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from gridloom.kernel.market_time import (
 )
 from gridloom.kernel.window import Window
 
+pytestmark = pytest.mark.pure
+
 SPRING = [date(2024, 3, 31), date(2025, 3, 30), date(2026, 3, 29), date(2027, 3, 28)]
 AUTUMN = [date(2024, 10, 27), date(2025, 10, 26), date(2026, 10, 25), date(2027, 10, 31)]
 HOUR = timedelta(hours=1)

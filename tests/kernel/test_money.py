@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from gridloom.kernel.money import Euro, check_euro
 
+pytestmark = pytest.mark.pure
+
 BID = Euro(Decimal("0.01"), Decimal("10000000"))
 PRICE = Euro(Decimal(-15000), Decimal(15000))
 

@@ -3,6 +3,10 @@
 import re
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.pure
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "nomenclature.md"
 

@@ -5,6 +5,8 @@ import pytest
 from gridloom.kernel import problem as module
 from gridloom.kernel.problem import BadRequest, FieldError, Problem, known_problems
 
+pytestmark = pytest.mark.pure
+
 
 class TestProblem:
     def test_has_the_kebab_case_of_its_name_as_type(self):

@@ -4,7 +4,11 @@ import ast
 import sys
 from pathlib import Path
 
+import pytest
+
 import gridloom.kernel
+
+pytestmark = pytest.mark.pure
 
 MODULES = sorted(Path(next(iter(gridloom.kernel.__path__))).glob("*.py"))
 

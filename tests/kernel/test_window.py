@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from gridloom.kernel.window import Window
 
+pytestmark = pytest.mark.pure
+
 instants = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 
 

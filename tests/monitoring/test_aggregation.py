@@ -17,6 +17,8 @@ from gridloom.monitoring.market_days import day_numbers, day_start, day_starts, 
 from gridloom.monitoring.model import HOUR_US, MINUTE_US, SignalSeries, instant_of, microseconds
 from gridloom.monitoring.query.aggregation import Aggregation, aggregate, carry_forward, energy, summarise
 
+pytestmark = pytest.mark.pure
+
 START = microseconds(datetime(2026, 3, 28, 23, tzinfo=UTC))
 END = START + 23 * HOUR_US
 

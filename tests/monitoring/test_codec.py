@@ -10,6 +10,8 @@ from hypothesis.extra import numpy as arrays
 
 from gridloom.monitoring import codec
 
+pytestmark = pytest.mark.pure
+
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
 DECIMALS = st.integers(-(10**7), 10**7).flatmap(
     lambda number: st.sampled_from([number / 1, number / 10, number / 1000])

@@ -21,6 +21,8 @@ from gridloom.monitoring.ingest.columns import TooManyPoints
 from gridloom.monitoring.ingest.parsing import ARROW, CSV, JSON, NDJSON, parse
 from gridloom.monitoring.model import Reason, Received, microseconds
 
+pytestmark = pytest.mark.pure
+
 LATEST = microseconds(datetime(2027, 1, 1, tzinfo=UTC))
 ASSETS = (UUID("019e4c1e-6f5e-7cc3-98c4-dc0c0c07398f"), UUID("019e4c1e-6f5e-7cc3-98c4-dc0c0c073990"))
 

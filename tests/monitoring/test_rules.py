@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gridloom.monitoring.compaction.rules import BUSY_POINTS, BUSY_SEGMENTS, Compact, Merge, plan
+
+pytestmark = pytest.mark.pure
 
 
 class TestThePlan:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from gridloom.monitoring.ingest import timestamps
 from gridloom.monitoring.model import microseconds
 
+pytestmark = pytest.mark.pure
+
 ZONES = st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 INSTANTS = st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1), timezones=ZONES)  # noqa: DTZ001
 

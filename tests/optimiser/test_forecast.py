@@ -16,6 +16,8 @@ from gridloom.optimiser.day_table import from_96_quarters, quarters_of, to_96_qu
 from gridloom.optimiser.forecasts.formulas import WeeklyForecaster, forecast_day, forecast_days
 from gridloom.optimiser.forecasts.holidays import day_kinds, day_type, easter_of
 
+pytestmark = pytest.mark.pure
+
 FIRST = date(2024, 1, 1)
 
 
@@ -29,6 +31,21 @@ class TestADayTable:
         assert len(again) == count
         assert again[:8].tolist() == quarters[:8].tolist()
         assert again[-80:].tolist() == quarters[-80:].tolist()
+
+    def test_has_the_hour_that_is_lived_twice_once_as_their_mean_and_gives_it_back_twice(self) -> None:
+        quarters = np.arange(100, dtype=float)
+        kept = to_96_quarters(quarters)
+        assert kept[:8].tolist() == list(range(8))
+        assert kept[8:12].tolist() == [10, 11, 12, 13], "the mean of 8 to 11 and 12 to 15"
+        assert kept[12:].tolist() == list(range(16, 100))
+        again = from_96_quarters(kept, date(2025, 10, 26))
+        assert again.tolist() == [*range(8), *[10, 11, 12, 13] * 2, *range(16, 100)]
+
+    def test_fills_the_hour_that_is_left_out_from_the_one_before_and_leaves_it_out_again(self) -> None:
+        quarters = np.arange(92, dtype=float)
+        kept = to_96_quarters(quarters)
+        assert kept.tolist() == [*range(8), *range(4, 8), *range(8, 92)]
+        assert from_96_quarters(kept, date(2025, 3, 30)).tolist() == quarters.tolist()
 
 
 class TestAKindOfDay:

@@ -23,6 +23,8 @@ from gridloom.optimiser.solving.repair import repair_nearest
 from gridloom.optimiser.solving.reserves import ReserveSlot, solve_with_reserves, spot_programme_beside
 from gridloom.optimiser.solving.solve import solve, solve_together
 
+pytestmark = pytest.mark.pure
+
 ETA = 0.943
 
 

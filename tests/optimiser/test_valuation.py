@@ -19,6 +19,8 @@ from gridloom.edge.application import Application
 from gridloom.kernel.market_time import market_day_of, market_day_window
 from gridloom.optimiser.backtests.planner import BatterySpec
 from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, replay_days
+from gridloom.optimiser.day_table import DayTable
+from gridloom.optimiser.valuations import day_value_cache
 from gridloom.optimiser.valuations.formulas import AuctionedBattery, Basis, DayValues, value_past_days, value_window
 
 BATTERY = BatterySpec(1000.0, 1000.0, 2000.0, 0.943, 0.943, 1.5)
@@ -26,6 +28,31 @@ BATTERY = BatterySpec(1000.0, 1000.0, 2000.0, 0.943, 0.943, 1.5)
 
 def offer(first: date, days: int, **changes: Any) -> AuctionedBattery:
     return replace(AuctionedBattery(BATTERY, first, first + timedelta(days=days - 1), 0, 96), **changes)
+
+
+class TestPastValues:
+    def test_are_computed_once_and_anew_where_a_price_was_corrected(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        computed: list[float] = []
+
+        def noting(table: DayTable, *rest: Any) -> DayValues:
+            computed.append(float(table.quarters.sum()))
+            return value_past_days(table, *rest)
+
+        monkeypatch.setattr(day_value_cache, "value_past_days", noting)
+        table, cached = shaped_table(date(2025, 1, 1), 30), day_value_cache.DayValueCache()
+        asked = offer(table.end, 1)
+
+        def value_of(prices: DayTable, basis: Basis = Basis.FORESIGHT) -> float:
+            return float(cached.values(prices, asked, basis, None).values.sum())  # type: ignore[arg-type]
+
+        first = value_of(table)
+        assert value_of(table) == first
+        assert len(computed) == 1
+        corrected = replace(table, quarters=table.quarters.copy())
+        corrected.quarters[10, 70:78] += 500.0
+        assert value_of(corrected) > first
+        assert value_of(table, Basis.POLICY) != first
+        assert len(computed) == 3
 
 
 class TestAValue:

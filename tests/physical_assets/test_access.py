@@ -1,93 +1,14 @@
 """Who may do what with an asset: its owner, a grantee with one single permission at a time, a stranger."""
 
-from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.assets import PARAMETERS, register_asset
+from tests.asset_operations import OPERATIONS, ask
+from tests.assets import register_asset
 
 from gridloom.app import ROUTE_MODULES
 from gridloom.edge import operations_of
 from gridloom.identity.permissions import GRANTABLE
-
-NOWHERE = "00000000-0000-7000-8000-000000000000"
-ENTRY = {"title": "Visit", "type": "NOTE", "start": "2026-05-01T10:00:00Z"}
-MESSAGE = {
-    "unavailabilityType": "PLANNED",
-    "eventStart": "2026-12-01T10:00:00Z",
-    "eventEnd": "2026-12-01T14:00:00Z",
-    "unavailableCapacity": 1,
-    "cause": "Oil",
-    "assetEic": "10Y1001A1001A82H",
-}
-UNAVAILABILITY = {
-    "description": "",
-    "type": "OTHER",
-    "start": "2026-05-01T10:00:00Z",
-    "end": "2026-05-01T11:00:00Z",
-    "volume": {"energyCapacity": 0, "powerCapacity": {"charge": 0, "discharge": 0}},
-}
-BIDS = [
-    {
-        "deliveryDay": "2030-01-01",
-        "product": "POS_001",
-        "bids": [{"capacityPrice": 0, "offeredCapacity": 1000, "energyPrice": 1}],
-    }
-]
-RESULTS = [
-    {
-        "deliveryDay": "2030-01-01",
-        "product": "POS_001",
-        "results": [{"bidID": NOWHERE, "accepted": False, "acceptedCapacity": 0}],
-    }
-]
-
-READ, UPDATE = "Read:physical-assets", "Update:physical-assets"
-
-# Everything under an asset but its grants: the method, what follows the asset's path, the body, what it needs.
-OPERATIONS: list[tuple[str, str, Any, str]] = [
-    ("GET", "", None, READ),
-    ("PATCH", "", {}, UPDATE),
-    ("GET", "/parameters", None, READ),
-    ("PUT", "/parameters", PARAMETERS, UPDATE),
-    ("GET", "/parameters/history", None, READ),
-    ("GET", "/schedule", None, "Read:schedules"),
-    ("PUT", "/schedule", {"schedule": [{"time": "2030-01-01T00:00:00Z", "power": 0}]}, "Update:schedules"),
-    ("GET", "/metadata", None, READ),
-    ("GET", "/metadata/grid", None, READ),
-    ("PUT", "/metadata/grid", {}, UPDATE),
-    ("GET", "/availability", None, READ),
-    ("GET", "/commitments", None, "Read:schedules"),
-    ("GET", "/dispatch", None, "Read:schedules"),
-    ("GET", "/performance", None, "Read:monitoring"),
-    ("GET", "/health", None, READ),
-    ("POST", "/ancillary/bids", BIDS, "Create:ancillary-bids"),
-    ("GET", "/ancillary/bids", None, READ),
-    ("DELETE", f"/ancillary/bids/{NOWHERE}", None, "Create:ancillary-bids"),
-    ("GET", "/ancillary/bids-without-result?product-keys=2030-01-01_POS_001", None, READ),
-    ("GET", "/ancillary/bids-by-product-keys?product-keys=2030-01-01_POS_001", None, READ),
-    ("POST", "/ancillary/results", RESULTS, "Create:ancillary-results"),
-    ("GET", "/ancillary/results", None, READ),
-    ("GET", "/logbook", None, READ),
-    ("POST", "/logbook", ENTRY, "Create:logbook"),
-    ("GET", f"/logbook/{NOWHERE}", None, READ),
-    ("POST", f"/logbook/{NOWHERE}/corrections", ENTRY, "Create:logbook"),
-    ("POST", "/unavailability", UNAVAILABILITY, "Create:unavailabilities"),
-    ("POST", "/unavailability-previews", UNAVAILABILITY, "Create:unavailabilities"),
-    ("GET", "/unavailability", None, READ),
-    ("GET", f"/unavailability/{NOWHERE}", None, READ),
-    ("PATCH", f"/unavailability/{NOWHERE}", {}, "Create:unavailabilities"),
-    ("DELETE", f"/unavailability/{NOWHERE}", None, "Create:unavailabilities"),
-    ("POST", "/exchange-notifications", MESSAGE, "Create:exchange-notifications"),
-    ("GET", "/exchange-notifications", None, READ),
-    ("GET", f"/exchange-notifications/{NOWHERE}", None, READ),
-    ("POST", f"/exchange-notifications/{NOWHERE}/revisions", {}, "Create:exchange-notifications"),
-    ("GET", f"/exchange-notifications/{NOWHERE}/document", None, READ),
-]
-
-
-async def ask(client, method, path, body):
-    return await client.request(method, path, **({} if body is None else {"json": body}))
 
 
 def test_the_table_holds_every_operation_under_an_asset():

@@ -21,6 +21,8 @@ from gridloom.capacity.availability import (
 from gridloom.kernel.market_time import market_day_window
 from gridloom.kernel.window import Window
 
+pytestmark = pytest.mark.pure
+
 T0 = datetime(2026, 6, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 RATING = Rating(T0 - timedelta(days=1), 10_000.0, 12_000.0, 20_000.0)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from uuid import uuid4
 
+import pytest
+
 from gridloom.capacity.availability import Rating, RatingsAndOutages
 from gridloom.capacity.model import Holding, HoldingKind, OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
 from gridloom.kernel.market_time import period_start
 from gridloom.physical_assets.commitments.conflicts import conflicts_in
+
+pytestmark = pytest.mark.pure
 
 
 class TestAnFCRBlock:

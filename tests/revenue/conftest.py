@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import asyncpg
 import pytest
 from tests.people import People
-from tests.revenue.world import World
 
-from gridloom.database.pool import create_pool
 from gridloom.kernel.ids import uuid7
+
+if TYPE_CHECKING:
+    import asyncpg
+    from tests.revenue.world import World
 
 
 @pytest.fixture(scope="session")
 async def pool(database_url: str) -> AsyncIterator[asyncpg.Pool[Any]]:
+    from gridloom.database.pool import create_pool
+
     pool = await create_pool(database_url, size=10)
     yield pool
     await pool.close()
@@ -24,6 +27,8 @@ async def pool(database_url: str) -> AsyncIterator[asyncpg.Pool[Any]]:
 @pytest.fixture(scope="session")
 async def world(pool: asyncpg.Pool[Any], people: People) -> World:
     """An organisation whose assets tests make as they need them; the operator's comes first, on an empty database."""
+    from tests.revenue.world import World
+
     id = uuid7()
     await pool.execute("insert into organisation (id, name, kind) values ($1, 'Settled GmbH', 'PARTICIPANT')", id)
     return World(pool, id)

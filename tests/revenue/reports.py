@@ -40,6 +40,7 @@ async def report(
             shown = part.is_shown(category)
             for n, time in enumerate(times):
                 if shown is None or shown[n]:
+                    assert time not in found[category.name], f"{time} is shown twice"
                     found[category.name][time] = None if np.isnan(values[n]) else float(values[n])
     return found
 

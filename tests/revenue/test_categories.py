@@ -8,6 +8,8 @@ import pytest
 from gridloom.revenue.categories import CATEGORIES, SOURCE_OF, CategoryKind
 from gridloom.revenue.formulas import Sums
 
+pytestmark = pytest.mark.pure
+
 REVENUES = (
     "total",
     "wholesale",

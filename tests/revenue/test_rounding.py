@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gridloom.revenue.statement.rounding import cents_by_period, cents_of, split
+
+pytestmark = pytest.mark.pure
 
 
 class TestSplit:
@@ -27,6 +30,15 @@ class TestSplit:
         assert [part.tolist() for part in split(np.array([160001]), [0.35, 0.65])] == [[56000], [104001]]
         assert [part.tolist() for part in split(np.array([-100]), [0.3, 0.3, 0.4])] == [[-30], [-30], [-40]]
         assert [part.tolist() for part in split(np.array([1]), [0.5, 0.5])] == [[1], [0]]
+
+    @pytest.mark.parametrize("percent", range(1, 50))
+    def test_gives_a_share_that_is_a_whole_cent_exactly_that(self, percent: int) -> None:
+        """29 % of a euro are 28.999999999999996 cents in doubles."""
+        parts = split(np.array([100, -100, 10_000]), [percent / 100, 1 - percent / 100])
+        assert parts[0].tolist() == [percent, -percent, 100 * percent]
+
+    def test_cuts_what_is_less_than_a_cent_off_all_but_the_largest_share(self) -> None:
+        assert [part.tolist() for part in split(np.array([199, -199]), [0.25, 0.75])] == [[49, -49], [150, -150]]
 
 
 class TestCentsByPeriod:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from gridloom.sandbox.simulation import Idle, JumpTo, RunUntil, Simulation, next_move, start_of_history
+
+pytestmark = pytest.mark.pure
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 QUARTER = timedelta(minutes=15)

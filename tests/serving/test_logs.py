@@ -9,6 +9,8 @@ import structlog
 
 from gridloom.serving.logs import configure_logs
 
+pytestmark = pytest.mark.pure
+
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch):

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gridloom.settlements.binary_copy import FLOAT8, HEADER, INT4, INT8, TEXT, TRAILER, copy_bytes
+
+pytestmark = pytest.mark.pure
 
 READ = {INT4: struct.Struct(">i"), INT8: struct.Struct(">q"), FLOAT8: struct.Struct(">d")}
 VALUES: dict[str, st.SearchStrategy[Any]] = {

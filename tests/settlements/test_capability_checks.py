@@ -35,6 +35,8 @@ from gridloom.settlements.model import (
 )
 from gridloom.settlements.rules import columns_of
 
+pytestmark = pytest.mark.pure
+
 HOLDER = UUID(int=7)
 LIFE = (datetime(2026, 3, 28, 23, tzinfo=UTC), datetime(2026, 3, 30, 22, tzinfo=UTC))
 """Two market days, of which the first has 23 hours."""

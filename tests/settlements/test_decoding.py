@@ -21,6 +21,8 @@ from gridloom.settlements.decoding import decode_rows
 from gridloom.settlements.model import FCR_AWARDS, WHOLESALE_TRADES, FactKind
 from gridloom.settlements.rules import read_columns
 
+pytestmark = pytest.mark.pure
+
 ASSET = "0198f0a4-5b6c-7d8e-9f00-112233445566"
 TRADE = {
     "tradeID": "T1",

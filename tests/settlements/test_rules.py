@@ -30,6 +30,8 @@ from gridloom.settlements.rules import (
     to_fixed_point,
 )
 
+pytestmark = pytest.mark.pure
+
 ASSET = UUID("0198f0a4-5b6c-7d8e-9f00-112233445566")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import random
 import time
@@ -11,8 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from tests import conftest
-from tests.scratch import make_scratch, remove_scratch
+from tests.database_server import SERVER, open_scratch, server_url, stop_servers
 from tests.simulation.actors import every_action
 from tests.simulation.calls import Finding
 from tests.simulation.faults import FAULTS
@@ -20,8 +18,6 @@ from tests.simulation.life import TWISTS, AuthorizedAsset, Life, found_world, sh
 from tests.simulation.service import running_service
 from tests.simulation.shrinking import shrink
 from tests.simulation.steps import Step, draw_script
-
-from gridloom.database.server.embedded import EmbeddedPostgres
 
 STARTS = (
     datetime(2027, 3, 26, 9, 2, tzinfo=UTC),
@@ -111,16 +107,12 @@ def brief(finding: Finding) -> str:
 @contextmanager
 def own_server() -> Iterator[None]:
     """A PostgreSQL for a run outside pytest; within pytest the suite's own."""
-    if conftest.SERVER in os.environ:
+    if SERVER in os.environ:
         yield
         return
-    home = make_scratch()
-    server = EmbeddedPostgres(home / "server", settings=conftest.QUICK)
-    os.environ[conftest.SERVER] = server.start()
+    open_scratch()
     try:
-        asyncio.run(conftest._make_template(os.environ[conftest.SERVER]))
+        server_url()
         yield
     finally:
-        server.stop()
-        os.environ.pop(conftest.SERVER, None)
-        remove_scratch(home)
+        stop_servers()

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.simulator.worlds import SimulatedWorld, simulated_world
 
 from gridloom.kernel.market_time import market_day_of, market_day_window
-from gridloom.settings import Settings
+
+if TYPE_CHECKING:
+    from tests.simulator.worlds import SimulatedWorld
+
+    from gridloom.settings import Settings
 
 
 @pytest.fixture(scope="session")
 async def world(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SimulatedWorld]:
+    from tests.simulator.worlds import simulated_world
+
     async with simulated_world(settings, tmp_path_factory.mktemp("home"), days=3) as made:
         await made.live_until()
         yield made

@@ -25,6 +25,8 @@ from gridloom.simulator.market.coefficients import coefficients
 from gridloom.simulator.market.day_ahead import DayAhead, yearly_figures
 from gridloom.simulator.market.intraday import imbalance_prices, intraday_prices, system_imbalance
 
+pytestmark = pytest.mark.pure
+
 FOLDER = Path(os.environ.get("GRIDLOOM_PRICES") or Path(__file__).parents[2] / "../shared/data")
 SUNDAY_IN_MARCH, SUNDAY_IN_OCTOBER, THURSDAY = date(2026, 3, 29), date(2026, 10, 25), date(2026, 11, 12)
 

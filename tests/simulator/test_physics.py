@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from gridloom.simulator.batteries import physics
 from gridloom.simulator.batteries.physics import BatteryArray
 
+pytestmark = pytest.mark.pure
+
 CELLS = BatteryArray(
     charge_kw=np.array([1000.0, 2000.0]),
     discharge_kw=np.array([1000.0, 1500.0]),

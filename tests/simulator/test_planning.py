@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from gridloom.simulator.market.day_ahead import DayAhead
 from gridloom.simulator.participants.planning import Store, plan_day
 
+pytestmark = pytest.mark.pure
+
 
 def make_store(power_kw: float = 10_000, hours: float = 2, periods: int = 96, efficiency: float = 0.94) -> Store:
     flat = np.full(periods, power_kw)

@@ -13,6 +13,8 @@ from gridloom.simulator.participants.strategies import NORMALS, PATIENT, SHARP, 
 from gridloom.simulator.random_streams import stream
 from gridloom.simulator.scenario import TRADERS
 
+pytestmark = pytest.mark.pure
+
 FIRST_DAY = date(2026, 10, 20)
 DAYS = 28
 ZONES = 3

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx2
 import pytest
 from tests.people import OrganisationUnderTest
 
-from gridloom.edge.application import Application
 from gridloom.kernel.market_time import market_day_of, market_day_window
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from gridloom.edge.application import Application
 
 QUARTER = timedelta(minutes=15)
 

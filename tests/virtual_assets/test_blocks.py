@@ -20,6 +20,8 @@ from gridloom.virtual_assets.blocks.slicing import (
 )
 from gridloom.virtual_assets.model import Block, Market
 
+pytestmark = pytest.mark.pure
+
 WHOLE = Block(BlockID(UUID(int=1)), 0, 0, 100, Market.WHOLESALE, 1000.0, 800.0)
 
 

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import msgspec
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,8 @@ from gridloom.virtual_assets.schedule.change.draft import draft_from
 from gridloom.virtual_assets.schedule.change.validation import first_energy_cut, first_energy_excess
 from gridloom.virtual_assets.schedule.projection.trajectory import DaySummaries
 from gridloom.virtual_assets.schedule.store import LaneChange
+
+pytestmark = pytest.mark.pure
 
 DAYS = 5
 FIRST_DAY = 20_000

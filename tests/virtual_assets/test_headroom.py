@@ -13,6 +13,8 @@ from gridloom.virtual_assets.energy.headroom import irreparable_kwh
 from gridloom.virtual_assets.energy.projection import CycleBudget, ProjectionInput, project
 from gridloom.virtual_assets.schedule.change.validation import first_energy_cut, first_energy_excess
 
+pytestmark = pytest.mark.pure
+
 POWERS = hnp.arrays(np.float64, (1, PERIODS), elements=st.integers(-12, 12).map(lambda tens: 10.0 * tens))
 LIMITS = hnp.arrays(np.float64, (1, PERIODS), elements=st.sampled_from([0.0, 40.0, 100.0, 100.0, 100.0]))
 RESERVES = st.lists(

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from gridloom.virtual_assets.schedule.rules import (
     read_few_points,
     read_points,
 )
+
+pytestmark = pytest.mark.pure
 
 FIRST = 1_994_000
 SPAN = (FIRST + 10, FIRST + 40)

@@ -1,5 +1,9 @@
 """Portfolios group an organisation's own virtual assets."""
 
+from typing import Any
+from uuid import UUID
+
+from tests.concurrency import answer_after_change, assert_etag_follows
 from tests.virtual_assets.test_schedules import problem
 
 
@@ -23,6 +27,32 @@ class TestPortfolio:
         assert stale.status_code == 412
         assert (await trader.patch(one, json={"virtualAssetIDs": []})).json()["virtualAssetIDs"] == []
         assert (await battery.read())["portfolioID"] is None
+
+    async def test_answers_a_change_with_the_etag_of_what_is_read_then(self, make_battery):
+        battery = await make_battery()
+        url, trader = f"/organisations/{battery.organisation.id}/portfolios", battery.client
+        one = f"{url}/{(await trader.post(url, json={'name': 'North'})).json()['id']}"
+        changes: list[dict[str, Any]] = [
+            {"name": "South"},
+            {"virtualAssetIDs": [battery.asset["id"]]},
+            {"virtualAssetIDs": []},
+        ]
+        for change in changes:
+            await assert_etag_follows(trader, one, await trader.patch(one, json=change))
+
+    async def test_is_not_overwritten_by_a_change_that_did_not_see_the_last_one(self, make_battery):
+        battery = await make_battery()
+        url, trader = f"/organisations/{battery.organisation.id}/portfolios", battery.client
+        made = await trader.post(url, json={"name": "North"})
+        one = f"{url}/{made.json()['id']}"
+        late = await answer_after_change(
+            battery.edge,
+            trader.patch(one, json={"name": "Late"}, headers={"If-Match": made.headers["ETag"]}),
+            "update portfolio set name = 'Early', version = version + 1 where id = $1",
+            UUID(made.json()["id"]),
+        )
+        assert late.status_code == 412
+        assert (await trader.get(one)).json()["name"] == "Early"
 
     async def test_takes_an_asset_over_from_another(self, make_battery):
         battery = await make_battery()

@@ -14,6 +14,8 @@ from gridloom.virtual_assets.energy.projection import CycleBudget, ProjectionInp
 from gridloom.virtual_assets.model import AdjustmentReason, Efficiency
 from gridloom.virtual_assets.schedule.projection.trajectory import energy_trajectory_kwh
 
+pytestmark = pytest.mark.pure
+
 PERIODS = 24
 EFFICIENCY = Efficiency(0.9, 0.95)
 

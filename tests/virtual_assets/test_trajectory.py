@@ -1,6 +1,7 @@
 """The stored energy follows from the schedules and the efficiencies, and days stand for their periods."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -13,6 +14,8 @@ from gridloom.virtual_assets.schedule.projection.trajectory import (
     first_excess,
     tolerance_kwh,
 )
+
+pytestmark = pytest.mark.pure
 
 POWERS = hnp.arrays(np.float64, st.integers(1, 200), elements=st.floats(-1e4, 1e4, allow_subnormal=False))
 RATIOS = st.floats(0.5, 1.0)

@@ -2,10 +2,13 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gridloom.webhooks.rules import MAX_DELIVERY_AGE, next_attempt
+
+pytestmark = pytest.mark.pure
 
 START = datetime(2026, 3, 29, tzinfo=UTC)
 

@@ -9,6 +9,8 @@ from gridloom.database.sealing import Seal, SecretUnreadable
 from gridloom.kernel.ids import uuid7
 from gridloom.webhooks.signing import new_secret, shown, signed_headers
 
+pytestmark = pytest.mark.pure
+
 
 class TestASealedSecret:
     def test_is_unreadable_without_its_key(self) -> None:

@@ -1,0 +1,40 @@
+"""Changes of one resource at the same time: the later one waits for the earlier, and then sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from gridloom.edge.application import Application
+
+
+async def answer_after_change(
+    edge: Application, request: Awaitable[httpx2.Response], statement: str, *arguments: Any
+) -> httpx2.Response:
+    """The answer to a request that comes while another transaction has changed the row by `statement`, and has not
+    committed it yet: it commits as soon as the request waits for it."""
+    async with edge.pool.acquire() as connection:
+        async with connection.transaction():
+            assert await connection.execute(statement, *arguments) == "UPDATE 1"
+            asked = asyncio.ensure_future(request)
+            async with asyncio.timeout(20):
+                while not asked.done() and not await _blocks_another(edge, connection.get_server_pid()):
+                    await asyncio.sleep(0.01)
+        return await asked
+
+
+async def _blocks_another(edge: Application, pid: int) -> bool:
+    blocks = "select exists (select from pg_stat_activity where $1 = any(pg_blocking_pids(pid)))"
+    return bool(await edge.pool.fetchval(blocks, pid))
+
+
+async def assert_etag_follows(client: httpx2.AsyncClient, path: str, change: httpx2.Response) -> None:
+    """The ETag that a change answered is the one of what is read then."""
+    assert change.status_code in (200, 201), change.text
+    read = await client.get(path)
+    assert read.status_code == 200, read.text
+    assert change.headers["etag"] == read.headers["etag"]

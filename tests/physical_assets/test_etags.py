@@ -1,0 +1,78 @@
+"""A change under an asset answers the ETag of what is read then, and overwrites no change that it did not see."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.assets import PARAMETERS, register_asset
+from tests.concurrency import answer_after_change, assert_etag_follows
+from tests.people import OrganisationUnderTest
+
+CHANGES: list[tuple[str, str, Any]] = [
+    ("PATCH", "", {"name": "Renamed"}),
+    ("PUT", "/parameters", {**PARAMETERS, "ratedChargePower": 9_000}),
+    ("PUT", "/metadata/site", {"city": "Stade"}),
+    ("PUT", "/schedule", {"schedule": [{"time": "2032-01-01T00:00:00Z", "power": 5}]}),
+]
+
+
+class TestAChange:
+    @pytest.mark.parametrize(("method", "rest", "body"), CHANGES, ids=[f"{one[0]} {one[1]}" for one in CHANGES])
+    async def test_answers_the_etag_of_what_is_read_then(self, new_organisation, method, rest, body):
+        asset = await register_asset(await new_organisation())
+        path, admin = asset.path(rest), asset.owner.admin
+        before = {"If-Match": (await admin.get(path)).headers["etag"]}
+        changed = await admin.request(method, path, json=body, headers=before)
+        await assert_etag_follows(admin, path, changed)
+        assert changed.headers["etag"] != before["If-Match"]
+        assert (await admin.request(method, path, json=body, headers=before)).status_code == 412
+
+    async def test_of_a_grant_answers_the_etag_of_what_is_read_then(self, new_organisation):
+        asset, other = await register_asset(await new_organisation()), await new_organisation()
+        path, admin = asset.path(f"/grants/{other.id}"), asset.owner.admin
+        for permissions in (["Read:monitoring"], ["Read:monitoring", "Read:schedules"]):
+            await assert_etag_follows(admin, path, await admin.put(path, json={"permissions": permissions}))
+
+    async def test_of_an_asset_waits_for_the_one_under_way(self, app, new_organisation):
+        asset = await register_asset(await new_organisation())
+        read = await asset.owner.engineer.get(asset.path())
+        late = await answer_after_change(
+            app,
+            asset.owner.engineer.patch(asset.path(), json={"name": "Late"}, headers={"If-Match": read.headers["etag"]}),
+            """update physical_asset set name = 'Early', version = version + 1
+               where asset_key = (select key from asset where id = $1)""",
+            UUID(asset.id),
+        )
+        assert late.status_code == 412
+        assert (await asset.owner.viewer.get(asset.path())).json()["name"] == "Early"
+
+
+class TestAFleet:
+    async def make(self, owner: OrganisationUnderTest) -> Any:
+        body = {"name": "North", "organisationID": str(owner.id), "physicalAssetIDs": []}
+        return await owner.engineer.post("/fleets", json=body)
+
+    async def test_answers_a_change_with_the_etag_of_what_is_read_then(self, new_organisation):
+        owner = await new_organisation()
+        made = await self.make(owner)
+        path = f"/fleets/{made.json()['id']}"
+        await assert_etag_follows(owner.viewer, path, made)
+        await assert_etag_follows(owner.viewer, path, await owner.engineer.patch(path, json={"name": "South"}))
+        asset = await register_asset(owner)
+        refilled = await owner.engineer.patch(path, json={"physicalAssetIDs": [asset.id]})
+        await assert_etag_follows(owner.viewer, path, refilled)
+
+    async def test_is_not_overwritten_by_a_change_that_did_not_see_the_last_one(self, app, new_organisation):
+        owner = await new_organisation()
+        made = await self.make(owner)
+        path = f"/fleets/{made.json()['id']}"
+        late = await answer_after_change(
+            app,
+            owner.engineer.patch(path, json={"name": "Late"}, headers={"If-Match": made.headers["etag"]}),
+            "update fleet set name = 'Early', version = version + 1 where id = $1",
+            UUID(made.json()["id"]),
+        )
+        assert late.status_code == 412
+        assert (await owner.viewer.get(path)).json()["name"] == "Early"
