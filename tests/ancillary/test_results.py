@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 from tests.ancillary.bidding import CAPACITY, DAY, STEP, all_bids, entry, place, record
-from tests.assets import pointers, register_asset
+from tests.assets import PARAMETERS, pointers, register_asset
 
 
 class TestResults:
@@ -100,6 +100,18 @@ class TestResults:
         await record(asset, "POS_001", bid_id, capacity=2000, settlementPrice=88)
         await record(asset, "POS_017", bid_id, status=422)
         assert (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"][0]["status"] == "ACCEPTED"
+
+    async def test_are_recorded_of_a_battery_that_was_derated_since_the_bid(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
+        derated = {**PARAMETERS, "ratedDischargePower": 2000, "validFrom": f"{DAY}T00:00:00+01:00"}
+        answer = await asset.owner.admin.put(asset.path("/parameters"), json=derated)
+        assert answer.status_code == 200, answer.text
+        await record(asset, "POS_00_04", bid_id, capacity=4000, settlementPrice=9.99)
+        book = await asset.owner.admin.get(
+            asset.path("/commitments"), params={"start": f"{DAY}T00:00:00Z", "end": f"{DAY}T01:00:00Z"}
+        )
+        assert book.status_code == 200, book.text
 
     async def test_of_the_quarter_hours_take_no_more_than_was_accepted_of_the_capacity(self, new_organisation):
         asset = await register_asset(await new_organisation())

@@ -54,7 +54,7 @@ async def record_columns(db: Database, kind: FactKind, columns: dict[str, Any], 
     """The same for rows that are checked already (see `rules.columns_of`)."""
     named: NamedAssets = columns["asset_id"]
     assets = await read_capabilities(db, named.ids)
-    batch = await asyncio.to_thread(_validated_batch, kind, columns, assets, recorder.holder_id)
+    batch = await asyncio.to_thread(_validated_batch, kind, columns, assets, recorder)
     await store.lock_assets(db, batch.asset_keys)
     touched = await store.merge(db, batch, recorder.by, recorder.origin)
     if kind.source in AGGREGATED_SOURCES:
@@ -74,13 +74,14 @@ async def record_columns(db: Database, kind: FactKind, columns: dict[str, Any], 
 
 
 def _validated_batch(
-    kind: FactKind, columns: dict[str, Any], assets: Mapping[UUID, AssetCapability], holder_id: UUID | None
+    kind: FactKind, columns: dict[str, Any], assets: Mapping[UUID, AssetCapability], recorder: Recorder
 ) -> FactBatch:
     named: NamedAssets = columns["asset_id"]
-    if holder_id is not None:
-        reject_others_assets(named, assets, holder_id)
+    if recorder.holder_id is not None:
+        reject_others_assets(named, assets, recorder.holder_id)
     batch = deduplicate(kind, columns, {id: asset.key for id, asset in assets.items()})
-    reject_implausible(kind, columns, assets)
+    if recorder.origin is not Origin.PROVISIONAL:  # a market's result holds, also of a battery that was derated since
+        reject_implausible(kind, columns, assets)
     return batch
 
 
