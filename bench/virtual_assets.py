@@ -18,14 +18,14 @@ from bench.ceiling import Bare
 from bench.harness import Client, Harness, Request
 from gridloom.kernel.market_time import period_number
 from gridloom.market_calendar import first_period_of_utc_day
-from gridloom.virtual_assets.model import Efficiency
-from gridloom.virtual_assets.schedule.projection.trajectory import (
+from gridloom.virtual_assets.energy.trajectory import (
     DaySummaries,
     days_possibly_out_of_bounds,
     energy_trajectory_kwh,
     first_excess,
     tolerance_kwh,
 )
+from gridloom.virtual_assets.model import Efficiency
 
 CEILING = Bare()
 CAPACITY_KWH = 2000.0

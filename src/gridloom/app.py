@@ -72,12 +72,12 @@ from gridloom.simulator.credentials import member_name, read_credentials
 from gridloom.simulator.scenario import ORGANISATIONS
 from gridloom.statements import routes as statements
 from gridloom.unavailability import routes as unavailability
+from gridloom.virtual_assets import portfolios
 from gridloom.virtual_assets import routes as virtual_assets
 from gridloom.virtual_assets.blocks import routes as virtual_asset_blocks
-from gridloom.virtual_assets.energy import routes as virtual_asset_energy
 from gridloom.virtual_assets.history import routes as virtual_asset_history
-from gridloom.virtual_assets.portfolios import routes as portfolios
 from gridloom.virtual_assets.schedule import routes as virtual_asset_schedule
+from gridloom.virtual_assets.state_of_energy import routes as virtual_asset_energy
 from gridloom.webhooks import routes as webhooks
 from gridloom.wiring import provide_dependencies
 from gridloom.worker import health

@@ -43,10 +43,10 @@ from gridloom.reference_prices.routes import PRICES_CHANGED
 from gridloom.settlements.activations import read_activated, read_activated_as_of
 from gridloom.settlements.provisional import record_provisional_awards
 from gridloom.statements import issuing as statement_issuing
-from gridloom.virtual_assets.energy.activations import READ_ACTIVATED, READ_ACTIVATED_AS_OF
 from gridloom.virtual_assets.gate_closure import revalidation
-from gridloom.virtual_assets.gate_closure.availability_events import emit_availability_changed, read_backed_availability
 from gridloom.virtual_assets.gate_closure.conflicts import block_conflicts
+from gridloom.virtual_assets.gate_closure.notifications import emit_availability_changed, read_backed_availability
+from gridloom.virtual_assets.schedule.projection_input import READ_ACTIVATED, READ_ACTIVATED_AS_OF
 from gridloom.webhooks import retention as webhook_retention
 
 JOB_MODULES: Final[tuple[ModuleType, ...]] = (

@@ -15,7 +15,7 @@ from gridloom.auctions import clearing, store
 from gridloom.auctions.clearing import CLEARING, OPENING, clear, open_auction
 from gridloom.jobs import JobRun
 from gridloom.jobs import cancel as cancel_job
-from gridloom.virtual_assets.backing.allocation import allocate
+from gridloom.virtual_assets.allocation import allocate
 
 
 async def due_of(market: Market, kind: str, auction: str) -> Any:

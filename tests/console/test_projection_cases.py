@@ -9,13 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gridloom.virtual_assets.energy.trajectory import energy_trajectory_kwh, exported_kwh, first_excess, tolerance_kwh
 from gridloom.virtual_assets.model import Efficiency
-from gridloom.virtual_assets.schedule.projection.trajectory import (
-    energy_trajectory_kwh,
-    exported_kwh,
-    first_excess,
-    tolerance_kwh,
-)
 
 pytestmark = pytest.mark.pure
 

@@ -12,7 +12,7 @@ from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.delivery.positions.owner_position import load_owner_position
 from gridloom.kernel.market_time import market_day_of, period_number
-from gridloom.virtual_assets.gate_closure.announced import announced_before
+from gridloom.virtual_assets.gate_closure.revalidation import announced_before
 
 
 async def trade(yard: Yard, virtual: dict[str, Any], place: int, side: str, mwh: float, price: float = 80.0) -> None:

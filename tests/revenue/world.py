@@ -30,7 +30,7 @@ from gridloom.settlements.model import (
     WholesaleTrade,
 )
 from gridloom.settlements.recording import RecordedFacts, Recorder, record_settlements
-from gridloom.virtual_assets.schedule.gate_jobs import CLOSE_GATE
+from gridloom.virtual_assets.schedule.notifications import CLOSE_GATE
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 FAR_OFF = datetime(2040, 1, 1, tzinfo=UTC)

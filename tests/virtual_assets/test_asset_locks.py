@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from gridloom.kernel.ids import uuid7
-from gridloom.virtual_assets import asset_locks
-from gridloom.virtual_assets.asset_locks import asset_lock
+from gridloom.virtual_assets import asset_lookup as asset_locks
+from gridloom.virtual_assets.asset_lookup import asset_lock
 
 
 class TestAQueue:

@@ -16,8 +16,7 @@ from tests.virtual_assets.test_schedules import problem
 
 from gridloom.kernel.ids import BlockID, uuid7
 from gridloom.virtual_assets.model import Block, Market
-from gridloom.virtual_assets.schedule.distribution import distribute_over_blocks, group_by_lane, rated_kw
-from gridloom.virtual_assets.schedule.rules import SchedulePoints
+from gridloom.virtual_assets.schedule.points import SchedulePoints, distribute_over_blocks, group_by_lane, rated_kw
 
 
 async def carve(battery, start, end, charge, discharge, market="WHOLESALE"):

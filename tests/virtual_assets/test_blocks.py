@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from gridloom.kernel.ids import BlockID
 from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.blocks.carving import _reduce_lanes
-from gridloom.virtual_assets.blocks.slicing import (
+from gridloom.virtual_assets.blocks.rules import (
     NothingToJoin,
     NoWholesalePower,
     carve,

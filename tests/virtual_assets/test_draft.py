@@ -16,15 +16,15 @@ from gridloom.kernel.ids import OrganisationID, VirtualAssetID
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets.backing.availability import AvailableFraction
-from gridloom.virtual_assets.blocks import views
-from gridloom.virtual_assets.blocks.views import CAPACITY_COLUMNS, series_fields
 from gridloom.virtual_assets.energy.projection import ProjectionInput, project
-from gridloom.virtual_assets.energy.projection_loading import precheck_uncut
+from gridloom.virtual_assets.energy.trajectory import DaySummaries
 from gridloom.virtual_assets.model import AssetTerms, Efficiency, VirtualAsset
+from gridloom.virtual_assets.schedule import views
 from gridloom.virtual_assets.schedule.change.draft import draft_from
 from gridloom.virtual_assets.schedule.change.validation import first_energy_cut, first_energy_excess
-from gridloom.virtual_assets.schedule.projection.trajectory import DaySummaries
+from gridloom.virtual_assets.schedule.projection_loading import precheck_uncut
 from gridloom.virtual_assets.schedule.store import LaneChange
+from gridloom.virtual_assets.schedule.views import CAPACITY_COLUMNS, series_fields
 
 pytestmark = pytest.mark.pure
 
@@ -159,11 +159,11 @@ class TestASeries:
         columns = [power_kw + place for place in range(len(CAPACITY_COLUMNS))]
         read = []
         for few in (0, 1000):
-            views._FEW_POINTS, before = few, views._FEW_POINTS  # type: ignore[misc]
+            views.FEW_POINTS, before = few, views.FEW_POINTS  # type: ignore[misc]
             try:
                 read.append(msgspec.json.decode(msgspec.json.encode(series_fields(FIRST + offset, power_kw, columns))))
             finally:
-                views._FEW_POINTS = before  # type: ignore[misc]
+                views.FEW_POINTS = before  # type: ignore[misc]
         assert read[0] == read[1]
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tests.virtual_assets.test_projection import EFFICIENCY, GROUPS, PERIODS, inputs
 
-from gridloom.virtual_assets.energy.headroom import irreparable_kwh
+from gridloom.virtual_assets.energy.imbalance import irreparable_kwh
 from gridloom.virtual_assets.energy.projection import CycleBudget, ProjectionInput, project
 from gridloom.virtual_assets.schedule.change.validation import first_energy_cut, first_energy_excess
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.virtual_assets.conftest import QUARTER
 from tests.virtual_assets.test_revalidation import make
 
+from gridloom.virtual_assets.energy.imbalance import imbalance_of
 from gridloom.virtual_assets.schedule.change import apply
-from gridloom.virtual_assets.schedule.projection.imbalance import imbalance_of
 
 __all__ = ["make"]  # a fixture
 

@@ -16,10 +16,10 @@ from tests.virtual_assets.test_races import energies_in_the_database
 from tests.virtual_assets.test_revalidation import lose, make
 from tests.virtual_assets.test_schedules import problem
 
-from gridloom.virtual_assets.energy.store import set_first_activated
+from gridloom.virtual_assets.energy.trajectory import tolerance_kwh
 from gridloom.virtual_assets.gate_closure.revalidation import revalidate
 from gridloom.virtual_assets.schedule.change import apply, context_store, version_store
-from gridloom.virtual_assets.schedule.projection.trajectory import tolerance_kwh
+from gridloom.virtual_assets.schedule.store import set_first_activated
 
 __all__ = ["make"]  # a fixture
 

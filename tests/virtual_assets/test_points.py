@@ -13,13 +13,8 @@ from hypothesis import strategies as st
 
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.problem import BadRequest
-from gridloom.virtual_assets.schedule.rules import (
-    PowerBeyondAvailable,
-    SchedulePoints,
-    check_power,
-    read_few_points,
-    read_points,
-)
+from gridloom.virtual_assets.schedule.points import SchedulePoints, read_few_points, read_points
+from gridloom.virtual_assets.schedule.rules import PowerBeyondAvailable, check_power
 
 pytestmark = pytest.mark.pure
 

@@ -11,8 +11,8 @@ from hypothesis.extra import numpy as hnp
 from tests.virtual_assets.projection_cases import PATH, cases
 
 from gridloom.virtual_assets.energy.projection import CycleBudget, ProjectionInput, project
+from gridloom.virtual_assets.energy.trajectory import energy_trajectory_kwh
 from gridloom.virtual_assets.model import AdjustmentReason, Efficiency
-from gridloom.virtual_assets.schedule.projection.trajectory import energy_trajectory_kwh
 
 pytestmark = pytest.mark.pure
 

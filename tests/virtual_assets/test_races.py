@@ -9,8 +9,8 @@ import pytest
 
 from gridloom.kernel.market_time import period_number
 from gridloom.market_calendar import first_period_of_utc_day
+from gridloom.virtual_assets.energy.trajectory import energy_trajectory_kwh, tolerance_kwh
 from gridloom.virtual_assets.model import Efficiency
-from gridloom.virtual_assets.schedule.projection.trajectory import energy_trajectory_kwh, tolerance_kwh
 
 WRITERS = 16
 ROUNDS = 8

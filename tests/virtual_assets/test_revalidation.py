@@ -17,7 +17,7 @@ from gridloom.kernel.market_time import period_number
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.gate_closure.revalidation import enqueue_backed_assets
 from gridloom.virtual_assets.model import LockedAssetKey
-from gridloom.virtual_assets.schedule import gate_jobs
+from gridloom.virtual_assets.schedule import notifications as gate_jobs
 
 GATE = timedelta(seconds=480)
 

@@ -7,7 +7,7 @@ from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.edge.paging import encode_cursor
 from gridloom.market_calendar import format_period
-from gridloom.virtual_assets.schedule.rules import first_open_period
+from gridloom.virtual_assets.rules import first_open_period
 
 
 def problem(answer, status, kind):

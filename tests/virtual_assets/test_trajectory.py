@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from gridloom.virtual_assets.model import Efficiency
-from gridloom.virtual_assets.schedule.projection.trajectory import (
+from gridloom.virtual_assets.energy.trajectory import (
     DaySummaries,
     days_possibly_out_of_bounds,
     energy_trajectory_kwh,
     first_excess,
     tolerance_kwh,
 )
+from gridloom.virtual_assets.model import Efficiency
 
 pytestmark = pytest.mark.pure
 

@@ -31,11 +31,11 @@ from gridloom.kernel.ids import AuctionID
 from gridloom.kernel.market_time import market_day_of
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import KW_PER_MW
+from gridloom.virtual_assets.allocation import allocate
 from gridloom.virtual_assets.backing import store as backing_store
-from gridloom.virtual_assets.backing.allocation import allocate
 from gridloom.virtual_assets.backing.holdings import release_backing
-from gridloom.virtual_assets.backing.rules import SHARE_TOLERANCE
 from gridloom.virtual_assets.model import PLATFORM, AssetTerms, BackingShare, Efficiency
+from gridloom.virtual_assets.rules import SHARE_TOLERANCE
 
 OPENING = "auction.open"
 CLEARING = "auction.clear"

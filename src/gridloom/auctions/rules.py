@@ -20,9 +20,8 @@ from gridloom.kernel.instant import format_instant
 from gridloom.kernel.market_time import is_period_start
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.window import Window
-from gridloom.virtual_assets.backing.rules import find_share_errors
 from gridloom.virtual_assets.model import BackingShare
-from gridloom.virtual_assets.rules import MAX_LIFETIME
+from gridloom.virtual_assets.rules import MAX_LIFETIME, find_share_errors
 
 
 class AuctionNotOpen(Problem):

@@ -40,13 +40,13 @@ from gridloom.unavailability.model import (
 )
 from gridloom.unavailability.preview import PreviewedCut, UnavailabilityPreview, preview_of
 from gridloom.unavailability.rules import UnknownNotifications, VolumeBeyondRated
-from gridloom.virtual_assets.gate_closure.availability_events import (
+from gridloom.virtual_assets.backing.store import read_assets_backed_by
+from gridloom.virtual_assets.gate_closure.notifications import (
     MAX_EVENT_ITEMS,
     emit_availability_changed,
     expected_cuts,
     read_backed_availability,
 )
-from gridloom.virtual_assets.store import read_assets_backed_by
 
 TAG = "Unavailabilities"
 READ = Permission.READ_PHYSICAL_ASSETS

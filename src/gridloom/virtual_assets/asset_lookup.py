@@ -1,9 +1,11 @@
-"""What all routes of virtual assets share: their paths, finding the asset that is asked for, and its ETag."""
+"""Paths, ETags, lookups and locks that the routes of virtual assets share."""
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 from functools import lru_cache
+from typing import Final
 from uuid import UUID
 from zlib import crc32
 
@@ -13,14 +15,26 @@ from gridloom.identity.authorization import authorize_organisation
 from gridloom.kernel.instant import format_instant
 from gridloom.kernel.problem import NotFound
 from gridloom.virtual_assets import store
-from gridloom.virtual_assets.history.store import version_at
 from gridloom.virtual_assets.model import Author, LockedAsset, VirtualAsset
-from gridloom.virtual_assets.schedule.rules import MAX_LOCK_S
+from gridloom.virtual_assets.store import version_at
+
+MAX_LOCK_S: Final = 10.0
+"""From the moment on in which a change holds its asset, before its gate is judged, until it is committed. Whoever makes
+closed periods final waits for changes that were in time, and for none that takes longer: those are undone."""
+
 
 TAG = "Virtual assets"
+
+
 ASSETS = "/organisations/{organisationID}/virtual-assets"
+
+
 ASSET = ASSETS + "/{virtualAssetID}"
+
+
 TABLES = (JSON, CSV, ARROW, PARQUET)
+
+
 MAX_ANSWERED_PERIODS = 672  # a week: what a PUT shows of a long schedule it has accepted
 
 
@@ -78,3 +92,27 @@ async def audit_version(request: Request, periods: int, version: int) -> None:
     """Have the audit log know of a version of so many periods, in the statement that writes it."""
     request.audit_details.update(version=version, periods=periods)
     await request.record_audit(request.operation.status)
+
+
+MAX_IDLE_LOCKS: Final = 5000
+"""Queues that are kept although nobody stands in them."""
+
+
+_locks: dict[UUID, asyncio.Lock] = {}
+
+
+def asset_lock(asset_id: UUID) -> asyncio.Lock:
+    """To be held from before the connection is taken until the change is written, and from this moment on: what nobody
+    holds may be forgotten whenever somebody asks for another."""
+    lock = _locks.get(asset_id)
+    if lock is None:
+        if len(_locks) >= MAX_IDLE_LOCKS:
+            _evict_idle_locks()
+        lock = _locks[asset_id] = asyncio.Lock()
+    return lock
+
+
+def _evict_idle_locks() -> None:
+    for asset_id, lock in list(_locks.items()):
+        if not lock.locked():
+            del _locks[asset_id]

@@ -12,22 +12,9 @@ import asyncpg
 
 from gridloom.database.pool import Database
 from gridloom.database.statement import NamedStatement
-from gridloom.kernel.ids import (
-    AuctionID,
-    OrganisationID,
-    PortfolioID,
-    VirtualAssetID,
-)
+from gridloom.kernel.ids import AuctionID, OrganisationID, PortfolioID, VirtualAssetID
 from gridloom.kernel.window import Window
-from gridloom.virtual_assets.model import (
-    AssetTerms,
-    BackingShare,
-    Efficiency,
-    LockedAsset,
-    LockedAssetKey,
-    Promise,
-    VirtualAsset,
-)
+from gridloom.virtual_assets.model import AssetTerms, BackingShare, Efficiency, LockedAsset, Promise, VirtualAsset
 
 COLUMNS = """
   a.key, a.id, v.organisation_id, v.portfolio_id, v.name, v.start_at, v.end_at, v.delivery_zone, v.eic_code,
@@ -36,26 +23,45 @@ COLUMNS = """
   v.initial_soc, v.final_soc_target, v.final_soc_tolerance, v.auction_id, v.created_at, v.version, v.end_kwh,
   v.first_misfit, v.judged_until, v.first_activated, v.revision
 """
+
+
 MUTABLE_COLUMNS = """
   v.name, v.portfolio_id, v.version, v.end_kwh, v.first_misfit, v.judged_until, v.first_activated, v.revision
 """
 """What can change of an asset that was seen before."""
+
+
 _READ = f"select {COLUMNS} from virtual_asset v join asset a on a.key = v.asset_key where v.asset_key = $1"  # noqa: S608 — constants, here and below
+
+
 # The row is locked by its key alone, and read as the lock found it.
 _LOCK = f"""
   with v as materialized (select * from virtual_asset where asset_key = $1 for no key update)
   select {COLUMNS} from v join asset a on a.key = v.asset_key where v.asset_key = $1
 """  # noqa: S608
-_LIST = f"select {COLUMNS} from virtual_asset v join asset a on a.key = v.asset_key"  # noqa: S608
+
+
+LIST_ASSETS = f"select {COLUMNS} from virtual_asset v join asset a on a.key = v.asset_key"  # noqa: S608
+
 
 _key_cache: dict[UUID, int] = {}
 """An id has its key for good; what is read by the key is checked against the id all the same."""
+
+
 MAX_CACHED_KEYS = 100_000
+
+
 _promise_cache: dict[UUID, tuple[Promise, ...]] = {}
 """What backs an asset is written with it and never changes."""
+
+
 MAX_CACHED_PROMISES = 20_000
+
+
 _last_seen: dict[UUID, VirtualAsset] = {}
 """Assets as this process has seen them last: a hint of what to ask for, never an answer."""
+
+
 MAX_CACHED_ASSETS = 5_000
 
 
@@ -163,7 +169,7 @@ async def read_assets(
 ) -> list[VirtualAsset]:
     """The organisation's assets whose life overlaps the window, in the order of their ids."""
     rows = await db.fetch(
-        _LIST
+        LIST_ASSETS
         + """ where a.organisation_id = $1 and a.kind = 'VIRTUAL' and ($2::timestamptz is null or v.end_at > $2)
                and ($3::timestamptz is null or v.start_at < $3) and ($4::uuid is null or a.id > $4)
              order by a.id limit $5""",
@@ -173,10 +179,10 @@ async def read_assets(
         after,
         limit,
     )
-    return await _complete_assets(db, rows)
+    return await complete_assets(db, rows)
 
 
-async def _complete_assets(db: Database, rows: Sequence[asyncpg.Record]) -> list[VirtualAsset]:
+async def complete_assets(db: Database, rows: Sequence[asyncpg.Record]) -> list[VirtualAsset]:
     """Assets with what backs them."""
     keys = [row["key"] for row in rows]
     if not keys:
@@ -342,36 +348,6 @@ async def set_validated(db: Database, asset: LockedAsset, judged_until: int, fir
     )
 
 
-async def lock_assets_backed_by(db: Database, physical_asset_key: int, now: datetime) -> list[LockedAssetKey]:
-    """The virtual assets that a physical one stands behind and whose life is not over, held in the order of keys."""
-    rows = await db.fetch(
-        """select b.asset_key from virtual_backing b join virtual_asset v using (asset_key)
-           where b.physical_asset_key = $1 and v.end_at > $2 order by b.asset_key""",
-        physical_asset_key,
-        now,
-    )
-    held = [
-        await db.fetchval(
-            "select asset_key from virtual_asset where asset_key = $1 for no key update", row["asset_key"]
-        )
-        for row in rows
-    ]
-    return [LockedAssetKey(key) for key in held if key is not None]
-
-
-async def read_assets_backed_by(db: Database, physical_asset_key: int, window: Window) -> list[VirtualAsset]:
-    """Those that a physical asset stands behind and whose lives overlap the window, in the order of their keys."""
-    rows = await db.fetch(
-        _LIST
-        + """ join virtual_backing b on b.asset_key = v.asset_key
-             where b.physical_asset_key = $1 and v.end_at > $2 and v.start_at < $3 order by v.asset_key""",
-        physical_asset_key,
-        window.start,
-        window.end,
-    )
-    return await _complete_assets(db, rows)
-
-
 async def _insert_promises(db: Database, key: int, promises: Sequence[Promise]) -> None:
     await db.executemany(
         """insert into virtual_backing
@@ -382,3 +358,11 @@ async def _insert_promises(db: Database, key: int, promises: Sequence[Promise]) 
             for position, p in enumerate(promises)
         ],
     )
+
+
+async def version_at(db: Database, key: int, moment: datetime) -> int | None:
+    """The version that stood at a moment; None before the asset was there."""
+    version: int | None = await db.fetchval(
+        "select max(version) from schedule_version where asset_key = $1 and accepted_at <= $2", key, moment
+    )
+    return version

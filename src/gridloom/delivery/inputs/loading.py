@@ -22,7 +22,7 @@ from gridloom.kernel.window import Window
 from gridloom.market_calendar import PERIOD_S, Floats, Ints, first_period_of_utc_day
 from gridloom.physical_assets.availability import CHARGE, DISCHARGE, ENERGY, load_availability
 from gridloom.virtual_assets.energy.projection import project
-from gridloom.virtual_assets.energy.projection_input import load_projection_input
+from gridloom.virtual_assets.schedule.projection_input import load_projection_input
 from gridloom.virtual_assets.store import read_asset_by_key
 
 

@@ -15,7 +15,7 @@ from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import QUARTER_HOUR_H
-from gridloom.virtual_assets.backing.allocation import DISPATCH_JOB
+from gridloom.virtual_assets.allocation import DISPATCH_JOB
 
 CHECK_JOB: Final = "delivery.check"
 """The job, keyed by a delivery zone: look at what its batteries did in the quarter-hours that have passed."""

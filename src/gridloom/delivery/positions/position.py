@@ -14,10 +14,10 @@ from gridloom.market_calendar import Floats, utc_days_of
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.settlements.period_volumes import read_period_volumes
 from gridloom.virtual_assets.energy.projection import project
-from gridloom.virtual_assets.energy.projection_input import load_projection_input
-from gridloom.virtual_assets.gate_closure.announced import with_announced
+from gridloom.virtual_assets.gate_closure.revalidation import with_announced
 from gridloom.virtual_assets.history.store import read_accepted_kw, read_powers_as_of, read_unannounced_kw
 from gridloom.virtual_assets.model import Adjustment, VirtualAsset
+from gridloom.virtual_assets.schedule.projection_input import load_projection_input
 from gridloom.virtual_assets.schedule.store import read_day_range, total_power_kw
 
 IMBALANCE_SERIES = "REBAP_DE"

@@ -29,7 +29,7 @@ from gridloom.settlements.as_of import MEASURED, PRICES, AsOf, AsOfTooEarly, che
 from gridloom.tables import TIME, stream_table
 from gridloom.virtual_assets.asset_lookup import ASSET, require_asset
 from gridloom.virtual_assets.asset_lookup import TAG as VIRTUAL_TAG
-from gridloom.virtual_assets.windows import requested_periods
+from gridloom.virtual_assets.rules import requested_periods
 
 TABLES = (JSON, CSV, ARROW, PARQUET)
 MEASURE = Permission.READ_MONITORING

@@ -10,7 +10,7 @@ import structlog
 
 from gridloom.database.pool import Database
 from gridloom.delivery.runs.store import Writer, read_writers
-from gridloom.virtual_assets.schedule.rules import MAX_LOCK_S
+from gridloom.virtual_assets.asset_lookup import MAX_LOCK_S
 
 log = structlog.get_logger()
 

@@ -17,8 +17,8 @@ from gridloom.delivery.runs.cutoff import wait_for_writers
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window, period_number, period_start
 from gridloom.kernel.window import Window
-from gridloom.virtual_assets.backing.allocation import DISPATCH_JOB
-from gridloom.virtual_assets.schedule.rules import first_open_period
+from gridloom.virtual_assets.allocation import DISPATCH_JOB
+from gridloom.virtual_assets.rules import first_open_period
 
 _ONE_MICROSECOND = timedelta(microseconds=1)
 DUE_GATES_JOB: Final = "delivery.look"

@@ -26,8 +26,7 @@ from gridloom.market_calendar import Floats, Ints
 from gridloom.settlements.model import NET_OFFS, NetOff, Origin
 from gridloom.settlements.recording import Recorder, record_settlements
 from gridloom.virtual_assets.backing.store import read_recorded_outages
-from gridloom.virtual_assets.gate_closure.announced import announced_before
-from gridloom.virtual_assets.gate_closure.revalidation import adjust_unserved_periods, revalidate
+from gridloom.virtual_assets.gate_closure.revalidation import adjust_unserved_periods, announced_before, revalidate
 from gridloom.virtual_assets.model import AdjustmentReason
 
 log = structlog.get_logger()

@@ -53,8 +53,8 @@ from gridloom.kernel.market_time import period_number, period_number_from
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
 from gridloom.market_calendar import Floats
 from gridloom.monitoring.query.latest import latest_of_asset
-from gridloom.virtual_assets.backing.allocation import DISPATCH_JOB
-from gridloom.virtual_assets.schedule.rules import first_open_period
+from gridloom.virtual_assets.allocation import DISPATCH_JOB
+from gridloom.virtual_assets.rules import first_open_period
 
 log = structlog.get_logger()
 

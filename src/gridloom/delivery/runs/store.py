@@ -11,7 +11,7 @@ from uuid import UUID
 from gridloom.database.pool import Database
 from gridloom.database.statement import NamedStatement
 from gridloom.delivery.model import DistributionMethod
-from gridloom.virtual_assets.backing.allocation import DISPATCH_JOB
+from gridloom.virtual_assets.allocation import DISPATCH_JOB
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,10 @@ from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import InfeasibleError, SolutionStatus
 from gridloom.optimiser.solving.reserves import solve_with_reserves
 from gridloom.optimiser.solving.solve import solve
-from gridloom.virtual_assets.blocks import store as block_store
+from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.model import VirtualAsset
-from gridloom.virtual_assets.rules import check_window
-from gridloom.virtual_assets.schedule.rules import check_gate, first_open_period
+from gridloom.virtual_assets.rules import check_window, first_open_period
+from gridloom.virtual_assets.schedule.rules import check_gate
 
 MAX_OPTIMISED_PERIODS: Final = timedelta(days=31, hours=1) // PERIOD
 """A month; the one with the long day too. Longer windows are made by a job."""

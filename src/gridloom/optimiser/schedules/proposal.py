@@ -22,8 +22,7 @@ from gridloom.optimiser.schedules.wire import (
     StoredEnergyPrice,
 )
 from gridloom.optimiser.solving.programme import Floats, InfeasibilityRule, InfeasibleError, ShadowPrices
-from gridloom.virtual_assets.schedule.distribution import distribute_over_blocks
-from gridloom.virtual_assets.schedule.rules import SchedulePoints
+from gridloom.virtual_assets.schedule.points import SchedulePoints, distribute_over_blocks
 
 
 class NoFeasibleSchedule(Problem):

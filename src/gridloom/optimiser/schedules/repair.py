@@ -21,7 +21,9 @@ from gridloom.optimiser.solving.programme import Floats, InfeasibleError
 from gridloom.optimiser.solving.repair import repair_nearest
 from gridloom.optimiser.solving.solve import solve
 from gridloom.virtual_assets.model import VirtualAsset
-from gridloom.virtual_assets.schedule.rules import SchedulePoints, check_gate, first_open_period
+from gridloom.virtual_assets.rules import first_open_period
+from gridloom.virtual_assets.schedule.points import SchedulePoints
+from gridloom.virtual_assets.schedule.rules import check_gate
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -38,8 +38,9 @@ from gridloom.optimiser.schedules.wire import (
 from gridloom.optimiser.solver_queue import MAX_SHORT_PERIODS, SolverQueue, SolverTurn
 from gridloom.virtual_assets.asset_lookup import ASSET, etag_of, require_asset
 from gridloom.virtual_assets.model import Market, VirtualAsset
-from gridloom.virtual_assets.portfolios.store import read_portfolio
-from gridloom.virtual_assets.schedule.rules import GateClosed, SchedulePoints, read_points
+from gridloom.virtual_assets.portfolio_store import read_portfolio
+from gridloom.virtual_assets.schedule.points import SchedulePoints, read_points
+from gridloom.virtual_assets.schedule.rules import GateClosed
 
 TAG = "Decisions"
 PERIODS_A_SECOND = 20_000

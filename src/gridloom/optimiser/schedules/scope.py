@@ -11,12 +11,12 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.optimiser.solving.programme import BatteryProgramme, CycleLimit, Floats
-from gridloom.virtual_assets.blocks import store as block_store
+from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.energy.projection import CycleBudget, ProjectionInput, project
-from gridloom.virtual_assets.energy.projection_input import load_projection_input
-from gridloom.virtual_assets.energy.projection_loading import first_cuttable_period
+from gridloom.virtual_assets.energy.trajectory import energy_changes_kwh, exported_kwh
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
-from gridloom.virtual_assets.schedule.projection.trajectory import energy_changes_kwh, exported_kwh
+from gridloom.virtual_assets.schedule.projection_input import load_projection_input
+from gridloom.virtual_assets.schedule.projection_loading import first_cuttable_period
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -32,9 +32,9 @@ from gridloom.revenue.statement.rounding import cents_by_period, cents_of, split
 from gridloom.revenue.statement.shortfalls import load_shortfall_amounts
 from gridloom.settlements.measures import AGGREGATED_SOURCES, BLOCK_SOURCES, POSITION, FactSource, positions_of
 from gridloom.settlements.period_aggregates import FloatArray, decode_sheets, spread_blocks
-from gridloom.virtual_assets.energy.projection_loading import AssetProjection, load_projection, load_projection_as_of
-from gridloom.virtual_assets.history.store import version_at
 from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.schedule.projection_loading import AssetProjection, load_projection, load_projection_as_of
+from gridloom.virtual_assets.store import version_at
 
 PERIOD_BATCH_SIZE: Final = 2976
 """A month's."""

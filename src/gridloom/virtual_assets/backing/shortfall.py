@@ -17,11 +17,11 @@ from gridloom.capacity.rules import BatteryCapacity
 from gridloom.capacity.store import load_firm_capacity
 from gridloom.database.pool import Database
 from gridloom.market_calendar import Floats
-from gridloom.virtual_assets.backing import shortfall_store as store
+from gridloom.virtual_assets.backing import store
 from gridloom.virtual_assets.backing.availability import find_kept, power_part
-from gridloom.virtual_assets.backing.shortfall_store import ShortfallStretch
+from gridloom.virtual_assets.backing.store import ShortfallStretch
 from gridloom.virtual_assets.model import Promise, VirtualAsset
-from gridloom.virtual_assets.schedule.rules import first_open_period
+from gridloom.virtual_assets.rules import first_open_period
 
 NOISE = 1e-9
 

@@ -1,8 +1,8 @@
-"""The physical assets that may stand behind virtual ones, in PostgreSQL."""
+"""Batteries that back virtual assets, and sealed shortfalls, in PostgreSQL."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -10,7 +10,10 @@ from uuid import UUID
 from gridloom.capacity.availability import CapacityOutage
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import PhysicalAssetID
+from gridloom.kernel.window import Window
 from gridloom.physical_assets.model import AssetStatus
+from gridloom.virtual_assets.model import LockedAssetKey, VirtualAsset
+from gridloom.virtual_assets.store import LIST_ASSETS, complete_assets
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,98 @@ async def read_recorded_outages(
                 row["energy_kwh"],
             ),
             row["recorded_at"],
+        )
+        for row in rows
+    ]
+
+
+async def lock_assets_backed_by(db: Database, physical_asset_key: int, now: datetime) -> list[LockedAssetKey]:
+    """The virtual assets that a physical one stands behind and whose life is not over, held in the order of keys."""
+    rows = await db.fetch(
+        """select b.asset_key from virtual_backing b join virtual_asset v using (asset_key)
+           where b.physical_asset_key = $1 and v.end_at > $2 order by b.asset_key""",
+        physical_asset_key,
+        now,
+    )
+    held = [
+        await db.fetchval(
+            "select asset_key from virtual_asset where asset_key = $1 for no key update", row["asset_key"]
+        )
+        for row in rows
+    ]
+    return [LockedAssetKey(key) for key in held if key is not None]
+
+
+async def read_assets_backed_by(db: Database, physical_asset_key: int, window: Window) -> list[VirtualAsset]:
+    """Those that a physical asset stands behind and whose lives overlap the window, in the order of their keys."""
+    rows = await db.fetch(
+        LIST_ASSETS
+        + """ join virtual_backing b on b.asset_key = v.asset_key
+             where b.physical_asset_key = $1 and v.end_at > $2 and v.start_at < $3 order by v.asset_key""",
+        physical_asset_key,
+        window.start,
+        window.end,
+    )
+    return await complete_assets(db, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class ShortfallStretch:
+    """Periods in which the same part of a virtual asset was missing; by battery, its share × its own shortfall."""
+
+    first: int
+    end: int
+    missing_share: float
+    by_battery: Mapping[int, float]
+
+
+async def lock_seal(db: Database, asset_key: int, first: int) -> int:
+    """The first period of the asset that is not sealed; no other transaction seals it until this one ends."""
+    sealed: int = await db.fetchval(
+        """insert into virtual_availability_seal as s (asset_key, sealed_until) values ($1, $2)
+           on conflict (asset_key) do update set sealed_until = s.sealed_until returning s.sealed_until""",
+        asset_key,
+        first,
+    )
+    return sealed
+
+
+async def move_seal(db: Database, asset_key: int, until: int) -> None:
+    await db.execute("update virtual_availability_seal set sealed_until = $2 where asset_key = $1", asset_key, until)
+
+
+async def add_stretches(db: Database, asset_key: int, stretches: Sequence[ShortfallStretch]) -> None:
+    await db.executemany(
+        """insert into virtual_shortfall (asset_key, first_period, end_period, missing_share, battery_keys,
+             battery_shares) values ($1, $2, $3, $4, $5, $6)""",
+        [
+            (asset_key, one.first, one.end, one.missing_share, [*one.by_battery], [*one.by_battery.values()])
+            for one in stretches
+        ],
+    )
+
+
+async def read_seal(db: Database, asset_key: int) -> int | None:
+    sealed: int | None = await db.fetchval(
+        "select sealed_until from virtual_availability_seal where asset_key = $1", asset_key
+    )
+    return sealed
+
+
+async def read_stretches(db: Database, asset_key: int, first: int, end: int) -> list[ShortfallStretch]:
+    rows = await db.fetch(
+        """select first_period, end_period, missing_share, battery_keys, battery_shares from virtual_shortfall
+           where asset_key = $1 and end_period > $2 and first_period < $3 order by first_period""",
+        asset_key,
+        first,
+        end,
+    )
+    return [
+        ShortfallStretch(
+            row["first_period"],
+            row["end_period"],
+            row["missing_share"],
+            dict(zip(row["battery_keys"], row["battery_shares"], strict=True)),
         )
         for row in rows
     ]

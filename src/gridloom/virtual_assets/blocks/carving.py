@@ -13,9 +13,9 @@ from gridloom.database.pool import Database
 from gridloom.kernel.problem import Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats, format_period, utc_days_of
+from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available
-from gridloom.virtual_assets.blocks import store as block_store
-from gridloom.virtual_assets.blocks.slicing import (
+from gridloom.virtual_assets.blocks.rules import (
     Carving,
     LaneMove,
     LaneReduction,
@@ -23,14 +23,14 @@ from gridloom.virtual_assets.blocks.slicing import (
     first_overcommitment,
     remove_block,
 )
-from gridloom.virtual_assets.energy.projection_loading import load_projection
-from gridloom.virtual_assets.energy.reserves import reserved_kwh
+from gridloom.virtual_assets.energy.trajectory import reserved_kwh, tolerance_kwh
 from gridloom.virtual_assets.model import Author, Block, LockedAsset, Market, VersionKind
+from gridloom.virtual_assets.rules import first_open_period
 from gridloom.virtual_assets.schedule.change.draft import draft_change
-from gridloom.virtual_assets.schedule.change.notifications import emit_updated
 from gridloom.virtual_assets.schedule.change.version_store import write_version
-from gridloom.virtual_assets.schedule.projection.trajectory import tolerance_kwh
-from gridloom.virtual_assets.schedule.rules import check_gate, first_open_period
+from gridloom.virtual_assets.schedule.notifications import emit_updated
+from gridloom.virtual_assets.schedule.projection_loading import load_projection
+from gridloom.virtual_assets.schedule.rules import check_gate
 from gridloom.virtual_assets.schedule.store import DayPowers, LaneChange, lane_power_kw, read_day_range
 
 

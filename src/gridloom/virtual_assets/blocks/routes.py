@@ -15,11 +15,12 @@ from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats, utc_days_of
-from gridloom.virtual_assets.asset_locks import asset_lock
+from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.asset_lookup import (
     ASSETS,
     MAX_ANSWERED_PERIODS,
     TABLES,
+    asset_lock,
     audit_version,
     author_of,
     etag_at,
@@ -29,48 +30,41 @@ from gridloom.virtual_assets.asset_lookup import (
     version_as_of,
 )
 from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available
-from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.blocks.carving import ScheduleInTheWay, carve_block, remove_block_with_schedule
 from gridloom.virtual_assets.blocks.rules import (
     BlockOutsideAsset,
     NotAMarketProduct,
+    NothingToJoin,
+    NoWholesalePower,
     check_market_product,
     check_new_block,
 )
-from gridloom.virtual_assets.blocks.slicing import NothingToJoin, NoWholesalePower
 from gridloom.virtual_assets.blocks.views import (
-    CAPACITY_COLUMNS,
-    block_view,
-    block_view_without_series,
-    capacity_kw,
-    scheduled_block_view,
-    streamed_schedule,
-)
-from gridloom.virtual_assets.blocks.wire import (
     BlockQuery,
     BlocksQuery,
     BlockView,
     NewBlock,
-    NewSchedule,
-    ResponseWindowQuery,
     ScheduledBlockView,
+    block_view,
+    block_view_without_series,
+    capacity_kw,
+    scheduled_block_view,
 )
-from gridloom.virtual_assets.history.store import read_lane_as_of
 from gridloom.virtual_assets.model import Block, VirtualAsset
-from gridloom.virtual_assets.rules import check_window
+from gridloom.virtual_assets.rules import check_window, requested_periods
 from gridloom.virtual_assets.schedule.change.apply import change_schedule, put_schedule
 from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext
-from gridloom.virtual_assets.schedule.points import points_of
-from gridloom.virtual_assets.schedule.repair_link import linking_repair
+from gridloom.virtual_assets.schedule.points import NewSchedule, ResponseWindowQuery, points_of
 from gridloom.virtual_assets.schedule.rules import (
     BlockWithoutSchedule,
     EnergyOutOfBounds,
     GateClosed,
     PowerBeyondAvailable,
+    linking_repair,
 )
-from gridloom.virtual_assets.schedule.store import lane_power_kw, read_day_range
+from gridloom.virtual_assets.schedule.store import lane_power_kw, read_day_range, read_lane_as_of
+from gridloom.virtual_assets.schedule.views import CAPACITY_COLUMNS, streamed_schedule
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, table
-from gridloom.virtual_assets.windows import requested_periods
 
 if TYPE_CHECKING:
     from gridloom.database.commit.single_statement import RowSink

@@ -1,1 +1,1 @@
-"""What follows from the schedules: stored energy, and the operational series."""
+"""Energy of virtual assets as pure functions over arrays: trajectories, projections and imbalances."""

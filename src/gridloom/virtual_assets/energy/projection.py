@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from gridloom.kernel.units import POWER_TOLERANCE_KW, QUARTER_HOUR_H
 from gridloom.market_calendar import Floats, Ints
+from gridloom.virtual_assets.energy.trajectory import energy_changes_kwh, exported_kwh, tolerance_kwh
 from gridloom.virtual_assets.model import AdjustmentReason, Efficiency
-from gridloom.virtual_assets.schedule.projection.trajectory import energy_changes_kwh, exported_kwh, tolerance_kwh
 
 NOISE_KW: Final = POWER_TOLERANCE_KW
 """Powers below a milliwatt are what a subtraction leaves behind."""

@@ -15,11 +15,11 @@ from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats, Ints, utc_days_of
 from gridloom.physical_assets.availability import AvailabilitySeries
 from gridloom.physical_assets.conflicts import CapacityConflict, ConflictKind
-from gridloom.virtual_assets import store
+from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available_of_each
-from gridloom.virtual_assets.blocks import store as block_store
-from gridloom.virtual_assets.energy.projection_loading import AssetProjection, load_projection
+from gridloom.virtual_assets.backing.store import read_assets_backed_by
 from gridloom.virtual_assets.model import AdjustmentReason, Block, Market, VirtualAsset
+from gridloom.virtual_assets.schedule.projection_loading import AssetProjection, load_projection
 from gridloom.virtual_assets.schedule.store import lane_power_kw, read_day_range
 
 
@@ -27,7 +27,7 @@ async def block_conflicts(
     db: Database, asset_key: int, window: Window, series: AvailabilitySeries
 ) -> list[CapacityConflict]:
     """Of every virtual asset that the battery stands behind; what is cut at gate closure is named here before."""
-    assets = await store.read_assets_backed_by(db, asset_key, window)
+    assets = await read_assets_backed_by(db, asset_key, window)
     return [
         conflict
         for asset, available in await load_available_of_each(db, assets, window)

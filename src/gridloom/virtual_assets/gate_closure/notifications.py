@@ -1,18 +1,130 @@
-"""What others learn when schedules are cut: events, and entries in the logbooks of the batteries behind."""
+"""Events to the holders of virtual assets: availability that changed, and schedules that were cut."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
+from typing import Any
 
+import numpy as np
+
+from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.events.outbox import record_event
 from gridloom.kernel.market_time import period_start
+from gridloom.kernel.permission import Permission
+from gridloom.kernel.window import Window
 from gridloom.logbook.model import Impact
 from gridloom.logbook.store import write_system_entry
-from gridloom.market_calendar import format_period
+from gridloom.market_calendar import Ints, format_period
+from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available_of_each
+from gridloom.virtual_assets.backing.shortfall import seal_closed_periods
+from gridloom.virtual_assets.backing.store import read_assets_backed_by
 from gridloom.virtual_assets.model import Adjustment, VirtualAsset
-from gridloom.virtual_assets.schedule.change.notifications import READ
+from gridloom.virtual_assets.schedule.notifications import READ
+from gridloom.virtual_assets.schedule.projection_loading import first_cuttable_period, load_projection
+
+MAX_EVENT_ITEMS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class AvailabilityBefore:
+    """The virtual assets behind which a battery stands in a window, and what was available of each."""
+
+    window: Window
+    available: Sequence[tuple[VirtualAsset, AvailableFraction]]
+
+
+async def read_backed_availability(db: Database, battery_key: int, window: Window) -> AvailabilityBefore:
+    """To be called under the battery's lock, before its availability changes in the window.
+
+    What was missing at gates that have closed is sealed: the change no longer counts for them.
+    """
+    assets = await read_assets_backed_by(db, battery_key, window)
+    if assets:
+        await seal_closed_periods(db, assets, await platform_now(db))
+    return AvailabilityBefore(window, await load_available_of_each(db, assets, window) if assets else ())
+
+
+async def emit_availability_changed(db: Database, before: AvailabilityBefore, now: datetime) -> None:
+    """To be called after the change, in its transaction: each holder whose asset it touches learns of it."""
+    if not before.available:
+        return
+    assets = [asset for asset, _ in before.available]
+    ahead = Window(max(before.window.start, now), before.window.end) if before.window.end > now else None
+    if ahead is None:
+        return
+    after = {asset.key: available for asset, available in await load_available_of_each(db, assets, ahead)}
+    for asset, had in before.available:
+        has = after.get(asset.key)
+        if has is None:
+            continue
+        changed = changed_periods(had.between(has.first, has.end), has)
+        if len(changed):
+            await _emit_to_holder(db, asset, has, changed, await expected_cuts(db, asset, now))
+
+
+def changed_periods(before: AvailableFraction, after: AvailableFraction) -> Ints:
+    """The places of periods in which something else is available than before."""
+    return np.flatnonzero(
+        (before.charge != after.charge) | (before.discharge != after.discharge) | (before.energy != after.energy)
+    )
+
+
+async def expected_cuts(db: Database, asset: VirtualAsset, now: datetime) -> list[Adjustment]:
+    """What of the asset's schedules will be cut at gate closure by all that is known now, the earliest first."""
+    first = first_cuttable_period(asset, now)
+    return list((await load_projection(db, asset, now, first, asset.end)).cuts) if first < asset.end else []
+
+
+async def _emit_to_holder(
+    db: Database, asset: VirtualAsset, has: AvailableFraction, changed: Ints, cuts: Sequence[Adjustment]
+) -> None:
+    await record_event(
+        db,
+        type="virtual-asset.availability-changed",
+        organisation_id=asset.organisation_id,
+        subject=f"virtual-assets/{asset.id}",
+        permission=Permission.READ_VIRTUAL_ASSETS,
+        asset_key=asset.key,
+        data={
+            "virtualAssetID": asset.id,
+            "start": format_period(has.first + int(changed[0])),
+            "end": format_period(has.first + int(changed[-1]) + 1),
+            "periods": availability_intervals(asset, has, changed)[:MAX_EVENT_ITEMS],
+            "expectedCuts": [expected_cut_data(cut) for cut in cuts[:MAX_EVENT_ITEMS]],
+        },
+    )
+
+
+def expected_cut_data(cut: Adjustment) -> dict[str, Any]:
+    return {
+        "timestamp": format_period(cut.period),
+        "acceptedSchedule": cut.accepted_kw,
+        "adjustedSchedule": cut.adjusted_kw,
+        "reason": cut.reason.value,
+    }
+
+
+def availability_intervals(asset: VirtualAsset, has: AvailableFraction, changed: Ints) -> list[dict[str, Any]]:
+    """Periods that follow each other and have the same available, together."""
+    values = np.stack([has.charge, has.discharge, has.energy], axis=1)[changed]
+    breaks = (np.diff(changed) > 1) | (np.diff(values, axis=0) != 0).any(axis=1)
+    starts = np.concatenate(([0], np.flatnonzero(breaks) + 1))
+    ends = np.append(starts[1:], len(changed))
+    terms = asset.terms
+    return [
+        {
+            "start": format_period(has.first + int(changed[start])),
+            "end": format_period(has.first + int(changed[end - 1]) + 1),
+            "availableChargePower": round(terms.charge_kw * float(values[start, 0]), 6),
+            "availableDischargePower": round(terms.discharge_kw * float(values[start, 1]), 6),
+            "availableEnergyCapacity": round(terms.energy_capacity_kwh * float(values[start, 2]), 6),
+        }
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
 
 
 async def emit_adjusted(db: Database, asset: VirtualAsset, adjustments: Sequence[Adjustment]) -> None:

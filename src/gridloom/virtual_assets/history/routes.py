@@ -3,35 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Annotated
 from uuid import UUID
 
 import numpy as np
+from msgspec import Meta
 
 from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import JSON, Page, Request, Stream, operation
+from gridloom.edge import JSON, Instant, Page, Paging, Request, ResponseBody, Stream, operation
 from gridloom.identity.store.names import read_author_names
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import PERIOD_MS
 from gridloom.tables import points_json
+from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, require_asset
-from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.history import store as history_store
 from gridloom.virtual_assets.history.store import StoredChange
 from gridloom.virtual_assets.history.tables import adjustments_table, changes_by_block, history_table
-from gridloom.virtual_assets.history.wire import (
-    AdjustmentsQuery,
-    AdjustmentView,
-    BlockChange,
-    HistoryQuery,
-    VersionView,
-)
-from gridloom.virtual_assets.model import Block, ScheduleVersion, VirtualAsset
-from gridloom.virtual_assets.windows import periods_between
+from gridloom.virtual_assets.model import AdjustmentReason, Block, ScheduleVersion, VersionKind, VirtualAsset
+from gridloom.virtual_assets.rules import periods_between
+from gridloom.virtual_assets.schedule.views import ScheduledPower
 from gridloom.virtual_assets.wire import raw_json
 
+
+class AdjustmentsQuery(Paging):
+    """Left out: the whole life."""
+
+    start: Instant | None = None
+    end: Instant | None = None
+
+
+class AdjustmentView(ResponseBody):
+    """A quarter-hour whose accepted power (kW, all blocks together) was cut when its gate closed."""
+
+    timestamp: datetime
+    accepted_schedule: float
+    adjusted_schedule: float
+    reason: AdjustmentReason
+
+
+class HistoryQuery(Paging):
+    """By when a version was accepted; `version` asks for one alone, with all its periods."""
+
+    start: Instant | None = None
+    end: Instant | None = None
+    version: Annotated[int, Meta(ge=1, le=2_147_483_647)] | None = None
+
+
+class BlockChange(ResponseBody):
+    """The periods a version set on a block. Of a version with very many periods, only their number is listed."""
+
+    block_id: UUID
+    periods: int
+    start: datetime
+    end: datetime
+    schedule: list[ScheduledPower] | None
+
+
+class VersionView(ResponseBody):
+    """Who made a version, when, and what it changed. Its author is named to its organisation and the operator."""
+
+    version: int
+    kind: VersionKind
+    accepted_at: datetime
+    author_kind: str
+    author_id: UUID | None
+    author_name: str | None
+    block_id: UUID | None
+    changes: list[BlockChange]
+
+
 TAG = "Virtual assets"
+
+
 MAX_LISTED_PERIODS = 400  # a version's periods are listed in full up to this many; alone, always
 
 

@@ -22,14 +22,6 @@ from gridloom.virtual_assets.model import (
 from gridloom.virtual_assets.schedule.store import copy_overlap
 
 
-async def version_at(db: Database, key: int, moment: datetime) -> int | None:
-    """The version that stood at a moment; None before the asset was there."""
-    version: int | None = await db.fetchval(
-        "select max(version) from schedule_version where asset_key = $1 and accepted_at <= $2", key, moment
-    )
-    return version
-
-
 async def read_versions(
     db: Database,
     key: int,
@@ -91,36 +83,6 @@ async def read_changes(
         listed_periods,
     )
     return [StoredChange(**row) for row in rows]
-
-
-async def read_lane_as_of(db: Database, key: int, lane: int, version: int, first: int, end: int) -> Floats:
-    """A lane as it stood at a version, made of all that was set until then."""
-    lanes_kw = await read_lanes_as_of(db, key, [lane], version, first, end)
-    return lanes_kw.get(lane, np.zeros(max(0, end - first)))
-
-
-async def read_lanes_as_of(
-    db: Database, key: int, lanes: Sequence[int] | None, version: int, first: int, end: int
-) -> dict[int, Floats]:
-    """Lanes (None: all) as they stood at a version; one on which nothing was set in these periods is not there."""
-    lanes_kw: dict[int, Floats] = {}
-    for row in await db.fetch(
-        """select lane, run_first, run_length, power_kw from schedule_change
-           where asset_key = $1 and ($2::int[] is null or lane = any($2)) and version <= $3
-             and end_period > $4 and first_period < $5
-           order by version""",
-        key,
-        lanes,
-        version,
-        first,
-        end,
-    ):
-        power_kw = lanes_kw.setdefault(row["lane"], np.zeros(max(0, end - first)))
-        values, place = np.array(row["power_kw"]), 0
-        for run_first, run_length in zip(row["run_first"], row["run_length"], strict=True):
-            copy_overlap(power_kw, first, run_first, values[place : place + run_length])
-            place += run_length
-    return lanes_kw
 
 
 async def read_powers_as_of(db: Database, key: int, moment: datetime, first: int, end: int) -> tuple[Floats, Floats]:

@@ -14,7 +14,7 @@ from gridloom.edge.paging import next_link
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import PERIOD_MS, Ints
 from gridloom.tables import TIME, stream_table
-from gridloom.virtual_assets.blocks import store as block_store
+from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.history import store as history_store
 from gridloom.virtual_assets.history.store import StoredChange
 from gridloom.virtual_assets.model import Adjustment, Block, ScheduleVersion, VirtualAsset

@@ -1,18 +1,66 @@
-"""The points of a request's body, checked against the periods that they may name."""
+"""The points of a schedule: read from a request's body, and distributed over the wholesale blocks."""
 
 from __future__ import annotations
 
 import asyncio
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
 
+from gridloom.edge import Instant, QueryParameters, RequestBody
 from gridloom.kernel.market_time import period_number
-from gridloom.market_calendar import utc_day_of
-from gridloom.virtual_assets.blocks.wire import NewSchedule
-from gridloom.virtual_assets.model import VirtualAsset
-from gridloom.virtual_assets.schedule.rules import SchedulePoints, read_few_points, read_points
+from gridloom.kernel.problem import BadRequest, FieldError
+from gridloom.market_calendar import PERIOD_S, Floats, Ints, format_period, period_numbers, utc_day_of
+from gridloom.virtual_assets.model import Block, Market, VirtualAsset
+from gridloom.virtual_assets.schedule.store import LaneChange
+from gridloom.virtual_assets.wire import SignedPowerKW
+
+
+class SchedulePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """The power of one quarter-hour, named by its start. A whole year is 35,040 of them, so they are kept plain."""
+
+    time: Instant
+    power: SignedPowerKW
+
+
+class NewSchedule(RequestBody):
+    """The periods to replace; all others stay as they are."""
+
+    schedule: list[SchedulePoint]
+
+
+class ResponseWindowQuery(QueryParameters):
+    """The window of the schedule in the answer; left out: the periods given, a week of them at most."""
+
+    start: Instant | None = None
+    end: Instant | None = None
+
+
+class SchedulePoints(Struct, frozen=True, eq=False):
+    """A schedule's periods and powers in the order of time."""
+
+    periods: Ints
+    power_kw: Floats
+    places: Ints
+    """Where each stood in the request."""
+
+    @property
+    def first(self) -> int:
+        return int(self.periods[0])
+
+    @property
+    def last(self) -> int:
+        return int(self.periods[-1])
+
 
 _LONG_BODY_POINTS = 2000
+
+
 _FEW_POINTS = 8
 
 
@@ -41,3 +89,125 @@ def _read_body(body: NewSchedule, span: tuple[int, int], whose: str) -> Schedule
         if few is not None:
             return few
     return read_points(times, np.array(powers_kw, dtype=np.float64), span, whose)
+
+
+def read_points(
+    times: Sequence[datetime], power_kw: Floats, span: tuple[int, int], whose: str = "block"
+) -> SchedulePoints:
+    """The schedule in the order of time; or a refusal pointing at what is empty, doubled, off the grid or outside.
+
+    `span`: the periods of the block, or of the asset, from the first up to but not the second.
+    """
+    if not times:
+        raise BadRequest("The schedule is empty.", [FieldError("/schedule", "Expected at least one {time, power}.")])
+    numbers, on_grid = period_numbers(times)
+    is_in_order = bool((numbers[1:] > numbers[:-1]).all())
+    is_inside = is_in_order and span[0] <= numbers[0] and numbers[-1] < span[1]
+    if is_inside and on_grid.all() and np.isfinite(power_kw).all():  # as nearly all are
+        return SchedulePoints(numbers, power_kw + 0.0, np.arange(len(numbers)))  # an optimiser's -0.0 is a plain 0
+    _reject_points(~on_grid, "Expected a time on a 15-minute boundary.")
+    outside = (numbers < span[0]) | (numbers >= span[1])
+    if outside.any():
+        where = f" The {whose} runs from {format_period(span[0])} to {format_period(span[1])}."
+        _reject_points(outside, f"Expected a time within the {whose}.", where)
+    _reject_points(~np.isfinite(power_kw), "Expected a finite power.", member="power")
+    order = np.argsort(numbers, kind="stable")
+    ordered = numbers[order]
+    doubled = np.zeros(len(numbers), dtype=bool)
+    doubled[order[1:]] = ordered[1:] == ordered[:-1]
+    _reject_points(doubled, "Expected each time once; it is doubled.")
+    return SchedulePoints(ordered, power_kw[order] + 0.0, order)
+
+
+def read_few_points(
+    times: Sequence[datetime], powers_kw: Sequence[float], span: tuple[int, int]
+) -> SchedulePoints | None:
+    """The same one by one, which takes less than arrays do where there are few; None where anything is odd."""
+    numbers, before = [], span[0] - 1
+    for time, power_kw in zip(times, powers_kw, strict=True):
+        number, rest_s = divmod(time.timestamp(), PERIOD_S)
+        if rest_s or not before < number < span[1] or not math.isfinite(power_kw):
+            return None
+        before = int(number)
+        numbers.append(before)
+    if not numbers:
+        return None
+    return SchedulePoints(
+        np.array(numbers), np.array([power_kw + 0.0 for power_kw in powers_kw]), np.arange(len(numbers))
+    )
+
+
+# Schedules come from doubles that other programs computed; a nanowatt too much is not a refusal.
+_MAX_ERRORS = 20
+
+
+def _reject_points(wrong: npt.NDArray[np.bool_], detail: str, where: str = "", member: str = "time") -> None:
+    if not wrong.any():
+        return
+    positions = np.flatnonzero(wrong)
+    raise BadRequest(
+        f"{len(positions)} of {len(wrong)} points are at fault: {detail}{where}",
+        [FieldError(f"/schedule/{position}/{member}", detail) for position in positions[:_MAX_ERRORS].tolist()],
+    )
+
+
+def wholesale_blocks(blocks: Sequence[Block]) -> list[Block]:
+    return [block for block in blocks if block.market is Market.WHOLESALE]
+
+
+def rated_kw(blocks: Sequence[Block], periods: Ints) -> tuple[Floats, Floats]:
+    """What wholesale blocks can charge and discharge together, in each of these periods, which are in order."""
+    charge_kw, discharge_kw = np.zeros(len(periods)), np.zeros(len(periods))
+    for block, places in _find_covered(blocks, periods):
+        charge_kw[places] += block.charge_kw
+        discharge_kw[places] += block.discharge_kw
+    return charge_kw, discharge_kw
+
+
+def distribute_over_blocks(blocks: Sequence[Block], points: SchedulePoints) -> dict[Block, LaneChange]:
+    """The part of each wholesale block that covers some of the points: `power · its power / the power of all`.
+
+    The power is that of the point's direction. Of what rounding leaves over the largest block takes care, so that the
+    parts sum to what was asked for. A point without power rests all blocks; where no block has power in its direction,
+    nothing is set.
+    """
+    covered = list(_find_covered(blocks, points.periods))
+    charging = points.power_kw < 0
+    total_kw = np.where(charging, *rated_kw(blocks, points.periods))
+    rest_kw, largest_kw = points.power_kw.copy(), np.zeros(len(points.periods))
+    largest = np.zeros(len(points.periods), dtype=np.int64)
+    parts_kw: list[Floats] = []
+    for number, (block, places) in enumerate(covered):
+        block_kw = np.where(charging[places], block.charge_kw, block.discharge_kw)
+        share = np.divide(block_kw, total_kw[places], out=np.zeros(len(block_kw)), where=total_kw[places] > 0)
+        parts_kw.append(points.power_kw[places] * share)
+        rest_kw[places] -= parts_kw[-1]
+        largest[places] = np.where(block_kw > largest_kw[places], number, largest[places])
+        largest_kw[places] = np.maximum(block_kw, largest_kw[places])
+    changes = {}
+    for number, ((block, places), part_kw) in enumerate(zip(covered, parts_kw, strict=True)):
+        takes_rest = (largest[places] == number) & (total_kw[places] > 0)
+        changes[block] = LaneChange(points.periods[places], part_kw + np.where(takes_rest, rest_kw[places], 0.0))
+    return changes
+
+
+def _find_covered(blocks: Sequence[Block], periods: Ints) -> Iterator[tuple[Block, slice]]:
+    """The wholesale blocks that cover some of the periods, and which."""
+    for block in wholesale_blocks(blocks):
+        low, high = np.searchsorted(periods, (block.first, block.end)).tolist()
+        if low < high:
+            yield block, slice(low, high)
+
+
+def group_by_lane(parts: Mapping[Block, LaneChange]) -> dict[int, LaneChange]:
+    """Blocks of one lane follow each other, and so do their parts."""
+    lanes: dict[int, list[LaneChange]] = {}
+    for block in sorted(parts, key=lambda block: block.first):
+        lanes.setdefault(block.lane, []).append(parts[block])
+    return {lane: _join_changes(changes) for lane, changes in lanes.items()}
+
+
+def _join_changes(changes: Sequence[LaneChange]) -> LaneChange:
+    return LaneChange(
+        np.concatenate([change.periods for change in changes]), np.concatenate([change.power_kw for change in changes])
+    )

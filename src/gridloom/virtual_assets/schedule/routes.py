@@ -12,6 +12,7 @@ from gridloom.edge import BULK_BODY_LIMIT, JSON, Request, Response, Stream, oper
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import utc_days_of
 from gridloom.physical_assets.window_query import WindowQuery
+from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.asset_lookup import (
     ASSET,
     MAX_ANSWERED_PERIODS,
@@ -23,25 +24,23 @@ from gridloom.virtual_assets.asset_lookup import (
     require_asset,
 )
 from gridloom.virtual_assets.backing.availability import load_available
-from gridloom.virtual_assets.blocks import store as block_store
-from gridloom.virtual_assets.blocks.views import streamed_schedule
-from gridloom.virtual_assets.blocks.wire import NewSchedule, ResponseWindowQuery
 from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.rules import requested_periods
 from gridloom.virtual_assets.schedule.change.apply import change_schedule, put_asset_schedule
 from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext
-from gridloom.virtual_assets.schedule.points import points_of
-from gridloom.virtual_assets.schedule.repair_link import linking_repair
-from gridloom.virtual_assets.schedule.rules import EnergyOutOfBounds, GateClosed, PowerBeyondAvailable
+from gridloom.virtual_assets.schedule.points import NewSchedule, ResponseWindowQuery, points_of
+from gridloom.virtual_assets.schedule.rules import EnergyOutOfBounds, GateClosed, PowerBeyondAvailable, linking_repair
 from gridloom.virtual_assets.schedule.store import read_day_range, total_power_kw
 from gridloom.virtual_assets.schedule.views import (
+    AssetScheduleView,
+    ScheduledAssetView,
     schedule_columns,
     schedule_head,
     schedule_view,
     scheduled_asset_view,
+    streamed_schedule,
 )
-from gridloom.virtual_assets.schedule.wire import AssetScheduleView, ScheduledAssetView
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, table
-from gridloom.virtual_assets.windows import requested_periods
 
 if TYPE_CHECKING:
     from gridloom.database.commit.single_statement import RowSink

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
-from msgspec import Struct
 
-from gridloom.kernel.market_time import period_number, period_start
-from gridloom.kernel.problem import BadRequest, FieldError, Problem
+from gridloom.kernel.problem import FieldError, Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
-from gridloom.market_calendar import PERIOD_S, Floats, Ints, format_period, period_numbers
+from gridloom.market_calendar import Floats, format_period
+from gridloom.virtual_assets.energy.trajectory import BoundViolation
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
-from gridloom.virtual_assets.schedule.projection.trajectory import BoundViolation
+from gridloom.virtual_assets.schedule.points import SchedulePoints
 
-# Schedules come from doubles that other programs computed; a nanowatt too much is not a refusal.
-_MAX_ERRORS = 20
 _FEW_POINTS: Final = 8
 """One by one they take less than as an array."""
-MAX_LOCK_S: Final = 10.0
-"""From the moment on in which a change holds its asset, before its gate is judged, until it is committed. Whoever makes
-closed periods final waits for changes that were in time, and for none that takes longer: those are undone."""
 
 
 class BlockWithoutSchedule(Problem):
@@ -68,95 +60,9 @@ class EnergyOutOfBounds(Problem):
     title = "The stored energy would leave its bounds"
 
 
-class SchedulePoints(Struct, frozen=True, eq=False):
-    """A schedule's periods and powers in the order of time."""
-
-    periods: Ints
-    power_kw: Floats
-    places: Ints
-    """Where each stood in the request."""
-
-    @property
-    def first(self) -> int:
-        return int(self.periods[0])
-
-    @property
-    def last(self) -> int:
-        return int(self.periods[-1])
-
-
-def read_points(
-    times: Sequence[datetime], power_kw: Floats, span: tuple[int, int], whose: str = "block"
-) -> SchedulePoints:
-    """The schedule in the order of time; or a refusal pointing at what is empty, doubled, off the grid or outside.
-
-    `span`: the periods of the block, or of the asset, from the first up to but not the second.
-    """
-    if not times:
-        raise BadRequest("The schedule is empty.", [FieldError("/schedule", "Expected at least one {time, power}.")])
-    numbers, on_grid = period_numbers(times)
-    is_in_order = bool((numbers[1:] > numbers[:-1]).all())
-    is_inside = is_in_order and span[0] <= numbers[0] and numbers[-1] < span[1]
-    if is_inside and on_grid.all() and np.isfinite(power_kw).all():  # as nearly all are
-        return SchedulePoints(numbers, power_kw + 0.0, np.arange(len(numbers)))  # an optimiser's -0.0 is a plain 0
-    _reject_points(~on_grid, "Expected a time on a 15-minute boundary.")
-    outside = (numbers < span[0]) | (numbers >= span[1])
-    if outside.any():
-        where = f" The {whose} runs from {format_period(span[0])} to {format_period(span[1])}."
-        _reject_points(outside, f"Expected a time within the {whose}.", where)
-    _reject_points(~np.isfinite(power_kw), "Expected a finite power.", member="power")
-    order = np.argsort(numbers, kind="stable")
-    ordered = numbers[order]
-    doubled = np.zeros(len(numbers), dtype=bool)
-    doubled[order[1:]] = ordered[1:] == ordered[:-1]
-    _reject_points(doubled, "Expected each time once; it is doubled.")
-    return SchedulePoints(ordered, power_kw[order] + 0.0, order)
-
-
-def read_few_points(
-    times: Sequence[datetime], powers_kw: Sequence[float], span: tuple[int, int]
-) -> SchedulePoints | None:
-    """The same one by one, which takes less than arrays do where there are few; None where anything is odd."""
-    numbers, before = [], span[0] - 1
-    for time, power_kw in zip(times, powers_kw, strict=True):
-        number, rest_s = divmod(time.timestamp(), PERIOD_S)
-        if rest_s or not before < number < span[1] or not math.isfinite(power_kw):
-            return None
-        before = int(number)
-        numbers.append(before)
-    if not numbers:
-        return None
-    return SchedulePoints(
-        np.array(numbers), np.array([power_kw + 0.0 for power_kw in powers_kw]), np.arange(len(numbers))
-    )
-
-
-def _reject_points(wrong: npt.NDArray[np.bool_], detail: str, where: str = "", member: str = "time") -> None:
-    if not wrong.any():
-        return
-    positions = np.flatnonzero(wrong)
-    raise BadRequest(
-        f"{len(positions)} of {len(wrong)} points are at fault: {detail}{where}",
-        [FieldError(f"/schedule/{position}/{member}", detail) for position in positions[:_MAX_ERRORS].tolist()],
-    )
-
-
 def check_schedulable(block: Block) -> None:
     if block.market is not Market.WHOLESALE:
         raise BlockWithoutSchedule(f"The block is a slice of {block.market} power.")
-
-
-def first_open_period(now: datetime, gate_closure_s: int) -> int:
-    """The earliest period that can still be changed: it starts more than the gate closure time from now.
-
-    The closing moment itself is already too late, as it is everywhere.
-    """
-    return period_number(now + timedelta(seconds=gate_closure_s)) + 1
-
-
-def gate_closes_at(first: int, gate_closure_s: int) -> datetime:
-    """The moment from which on a period can no longer be changed."""
-    return period_start(first) - timedelta(seconds=gate_closure_s)
 
 
 def check_gate(first: int, first_open: int, pointer: str | None = None) -> None:
@@ -208,3 +114,13 @@ def energy_out_of_bounds(
         firstPeriod=format_period(period),
         excess=excess.excess_kwh,
     )
+
+
+@contextmanager
+def linking_repair(asset: VirtualAsset) -> Iterator[None]:
+    """Add `repair` to a refusal that another schedule would not meet."""
+    try:
+        yield
+    except (EnergyOutOfBounds, PowerBeyondAvailable) as refusal:
+        refusal.members["repair"] = f"/organisations/{asset.organisation_id}/virtual-assets/{asset.id}/repairs"
+        raise

@@ -1,8 +1,8 @@
-"""Schedules and the energy that follows from them in PostgreSQL."""
+"""Schedules, daily energy summaries and settled activations in PostgreSQL."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -17,8 +17,8 @@ from gridloom.market_calendar import (
     first_period_of_utc_day,
     utc_days_of,
 )
-from gridloom.virtual_assets.model import VirtualAsset
-from gridloom.virtual_assets.schedule.projection.trajectory import DaySummaries
+from gridloom.virtual_assets.energy.trajectory import DaySummaries
+from gridloom.virtual_assets.model import LockedAssetKey, VirtualAsset
 
 DayPowers = dict[int, dict[int, Floats]]
 """Lanes' powers by day: `powers[day][lane]` has 96 values; what was never scheduled is not there."""
@@ -168,3 +168,94 @@ def lane_days(powers: DayPowers, lane: int, days: Sequence[int]) -> Floats:
         if known is not None:
             rows[place] = known
     return rows
+
+
+async def read_lane_as_of(db: Database, key: int, lane: int, version: int, first: int, end: int) -> Floats:
+    """A lane as it stood at a version, made of all that was set until then."""
+    lanes_kw = await read_lanes_as_of(db, key, [lane], version, first, end)
+    return lanes_kw.get(lane, np.zeros(max(0, end - first)))
+
+
+async def read_lanes_as_of(
+    db: Database, key: int, lanes: Sequence[int] | None, version: int, first: int, end: int
+) -> dict[int, Floats]:
+    """Lanes (None: all) as they stood at a version; one on which nothing was set in these periods is not there."""
+    lanes_kw: dict[int, Floats] = {}
+    for row in await db.fetch(
+        """select lane, run_first, run_length, power_kw from schedule_change
+           where asset_key = $1 and ($2::int[] is null or lane = any($2)) and version <= $3
+             and end_period > $4 and first_period < $5
+           order by version""",
+        key,
+        lanes,
+        version,
+        first,
+        end,
+    ):
+        power_kw = lanes_kw.setdefault(row["lane"], np.zeros(max(0, end - first)))
+        values, place = np.array(row["power_kw"]), 0
+        for run_first, run_length in zip(row["run_first"], row["run_length"], strict=True):
+            copy_overlap(power_kw, first, run_first, values[place : place + run_length])
+            place += run_length
+    return lanes_kw
+
+
+async def read_activated_kwh(db: Database, asset: VirtualAsset, first: int, end: int) -> Floats | None:
+    """What settled activations add to the store in each of these periods, below zero what they take; None for nothing.
+
+    Grid-side volumes: upward ÷ η_d, downward × η_c.
+    """
+    if asset.first_activated is None or asset.first_activated >= end or first >= end:
+        return None
+    days = utc_days_of(first, end)
+    rows = await db.fetch(
+        "select day, up_kwh, down_kwh from virtual_activation where asset_key = $1 and day >= $2 and day < $3",
+        asset.key,
+        days.start,
+        days.stop,
+    )
+    if not rows:
+        return None
+    changes_kwh = np.zeros((len(days), PERIODS_PER_DAY))
+    efficiency = asset.terms.efficiency
+    for row in rows:
+        up_kwh, down_kwh = np.array(row["up_kwh"]), np.array(row["down_kwh"])
+        changes_kwh[row["day"] - days.start] = down_kwh * efficiency.charge - up_kwh / efficiency.discharge
+    offset = first - first_period_of_utc_day(days.start)
+    return changes_kwh.ravel()[offset : offset + end - first]
+
+
+async def write_activations(db: Database, key: int, days: Mapping[int, tuple[Floats, Floats]]) -> None:
+    """What these days have activated upward and downward, in kWh a period, in the place of what was known before."""
+    await db.execute(
+        """
+        insert into virtual_activation as known (asset_key, day, up_kwh, down_kwh)
+        select $1, d.day, ($3::float8[])[(d.place - 1) * 96 + 1 : d.place * 96],
+               ($4::float8[])[(d.place - 1) * 96 + 1 : d.place * 96]
+        from unnest($2::int[]) with ordinality d(day, place)
+        on conflict (asset_key, day) do update set up_kwh = excluded.up_kwh, down_kwh = excluded.down_kwh
+        """,
+        key,
+        list(days),
+        _join_days([up_kwh for up_kwh, _ in days.values()]),
+        _join_days([down_kwh for _, down_kwh in days.values()]),
+    )
+
+
+def _join_days(days: Sequence[Floats]) -> list[float]:
+    joined: list[float] = np.concatenate(days).tolist()
+    return joined
+
+
+async def set_first_activated(db: Database, key: int, first_period: int) -> LockedAssetKey | None:
+    """Remember from when on activations are known; the asset's row, held. None where it is no virtual asset."""
+    known = await db.fetchval(
+        """
+        update virtual_asset
+        set first_activated = least(coalesce(first_activated, $2), $2), revision = revision + 1
+        where asset_key = $1 returning asset_key
+        """,
+        key,
+        first_period,
+    )
+    return None if known is None else LockedAssetKey(known)

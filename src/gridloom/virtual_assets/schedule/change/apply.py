@@ -21,16 +21,13 @@ from gridloom.edge import Request
 from gridloom.identity.authorization import authorize_organisation
 from gridloom.kernel.ids import BlockID
 from gridloom.market_calendar import PERIODS_PER_DAY, first_period_of_utc_day
-from gridloom.virtual_assets.asset_locks import asset_lock
-from gridloom.virtual_assets.asset_lookup import require_locked_asset
+from gridloom.virtual_assets.asset_lookup import asset_lock, require_locked_asset
 from gridloom.virtual_assets.backing.availability import AvailableFraction
-from gridloom.virtual_assets.blocks.wire import NewSchedule, ResponseWindowQuery
-from gridloom.virtual_assets.energy.imbalance_loading import load_imbalance, projected_imbalance
-from gridloom.virtual_assets.energy.projection_loading import adjustments_of, first_cuttable_from
+from gridloom.virtual_assets.energy.imbalance import Imbalance
 from gridloom.virtual_assets.model import Adjustment, Author, Block, LockedAsset, VersionKind, VirtualAsset
+from gridloom.virtual_assets.rules import first_open_period
 from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext, read_asset_and_context, read_context
 from gridloom.virtual_assets.schedule.change.draft import Draft, draft_from
-from gridloom.virtual_assets.schedule.change.notifications import emit_updated
 from gridloom.virtual_assets.schedule.change.validation import (
     LockRequired,
     supports_optimistic,
@@ -38,17 +35,23 @@ from gridloom.virtual_assets.schedule.change.validation import (
     validate_optimistic,
 )
 from gridloom.virtual_assets.schedule.change.version_store import RevisionConflict, write_version
-from gridloom.virtual_assets.schedule.distribution import distribute_over_blocks, group_by_lane, rated_kw
-from gridloom.virtual_assets.schedule.gate_jobs import enqueue_revalidation
-from gridloom.virtual_assets.schedule.points import touched_days
-from gridloom.virtual_assets.schedule.projection.imbalance import Imbalance
-from gridloom.virtual_assets.schedule.rules import (
+from gridloom.virtual_assets.schedule.notifications import emit_updated, enqueue_revalidation
+from gridloom.virtual_assets.schedule.points import (
+    NewSchedule,
+    ResponseWindowQuery,
     SchedulePoints,
-    check_gate,
-    check_power,
-    check_schedulable,
-    first_open_period,
+    distribute_over_blocks,
+    group_by_lane,
+    rated_kw,
+    touched_days,
 )
+from gridloom.virtual_assets.schedule.projection_loading import (
+    adjustments_of,
+    first_cuttable_from,
+    load_imbalance,
+    projected_imbalance,
+)
+from gridloom.virtual_assets.schedule.rules import check_gate, check_power, check_schedulable
 from gridloom.virtual_assets.schedule.store import LaneChange
 from gridloom.virtual_assets.store import cached_asset
 

@@ -21,8 +21,8 @@ from gridloom.kernel.ids import BlockID
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import first_period_of_utc_day
 from gridloom.virtual_assets.backing.availability import AvailableFraction, available_fraction
+from gridloom.virtual_assets.energy.trajectory import DaySummaries
 from gridloom.virtual_assets.model import Block, LockedAsset, Market, VirtualAsset
-from gridloom.virtual_assets.schedule.projection.trajectory import DaySummaries
 from gridloom.virtual_assets.schedule.store import DayPowers, powers_of_rows, summaries_of_rows
 from gridloom.virtual_assets.store import MUTABLE_COLUMNS, refresh_asset
 

@@ -11,15 +11,15 @@ from msgspec import Struct
 from gridloom.database.pool import Database
 from gridloom.market_calendar import PERIODS_PER_DAY, Floats, Ints, first_period_of_utc_day, utc_days_of
 from gridloom.virtual_assets.backing.availability import AvailableFraction
-from gridloom.virtual_assets.model import VirtualAsset
-from gridloom.virtual_assets.schedule import store as schedule_store
-from gridloom.virtual_assets.schedule.projection.trajectory import (
+from gridloom.virtual_assets.energy.trajectory import (
     DaySummaries,
     days_possibly_out_of_bounds,
     energy_changes_kwh,
     first_excess,
     tolerance_kwh,
 )
+from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.schedule import store as schedule_store
 from gridloom.virtual_assets.schedule.rules import energy_out_of_bounds
 from gridloom.virtual_assets.schedule.store import DayPowers, LaneChange
 

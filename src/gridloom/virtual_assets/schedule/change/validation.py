@@ -14,22 +14,26 @@ import numpy.typing as npt
 from gridloom.database.pool import Database
 from gridloom.events.store import FEW
 from gridloom.virtual_assets.backing.availability import AvailableFraction
-from gridloom.virtual_assets.energy.imbalance_loading import imbalance_from_summaries
+from gridloom.virtual_assets.energy.imbalance import Imbalance
 from gridloom.virtual_assets.energy.projection import NOISE_KW, Projection, ProjectionInput, project
-from gridloom.virtual_assets.energy.projection_input import load_projection_input
-from gridloom.virtual_assets.energy.projection_loading import (
+from gridloom.virtual_assets.energy.trajectory import (
+    BoundViolation,
     cycle_limits_kwh,
+    energy_changes_kwh,
+    may_exceed_cycles,
+)
+from gridloom.virtual_assets.model import AdjustmentReason, VirtualAsset
+from gridloom.virtual_assets.rules import gate_closes_at
+from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext
+from gridloom.virtual_assets.schedule.change.draft import Draft, validate_energy
+from gridloom.virtual_assets.schedule.projection_input import load_projection_input
+from gridloom.virtual_assets.schedule.projection_loading import (
     first_cuttable_period,
+    imbalance_from_summaries,
     is_fully_available,
     precheck_uncut,
 )
-from gridloom.virtual_assets.model import AdjustmentReason, VirtualAsset
-from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext
-from gridloom.virtual_assets.schedule.change.draft import Draft, validate_energy
-from gridloom.virtual_assets.schedule.gate_jobs import may_exceed_cycles
-from gridloom.virtual_assets.schedule.projection.imbalance import Imbalance
-from gridloom.virtual_assets.schedule.projection.trajectory import BoundViolation, energy_changes_kwh
-from gridloom.virtual_assets.schedule.rules import energy_out_of_bounds, gate_closes_at
+from gridloom.virtual_assets.schedule.rules import energy_out_of_bounds
 from gridloom.virtual_assets.schedule.store import LaneChange
 
 LOCK_REQUIRED_BEFORE_GATE: Final = timedelta(minutes=30)

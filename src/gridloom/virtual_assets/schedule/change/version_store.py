@@ -15,9 +15,9 @@ from gridloom.database.pool import Database
 from gridloom.database.statement import NamedStatement
 from gridloom.kernel.ids import BlockID
 from gridloom.market_calendar import DAYS_PER_SUMMARY_ROW, PERIODS_PER_DAY
+from gridloom.virtual_assets.energy.trajectory import DaySummaries
 from gridloom.virtual_assets.model import Author, LockedAsset, VersionKind, VirtualAsset
 from gridloom.virtual_assets.schedule.change.draft import Draft
-from gridloom.virtual_assets.schedule.projection.trajectory import DaySummaries
 from gridloom.virtual_assets.schedule.store import LaneChange
 
 if TYPE_CHECKING:

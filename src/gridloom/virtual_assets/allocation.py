@@ -15,12 +15,11 @@ from gridloom.kernel.ids import BlockID, OrganisationID, VirtualAssetID, uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound, Problem
 from gridloom.market_calendar import format_period
-from gridloom.virtual_assets import store
+from gridloom.virtual_assets import block_store, store
 from gridloom.virtual_assets.backing.holdings import hold_backing, release_backing, transfer_backing
-from gridloom.virtual_assets.blocks import store as block_store
 from gridloom.virtual_assets.model import AssetTerms, Author, Block, Market, VirtualAsset
+from gridloom.virtual_assets.rules import first_open_period
 from gridloom.virtual_assets.schedule.change.version_store import add_first_version
-from gridloom.virtual_assets.schedule.rules import first_open_period
 
 
 class AllocationStands(Problem):

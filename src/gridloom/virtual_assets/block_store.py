@@ -8,14 +8,8 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.database.pool import Database
-from gridloom.kernel.ids import (
-    BlockID,
-)
-from gridloom.virtual_assets.model import (
-    Block,
-    LockedAsset,
-    Market,
-)
+from gridloom.kernel.ids import BlockID
+from gridloom.virtual_assets.model import Block, LockedAsset, Market
 
 
 async def read_blocks(db: Database, key: int, version: int | None = None) -> list[Block]:

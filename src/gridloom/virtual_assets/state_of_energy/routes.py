@@ -1,40 +1,104 @@
-"""HTTP for what follows from the schedules of a virtual asset: stored energy and operational series."""
+"""Stored energy and operational series as they cross the wire."""
 
 from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
+from typing import Annotated
 from uuid import UUID
 
 import numpy as np
+from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import JSON, Content, Request, Stream, operation
+from gridloom.edge import JSON, Content, Instant, QueryParameters, Request, ResponseBody, Stream, operation
 from gridloom.edge.fields import parameter_error, to_json
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import Floats
+from gridloom.physical_assets.window_query import WindowQuery
 from gridloom.tables import points_json
 from gridloom.virtual_assets.asset_lookup import ASSET, TABLES, require_asset, version_as_of
 from gridloom.virtual_assets.backing.availability import load_available
-from gridloom.virtual_assets.blocks.wire import ScheduleCut
-from gridloom.virtual_assets.energy.activations import READ_ACTIVATED, ActivatedEnergy
-from gridloom.virtual_assets.energy.operational import CATEGORIES, OperationalInput, operational_series
-from gridloom.virtual_assets.energy.projection_loading import AssetProjection, load_projection, load_projection_as_of
-from gridloom.virtual_assets.energy.wire import (
-    CategoryMetaData,
-    EnergyQuery,
-    LatestQuery,
-    LatestStateOfEnergy,
-    OperationalQuery,
-    OperationalView,
-    StateOfCharge,
-    StateOfEnergy,
-)
 from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.rules import periods_between, requested_periods
+from gridloom.virtual_assets.schedule.projection_input import READ_ACTIVATED, ActivatedEnergy
+from gridloom.virtual_assets.schedule.projection_loading import AssetProjection, load_projection, load_projection_as_of
+from gridloom.virtual_assets.schedule.views import ScheduleCut
+from gridloom.virtual_assets.state_of_energy.operational import CATEGORIES, OperationalInput, operational_series
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, period_times, streamed_data, streamed_points, table
-from gridloom.virtual_assets.windows import periods_between, requested_periods
+
+
+class StateOfCharge(ResponseBody):
+    """At the start of the quarter-hour."""
+
+    time: datetime
+    state_of_charge_percentage: float
+
+
+class StateOfEnergy(ResponseBody, kw_only=True):
+    """At the start of the quarter-hour, in kWh.
+
+    `expectedCut` is there where the period's schedule will not fit when its gate closes. `unexplainedEnergy` is there
+    where settled activations moved more than the store could give (above 0) or take (below 0).
+    """
+
+    time: datetime
+    energy: float
+    expected_cut: ScheduleCut | UnsetType = UNSET
+    unexplained_energy: float | UnsetType = UNSET
+
+
+class LatestStateOfEnergy(ResponseBody):
+    """The stored energy at this moment of the platform's clock, in kWh."""
+
+    time: datetime
+    energy: float
+    state_of_charge_percentage: float
+    unexplained_energy: float
+    """What settled activations have moved so far beyond what the store could give (above 0) or take (below 0)."""
+    units_energy: str = "kWh"
+
+
+AsKnownAt = Annotated[Instant | None, Meta(description="As it was known at this moment; left out: now")]
+
+
+class EnergyQuery(WindowQuery):
+    as_of: AsKnownAt = None
+
+
+class LatestQuery(QueryParameters):
+    as_of: AsKnownAt = None
+
+
+class OperationalQuery(QueryParameters):
+    """Left out: all categories, from 24 hours before now to 48 hours after."""
+
+    categories: tuple[str, ...] | None = None
+    start: Instant | None = None
+    end: Instant | None = None
+    as_of: AsKnownAt = None
+
+
+class CategoryMetaData(ResponseBody):
+    data_point_name: str
+    unit: str
+    resolution: str
+    description: str
+
+
+class DataPoint(ResponseBody):
+    time: datetime
+    value: float | None
+
+
+class OperationalView(ResponseBody):
+    """Quarter-hour series by category."""
+
+    meta_data: list[CategoryMetaData]
+    data: dict[str, list[DataPoint]]
+
 
 TAG = "Virtual assets"
 

@@ -1,11 +1,11 @@
-"""Stored energy over time: how schedules, efficiencies and losses move it, and how to judge a year by its days.
+"""Stored energy over time and its limits: efficiencies, summaries of days, reserves and cycles; pure.
 
 Power is signed as everywhere: positive leaves the battery, negative enters it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,11 +15,13 @@ from msgspec import Struct
 
 from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.market_calendar import PERIODS_PER_DAY, Floats
-from gridloom.virtual_assets.model import Efficiency
+from gridloom.virtual_assets.model import AssetTerms, Block, Efficiency, Market
 
 # A milliwatt-hour, and a billionth of the capacity for large ones: sums of doubles over decades of quarter-hours err by
 # less, and no meter sees it. A bound may be missed by this much and no more, however many schedules follow each other.
 ABSOLUTE_TOLERANCE_KWH: Final = 1e-6
+
+
 RELATIVE_TOLERANCE: Final = 1e-9
 
 
@@ -170,3 +172,40 @@ def days_possibly_out_of_bounds(
     high = after_kwh + after.highest_kwh > lowest_available_kwh + slack_kwh
     low = after_kwh + after.lowest_kwh < -slack_kwh
     return np.asarray(moved & (high | low))
+
+
+def reserved_kwh(blocks: Iterable[Block], first: int, end: int) -> tuple[Floats, Floats]:
+    """In each of the periods `first` up to but not `end`, what must be stored and what must be free at its end.
+
+    FCR goes either way, aFRR its own: minutes of full power, `kW · reserve_minutes / 60`. A block begins with what is
+    stored at the end of the period before it, so that one counts as well.
+    """
+    stored_kwh, free_kwh = np.zeros(end - first), np.zeros(end - first)
+    for block in blocks:
+        if block.market is Market.WHOLESALE or not block.overlaps(first, end + 1):
+            continue
+        span = slice(max(0, block.first - 1 - first), max(0, block.end - first))
+        if block.market is not Market.AFRR_NEG:
+            stored_kwh[span] += block.discharge_kw * block.reserve_minutes / 60
+        if block.market is not Market.AFRR_POS:
+            free_kwh[span] += block.charge_kw * block.reserve_minutes / 60
+    return stored_kwh, free_kwh
+
+
+def cycle_limits_kwh(terms: AssetTerms) -> tuple[float | None, float | None]:
+    """What may be exported in a market day and in a year."""
+    capacity_kwh = terms.energy_capacity_kwh
+    return (
+        None if terms.daily_cycle_limit is None else terms.daily_cycle_limit * capacity_kwh,
+        None if terms.annual_cycle_limit is None else terms.annual_cycle_limit * capacity_kwh,
+    )
+
+
+def may_exceed_cycles(exported_by_day_kwh: Floats, daily_limit_kwh: float | None, limit_kwh: float | None) -> bool:
+    """Whether days of UTC cannot rule out that a market day or a year exports too much; cheap, and never wrongly no."""
+    if daily_limit_kwh is not None:
+        # A market day lies within two days of UTC.
+        pairs_kwh = exported_by_day_kwh + np.append(exported_by_day_kwh[1:], 0.0)
+        if pairs_kwh.max(initial=0.0) > daily_limit_kwh:
+            return True
+    return limit_kwh is not None and float(exported_by_day_kwh.sum()) > limit_kwh

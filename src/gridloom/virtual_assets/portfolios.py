@@ -1,22 +1,50 @@
-"""HTTP for portfolios."""
+"""HTTP for portfolios: groups of an organisation's virtual assets."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from hashlib import blake2b
+from typing import Annotated
 from uuid import UUID
 
-from msgspec import UNSET
+from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Page, Request, Response, operation
+from gridloom.edge import Name, Page, Paging, Request, RequestBody, Response, ResponseBody, operation
 from gridloom.identity.authorization import authorize_organisation
 from gridloom.kernel.ids import PortfolioID, uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, Problem
-from gridloom.virtual_assets.portfolios import store as portfolio_store
-from gridloom.virtual_assets.portfolios.model import Portfolio
-from gridloom.virtual_assets.portfolios.wire import NewPortfolio, PortfolioChange, PortfoliosQuery, PortfolioView
+from gridloom.virtual_assets import portfolio_store
+from gridloom.virtual_assets.portfolio_store import Portfolio
+
+
+class NewPortfolio(RequestBody):
+    name: Name
+    virtual_asset_ids: Annotated[list[UUID], Meta(max_length=10_000)] | UnsetType = UNSET
+
+
+class PortfolioChange(RequestBody):
+    """What is left out stays; a list of assets replaces the one before."""
+
+    name: Name | UnsetType = UNSET
+    virtual_asset_ids: Annotated[list[UUID], Meta(max_length=10_000)] | UnsetType = UNSET
+
+
+class PortfolioView(ResponseBody):
+    id: UUID
+    organisation_id: UUID
+    name: str
+    virtual_asset_ids: list[UUID]
+    created_at: datetime
+
+
+class PortfoliosQuery(Paging):
+    """In the order in which they were made."""
+
 
 TAG = "Virtual assets"
+
+
 PORTFOLIOS = "/organisations/{organisationID}/portfolios"
 
 

@@ -1,30 +1,108 @@
-"""What stands of a virtual asset over some periods: its energies, its lanes, and what they must fit into."""
+"""All that a projection reads: trajectories of accepted schedules, settled activations and limits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 
 from gridloom.database.pool import Database
+from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.market_time import market_day_of, market_days_in, period_start
 from gridloom.kernel.window import Window
-from gridloom.market_calendar import Floats, Ints, market_day_periods, market_year_periods, utc_days_of
-from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available
-from gridloom.virtual_assets.blocks import store as block_store
-from gridloom.virtual_assets.energy import store as energy_store
-from gridloom.virtual_assets.energy.projection import CycleBudget, ProjectionInput, project
-from gridloom.virtual_assets.energy.reserves import reserved_kwh
-from gridloom.virtual_assets.history import store as history_store
-from gridloom.virtual_assets.model import Block, Market, VirtualAsset
-from gridloom.virtual_assets.schedule import store as schedule_store
-from gridloom.virtual_assets.schedule.projection.energy_trajectory import (
-    EnergyTrajectory,
-    load_trajectory,
-    trajectory_of,
+from gridloom.market_calendar import (
+    Floats,
+    Ints,
+    first_period_of_utc_day,
+    market_day_periods,
+    market_year_periods,
+    utc_day_of,
+    utc_days_of,
 )
-from gridloom.virtual_assets.schedule.projection.trajectory import exported_kwh
+from gridloom.virtual_assets import block_store
+from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available
+from gridloom.virtual_assets.energy.projection import CycleBudget, ProjectionInput, project
+from gridloom.virtual_assets.energy.trajectory import DaySummaries, energy_trajectory_kwh, exported_kwh, reserved_kwh
+from gridloom.virtual_assets.model import Block, Efficiency, Market, VirtualAsset
+from gridloom.virtual_assets.schedule import store as energy_store
+from gridloom.virtual_assets.schedule import store as history_store
+from gridloom.virtual_assets.schedule import store as schedule_store
 from gridloom.virtual_assets.schedule.store import DayPowers, lane_power_kw, read_day_range, total_power_kw
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ActivatedEnergy:
+    """What an asset has exported for aFRR: in all before some periods, and in each of them."""
+
+    before_kwh: float
+    period_kwh: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ActivationsAsOf:
+    """What was activated upward and downward in each period, on the grid's side, by what was known at some moment."""
+
+    up_kwh: Floats
+    down_kwh: Floats
+
+    def changes_kwh(self, efficiency: Efficiency) -> Floats:
+        """What they add to the store, below zero what they take."""
+        return np.asarray(self.down_kwh * efficiency.charge - self.up_kwh / efficiency.discharge)
+
+    def exported_from(self, place: int) -> ActivatedEnergy:
+        """What was exported from a place in the periods on."""
+        return ActivatedEnergy(float(self.up_kwh[:place].sum()), self.up_kwh[place:])
+
+
+READ_ACTIVATED: Dependency[Callable[[Database, int, int, int], Awaitable[ActivatedEnergy]]] = Dependency(
+    "settled activations"
+)
+"""From an asset's key, the first period and the one after the last."""
+
+
+READ_ACTIVATED_AS_OF: Dependency[Callable[[Database, int, int, int, datetime], Awaitable[ActivationsAsOf]]] = (
+    Dependency("settled activations as they were known at a moment")
+)
+"""From an asset's key, the first period, the one after the last, and the moment."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EnergyTrajectory:
+    """The asset's power and stored energy from `first` on: energies have one value more than periods, the end."""
+
+    first: int
+    power_kw: Floats
+    energy_kwh: Floats
+    exported_before_kwh: float
+    """What was exported in the asset's life before `first`."""
+
+
+async def load_trajectory(db: Database, asset: VirtualAsset, first: int, end: int) -> EnergyTrajectory:
+    """Reads the days of these periods and the summaries of those before; `first` and `end` lie within the life."""
+    days = utc_days_of(first, max(end, first + 1))
+    powers = await read_day_range(db, asset.key, days)
+    summaries = await schedule_store.read_summaries(db, asset)
+    return trajectory_of(asset, summaries, powers, first, end)
+
+
+def trajectory_of(
+    asset: VirtualAsset, summaries: DaySummaries, powers: DayPowers, first: int, end: int
+) -> EnergyTrajectory:
+    place = min(utc_day_of(first) - asset.first_day, len(asset.days))
+    day_start = first_period_of_utc_day(asset.first_day + place)
+    power_kw = total_power_kw(powers, day_start, end)
+    energy_kwh = energy_trajectory_kwh(
+        float(summaries.day_starts_kwh(asset.initial_kwh)[place]), power_kw, asset.terms.efficiency
+    )
+    skipped = first - day_start
+    return EnergyTrajectory(
+        first,
+        power_kw[skipped:],
+        energy_kwh[skipped:],
+        float(summaries.exported_kwh[:place].sum() + exported_kwh(power_kw[:skipped]).sum()),
+    )
 
 
 async def load_projection_input(

@@ -1,15 +1,29 @@
-"""Portfolios in PostgreSQL."""
+"""What a portfolio is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 import asyncpg
 
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import OrganisationID, PortfolioID, VirtualAssetID
-from gridloom.virtual_assets.portfolios.model import Portfolio
+
+
+@dataclass(frozen=True, slots=True)
+class Portfolio:
+    """Virtual assets that an organisation looks at together; an asset is in one at most."""
+
+    id: PortfolioID
+    organisation_id: OrganisationID
+    name: str
+    version: int
+    created_at: datetime
+    virtual_asset_ids: tuple[VirtualAssetID, ...]
+
 
 _PORTFOLIO = "select p.id, p.organisation_id, p.name, p.version, p.created_at from portfolio p"
 

@@ -11,10 +11,9 @@ import numpy as np
 from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.market_calendar import Floats
 from gridloom.virtual_assets.backing.availability import AvailableFraction
-from gridloom.virtual_assets.energy.activations import ActivatedEnergy
+from gridloom.virtual_assets.energy.trajectory import exported_kwh
 from gridloom.virtual_assets.model import AssetTerms
-from gridloom.virtual_assets.schedule.projection.energy_trajectory import EnergyTrajectory
-from gridloom.virtual_assets.schedule.projection.trajectory import exported_kwh
+from gridloom.virtual_assets.schedule.projection_input import ActivatedEnergy, EnergyTrajectory
 
 
 @dataclass(frozen=True, slots=True)

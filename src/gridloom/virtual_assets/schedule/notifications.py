@@ -1,17 +1,45 @@
-"""Asking for a look at what closes: the jobs that cut schedules when their gates close, by name and due time."""
+"""The event and the revalidation job that follow a change of schedules."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 from gridloom.database.pool import Database
+from gridloom.events.outbox import record_event
 from gridloom.jobs import enqueue
 from gridloom.kernel.market_time import period_start
-from gridloom.market_calendar import Floats
-from gridloom.virtual_assets.model import LockedAsset, LockedAssetKey
+from gridloom.kernel.permission import Permission
+from gridloom.market_calendar import format_period
+from gridloom.virtual_assets.model import LockedAsset, LockedAssetKey, VirtualAsset
+
+if TYPE_CHECKING:
+    from gridloom.database.commit.single_statement import RowSink
+
+READ = Permission.READ_VIRTUAL_ASSETS
+
+
+async def emit_updated(
+    db: RowSink, asset: VirtualAsset, block_id: UUID, first: int, end: int, periods: int, version: int
+) -> None:
+    """`periods` of those from `first` to `end` were set."""
+    await record_event(
+        db,
+        type="schedule.updated",
+        organisation_id=asset.organisation_id,
+        subject=f"virtual-assets/{asset.id}",
+        permission=READ,
+        asset_key=asset.key,
+        data={
+            "blockID": block_id,
+            "start": format_period(first),
+            "end": format_period(end),
+            "periods": periods,
+            "version": version,
+        },
+    )
+
 
 CLOSE_GATE: Final = "virtual-assets.close-gate"
 """Job, keyed by a virtual asset's key: cut what does not fit and whose gate has closed."""
@@ -29,13 +57,3 @@ async def reschedule_revalidation(db: Database, asset: LockedAsset, period: int)
     """For the look itself: all before this period is settled, so the next look is when its gate closes."""
     due = period_start(period) - timedelta(seconds=asset.terms.gate_closure_s)
     await enqueue(db, CLOSE_GATE, key=str(asset.key), due=due, clock="platform")
-
-
-def may_exceed_cycles(exported_by_day_kwh: Floats, daily_limit_kwh: float | None, limit_kwh: float | None) -> bool:
-    """Whether days of UTC cannot rule out that a market day or a year exports too much; cheap, and never wrongly no."""
-    if daily_limit_kwh is not None:
-        # A market day lies within two days of UTC.
-        pairs_kwh = exported_by_day_kwh + np.append(exported_by_day_kwh[1:], 0.0)
-        if pairs_kwh.max(initial=0.0) > daily_limit_kwh:
-            return True
-    return limit_kwh is not None and float(exported_by_day_kwh.sum()) > limit_kwh

@@ -1,1 +1,0 @@
-"""Portfolios: virtual assets that an organisation looks at together."""

@@ -1,1 +1,0 @@
-"""Where schedules lead: the stored energy that follows from them, and how they leave the asset."""

@@ -1,0 +1,1 @@
+"""Stored energy and operational series of a virtual asset over HTTP."""
