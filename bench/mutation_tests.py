@@ -101,13 +101,13 @@ MUTANTS = (
     Mutant("ancillary/products.py", "or self.first <= period_count(day)", "or self.first <= 100", "ancillary"),
     # Virtual batteries.
     Mutant(
-        "virtual_assets/schedule/projection/trajectory.py",
+        "virtual_assets/energy/trajectory.py",
         "QUARTER_HOUR_H * (1 / efficiency.discharge)",
         "QUARTER_HOUR_H * efficiency.discharge",
         "virtual_assets/test_trajectory.py",
     ),
     Mutant(
-        "virtual_assets/energy/operational.py",
+        "virtual_assets/state_of_energy/operational.py",
         "* c.terms.efficiency.discharge / QUARTER_HOUR_H",
         "/ QUARTER_HOUR_H",
         "virtual_assets",
