@@ -1,4 +1,4 @@
-"""Writes what the SDK has of openapi.json: `literals.py`, `answers.py` and `inputs.py` of `gridloom_client`.
+"""Writes what the SDK has of openapi.json: literals, answers, inputs and the texts of its docstrings.
 
     python -m sdk.generate
 
@@ -88,6 +88,16 @@ class Interface:
                     found[name] = schema
                     waiting.extend(schema["properties"].values())
         return found
+
+    def find_words(self, schema: Schema) -> list[str]:
+        """The choices of a parameter, where there are some."""
+        if "$ref" in schema:
+            return self.find_words(self.schemas[reference_name(schema)])
+        inner = [*schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else [])]
+        return schema.get("enum") or next((found for each in inner if (found := self.find_words(each))), [])
+
+    def is_taken_whole(self, schema: Schema) -> bool:
+        return "$ref" in schema and reference_name(schema) in names.BODIES
 
     @cached_property
     def literals(self) -> dict[str, list[str]]:
@@ -374,6 +384,37 @@ def write_inputs(interface: Interface) -> str:
     return write_module(purpose, imports, blocks)
 
 
+def write_texts(interface: Interface) -> str:
+    """What the interface description says of each operation, a line each."""
+    texts = {}
+    for path, item in interface.document["paths"].items():
+        for method, operation in item.items():
+            texts[f"{method.upper()} {path}"] = describe_operation(interface, operation)
+    lines = [f"  {json.dumps(name)}: {json.dumps(text, ensure_ascii=False)}" for name, text in sorted(texts.items())]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def describe_operation(interface: Interface, operation: dict[str, Any]) -> dict[str, Any]:
+    described, examples = {}, {}
+    for parameter in operation.get("parameters", ()):
+        if "$ref" in parameter:
+            parameter = interface.document["components"]["parameters"][reference_name(parameter)]
+        described[parameter["name"]] = describe(parameter)
+        words = interface.find_words(parameter["schema"])
+        if words:
+            examples[parameter["name"]] = words[0]
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    for _, schema in interface.objects_in(content.get("schema", {})):
+        described |= {name: describe(part) for name, part in schema["properties"].items()}
+    example = content.get("example")
+    if isinstance(example, dict) and not interface.is_taken_whole(content.get("schema", {})):
+        examples |= example
+    if example is not None:
+        examples["body"] = example
+    text = {"summary": operation["summary"], "description": describe(operation), "names": described}
+    return {**text, "examples": examples}
+
+
 def generate(document: dict[str, Any]) -> dict[Path, str]:
     """Every generated file with its content."""
     interface = Interface(document)
@@ -382,7 +423,8 @@ def generate(document: dict[str, Any]) -> dict[Path, str]:
         PACKAGE / "answers.py": write_answers(interface),
         PACKAGE / "inputs.py": write_inputs(interface),
     }
-    return {path: format_code(path, text) for path, text in written.items()}
+    texts = {PACKAGE / "operations.json": write_texts(interface)}
+    return texts | {path: format_code(path, text) for path, text in written.items()}
 
 
 def format_code(path: Path, text: str) -> str:

@@ -262,7 +262,14 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
 _OTHER_VARIABLES = frozenset(
     {
         *("GRIDLOOM_URL", "GRIDLOOM_PROFILE", "GRIDLOOM_USERNAME", "GRIDLOOM_PASSWORD", "GRIDLOOM_API_KEY"),
-        *("GRIDLOOM_KEYRING", "GRIDLOOM_ADDRESS", "GRIDLOOM_PRICES", "GRIDLOOM_CHROMIUM", "GRIDLOOM_NEVER_SKIP"),
+        *(
+            "GRIDLOOM_KEYRING",
+            "GRIDLOOM_CA_FILE",
+            "GRIDLOOM_ADDRESS",
+            "GRIDLOOM_PRICES",
+            "GRIDLOOM_CHROMIUM",
+            "GRIDLOOM_NEVER_SKIP",
+        ),
     }
 )
 """Variables of the client, its tutorials and the tests."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 from urllib.parse import parse_qs
 
@@ -30,7 +31,11 @@ class Response(Generic[T]):
 
     value: T
     status: int
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
+
+    def _repr_html_(self) -> str:
+        show = getattr(self.value, "_repr_html_", None)
+        return str(show()) if show is not None else f"<p>{escape(repr(self.value))}</p>"
 
     @property
     def etag(self) -> str | None:
@@ -56,60 +61,85 @@ class CallableOperation(Protocol[P, T]):
     def answer_pieces(self, exchange: ClientSession, pieces: Sequence[Piece]) -> Steps[Response[T]]: ...
     def content(self, exchange: ClientSession, request: Request, accept: str) -> Steps[bytes]: ...
     def table(self, exchange: ClientSession, request: Request) -> Steps[Tabular]: ...
+    def name_errors(self, steps: Steps[Any]) -> Steps[Any]: ...
 
 
-class SyncMethod(Generic[P, T]):
+class BoundMethod(Generic[P, T]):
+    """An operation and the session of the client that it belongs to."""
+
+    def __init__(self, operation: CallableOperation[P, T], exchange: ClientSession) -> None:
+        self._operation, self._exchange = operation, exchange
+        self.request = operation.request
+
+    def _answer_steps(self, *args: P.args, **kwargs: P.kwargs) -> Steps[Response[T]]:
+        pieces = self._operation.pieces(*args, **kwargs)
+        return self._operation.name_errors(self._operation.answer_pieces(self._exchange, pieces))
+
+    def _content_steps(self, accept: str, *args: P.args, **kwargs: P.kwargs) -> Steps[bytes]:
+        request = self.request(*args, **kwargs)
+        return self._operation.name_errors(self._operation.content(self._exchange, request, accept))
+
+    def _table_steps(self, *args: P.args, **kwargs: P.kwargs) -> Steps[Tabular]:
+        return self._operation.name_errors(self._operation.table(self._exchange, self.request(*args, **kwargs)))
+
+
+class SyncMethod(BoundMethod[P, T]):
     """An operation of a blocking client."""
 
     def __init__(self, operation: CallableOperation[P, T], exchange: ClientSession, runner: SyncTransport) -> None:
-        self._operation, self._exchange, self._runner = operation, exchange, runner
-        self.request = operation.request
+        super().__init__(operation, exchange)
+        self._runner = runner
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
         return self.answer(*args, **kwargs).value
 
     def answer(self, *args: P.args, **kwargs: P.kwargs) -> Response[T]:
         """The answer with its headers, for its ETag."""
-        return self._runner.run(self._operation.answer_pieces(self._exchange, self._operation.pieces(*args, **kwargs)))
+        return self._runner.run(self._answer_steps(*args, **kwargs))
 
     def content(self, accept: str, *args: P.args, **kwargs: P.kwargs) -> bytes:
         """The answer's bytes in another media type: CSV, ARROW or PARQUET."""
-        return self._runner.run(self._operation.content(self._exchange, self.request(*args, **kwargs), accept))
+        return self._runner.run(self._content_steps(accept, *args, **kwargs))
 
     def table(self, *args: P.args, **kwargs: P.kwargs) -> Tabular:
         """The answer as a table, fetched as Arrow: `.to_pandas()`, `.to_polars()` or `.to_arrow()`."""
-        return self._runner.run(self._operation.table(self._exchange, self.request(*args, **kwargs)))
+        return self._runner.run(self._table_steps(*args, **kwargs))
 
 
-class AsyncMethod(Generic[P, T]):
+class AsyncMethod(BoundMethod[P, T]):
     """An operation of an awaiting client."""
 
     def __init__(self, operation: CallableOperation[P, T], exchange: ClientSession, runner: AsyncTransport) -> None:
-        self._operation, self._exchange, self._runner = operation, exchange, runner
-        self.request = operation.request
+        super().__init__(operation, exchange)
+        self._runner = runner
 
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
         return (await self.answer(*args, **kwargs)).value
 
     async def answer(self, *args: P.args, **kwargs: P.kwargs) -> Response[T]:
         """The answer with its headers, for its ETag."""
-        pieces = self._operation.pieces(*args, **kwargs)
-        return await self._runner.run(self._operation.answer_pieces(self._exchange, pieces))
+        return await self._runner.run(self._answer_steps(*args, **kwargs))
 
     async def content(self, accept: str, *args: P.args, **kwargs: P.kwargs) -> bytes:
         """The answer's bytes in another media type: CSV, ARROW or PARQUET."""
-        return await self._runner.run(self._operation.content(self._exchange, self.request(*args, **kwargs), accept))
+        return await self._runner.run(self._content_steps(accept, *args, **kwargs))
 
     async def table(self, *args: P.args, **kwargs: P.kwargs) -> Tabular:
         """The answer as a table, fetched as Arrow: `.to_pandas()`, `.to_polars()` or `.to_arrow()`."""
-        return await self._runner.run(self._operation.table(self._exchange, self.request(*args, **kwargs)))
+        return await self._runner.run(self._table_steps(*args, **kwargs))
 
 
 class ItemIterator(Iterator[T], Tabular):
     """Items as they are fetched; as a table, all that are left."""
 
-    def __init__(self, items: Iterator[T]) -> None:
-        self._items = items
+    def __init__(self, items: Iterator[T], name: str = "") -> None:
+        self._items, self._name = items, name
+
+    def __repr__(self) -> str:
+        return f"<items of {self._name}: iterate, or .rows(), .to_pandas(), .to_polars()>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>Items of <code>{self._name}</code>: iterate, or <code>.rows()</code> for all.</p>"
 
     def __next__(self) -> T:
         return next(self._items)
@@ -131,8 +161,11 @@ class ItemIterator(Iterator[T], Tabular):
 class AsyncItemIterator(AsyncIterator[T]):
     """Items as they are fetched; as a table, all that are left."""
 
-    def __init__(self, items: Any) -> None:
-        self._items = items
+    def __init__(self, items: Any, name: str = "") -> None:
+        self._items, self._name = items, name
+
+    def __repr__(self) -> str:
+        return f"<items of {self._name}: iterate, or await .rows(), .to_pandas(), .to_polars()>"
 
     async def __anext__(self) -> T:
         item: T = await anext(self._items)

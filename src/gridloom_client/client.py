@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import ssl
 from types import TracebackType
-from typing import Any, Final, Generic
+from typing import Any, Final, Generic, TypeAlias
 
 import httpx2
 
+from gridloom_client.display import facts_html
 from gridloom_client.effects import Steps
-from gridloom_client.operations import M
+from gridloom_client.operations import M, Resource
 from gridloom_client.profiles import Identity, find_identity, find_url
 from gridloom_client.resources.auctions import Auctions
 from gridloom_client.resources.auth import Auth
@@ -36,6 +39,7 @@ from gridloom_client.transport import AsyncTransport, SyncTransport
 from gridloom_client.wire import JSON, RawResponse, Request, encode_body
 
 USER_AGENT: Final = "gridloom-python"
+Verify: TypeAlias = bool | str | os.PathLike[str] | ssl.SSLContext
 
 
 def _find_caller(
@@ -88,13 +92,23 @@ class Resources(Generic[M]):
         self.sandbox: Sandbox[M] = Sandbox(exchange, runner)
         self.platform: Platform[M] = Platform(exchange, runner)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self._runner.client.base_url)!r}, {self._exchange.caller})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: where and as whom, and what there is."""
+        resources = {name: value for name, value in vars(self).items() if isinstance(value, Resource)}
+        facts = [(name, ", ".join(each._list_methods())) for name, each in resources.items()]
+        return facts_html(repr(self), facts)
+
 
 class Client(Resources[SyncTransport]):
     """Blocks until the answer is there. Threads may share it; close it, or use it in a `with` statement.
 
     Without arguments it is whoever the commands are: the environment says so (`GRIDLOOM_URL`, `GRIDLOOM_API_KEY`, …),
     or the profile in use, or the one that `profile` names. `progress` turns the bar of long writes on or off; it is
-    shown on terminals and in notebooks.
+    shown on terminals and in notebooks. `verify` is the file of the certificate authority that signed the service's
+    certificate (else `GRIDLOOM_CA_FILE`, else the system's), an `ssl.SSLContext`, or False to trust any.
     """
 
     def __init__(
@@ -109,12 +123,17 @@ class Client(Resources[SyncTransport]):
         retries: RetryPolicy | None = None,
         timeout_s: float = 30.0,
         progress: bool | None = None,
+        verify: Verify = True,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         who = _find_caller(url, username, password, api_key, tokens, profile)
         exchange = _open_session(who, retries, show_progress=progress)
         http = httpx2.Client(
-            base_url=who.url, timeout=timeout_s, headers={"User-Agent": USER_AGENT}, transport=transport
+            base_url=who.url,
+            timeout=timeout_s,
+            headers={"User-Agent": USER_AGENT},
+            verify=_trust_certificates(verify),
+            transport=transport,
         )
         super().__init__(exchange, SyncTransport(http))
 
@@ -156,12 +175,17 @@ class AsyncClient(Resources[AsyncTransport]):
         retries: RetryPolicy | None = None,
         timeout_s: float = 30.0,
         progress: bool | None = None,
+        verify: Verify = True,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         who = _find_caller(url, username, password, api_key, tokens, profile)
         exchange = _open_session(who, retries, show_progress=progress)
         http = httpx2.AsyncClient(
-            base_url=who.url, timeout=timeout_s, headers={"User-Agent": USER_AGENT}, transport=transport
+            base_url=who.url,
+            timeout=timeout_s,
+            headers={"User-Agent": USER_AGENT},
+            verify=_trust_certificates(verify),
+            transport=transport,
         )
         super().__init__(exchange, AsyncTransport(http))
 
@@ -185,6 +209,19 @@ class AsyncClient(Resources[AsyncTransport]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+def _trust_certificates(verify: Verify) -> ssl.SSLContext | bool:
+    """What the service's certificate is checked against."""
+    if verify is True:
+        verify = os.environ.get("GRIDLOOM_CA_FILE") or True
+    if isinstance(verify, str | os.PathLike):
+        try:
+            return ssl.create_default_context(cafile=os.fspath(verify))
+        except (OSError, ssl.SSLError) as error:
+            reason = getattr(error, "strerror", None) or "it holds no certificate"
+            raise ValueError(f"{os.fspath(verify)} cannot be used as a CA file: {reason}.") from None
+    return verify
 
 
 def _open_session(who: Identity, retries: RetryPolicy | None, *, show_progress: bool | None) -> ClientSession:

@@ -8,6 +8,9 @@ from html import escape
 from typing import Any, Final
 
 HTML_ROWS: Final = 20
+SECRET_FIELDS: Final = frozenset(
+    {"secret", "token", "access_token", "refresh_token", "recovery_codes", "uri", "challenge", "client_secret"}
+)
 MAX_TEXT: Final = 60
 
 
@@ -31,11 +34,13 @@ def facts_html(title: str, facts: Iterable[tuple[str, str]]) -> str:
 def table_html(names: Sequence[str], rows: Sequence[Mapping[str, Any]], total: int) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(_show_value(row.get(n)))}</td>" for n in names) + "</tr>" for row in rows
+        "<tr>" + "".join(f"<td>{escape(_show_cell(n, row.get(n)))}</td>" for n in names) + "</tr>" for row in rows
     )
     more = f"<p>{total} rows, the first {len(rows)} shown</p>" if total > len(rows) else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
-def _show_value(value: Any) -> str:
+def _show_cell(name: str, value: Any) -> str:
+    if name in SECRET_FIELDS:
+        return "…"
     return "" if value is None else value.isoformat() if isinstance(value, datetime) else str(value)

@@ -23,7 +23,17 @@ from gridloom_client.wire import RawResponse
 
 
 class GridloomError(Exception):
-    """Anything that keeps a call from succeeding; its text is one sentence for a person."""
+    """Anything that keeps a call from succeeding; its text is one sentence for a person.
+
+    `method` is the SDK's method that was called, such as `auctions.bid`; a traceback names it too.
+    """
+
+    method: str | None = None
+
+    def name_method(self, name: str, method: str, path: str) -> None:
+        if self.method is None:
+            self.method = name
+            self.add_note(f"In {name}: {method} {path}")
 
 
 class TransportError(GridloomError):

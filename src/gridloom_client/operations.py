@@ -21,6 +21,8 @@ import msgspec
 
 from gridloom_client.batching import cut_frame, join_answers, watch_progress
 from gridloom_client.calls import AsyncItemIterator, AsyncMethod, ItemIterator, Response, SyncMethod
+from gridloom_client.display import facts_html
+from gridloom_client.documentation import describe_method, summarise
 from gridloom_client.effects import Steps
 from gridloom_client.errors import GridloomError
 from gridloom_client.frames import Rows, Table, Tabular, arrow_bytes, is_frame, parquet_bytes, plain_body
@@ -68,6 +70,17 @@ class Resource(Generic[M]):
         self._exchange = exchange
         self._runner: M = runner
 
+    @classmethod
+    def _list_methods(cls) -> dict[str, Endpoint[..., Any]]:
+        return {name: value for name, value in vars(cls).items() if isinstance(value, Endpoint)}
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} at {self._runner.client.base_url}: {', '.join(self._list_methods())}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: every method with what it does."""
+        return facts_html(type(self).__name__, [(name, each.summary) for name, each in self._list_methods().items()])
+
 
 class Endpoint(Generic[P, T]):
     """One operation: how its arguments become a request, and what its answer is."""
@@ -84,7 +97,8 @@ class Endpoint(Generic[P, T]):
         self.path = path
         self.function = function
         self.name = function.__name__
-        self.__doc__ = f"{inspect.getdoc(function) or _name_answer(function)}\n\n{method} {path}"
+        self.full_name = function.__name__
+        self.__doc__ = inspect.getdoc(function)
         self._in_query = frozenset(query)
         self._frames = frames
         self._signature = inspect.signature(function)
@@ -100,7 +114,7 @@ class Endpoint(Generic[P, T]):
         def bound(*args: Any, **kwargs: Any) -> Any:
             return call(*args, **kwargs)
 
-        bound.__name__, bound.__doc__ = self.name, self.__doc__
+        bound.__name__, bound.__doc__ = self.name, self.describe()
         bound.__qualname__ = f"{type(surface).__name__}.{self.name}"
         bound.__module__ = self.function.__module__
         own = [parameter for name, parameter in self._signature.parameters.items() if name != "self"]
@@ -112,8 +126,25 @@ class Endpoint(Generic[P, T]):
         surface.__dict__[self.name] = bound
         return bound
 
+    @property
+    def summary(self) -> str:
+        return summarise(self.method, self.path)
+
+    def describe(self) -> str:
+        """What it does, its parameters, its answer and one example."""
+        return describe_method(self.full_name, self.method, self.path, self._signature, self.__doc__)
+
+    def name_errors(self, steps: Steps[Any]) -> Steps[Any]:
+        """The steps; an error that ends them says of which method."""
+        try:
+            return (yield from steps)
+        except GridloomError as error:
+            error.name_method(self.full_name, self.method, self.path)
+            raise
+
     def __set_name__(self, owner: type, name: str) -> None:
         surface = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", owner.__name__).lower()
+        self.full_name = f"{surface}.{name}"
         assert (self.method, self.path) not in OPERATIONS, f"{self.method} {self.path} is declared twice"
         OPERATIONS[self.method, self.path] = f"{surface}.{name}"
 
@@ -131,9 +162,15 @@ class Endpoint(Generic[P, T]):
     def is_public(self) -> bool:
         return self.path == "/" or self.path.startswith(("/auth/public/", "/health/", "/docs", "/openapi.json"))
 
+    def bind_arguments(self, *args: P.args, **kwargs: P.kwargs) -> inspect.BoundArguments:
+        try:
+            return self._signature.bind(None, *args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.full_name}(): {error}") from None
+
     def request(self, *args: P.args, **kwargs: P.kwargs) -> Request:
         """What a call with these arguments sends; nothing is sent."""
-        bound = self._signature.bind(None, *args, **kwargs)
+        bound = self.bind_arguments(*args, **kwargs)
         bound.apply_defaults()
         values = {name: value for name, value in bound.arguments.items() if name != "self"}
         path = fill_path(self.path, {wire: values.pop(name) for name, wire in self._in_path.items()})
@@ -159,7 +196,7 @@ class Endpoint(Generic[P, T]):
 
     def pieces(self, *args: P.args, **kwargs: P.kwargs) -> list[tuple[int, Callable[[], Request]]]:
         """The requests of a call, each with the first row it holds: one, or several for a long frame."""
-        bound = self._signature.bind(None, *args, **kwargs)
+        bound = self.bind_arguments(*args, **kwargs)
         body = bound.arguments.get("body")
         tables = cut_frame(body, self._frames) if self._frames is not None and is_frame(body) else []
         if not tables:
@@ -196,11 +233,6 @@ class Endpoint(Generic[P, T]):
 
 def _name_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     return {field_name(name): plain_body(value) for name, value in values.items() if value is not UNSET}
-
-
-def _name_answer(function: Callable[..., Any]) -> str:
-    answer = inspect.signature(function).return_annotation
-    return "Answers nothing." if answer in (None, "None") else f"Answers {answer}."
 
 
 class Operation(Endpoint[P, T]):
@@ -270,7 +302,8 @@ class Series(Endpoint[P, T]):
         wrap: type[Any] = ItemIterator if isinstance(runner, SyncTransport) else AsyncItemIterator
 
         def iterate(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return wrap(runner.iterate(self.items(exchange, self.request(*args, **kwargs))))
+            steps = self.items(exchange, self.request(*args, **kwargs))
+            return wrap(runner.iterate(self.name_errors(steps)), self.full_name)
 
         return self.bind(surface, iterate)
 

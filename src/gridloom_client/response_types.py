@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, dataclass_transform
 
 import msgspec
 
-from gridloom_client.display import facts_html, short_text
+from gridloom_client.display import SECRET_FIELDS, facts_html, short_text
 from gridloom_client.frames import Rows, Tabular, plain_row, table_of
 from gridloom_client.wire import field_name
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 Record: TypeAlias = dict[str, Any]
 """An answer without a type of its own: its JSON object."""
-
-SECRET_FIELDS = frozenset({"secret", "token", "access_token", "refresh_token", "recovery_codes", "uri", "challenge"})
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))

@@ -48,6 +48,16 @@ class ClientSession:
     position: str | None = None
     """How far the service's log had come with the last change made here: a replica that answers has replayed it."""
 
+    @property
+    def caller(self) -> str:
+        """As whom, without any secret."""
+        match self.credentials:
+            case Password(username):
+                return f"as {username}"
+            case ApiKey():
+                return "with an API key"
+        return "signed in" if self.store.load() is not None else "not signed in"
+
     # --- one request -----------------------------------------------------------------------------------------------
 
     def call(self, request: Request, *, is_public: bool = False, is_stream: bool = False) -> Steps[RawResponse]:

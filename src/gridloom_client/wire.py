@@ -40,8 +40,8 @@ class Request:
 
     method: str
     target: str
-    headers: Mapping[str, str] = field(default_factory=dict)
-    content: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    content: bytes | None = field(default=None, repr=False)
 
     def with_headers(self, **headers: str | None) -> Request:
         """The same request with more headers; None leaves one out, `_` stands for a hyphen."""
@@ -64,8 +64,8 @@ class RawResponse:
     """What came back; header names are in lower case."""
 
     status: int
-    headers: Mapping[str, str] = field(default_factory=dict)
-    content: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    content: bytes = field(default=b"", repr=False)
 
     @property
     def retry_after_s(self) -> float | None:

@@ -39,7 +39,9 @@ class Auctions(Resource[M]):
     def withdraw(self, auction_id: ID, bid_id: ID, *, if_match: str | None = None) -> None: ...
 
     @operation("POST", "/auctions/{auctionID}/valuations")
-    def value(self, auction_id: ID, *, basis: ValuationBasis, idempotency_key: str | None = None) -> Valuation:
+    def value(
+        self, auction_id: ID, *, basis: ValuationBasis = "POLICY", idempotency_key: str | None = None
+    ) -> Valuation:
         """What the battery may earn; `basis` is FORESIGHT or POLICY. Nobody learns that it was asked."""
 
     # --- for the operator ---

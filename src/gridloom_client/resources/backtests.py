@@ -23,8 +23,8 @@ class Backtests(Resource[M]):
         *,
         start: date | str,
         end: date | str,
-        policy: BacktestPolicy,
         battery: BacktestBattery | Mapping[str, Any],
+        policy: BacktestPolicy = "FORECAST",
         series: BacktestSeries | None = None,
         idempotency_key: str | None = None,
     ) -> Backtest:

@@ -46,7 +46,7 @@ class Optimisations(Resource[M]):
         virtual_asset_id: ID,
         *,
         schedule: Schedule,
-        objective: RepairObjective,
+        objective: RepairObjective = "NEAREST",
         prices: Prices | Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
     ) -> Repair:

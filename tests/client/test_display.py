@@ -1,0 +1,163 @@
+"""How clients, methods, items and answers show themselves, and that no secret is shown."""
+
+from __future__ import annotations
+
+import inspect
+import ssl
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pyarrow as pa
+import pytest
+from tests.client.script import ORGANISATION
+
+from gridloom_client import AsyncClient, Client, ForbiddenError, NotFoundError, RawResponse, Request, Rows
+from gridloom_client.answers import DataPoints, IssuedApiKey, Latest, SeriesPoint, SignedIn
+from gridloom_client.documentation import make_example, read_texts
+from gridloom_client.operations import OPERATIONS, Endpoint
+from gridloom_client.streams import FollowedPoints
+
+CLIENT = Client("http://gridloom.test", username="ada", password="a-password")
+TIME = datetime.fromisoformat("2026-03-29T00:00:00+00:00")
+SECRET = "gl_secret_value"
+
+
+def endpoint_of(name: str) -> Endpoint[..., Any]:
+    resource, _, method = name.partition(".")
+    found = type(getattr(CLIENT, resource)).__dict__[method]
+    assert isinstance(found, Endpoint)
+    return found
+
+
+def answering(status: int, body: Any) -> httpx2.MockTransport:
+    return httpx2.MockTransport(lambda request: httpx2.Response(status, json=body))
+
+
+def issued_key() -> IssuedApiKey:
+    made = {"id": "01890a5d-ac96-774b-bcce-b302099a8057", "name": "Gateway", "secret": SECRET, "permissions": []}
+    times = {"createdAt": "2026-03-29T00:00:00Z", "expiresAt": "2027-03-29T00:00:00Z"}
+    with Client("http://x", api_key="k", transport=answering(201, {**made, **times, "allowedNetworks": []})) as client:
+        return client.auth.create_api_key(name="Gateway", permissions=[])
+
+
+class TestTheDocstring:
+    @pytest.mark.parametrize("name", sorted(OPERATIONS.values()))
+    def test_says_what_the_interface_says_with_every_parameter_and_an_example(self, name: str):
+        endpoint = endpoint_of(name)
+        text = endpoint.describe()
+        assert text.startswith(read_texts()[f"{endpoint.method} {endpoint.path}"].summary)
+        for parameter in list(endpoint._signature.parameters)[1:]:
+            assert f"\n{parameter} : " in text or f"\n{parameter}\n" in text
+        assert "See above." not in text
+        assert "\nReturns\n" in text
+        assert f"client.{name}(" in text
+
+    @pytest.mark.parametrize("name", sorted(OPERATIONS.values()))
+    def test_has_an_example_that_can_be_called(self, name: str):
+        endpoint = endpoint_of(name)
+        parameters = list(endpoint._signature.parameters.values())[1:]
+        example = make_example(name, parameters, read_texts()[f"{endpoint.method} {endpoint.path}"])
+        made = eval(example.replace("(", ".request(", 1), {"client": CLIENT, "datetime": datetime})
+        assert isinstance(made, Request)
+
+    def test_is_what_help_shows(self):
+        assert "EUR, exact to the cent" in (inspect.getdoc(CLIENT.auctions.bid) or "")
+
+
+class TestARepr:
+    def test_of_a_client_says_where_and_as_whom(self):
+        assert repr(CLIENT) == "Client('http://gridloom.test', as ada)"
+        assert repr(AsyncClient("http://x", api_key=SECRET)) == "AsyncClient('http://x', with an API key)"
+        assert "auctions" in CLIENT._repr_html_()
+
+    def test_of_a_resource_lists_its_methods(self):
+        assert "bid, bids, withdraw" in repr(CLIENT.auctions)
+        assert "Place a bid" in CLIENT.auctions._repr_html_()
+
+    def test_of_items_fetches_none(self):
+        assert repr(CLIENT.auctions.list()).startswith("<items of auctions.list")
+        assert "auctions.list" in CLIENT.auctions.list()._repr_html_()
+
+    def test_of_an_answer_fits_a_line_and_a_notebook(self):
+        with Client("http://x", api_key="k", transport=answering(200, ORGANISATION)) as client:
+            response = client.organisations.get.answer("1")
+        assert "name='A'" in repr(response.value)
+        assert "<th>name</th><td>&#x27;A&#x27;</td>" in response._repr_html_()
+
+    def test_shows_no_secret(self):
+        shown = [repr(issued_key()), issued_key()._repr_html_(), Rows([issued_key()])._repr_html_()]
+        tokens = SignedIn(access_token=SECRET, refresh_token=SECRET, token_type="Bearer", expires_in=900, scope="")
+        request = Request("GET", "/", {"Authorization": f"Bearer {SECRET}"}, SECRET.encode())
+        shown += [repr(each) for each in (tokens, request, RawResponse(200, {"x": SECRET}, SECRET.encode()))]
+        shown += [repr(Client("http://x", api_key=SECRET)), repr(Client("http://x", username="a", password=SECRET))]
+        assert not [text for text in shown if SECRET in text]
+        assert issued_key().secret == SECRET
+
+
+class TestAnError:
+    def test_names_the_method(self):
+        problem = {"type": "/docs/problems/forbidden", "title": "Permission denied", "detail": "No.", "status": 403}
+        with Client("http://x", api_key="k", transport=answering(403, problem)) as client:
+            with pytest.raises(ForbiddenError) as caught:
+                client.auctions.bid("1", price="1")
+            with pytest.raises(ForbiddenError) as listed:
+                list(client.auctions.list())
+        assert (caught.value.method, listed.value.method) == ("auctions.bid", "auctions.list")
+        assert caught.value.__notes__ == ["In auctions.bid: POST /auctions/{auctionID}/bids"]
+        assert str(caught.value) == "No."
+
+    async def test_names_the_method_that_was_awaited(self):
+        async with AsyncClient("http://x", api_key="k", transport=answering(404, {})) as client:
+            with pytest.raises(NotFoundError) as caught:
+                await client.auctions.get("1")
+        assert caught.value.method == "auctions.get"
+
+    def test_about_an_argument_names_the_method(self):
+        with pytest.raises(TypeError, match=r"auctions\.bid\(\): missing a required argument: 'price'"):
+            CLIENT.auctions.bid("1")  # type: ignore[call-arg]
+
+
+class TestCertificates:
+    def test_are_checked_against_the_file_that_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        with pytest.raises(ValueError, match="cannot be used as a CA file: No such file"):
+            Client("https://x", verify=tmp_path / "missing.pem")
+        (tmp_path / "empty.pem").write_text("nothing")
+        with pytest.raises(ValueError, match="it holds no certificate"):
+            AsyncClient("https://x", verify=str(tmp_path / "empty.pem"))
+        monkeypatch.setenv("GRIDLOOM_CA_FILE", str(tmp_path / "empty.pem"))
+        with pytest.raises(ValueError, match=r"empty\.pem"):
+            Client("https://x")
+        Client("https://x", verify=ssl.create_default_context()).close()
+
+
+class TestAShape:
+    points = DataPoints(
+        meta_data=(), data={"a": (SeriesPoint(TIME, 1.0),), "b": (SeriesPoint(TIME, 2.0), SeriesPoint(TIME, 3.0))}
+    )
+
+    def test_of_series_is_wide_or_long(self):
+        assert self.points.to_arrow().column_names == ["time", "a", "b"]
+        assert self.points.to_arrow(shape="wide").equals(self.points.to_arrow())
+        assert self.points.to_pandas(shape="long").to_dict("list") == {
+            "time": [TIME, TIME],
+            "name": ["a", "b"],
+            "value": [1.0, 3.0],
+        }
+
+    def test_of_what_is_followed_is_long_or_wide(self):
+        followed = FollowedPoints("datapoints", {"a": (SeriesPoint(TIME, 1.0),), "b": (SeriesPoint(TIME, 2.0),)}, "7")
+        assert followed.to_arrow(shape="long").column_names == ["signal", "time", "value"]
+        assert followed.to_arrow(shape="wide").to_pylist() == [{"time": TIME, "a": 1.0, "b": 2.0}]
+
+    def test_of_the_latest_points_is_a_row_for_each_signal(self):
+        latest = Latest(meta_data=(), data={"a": SeriesPoint(TIME, 1.0), "b": SeriesPoint(TIME, 2.0)})
+        assert latest.to_arrow().to_pylist()[1] == {"signal": "b", "time": TIME, "value": 2.0}
+
+    def test_keeps_what_is_no_number_beside_each_value(self):
+        rows = Rows([{"line": "FCR", "amount": 1.5, "energy": 2}, {"line": "TOLL", "amount": -1.0, "energy": 3}])
+        long = rows.to_arrow(shape="long")
+        assert isinstance(long, pa.Table)
+        assert long.to_pylist()[0] == {"line": "FCR", "name": "amount", "value": 1.5}
+        assert long.num_rows == 4
