@@ -26,6 +26,7 @@ from gridloom.database.listener import Listener
 from gridloom.database.pool import Pool, create_pool
 from gridloom.database.replicas import Replicas, follow_replica
 from gridloom.delivery import routes as delivery
+from gridloom.delivery.performance import routes as delivery_performance
 from gridloom.delivery.positions import routes as delivery_positions
 from gridloom.edge import operations_of
 from gridloom.edge.admit.client_address import TrustedProxies
@@ -125,6 +126,7 @@ ROUTE_MODULES: tuple[ModuleType, ...] = (
     auction_results,
     delivery,
     delivery_positions,
+    delivery_performance,
     settlements,
     revenue,
     revenue_statements,

@@ -17,6 +17,7 @@ from gridloom.auctions.store import was_invited
 from gridloom.database.pool import Database
 from gridloom.delivery.performance import deviations
 from gridloom.delivery.performance.recording import record_folded_day
+from gridloom.delivery.performance.routes import READ_EARNED_PER_MW
 from gridloom.delivery.runs import drift, due_gates
 from gridloom.delivery.runs import run as dispatch_runs
 from gridloom.delivery.runs.drift import READ_PRICE_FORECAST, enqueue_trades
@@ -40,6 +41,7 @@ from gridloom.physical_assets.health.routes import DISPATCH_FAILED_AT
 from gridloom.physical_assets.telemetry import LATEST_TELEMETRY
 from gridloom.reference_prices.model import PublishedPrice
 from gridloom.reference_prices.routes import PRICES_CHANGED
+from gridloom.revenue.earned import read_earned_per_mw
 from gridloom.settlements.activations import read_activated, read_activated_as_of
 from gridloom.settlements.provisional import record_provisional_awards
 from gridloom.statements import issuing as statement_issuing
@@ -89,6 +91,7 @@ def provide_dependencies() -> None:
     PRICES_CHANGED.provide(_follow_prices)
     READ_PRICE_FORECAST.provide(read_median_prices)
     DISPATCH_FAILED_AT.provide(read_failed_at)
+    READ_EARNED_PER_MW.provide(read_earned_per_mw)
     CONFLICT_FINDERS.provide((book_conflicts, block_conflicts))
     unmet = [need.description for need in Dependency.registry if not need.is_provided]
     assert not unmet, f"nobody gives {', '.join(unmet)}"

@@ -112,9 +112,9 @@ async def yard_of(edge: Application) -> AsyncIterator[Yard]:
         yield Yard(edge, people, operator, await people.new_organisation(), await people.new_organisation())
 
 
-def next_day_of(periods: int) -> date:
+def next_day_of(periods: int, after_days: int = 7) -> date:
     """At least a week from now, so that everything can happen in its order."""
-    day = market_day_of(datetime.now(UTC)) + timedelta(days=7)
+    day = market_day_of(datetime.now(UTC)) + timedelta(days=after_days)
     while period_count(day) != periods:
         day += timedelta(days=1)
     return day

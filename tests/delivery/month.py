@@ -64,12 +64,12 @@ class Zone:
                 power_kw = left_kwh / H * (VIRTUAL_EFFICIENCY if left_kwh > 0 else 1 / VIRTUAL_EFFICIENCY)
             power_kw = max(min(power_kw, most_kw, energy_kwh * VIRTUAL_EFFICIENCY / H), -most_kw)
             power_kw = max(power_kw, -(capacity_kwh - energy_kwh) / VIRTUAL_EFFICIENCY / H)
-            energy_kwh += _stored_kwh(power_kw, VIRTUAL_EFFICIENCY, VIRTUAL_EFFICIENCY)
+            energy_kwh += stored_kwh(power_kw, VIRTUAL_EFFICIENCY, VIRTUAL_EFFICIENCY)
             powers.append(power_kw)
         return powers, energy_kwh
 
 
-def _stored_kwh(power_kw: float, charge_efficiency: float, discharge_efficiency: float) -> float:
+def stored_kwh(power_kw: float, charge_efficiency: float, discharge_efficiency: float) -> float:
     return -H * (power_kw * charge_efficiency if power_kw < 0 else power_kw / discharge_efficiency)
 
 
@@ -147,12 +147,10 @@ class Month:
             figures.unserved_kwh += H * abs(net_kw - sum(virtual_kw))
             figures.opposed_periods += max(virtual_kw) > 1e-6 and min(virtual_kw) < -1e-6
             for b in range(3):
-                self.energy_kwh[b] += _stored_kwh(
-                    battery_kw[b], zone.charge_efficiency[b], zone.discharge_efficiency[b]
-                )
+                self.energy_kwh[b] += stored_kwh(battery_kw[b], zone.charge_efficiency[b], zone.discharge_efficiency[b])
                 for asset, row in enumerate(powers):
                     share = zone.shares[asset][b]
-                    self.share_kwh[b] += share * _stored_kwh(row[t], VIRTUAL_EFFICIENCY, VIRTUAL_EFFICIENCY)
+                    self.share_kwh[b] += share * stored_kwh(row[t], VIRTUAL_EFFICIENCY, VIRTUAL_EFFICIENCY)
                     if net_kw > 0 and row[t] > 0:
                         fair[b] += H * share * row[t] * (1 - imports / exports)
                 discharged[b] += H * max(virtual_kw[b], 0.0)
@@ -185,7 +183,7 @@ class Month:
         changes = [
             [
                 sum(
-                    zone.shares[asset][b] * _stored_kwh(row[t], VIRTUAL_EFFICIENCY, VIRTUAL_EFFICIENCY)
+                    zone.shares[asset][b] * stored_kwh(row[t], VIRTUAL_EFFICIENCY, VIRTUAL_EFFICIENCY)
                     for asset, row in enumerate(powers)
                 )
                 for t in range(periods)

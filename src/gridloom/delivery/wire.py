@@ -1,16 +1,25 @@
-"""Dispatch and runs as they stand on the wire."""
+"""Dispatch and runs as they stand on the wire, and series of quarter-hours as tables."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Final
 from uuid import UUID
 
+import numpy as np
+import pyarrow as pa
 from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.delivery.model import DistributionMethod, PartKind
-from gridloom.edge import Instant, Paging, ResponseBody
+from gridloom.edge import ARROW, CSV, JSON, PARQUET, Instant, Paging, ResponseBody, Stream
+from gridloom.market_calendar import PERIOD_S, Floats
 from gridloom.physical_assets.window_query import WindowQuery
+from gridloom.settlements.as_of import AsOf
+from gridloom.tables import TIME, stream_table
+
+TABLES: Final = (JSON, CSV, ARROW, PARQUET)
+TAG: Final = "Delivery"
 
 Power = Annotated[float, Meta(description="kW; positive is export")]
 
@@ -95,3 +104,23 @@ class RunsQuery(Paging):
     delivery_zone: Annotated[str | None, Meta(description="Only this zone's")] = None
     start: Annotated[Instant | None, Meta(description="Only those that ran at this moment or later")] = None
     end: Annotated[Instant | None, Meta(description="Only those that ran before")] = None
+
+
+class AsOfWindowQuery(WindowQuery, kw_only=True):
+    as_of: AsOf = None
+
+
+def stream_periods(
+    media_type: str, first: int, columns: Mapping[str, Floats], file_name: str, periods: np.ndarray | None = None
+) -> Stream:
+    """Quarter-hours in rows; NaN is null."""
+    schema = pa.schema([pa.field("time", TIME, nullable=False), *(pa.field(name, pa.float64()) for name in columns)])
+    count = len(next(iter(columns.values())))
+    numbers = np.arange(first, first + count) if periods is None else periods
+
+    async def batches() -> AsyncIterator[pa.RecordBatch]:
+        times = pa.array(numbers.astype(np.int64) * (PERIOD_S * 1000), pa.int64()).cast(TIME)
+        values = [pa.array(column + 0.0, from_pandas=True) for column in columns.values()]
+        yield pa.record_batch([times, *values], schema=schema)
+
+    return stream_table(media_type, schema, batches(), file_name=file_name)

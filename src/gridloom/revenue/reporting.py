@@ -118,18 +118,29 @@ def all_categories(names: Collection[str] = ()) -> tuple[Category, ...]:
 
 async def report_parts(db: Pool, report: Report) -> AsyncIterator[Part]:
     """The report in parts of consecutive days. Each part is as of one moment; memory holds one part at a time."""
-    background = await _read_background(db, report)
-    numbers = days_of(report.span)
-    batch_size = max(1, min(DAY_BATCH_SIZE, ASSET_DAY_BATCH_SIZE // max(1, len(report.subject.contributions))))
-    if report.resolution is Resolution.RAW:
-        async for part in _raw_parts(db, report, background, numbers, batch_size):
+    if report.resolution is not Resolution.RAW:
+        async for part in bucket_parts(db, report):
             yield part
         return
+    background = await _read_background(db, report)
+    async for part in _raw_parts(db, report, background, days_of(report.span), _find_batch_size(report)):
+        yield part
+
+
+def _find_batch_size(report: Report) -> int:
+    """How many days are read at one moment."""
+    return max(1, min(DAY_BATCH_SIZE, ASSET_DAY_BATCH_SIZE // max(1, len(report.subject.contributions))))
+
+
+async def bucket_parts(db: Database, report: Report) -> AsyncIterator[Part]:
+    """A report in buckets, of any resolution but `raw`."""
+    background = await _read_background(db, report)
+    numbers = days_of(report.span)
     if report.resolution is Resolution.DAY and report.as_of is None:
         async for part in _daily_parts(db, report, background, numbers):
             yield part
         return
-    for days in parts_of(numbers, batch_size):
+    for days in parts_of(numbers, _find_batch_size(report)):
         async for part in _parts_from_sheets(db, report, background, days):
             yield part
 

@@ -1,4 +1,4 @@
-"""What was measured of batteries by market day, with versions, in PostgreSQL."""
+"""What was measured of batteries by market day, with versions, and what they were dispatched for, in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Final
 
+import numpy as np
+
+from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
+from gridloom.kernel.market_time import market_day_of, period_start
+from gridloom.market_calendar import Floats
 
 _RECORDING: Final = 7_108_261
 """The advisory lock of the process that records a battery's days, together with the battery's key."""
@@ -59,3 +64,39 @@ async def read_unfolded_days(db: Database, asset_key: int, first: date, last: da
         last,
     )
     return [row["day"] for row in rows]
+
+
+# --- dispatched days --------------------------------------------------------------------------------------------------
+
+
+async def read_dispatched_days(db: Database, asset_key: int, first: int, end: int) -> dict[date, Floats]:
+    """The power of each recorded day that the periods [first, end) touch."""
+    if first >= end:
+        return {}
+    rows = await db.fetch(
+        "select day, power_kw from dispatched_day where asset_key = $1 and day between $2 and $3",
+        asset_key,
+        market_day_of(period_start(first)),
+        market_day_of(period_start(end - 1)),
+    )
+    return {row["day"]: np.array(row["power_kw"]) for row in rows}
+
+
+async def read_last_dispatched_days(db: Database, keys: Sequence[int]) -> dict[int, date]:
+    """By battery, the last day that was recorded."""
+    rows = await fetch_by_keys(
+        db,
+        "select asset_key, max(day) as day from dispatched_day where asset_key = any($1::int[]) group by asset_key",
+        list(keys),
+    )
+    return {row["asset_key"]: row["day"] for row in rows}
+
+
+async def add_dispatched_days(
+    db: Database, asset_key: int, days: Sequence[date], powers_kw: Sequence[Sequence[float]]
+) -> None:
+    """What was dispatched on a day that is over never changes: a second record of it does nothing."""
+    await db.executemany(
+        "insert into dispatched_day (asset_key, day, power_kw) values ($1, $2, $3) on conflict do nothing",
+        [(asset_key, day, power_kw) for day, power_kw in zip(days, powers_kw, strict=True)],
+    )

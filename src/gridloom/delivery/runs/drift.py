@@ -12,6 +12,7 @@ from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.delivery.dispatch.store import read_asset_ids
 from gridloom.delivery.inputs.loading import load_zone
+from gridloom.delivery.performance.energy_use import record_dispatched_days
 from gridloom.delivery.planning.distribution import energy_changes_kwh
 from gridloom.delivery.planning.drift_placement import (
     GAIN_DAYS,
@@ -70,6 +71,7 @@ async def place_zone_drift(run: JobRun) -> None:
     first, today = period_number(now), market_day_of(now)
     if plan is None or not plan.first <= first < plan.end:
         return
+    await record_dispatched_days(run.db, plan.battery_keys.tolist(), today)
     tomorrow = today + timedelta(days=1)
     day_first, day_end = market_day_periods(tomorrow)
     zone = (await load_zone(run.db, run.key, first, day_end)).zone

@@ -31,6 +31,7 @@ from gridloom.delivery.inputs.reloading import batteries_unchanged, reload_chang
 from gridloom.delivery.inputs.zone_status_store import InputVersions, ZoneStatus, read_zone_status
 from gridloom.delivery.model import DistributionMethod, StartState
 from gridloom.delivery.performance import store as performance_store
+from gridloom.delivery.performance.energy_use import load_exported_kwh
 from gridloom.delivery.performance.store import SocCorrection
 from gridloom.delivery.planning.model import ZonePlan
 from gridloom.delivery.planning.replanning import PlanStart, PlanUpdate, replan
@@ -203,12 +204,17 @@ async def _load_start(
     done = None if before is None else before.state_at(column)
     energy_kwh, fresh = np.empty(count), np.zeros(count, dtype=bool)
     start = StartState.of_rest(count)
+    limits = zone.limits
+    is_cycled = np.isfinite(np.minimum(limits.daily_export_kwh, limits.annual_export_kwh)).any(axis=1).tolist()
     for index, key in enumerate(zone.battery_keys.tolist()):
         capacity_kwh = float(zone.capacity_kwh[index, 0])
         row = rows.get(key)
         if row is None or before is None or done is None:
             energy_kwh[index] = await _measured_energy_kwh(db, key, loaded, index, now)
             fresh[index] = True
+            if is_cycled[index]:
+                exported_kwh = await load_exported_kwh(db, key, zone.first)
+                start.day_export_kwh[index], start.year_export_kwh[index] = exported_kwh
             continue
         offset_kwh = corrections[key].offset_kwh if key in corrections else 0.0
         energy_kwh[index] = max(float(before.energy_kwh[row, column]) + offset_kwh, 0.0)
