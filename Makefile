@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help run test quick watch check style types layers guide console-check import-tests format bench release cluster survey crash mutants simulate openapi lock clean console
+.PHONY: help run test quick watch check style types layers guide console-check import-tests format bench release cluster survey crash mutants simulate month openapi lock clean console
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  make %-10s %s\n", $$1, $$2}'
@@ -77,6 +77,9 @@ release: $(VENV)/dev.stamp ## build wheel, sdist, bill of materials and checksum
 
 simulate: $(VENV)/dev.stamp ## live random lives of many users against an independent oracle (SECONDS=600 SEED=1 STEPS=300)
 	$(BIN)/python -m tests.simulation $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(if $(STEPS),--steps $(STEPS))
+
+month: $(VENV)/dev.stamp ## live through thirty days of dispatch with five seeds, and recompute them from the answers (SEEDS=5 DAYS=30)
+	MONTH_SEEDS=$(or $(SEEDS),5) MONTH_DAYS=$(or $(DAYS),30) $(BIN)/pytest -s -m slow tests/delivery/test_service_month.py
 
 openapi: $(VENV)/dev.stamp ## write openapi.json anew from the declared operations, and the SDK's types from it
 	$(BIN)/gridloom openapi > openapi.json.new && mv openapi.json.new openapi.json

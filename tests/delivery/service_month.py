@@ -18,7 +18,7 @@ from tests.delivery.month import CAPACITY_KWH, POWER_KW, VIRTUAL_EFFICIENCY, H, 
 from tests.people import OrganisationUnderTest
 from tests.virtual_assets.conftest import QUARTER, register, wire
 
-from gridloom.kernel.market_time import MARKET_ZONE, block_window, market_day_window, period_count
+from gridloom.kernel.market_time import MARKET_ZONE, block_window, market_day_of, market_day_window, period_count
 
 OUTSIDE = ("MARKET", "GRID_OPERATOR", "OUTSIDE")
 FCR_EUR_MW_H = 15
@@ -36,6 +36,10 @@ class Outage:
 
     def covers(self, moment: datetime) -> bool:
         return self.start <= moment < self.end
+
+    def is_before(self, moment: datetime) -> bool:
+        """On the same market day."""
+        return self.start <= moment and market_day_of(self.start) == market_day_of(moment)
 
 
 @dataclass
@@ -340,7 +344,10 @@ class ServiceMonth:
         for asset in range(3):
             answer = await self.holders[asset].trader.get(f"{self._url(asset)}/adjustments", params=window)
             for cut in await send(answer):
-                if not any(one.covers(datetime.fromisoformat(cut["timestamp"])) for one in self.outages):
+                moment = datetime.fromisoformat(cut["timestamp"])
+                # What was not discharged in an outage leaves no room for what was to be charged later in the day.
+                is_full = cut["reason"] == "STATE_OF_ENERGY_BOUNDARIES"
+                if not any(one.covers(moment) or (is_full and one.is_before(moment)) for one in self.outages):
                     self.found.cuts_outside_outages.append(cut)
 
     async def _check_lines(self) -> None:

@@ -17,9 +17,7 @@ MONTHS = (date(2026, 3, 10), date(2026, 7, 1), date(2026, 10, 5))
 def test_a_month_is_fair_level_and_fully_served(seed: int) -> None:
     figures = Month(seed, MONTHS[seed % 3]).play()
     assert figures.unfairness < 0.10
-    # One midnight in a month may be a little above: what is netted just before it leaves no net to level with.
-    assert sum(drift >= 0.05 for drift in figures.battery_drifts) <= 1
-    assert max(figures.battery_drifts) < 0.055
+    assert max(figures.battery_drifts) < 0.05
     assert figures.zone_drift < 0.02
     assert figures.unserved_kwh < 0.001
     assert figures.opposed_periods == 0

@@ -19,6 +19,7 @@ from gridloom.delivery.planning.levelling import (
     CHARGING_RATE,
     DISCHARGING_RATE,
     ChargingInView,
+    anticipate_gaps_kwh,
     displace,
     find_gaps_kwh,
     tilt,
@@ -34,7 +35,7 @@ def distribute(given: DispatchInput, net_kw: Floats, fair_kw: Floats, is_fixed: 
 
     Where `is_fixed`, `fair_kw` are powers decided earlier: they are brought into the limits and not levelled.
     """
-    walk = _Projector(given, net_kw)
+    walk = _Projector(given, net_kw, fair_kw)
     for index in range(len(net_kw)):
         walk.step(index, fair_kw[:, index], is_levelled=is_fixed is None or not is_fixed[index])
     return walk.result()
@@ -87,13 +88,20 @@ class _Projector:
     Periods are rows here: numpy adds up contiguous rows several times faster than columns.
     """
 
-    def __init__(self, given: DispatchInput, net_kw: Floats) -> None:
+    def __init__(self, given: DispatchInput, net_kw: Floats, fair_kw: Floats) -> None:
         limits = given.limits
         count, periods = limits.shape
         self._limits = _transpose_limits(limits)
         self._net_kw, self._days, self._years = net_kw.tolist(), given.days.tolist(), given.years.tolist()
         self._share_energy_kwh = np.ascontiguousarray(given.share_energy_kwh.T)
         self._charging = ChargingInView(net_kw)
+        own_kw = self._limits.own_kw
+        fair_kwh = energy_changes_kwh(
+            fair_kw.T + own_kw, self._limits.charge_efficiency, self._limits.discharge_efficiency
+        )
+        self._anticipated_kwh = anticipate_gaps_kwh(
+            fair_kwh - np.diff(self._share_energy_kwh, axis=0), self._limits.promised_kwh
+        )
         self._is_ramped = bool(np.isfinite(limits.ramp_kw).any())
         self._is_cycled = bool(
             np.isfinite(limits.daily_export_kwh).any() or np.isfinite(limits.annual_export_kwh).any()
@@ -178,7 +186,12 @@ class _Projector:
         limits, energy_kwh = self._limits, self._energy_kwh[index]
         low_kwh, high_kwh = limits.low_kwh[index], limits.high_kwh[index]
         gaps_kwh = find_gaps_kwh(
-            energy_kwh, self._share_energy_kwh[index], limits.promised_kwh[index], low_kwh, high_kwh
+            energy_kwh,
+            self._share_energy_kwh[index],
+            limits.promised_kwh[index],
+            low_kwh,
+            high_kwh,
+            self._anticipated_kwh[index],
         )
         gap_kwh = float(np.abs(gaps_kwh).sum()) / 2
         if gap_kwh <= POWER_TOLERANCE_KW:

@@ -1,6 +1,7 @@
 """Levelling: fair parts tilted so that every battery carries its part of the zone's drift, their sum unchanged.
 
-A battery's *gap* is its drift less its target, the zone's drift × its part of the zone's promised energy. A charging
+A battery's *gap* is its drift less its target, the zone's drift × its part of the zone's promised energy, less what the
+next ten hours will add to it anyway. A charging
 period closes a quarter of each gap. A discharging one closes an eighth of it, and only for that fraction of the
 gaps which the charging in view cannot close. Energy above a lowered capacity is discharged first.
 """
@@ -19,6 +20,8 @@ DISCHARGING_RATE: Final = 1 / 8
 """Nine charging periods leave (3/4)^9 = 7.5 % of a gap, eighteen discharging ones 9 %."""
 HORIZON_PERIODS: Final = 32
 """Periods with a net, not quarter-hours: how far ahead charging counts."""
+ANTICIPATED_PERIODS: Final = 40
+"""How far ahead counts what will be added to gaps."""
 _NEEDED_GAPS: Final = 2.5
 """Charging that closes a quarter of a gap so often (ten times) leaves 6 % of it."""
 
@@ -39,19 +42,40 @@ class ChargingInView:
         return max(0.0, 1.0 - closed_kwh / (_NEEDED_GAPS * gap_kwh))
 
 
+def anticipate_gaps_kwh(added_kwh: Floats, promised_kwh: Floats) -> Floats:
+    """By period and battery: what the next ANTICIPATED_PERIODS will add to its gap.
+
+    `added_kwh` is what fair parts alone add to each battery's drift in a period: netting moves virtual energy without
+    moving a battery. Opposite schedules may leave next to no net for hours, so gaps are closed before they open.
+    """
+    totals_kwh = promised_kwh.sum(axis=1, keepdims=True)
+    parts = np.divide(promised_kwh, totals_kwh, out=np.zeros_like(promised_kwh), where=totals_kwh > 0)
+    added_kwh = np.where(promised_kwh > 0, added_kwh, 0.0)
+    added_kwh = added_kwh - parts * added_kwh.sum(axis=1, keepdims=True)
+    sums_kwh = np.concatenate([np.zeros((1, added_kwh.shape[1])), np.cumsum(added_kwh, axis=0)])
+    nexts = np.arange(1, len(sums_kwh))
+    return np.asarray(sums_kwh[np.minimum(nexts + ANTICIPATED_PERIODS, nexts[-1:])] - sums_kwh[nexts])
+
+
 def find_gaps_kwh(
-    energy_kwh: Floats, share_energy_kwh: Floats, promised_kwh: Floats, low: Floats, high: Floats
+    energy_kwh: Floats,
+    share_energy_kwh: Floats,
+    promised_kwh: Floats,
+    low: Floats,
+    high: Floats,
+    anticipated_kwh: Floats | float = 0.0,
 ) -> Floats:
     """By how much each battery's energy exceeds its target, as far as its bounds `low` and `high` allow the target.
 
-    Zero for batteries without promises, which levelling does not move.
+    The target leaves room for what is anticipated to be added. Zero for batteries without promises, which levelling
+    does not move.
     """
     total_kwh = float(promised_kwh.sum())
     if total_kwh <= 0:
         return np.zeros_like(energy_kwh)
     has_commitments_in_window = promised_kwh > 0
     zone_drift_kwh = float((energy_kwh - share_energy_kwh)[has_commitments_in_window].sum())
-    target_kwh = share_energy_kwh + zone_drift_kwh * promised_kwh / total_kwh
+    target_kwh = share_energy_kwh + zone_drift_kwh * promised_kwh / total_kwh - anticipated_kwh
     target_kwh = np.minimum(np.maximum(target_kwh, low), np.maximum(high, low))
     return np.where(has_commitments_in_window, energy_kwh - target_kwh, 0.0)
 
