@@ -205,14 +205,14 @@ async def _load_start(
     energy_kwh, fresh = np.empty(count), np.zeros(count, dtype=bool)
     start = StartState.of_rest(count)
     limits = zone.limits
-    is_cycled = np.isfinite(np.minimum(limits.daily_export_kwh, limits.annual_export_kwh)).any(axis=1).tolist()
+    least_export_kwh = np.minimum(limits.daily_export_kwh, limits.annual_export_kwh).min(axis=1, initial=np.inf)
     for index, key in enumerate(zone.battery_keys.tolist()):
         capacity_kwh = float(zone.capacity_kwh[index, 0])
         row = rows.get(key)
         if row is None or before is None or done is None:
             energy_kwh[index] = await _measured_energy_kwh(db, key, loaded, index, now)
             fresh[index] = True
-            if is_cycled[index]:
+            if np.isfinite(least_export_kwh[index]):
                 exported_kwh = await load_exported_kwh(db, key, zone.first)
                 start.day_export_kwh[index], start.year_export_kwh[index] = exported_kwh
             continue
