@@ -19,7 +19,6 @@ from gridloom.settlements.as_of import AsOf
 from gridloom.tables import TIME, stream_table
 
 TABLES: Final = (JSON, CSV, ARROW, PARQUET)
-TAG: Final = "Delivery"
 
 Power = Annotated[float, Meta(description="kW; positive is export")]
 

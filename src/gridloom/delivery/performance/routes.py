@@ -30,6 +30,7 @@ from gridloom.market_calendar import Floats
 from gridloom.physical_assets.window_query import requested_window
 from gridloom.settlements.as_of import MEASURED, AsOfTooEarly, check_as_of
 
+TAG = "Delivery"
 READ = Permission.READ_MONITORING
 
 Flags = npt.NDArray[np.bool_]
