@@ -314,6 +314,18 @@ class BasedOn(ResponseStruct):
     prices_until: datetime | None = None  # Where published prices end and forecasts begin
 
 
+class BatteryEnergyUse(ResponseStruct):
+    """Of a market day or a calendar year from its start to the end of the window or now: measured, else dispatched."""
+
+    start: datetime  # Its start, inclusive
+    end: datetime  # Its end, exclusive
+    charged_energy: float  # kWh at the grid
+    discharged_energy: float  # kWh at the grid
+    throughput: float  # kWh, charged and discharged added up
+    cycles: float  # Discharged energy ÷ the energy capacity valid then
+    cycle_limit: float | None = None  # The battery's `dailyCycleLimit` or `annualCycleLimit`, where it has one
+
+
 class Bid(ResponseStruct):
     """`sequence` counts the organisation's own bids in this auction."""
 
@@ -571,6 +583,8 @@ class DeliveryPerformance(ResponseStruct, RowsField):
     start: datetime  # Its start, inclusive
     end: datetime  # Its end, exclusive
     summary: PerformanceSummary  # All of it together
+    days: tuple[BatteryEnergyUse, ...]  # Cycles of each market day that has begun, with their limit
+    years: tuple[BatteryEnergyUse, ...]  # Cycles of each year, with their limit
     performance: tuple[PerformancePoint, ...]  # The planned quarter-hours of the window
 
 
@@ -1102,7 +1116,11 @@ class PerformanceSummary(ResponseStruct):
     asked_energy: float  # kWh that were asked for, both ways added up
     delivered_energy: float  # kWh of them that were delivered
     energy_deviation: float  # kWh measured less dispatched
+    charged_energy: float  # kWh at the grid: measured, else dispatched
+    discharged_energy: float  # kWh at the grid: measured, else dispatched
     measured_share: float | None = None  # The part of the time that was measured, 0 to 1
+    measured_energy_share: float | None = None  # The part of the asked energy that was measured, 0 to 1
+    earned_per_mw: float | None = None
     availability_delivered: float | None = None  # Delivered ÷ asked, 0 to 1; left out where nothing was asked
     state_of_charge_drift: float | None = None  # The latest, in percentage points
 
