@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 
 import httpx2
 import jwt
+import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -27,6 +28,7 @@ from gridloom.delivery.model import DistributionMethod
 from gridloom.delivery.runs.store import Run, add_run
 from gridloom.edge import EVENT_STREAM, PUBLIC, Operation, operations_of
 from gridloom.edge.application import Application
+from gridloom.edge.fields import to_json
 from gridloom.identity.permissions import OrganisationKind, Role, permissions_of
 from gridloom.identity.signing_key_cache import SigningKeyCache
 from gridloom.identity.store.grants import insert_asset
@@ -37,6 +39,10 @@ from gridloom.optimiser.backtests.model import Backtest
 from gridloom.optimiser.backtests.planner import BatterySpec
 from gridloom.optimiser.backtests.rolling import Policy
 from gridloom.optimiser.backtests.store import insert_backtest
+from gridloom.revenue.statement.model import LineType
+from gridloom.statements.assembling import Amounts, Issue, Naming, assemble
+from gridloom.statements.model import Month, NewStatement, statement_id
+from gridloom.statements.store import add_statements
 
 OPERATIONS = operations_of(*ROUTE_MODULES)
 PROTECTED = [operation for operation in OPERATIONS if operation.access != PUBLIC]
@@ -141,9 +147,26 @@ async def _session(world: World) -> UUID:
     return UUID(next(one["id"] for one in sessions if one["current"]))
 
 
-async def _unknown_statement() -> UUID:
-    """Who may read an organisation's statements is decided before one is looked for."""
-    return uuid4()
+async def _issued_statement(world: World) -> UUID:
+    month = Month(date(2020, 1, 1))
+    cents = np.full(month.day_count, 100, dtype=np.int64)
+    amounts = Amounts(world.owner.id, month, {(LineType.TRADING, "MARKET"): cents}, {})
+    issued_at = datetime(2020, 2, 1, tzinfo=UTC)
+    whole = assemble(amounts, Naming({}, {}), Issue("2020-0001", issued_at, issued_at))
+    made = NewStatement(
+        organisation_id=world.owner.id,
+        id=statement_id(world.owner.id, month),
+        month=month,
+        year=2020,
+        number=1,
+        issued_at=issued_at,
+        total_cents=amounts.total_cents,
+        body=to_json(whole),
+        summary=to_json(whole),
+        digest=b"",
+    )
+    await add_statements(world.edge.pool, [made])
+    return made.id
 
 
 async def _below_the_asset(world: World, collection: str, body: Any) -> UUID:
@@ -202,7 +225,7 @@ EVENT = {"eventStart": WINDOW["start"], "eventEnd": WINDOW["end"]}
 
 BELOW_ANOTHER: dict[str, Callable[[World], Awaitable[UUID]]] = {
     "userID": _member,
-    "statementID": lambda world: _unknown_statement(),
+    "statementID": _issued_statement,
     "invitationID": lambda world: _created(
         world.owner.admin, f"/organisations/{world.owner.id}/invitations", {"email": "a@b.c", "role": "VIEWER"}
     ),
@@ -414,6 +437,17 @@ class TestEveryOperation:
             if answer.status_code < 300:
                 assert str(id) not in sent, f"the stranger could use {name}"
                 assert str(id) not in answer.text, f"the stranger was shown {name}"
+
+
+class TestAnIssuedStatement:
+    async def test_is_read_by_its_own_organisation_and_is_unknown_below_any_other(self, world: World) -> None:
+        path = f"/organisations/{{}}/statements/{world.ids['statementID']}"
+        own = await world.owner.viewer.get(path.format(world.owner.id))
+        assert own.status_code == 200
+        assert own.json()["number"] == "2020-0001"
+        assert (await world.stranger.admin.get(path.format(world.owner.id))).status_code == 403
+        assert (await world.stranger.admin.get(path.format(world.stranger.id))).status_code == 404
+        assert (await world.operator.get(path.format(world.owner.id))).content == own.content
 
 
 NESTED = [

@@ -19,6 +19,7 @@ from gridloom.database.migrate import migrate, pending_migrations
 from gridloom.database.pool import Connection, create_pool
 from gridloom.database.sealing import Sealing
 from gridloom.database.server.embedded import DataDirectoryLockedError, EmbeddedPostgres, dsn_of_running
+from gridloom.database.server.service_role import give_to_service_role, service_dsn
 from gridloom.settings import Settings
 
 if TYPE_CHECKING:
@@ -39,13 +40,17 @@ def resolve_dsn(settings: Settings) -> Iterator[str]:
         return
     postgres = EmbeddedPostgres(settings.home)
     try:
-        address = postgres.start()
-    except DataDirectoryLockedError:
-        address = dsn_of_running(settings.home)
-    try:
-        yield address
+        yield _start_postgres(postgres)
     finally:
         postgres.stop()
+
+
+def _start_postgres(postgres: EmbeddedPostgres) -> str:
+    """The address as the service's role has it, of this server or of the one that another process runs."""
+    try:
+        return asyncio.run(give_to_service_role(postgres.start()))
+    except DataDirectoryLockedError:
+        return service_dsn(dsn_of_running(postgres.home))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import asyncpg
 
+from gridloom.database.append_only import revoke_changes
 from gridloom.database.pool import Database
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -75,6 +76,7 @@ async def _apply_next(connection: "asyncpg.Connection[asyncpg.Record]", migratio
         await connection.execute(HISTORY)
         outstanding = await _list_outstanding(connection, migrations)
         if not outstanding:
+            await revoke_changes(connection)
             return None
         migration = outstanding[0]
         try:

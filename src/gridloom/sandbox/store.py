@@ -8,6 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
+from gridloom.database.append_only import APPEND_ONLY
 from gridloom.database.pool import Connection, Database
 
 _TURN = 7_108_090
@@ -29,8 +30,6 @@ PRESERVED_TABLES = (
     "audit_log",
     "job",
 )
-
-APPEND_ONLY = ("audit_log", "logbook_entry", "statement", "statement_account", "statement_month")
 
 
 async def lock_clock(db: Database) -> None:

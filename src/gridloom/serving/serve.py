@@ -23,6 +23,7 @@ from gridloom.database.migrate import migrate
 from gridloom.database.pool import Pool, create_pool
 from gridloom.database.sealing import Sealing, SecretUnreadable
 from gridloom.database.server.embedded import EmbeddedPostgres
+from gridloom.database.server.service_role import give_to_service_role
 from gridloom.serving.logs import configure_logs
 from gridloom.serving.supervisor import Supervisor, listening_address, load_service
 from gridloom.settings import Settings, address_of
@@ -71,7 +72,8 @@ def serve(settings: Settings, announce: Callable[[StartupReport], None]) -> None
             stack.callback(postgres.stop)
             postgres.launch()
             load_service()  # while the database comes up
-            settings = replace(settings, database_url=postgres.await_ready(), is_embedded=True)
+            database_url = asyncio.run(give_to_service_role(postgres.await_ready()))
+            settings = replace(settings, database_url=database_url, is_embedded=True)
         migrations, bootstrap = asyncio.run(prepare(settings))
         sign_ins: list[SignIn] = []
         if settings.environment == "sandbox":

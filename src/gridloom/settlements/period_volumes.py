@@ -33,6 +33,11 @@ async def read_period_volumes(
     """Periods are quarter-hours since 1970 in UTC; as of a moment, as known then."""
     trades = await _read_periods(db, FactSource.WHOLESALE, asset_key, first, end, as_of)
     activations = await _read_periods(db, FactSource.AFRR_ENERGY, asset_key, first, end, as_of)
+    return volumes_of_sheets(trades, activations)
+
+
+def volumes_of_sheets(trades: FloatArray, activations: FloatArray) -> PeriodVolumes:
+    """From sheets with a row for each measure of the two sources."""
     return PeriodVolumes(
         trades[POSITION["buy_volume_mwh"] - _TRADED],
         trades[POSITION["sell_volume_mwh"] - _TRADED],

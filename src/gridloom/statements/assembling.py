@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Literal
@@ -13,10 +13,11 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from gridloom.kernel.market_time import market_day_window
+from gridloom.statements.figures import AssetMonth
 from gridloom.statements.model import CORRECTION, IssuedReference, LineSums, Month, statement_id
 from gridloom.statements.rules import in_order, total_cents
 from gridloom.statements.store import Letterhead
-from gridloom.statements.views import CorrectedLine, CorrectedStatement, IssuedLine, IssuedStatement
+from gridloom.statements.views import CorrectedLine, CorrectedStatement, IssuedLine, IssuedStatement, StatementFigures
 
 _CENT = Decimal("0.01")
 
@@ -29,6 +30,8 @@ class Amounts:
     month: Month
     own: LineSums
     corrections: Mapping[Month, LineSums]
+    months: Mapping[int, AssetMonth] = field(default_factory=dict)
+    """By key, those of the organisation that were dispatched."""
 
     @property
     def is_empty(self) -> bool:
@@ -64,7 +67,14 @@ def show_euros(cents: int) -> Decimal:
     return Decimal(cents) * _CENT
 
 
-def assemble(amounts: Amounts, naming: Naming, issue: Issue | None, *, by_day: bool = True) -> IssuedStatement:
+def assemble(
+    amounts: Amounts,
+    naming: Naming,
+    issue: Issue | None,
+    figures: StatementFigures | UnsetType = UNSET,
+    *,
+    by_day: bool = True,
+) -> IssuedStatement:
     """by_day: lines by market day, else summed over the month."""
     month, organisation_id = amounts.month, amounts.organisation_id
     lines = _list_lines(amounts.own, month, naming, None, by_day=by_day)
@@ -100,6 +110,7 @@ def assemble(amounts: Amounts, naming: Naming, issue: Issue | None, *, by_day: b
         address=(addressee.address if addressee else "") or UNSET,
         issuer_name=issuer.name if issuer else UNSET,
         issuer_address=(issuer.address if issuer else "") or UNSET,
+        figures=figures,
     )
 
 

@@ -11,10 +11,12 @@ from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.revenue.statement.model import Cents
 from gridloom.statements import ledger_store, store
-from gridloom.statements.assembling import Amounts, Naming
-from gridloom.statements.entries import load_entries, unpack_all
+from gridloom.statements.assembling import Amounts, Naming, show_euros
+from gridloom.statements.entries import load_accounts, unpack_all
+from gridloom.statements.figures import load_organisation_mw, show_figures
 from gridloom.statements.model import IssuedMonth, LineKey, Month
-from gridloom.statements.rules import subtract_entries, sum_by_organisation
+from gridloom.statements.rules import subtract_entries, sum_by_organisation, total_cents
+from gridloom.statements.views import StatementFigures
 
 LATE: Final = timedelta(hours=1)
 """What was recorded so long before a run may have been committed after it, and is looked at again."""
@@ -41,12 +43,14 @@ async def compute_amounts(db: Database, organisation_id: UUID, month: Month, iss
     """Of an open month; the earliest one carries the corrections."""
     keys = await ledger_store.read_related_keys(db, organisation_id)
     assets = await ledger_store.list_assets(db, keys, month.window)
-    entries = await load_entries(db, assets, month, None)
-    own = sum_by_organisation([entry for some in entries.values() for entry in some]).get(organisation_id, {})
+    accounts = await load_accounts(db, assets, month, None)
+    own = sum_by_organisation(accounts.all_entries).get(organisation_id, {})
     corrections: dict[Month, dict[LineKey, Cents]] = {}
     if issued and month == issued[-1].month.following:
         corrections = await _compute_corrections(db, organisation_id, keys, issued)
-    return Amounts(organisation_id, month, own, corrections)
+    owned = {asset.key for asset in assets if asset.organisation_id == organisation_id}
+    months = {key: one for key, one in accounts.months.items() if key in owned}
+    return Amounts(organisation_id, month, own, corrections, months)
 
 
 async def _compute_corrections(
@@ -57,11 +61,22 @@ async def _compute_corrections(
     found = {}
     for original, own_keys in ledger_store.by_month(changed).items():
         assets = await ledger_store.list_assets(db, own_keys, original.window)
-        now = await load_entries(db, assets, original, None)
+        now = await load_accounts(db, assets, original, None)
         accounted = unpack_all(await ledger_store.read_accounts(db, original, own_keys))
-        differences = subtract_entries([entry for some in now.values() for entry in some], accounted)
+        differences = subtract_entries(now.all_entries, accounted)
         if organisation_id in differences:
             found[original] = differences[organisation_id]
+    return found
+
+
+async def load_figures(db: Database, amounts: Sequence[Amounts]) -> dict[UUID, StatementFigures]:
+    """By organisation, of one month."""
+    named = await ledger_store.read_named_assets(db, [key for one in amounts for key in one.months])
+    found = {}
+    for one in amounts:
+        assets = [(named[key], month) for key, month in one.months.items()]
+        rated_mw = await load_organisation_mw(db, one.organisation_id, one.month)
+        found[one.organisation_id] = show_figures(rated_mw, show_euros(total_cents(one.own, {})), assets)
     return found
 
 

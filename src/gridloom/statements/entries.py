@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -12,34 +13,62 @@ import numpy as np
 import zstandard
 
 from gridloom.database.pool import Database
+from gridloom.delivery.performance.performance import load_performance
+from gridloom.kernel.market_time import period_number
 from gridloom.kernel.resolution import Resolution
 from gridloom.revenue.grid import days_of, grid_of
 from gridloom.revenue.model import SecondsSpan
-from gridloom.revenue.statement.loading import load_scope, physical_entries, virtual_entries
-from gridloom.revenue.statement.model import LineType
+from gridloom.revenue.statement.loading import load_open, physical_entries, virtual_entries
+from gridloom.revenue.statement.model import LineType, StatementEntry
+from gridloom.revenue.statement.scope import Scope, load_scope
+from gridloom.statements.figures import AssetMonth, load_battery_month, sum_up_virtual
 from gridloom.statements.ledger_store import AssetOwner
 from gridloom.statements.model import Month, PartyEntry, is_zero
-from gridloom.virtual_assets.store import read_asset_by_key
+from gridloom.virtual_assets.backing.shortfall import Shortfalls, load_shortfalls_of_each
+from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.store import read_assets_by_keys
+
+EARNED: Final = frozenset({LineType.TRADING, LineType.FCR, LineType.AFRR_CAPACITY, LineType.AFRR_ENERGY})
+"""What an asset earns on markets."""
 
 
-async def load_entries(
+@dataclass(frozen=True, slots=True)
+class MonthAccounts:
+    """Of some assets and a month. What has no amounts, or did nothing, is left out."""
+
+    entries: Mapping[int, Sequence[PartyEntry]] = field(default_factory=dict)
+    """Of a virtual asset from its holder's side, mirrored for the owners of its batteries; of a battery what it earns
+    and pays by itself."""
+    months: Mapping[int, AssetMonth] = field(default_factory=dict)
+    """By asset, what it did."""
+
+    @property
+    def all_entries(self) -> list[PartyEntry]:
+        return [entry for some in self.entries.values() for entry in some]
+
+
+async def load_accounts(
     db: Database, assets: Sequence[AssetOwner], month: Month, as_of: datetime | None
-) -> dict[int, list[PartyEntry]]:
-    """By asset: of a virtual one from its holder's side, mirrored for the owners of its batteries; of a battery what
-    it earns and pays by itself. An asset without amounts is left out."""
+) -> MonthAccounts:
     if not assets:
-        return {}
+        return MonthAccounts()
     window = month.window
     span = SecondsSpan(window.start.timestamp(), window.end.timestamp())
     grid = grid_of(days_of(span), Resolution.DAY, span)
     scope = await load_scope(db, [asset.key for asset in assets], window, grid, as_of)
+    virtual = await read_assets_by_keys(db, [asset.key for asset in assets if asset.is_virtual])
+    shortfalls = await load_shortfalls_of_each(db, [*virtual.values()], scope.first, scope.end, scope.now)
     found: dict[int, list[PartyEntry]] = {}
+    months: dict[int, AssetMonth] = {}
     for asset in assets:
-        if asset.is_virtual:
-            virtual = await read_asset_by_key(db, asset.key)
-            entries = [] if virtual is None else await virtual_entries(db, scope, virtual)
+        if not asset.is_virtual:
+            entries, did = await _load_battery(db, scope, asset.key, month)
+        elif asset.key in virtual:
+            entries, did = await _load_virtual(db, scope, virtual[asset.key], shortfalls[asset.key])
         else:
-            entries = await physical_entries(db, scope, asset.key, ())
+            continue
+        if did is not None:
+            months[asset.key] = did
         own = [
             PartyEntry(asset.organisation_id, entry.line, entry.counterparty, entry.by_bucket)
             for entry in entries
@@ -47,7 +76,28 @@ async def load_entries(
         ]
         if own:
             found[asset.key] = own + _mirror_entries(own)
-    return found
+    return MonthAccounts(found, months)
+
+
+async def _load_battery(
+    db: Database, scope: Scope, key: int, month: Month
+) -> tuple[list[StatementEntry], AssetMonth | None]:
+    performance = await load_performance(db, key, scope.first, scope.end, scope.as_of)
+    entries = await physical_entries(db, scope, key, (), performance)
+    return entries, await load_battery_month(db, key, performance, month, period_number(scope.now))
+
+
+async def _load_virtual(
+    db: Database, scope: Scope, asset: VirtualAsset, shortfalls: Shortfalls
+) -> tuple[list[StatementEntry], AssetMonth | None]:
+    position = await load_open(db, scope, asset)
+    entries = await virtual_entries(db, scope, asset, position, shortfalls)
+    if position is None:
+        return entries, None
+    earned_cents = sum(int(entry.by_bucket.sum()) for entry in entries if entry.line in EARNED)
+    first, end = asset.clip(scope.first, scope.end)
+    until = min(period_number(scope.now), end)
+    return entries, sum_up_virtual(asset, first, until, position.power_kw, shortfalls.missing, earned_cents / 100)
 
 
 def _mirror_entries(entries: Sequence[PartyEntry]) -> list[PartyEntry]:

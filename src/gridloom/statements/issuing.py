@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
+
+import msgspec
 
 from gridloom.database.clock import platform_now_to_the_ms, real_now
 from gridloom.database.pool import Database
@@ -29,8 +31,9 @@ from gridloom.kernel.window import Window
 from gridloom.revenue.statement.model import Cents
 from gridloom.statements import ledger_store, store
 from gridloom.statements.assembling import Amounts, Issue, Naming, assemble, show_euros
-from gridloom.statements.computing import LATE, load_naming
-from gridloom.statements.entries import EMPTY, load_entries, pack_entries, unpack_all
+from gridloom.statements.computing import LATE, load_figures, load_naming
+from gridloom.statements.entries import EMPTY, load_accounts, pack_entries, unpack_all
+from gridloom.statements.figures import AssetMonth
 from gridloom.statements.model import (
     IssuedMonth,
     LineKey,
@@ -42,6 +45,7 @@ from gridloom.statements.model import (
     statement_id,
 )
 from gridloom.statements.rules import subtract_entries, sum_by_organisation
+from gridloom.statements.views import StatementFigures
 
 KIND: Final = "statements.issue"
 ASSETS_AT_ONCE: Final = 25
@@ -100,8 +104,10 @@ async def _compute_some(
 ) -> None:
     for month, keys in ledger_store.by_month(waiting).items():
         assets = await ledger_store.list_assets(db, keys, month.window)
-        entries = await load_entries(db, assets, month, as_of)
-        await store.write_drafts(db, run.id, month, {key: pack_entries(entries.get(key, ())) for key in keys})
+        accounts = await load_accounts(db, assets, month, as_of)
+        bodies = {key: pack_entries(accounts.entries.get(key, ())) for key in keys}
+        figures = {key: msgspec.msgpack.encode(one) for key, one in accounts.months.items()}
+        await store.write_drafts(db, run.id, month, bodies, figures if month == run.month else {})
 
 
 # --- the last step ----------------------------------------------------------------------------------------------------
@@ -113,13 +119,13 @@ async def _issue_all(db: Database, run: StatementRun, as_of: datetime) -> None:
     drafts = await store.read_drafts(db, run.id)
     earlier = {month: bodies for month, bodies in drafts.items() if month != run.month}
     accounted = {month: await ledger_store.read_accounts(db, month, list(bodies)) for month, bodies in earlier.items()}
-    amounts = await asyncio.to_thread(_sum_amounts, run.month, drafts, accounted)
+    amounts = await _add_months(db, run, await asyncio.to_thread(_sum_amounts, run.month, drafts, accounted))
     organisations = [one.organisation_id for one in amounts]
     naming = await load_naming(db, organisations, list(earlier))
     year = market_day_of(now).year
     numbers = await store.read_last_numbers(db, organisations, year)
     digests = await store.read_last_digests(db, organisations)
-    issue = _Issuing(now, as_of, year, naming)
+    issue = _Issuing(now, as_of, year, naming, await load_figures(db, amounts))
     statements = await asyncio.to_thread(_write_statements, amounts, issue, numbers, digests)
     await store.add_month(db, run.month, run.id, as_of, now)
     rows = [
@@ -140,6 +146,18 @@ class _Issuing:
     as_of: datetime
     year: int
     naming: Naming
+    figures: Mapping[UUID, StatementFigures]
+
+
+async def _add_months(db: Database, run: StatementRun, amounts: Sequence[Amounts]) -> list[Amounts]:
+    """The same, each with what the organisation's batteries did."""
+    drafted = await store.read_drafted_figures(db, run.id, run.month)
+    owners = await ledger_store.list_assets(db, list(drafted), run.month.window)
+    by_owner: dict[UUID, dict[int, AssetMonth]] = {}
+    for owner in owners:
+        month = msgspec.msgpack.decode(drafted[owner.key], type=AssetMonth)
+        by_owner.setdefault(owner.organisation_id, {})[owner.key] = month
+    return [replace(one, months=by_owner.get(one.organisation_id, {})) for one in amounts]
 
 
 def _sum_amounts(
@@ -164,7 +182,7 @@ def _write_statements(
     for one in amounts:
         number = numbers.get(one.organisation_id, 0) + 1
         issue = Issue(number_of(issuing.year, number), issuing.now, issuing.as_of)
-        body = to_json(assemble(one, issuing.naming, issue))
+        body = to_json(assemble(one, issuing.naming, issue, issuing.figures[one.organisation_id]))
         before = digests.get(one.organisation_id, b"")
         statements.append(
             NewStatement(

@@ -10,7 +10,7 @@ from uuid import UUID
 from gridloom.database.pool import Database
 from gridloom.kernel.market_time import market_days_in, period_start
 from gridloom.kernel.window import Window
-from gridloom.statements.model import Month
+from gridloom.statements.model import Month, NamedAsset
 
 AssetMonth = tuple[int, Month]
 
@@ -54,6 +54,19 @@ async def read_related_keys(db: Database, organisation_id: UUID) -> list[int]:
         "select distinct asset_key from virtual_backing where physical_asset_key = any($1::int[])", batteries
     )
     return sorted({row["key"] for row in own} | {row["asset_key"] for row in backed})
+
+
+async def read_named_assets(db: Database, keys: Sequence[int]) -> dict[int, NamedAsset]:
+    """By key."""
+    rows = await db.fetch(
+        """select a.key, a.id, false as is_virtual, p.name, p.delivery_zone
+           from asset a join physical_asset p on p.asset_key = a.key where a.key = any($1::int[])
+           union all
+           select a.key, a.id, true, v.name, v.delivery_zone
+           from asset a join virtual_asset v on v.asset_key = a.key where a.key = any($1::int[])""",
+        list(keys),
+    )
+    return {row["key"]: NamedAsset(row["id"], row["is_virtual"], row["name"], row["delivery_zone"]) for row in rows}
 
 
 async def read_first_day(db: Database, keys: Sequence[int]) -> date | None:

@@ -128,6 +128,16 @@ class NewStatement:
     digest: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class NamedAsset:
+    """An asset as statements name it."""
+
+    id: UUID
+    is_virtual: bool
+    name: str
+    delivery_zone: str
+
+
 def number_of(year: int, number: int) -> str:
     return f"{year}-{number:04d}"
 

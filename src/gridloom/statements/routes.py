@@ -22,7 +22,7 @@ from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, NotFound
 from gridloom.physical_assets.window_query import check_order
 from gridloom.statements import store
 from gridloom.statements.assembling import assemble
-from gridloom.statements.computing import compute_amounts, list_open_months, load_naming
+from gridloom.statements.computing import compute_amounts, list_open_months, load_figures, load_naming
 from gridloom.statements.document.pdf import render_pdf
 from gridloom.statements.document.tables import render_csv
 from gridloom.statements.issuing import KIND
@@ -267,4 +267,6 @@ async def _compute_preliminary(
     if amounts.is_empty:
         return None
     naming = await load_naming(db, [organisation_id], [one.month for one in issued])
-    return assemble(amounts, naming, None, by_day=by_day)
+    if not by_day:
+        return assemble(amounts, naming, None, by_day=False)
+    return assemble(amounts, naming, None, (await load_figures(db, [amounts]))[organisation_id])

@@ -116,14 +116,18 @@ async def list_waiting(db: Database, run_id: UUID, limit: int) -> list[tuple[int
     return [(row["asset_key"], Month(row["month"])) for row in rows]
 
 
-async def write_drafts(db: Database, run_id: UUID, month: Month, bodies: Mapping[int, bytes]) -> None:
+async def write_drafts(
+    db: Database, run_id: UUID, month: Month, bodies: Mapping[int, bytes], figures: Mapping[int, bytes]
+) -> None:
     await db.execute(
-        """update statement_draft d set body = n.body from unnest($3::int[], $4::bytea[]) n(asset_key, body)
+        """update statement_draft d set body = n.body, figures = n.figures
+           from unnest($3::int[], $4::bytea[], $5::bytea[]) n(asset_key, body, figures)
            where d.run_id = $1 and d.month = $2 and d.asset_key = n.asset_key""",
         run_id,
         month.first_day,
         list(bodies),
         list(bodies.values()),
+        [figures.get(key) for key in bodies],
     )
     await db.execute("update statement_run set parts_done = parts_done + $2 where id = $1", run_id, len(bodies))
 
@@ -135,6 +139,16 @@ async def read_drafts(db: Database, run_id: UUID) -> dict[Month, dict[int, bytes
     ):
         found.setdefault(Month(row["month"]), {})[row["asset_key"]] = row["body"]
     return found
+
+
+async def read_drafted_figures(db: Database, run_id: UUID, month: Month) -> dict[int, bytes]:
+    """By battery, of those that were dispatched."""
+    rows = await db.fetch(
+        "select asset_key, figures from statement_draft where run_id = $1 and month = $2 and figures is not null",
+        run_id,
+        month.first_day,
+    )
+    return {row["asset_key"]: row["figures"] for row in rows}
 
 
 # --- issued months ----------------------------------------------------------------------------------------------------

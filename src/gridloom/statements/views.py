@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Annotated, Literal
 from uuid import UUID
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, field
 
 from gridloom.edge import RequestBody, ResponseBody
 
@@ -60,6 +60,59 @@ class CorrectedStatement(ResponseBody):
     number: Annotated[str, Meta(examples=["2026-0008"])] | UnsetType = UNSET
 
 
+class AssetMonthView(ResponseBody):
+    """What a battery, or a virtual battery, of the organisation's did in the month.
+
+    A battery by its dispatch, as measured where it was, else as dispatched; a virtual one by its schedule after cuts.
+    """
+
+    asset_id: UUID
+    kind: Literal["PHYSICAL", "VIRTUAL"]
+    name: str
+    delivery_zone: str
+    rated_power: Annotated[float, Meta(description="MW, the mean of charging and discharging")]
+    days: Annotated[int, Meta(description="Market days of the month that count")]
+    charged_energy: Annotated[float, Meta(description="MWh")]
+    discharged_energy: Annotated[float, Meta(description="MWh")]
+    cycles: Annotated[float, Meta(description="Full cycles: energy discharged ÷ energy capacity")]
+    cycle_limit: Annotated[float, Meta(description="The daily limits of those days, together")] | UnsetType = UNSET
+    availability_delivered: (
+        Annotated[
+            float,
+            Meta(description="0 to 1: of a battery delivered ÷ asked energy, of a virtual one available ÷ rated"),
+        ]
+        | UnsetType
+    ) = UNSET
+    measured_share: (
+        Annotated[float, Meta(description="Of a battery: the part of the asked energy that was measured, 0 to 1")]
+        | UnsetType
+    ) = UNSET
+    earned: Annotated[float, Meta(description="EUR, of a virtual battery: trading and balancing")] | UnsetType = UNSET
+    earned_per_mw: Annotated[float, Meta(description="EUR per MW")] | UnsetType = field(
+        default=UNSET, name="earnedPerMW"
+    )
+
+
+class StatementFigures(ResponseBody):
+    """What an investor asks of the month. None of it is part of an amount."""
+
+    assets: Annotated[list[AssetMonthView], Meta(description="Batteries, then virtual ones, by name")]
+    rated_power: Annotated[
+        float, Meta(description="MW, time-weighted: of its virtual assets and of its batteries not behind them")
+    ]
+    earned_per_mw: (
+        Annotated[float, Meta(description="EUR per MW: the month's lines without corrections ÷ `ratedPower`")]
+        | UnsetType
+    ) = field(default=UNSET, name="earnedPerMW")
+    availability_delivered: (
+        Annotated[float, Meta(description="Of all its batteries: delivered ÷ asked energy, 0 to 1")] | UnsetType
+    ) = UNSET
+    measured_share: (
+        Annotated[float, Meta(description="Of all its batteries: the part of the asked energy that was measured")]
+        | UnsetType
+    ) = UNSET
+
+
 class IssuedStatement(ResponseBody):
     """A month of an organisation. ISSUED never changes; PRELIMINARY is what facts say now."""
 
@@ -81,6 +134,12 @@ class IssuedStatement(ResponseBody):
     address: Annotated[str, Meta(description="The organisation's, at issue")] | UnsetType = UNSET
     issuer_name: Annotated[str, Meta(description="The platform's operator")] | UnsetType = UNSET
     issuer_address: Annotated[str, Meta(description="The operator's, at issue")] | UnsetType = UNSET
+    figures: (
+        Annotated[
+            StatementFigures, Meta(description="In a statement by itself; issued ones of earlier releases have none")
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class PartyLine(ResponseBody):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -10,6 +10,7 @@ from uuid import UUID
 
 import asyncpg
 
+from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
 from gridloom.database.statement import NamedStatement
 from gridloom.kernel.ids import AuctionID, OrganisationID, PortfolioID, VirtualAssetID
@@ -32,7 +33,9 @@ MUTABLE_COLUMNS = """
 
 
 _READ = f"select {COLUMNS} from virtual_asset v join asset a on a.key = v.asset_key where v.asset_key = $1"  # noqa: S608 — constants, here and below
-
+_READ_MANY = f"""
+  select {COLUMNS} from virtual_asset v join asset a on a.key = v.asset_key where v.asset_key = any($1::int[])
+"""  # noqa: S608
 
 # The row is locked by its key alone, and read as the lock found it.
 _LOCK = f"""
@@ -77,19 +80,29 @@ async def _read_key(db: Database, asset_id: UUID) -> int | None:
 
 
 async def _read_promises(db: Database, asset_id: UUID, key: int) -> tuple[Promise, ...]:
-    promises = _promise_cache.get(asset_id)
-    if promises is None:
-        rows = await db.fetch(
-            """select b.physical_asset_key, p.id as physical_asset_id, b.share, b.charge_kw, b.discharge_kw,
-                      b.energy_kwh
+    return (await _read_promises_of_each(db, {key: asset_id}))[key]
+
+
+async def _read_promises_of_each(db: Database, ids: Mapping[int, UUID]) -> dict[int, tuple[Promise, ...]]:
+    """ids: by key."""
+    unknown = [key for key, asset_id in ids.items() if asset_id not in _promise_cache]
+    found: dict[int, list[Promise]] = {key: [] for key in unknown}
+    if unknown:
+        for key, *promise in await fetch_by_keys(
+            db,
+            """select b.asset_key, b.physical_asset_key, p.id as physical_asset_id, b.share, b.charge_kw,
+                      b.discharge_kw, b.energy_kwh
                from virtual_backing b join asset p on p.key = b.physical_asset_key
-               where b.asset_key = $1 order by b.position""",
-            key,
-        )
-        if len(_promise_cache) >= MAX_CACHED_PROMISES:
-            _promise_cache.clear()
-        promises = _promise_cache[asset_id] = tuple(Promise(**row) for row in rows)
-    return promises
+               where b.asset_key = any($1::int[]) order by b.asset_key, b.position""",
+            unknown,
+        ):
+            found[key].append(Promise(*promise))
+    read = {key: tuple(promises) for key, promises in found.items()}
+    known = {key: _promise_cache[asset_id] for key, asset_id in ids.items() if key not in read}
+    if len(_promise_cache) + len(unknown) > MAX_CACHED_PROMISES:
+        _promise_cache.clear()
+    _promise_cache.update({ids[key]: promises for key, promises in read.items()})
+    return known | read
 
 
 async def read_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> VirtualAsset | None:
@@ -103,6 +116,13 @@ async def read_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> Vir
 async def read_asset_by_key(db: Database, key: int) -> VirtualAsset | None:
     row = await db.fetchrow(_READ, key)
     return None if row is None else VirtualAsset(**_asset_fields(row, await _read_promises(db, row["id"], key)))
+
+
+async def read_assets_by_keys(db: Database, keys: Sequence[int]) -> dict[int, VirtualAsset]:
+    """Those that there are."""
+    rows = await db.fetch(_READ_MANY, list(keys))
+    promises = await _read_promises_of_each(db, {row["key"]: row["id"] for row in rows})
+    return {row["key"]: VirtualAsset(**_asset_fields(row, promises[row["key"]])) for row in rows}
 
 
 async def lock_virtual_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> LockedAsset | None:

@@ -34,7 +34,8 @@ from gridloom.database.server.processes import (
 )
 
 MAX_LOG_BYTES = 16 * 1024 * 1024
-NAME = "gridloom"  # of the database and of its owner
+NAME = "gridloom"  # of the database and of the superuser
+SERVICE_ROLE = "gridloom_service"
 PLAIN_SOCKET_PATH = re.compile(r"/[\w./@+=~-]{1,88}")  # sun_path ends at 107 bytes; drivers split hosts at commas
 
 SETTINGS = {
@@ -333,7 +334,8 @@ class EmbeddedPostgres:
         files = {
             "postgresql.conf": "".join(f"{name} = '{value}'\n" for name, value in quoted.items()),
             "pg_hba.conf": "local all all peer map=owner\nlocal replication all peer map=follower\n",
-            "pg_ident.conf": f'owner "{login}" {NAME}\n' + "".join(f'follower "{name}" {NAME}\n' for name in followers),
+            "pg_ident.conf": "".join(f'owner "{login}" {role}\n' for role in (NAME, SERVICE_ROLE))
+            + "".join(f'follower "{name}" {NAME}\n' for name in followers),
         }
         for name, text in files.items():
             path = self.data / name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,14 +11,17 @@ import numpy as np
 from gridloom.database.pool import Database
 from gridloom.delivery.inputs import store as input_store
 from gridloom.delivery.model import PartKind
-from gridloom.delivery.performance.performance import load_performance
-from gridloom.delivery.positions.position import IMBALANCE_SERIES
+from gridloom.delivery.performance.performance import Performance, load_performance
+from gridloom.delivery.positions.position import IMBALANCE_SERIES, PeriodFacts
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
 from gridloom.market_calendar import Floats
 from gridloom.reference_prices.store import read_period_prices
-from gridloom.settlements.period_volumes import read_period_volumes
+from gridloom.settlements.period_volumes import PeriodVolumes, read_period_volumes
 from gridloom.virtual_assets.history.store import read_unannounced_kw
+
+FactsOf = Callable[[int], PeriodFacts | None]
+"""Facts of an asset by its key, where they were read; None where not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,8 +39,32 @@ class OwnerPosition:
         return np.asarray(self.open_mwh * self.price_eur_mwh)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Facts:
+    volumes: PeriodVolumes
+    unannounced_kw: Floats
+
+
+async def _load_facts(
+    db: Database, key: int, first: int, end: int, as_of: datetime | None, facts_of: FactsOf | None
+) -> _Facts | PeriodFacts:
+    known = None if facts_of is None else facts_of(key)
+    if known is not None:
+        return known
+    return _Facts(
+        await read_period_volumes(db, key, first, end, as_of),
+        await read_unannounced_kw(db, key, first, end, as_of),
+    )
+
+
 async def load_owner_position(
-    db: Database, asset_key: int, first: int, end: int, as_of: datetime | None = None
+    db: Database,
+    asset_key: int,
+    first: int,
+    end: int,
+    as_of: datetime | None = None,
+    performance: Performance | None = None,
+    facts_of: FactsOf | None = None,
 ) -> OwnerPosition:
     """`sold − bought + activated − (measured − dispatched for virtual assets − their activations and cuts by share)`.
 
@@ -45,17 +73,20 @@ async def load_owner_position(
     A battery that trips within a quarter-hour has measured less than it owes, and the rest is its owner's. For the part
     of a quarter-hour in which nothing was measured, it counts as having done what it was dispatched for or, while it
     backs nobody, what its owner has scheduled; what it does then without a trade is not the platform's affair.
+
+    performance, facts_of: of these periods, where they are loaded already.
     """
-    performance = await load_performance(db, asset_key, first, end, as_of)
-    own = await read_period_volumes(db, asset_key, first, end, as_of)
+    if performance is None:
+        performance = await load_performance(db, asset_key, first, end, as_of)
+    own = (await _load_facts(db, asset_key, first, end, as_of, facts_of)).volumes
     to_mwh = QUARTER_HOUR_H / KW_PER_MW
     dispatch = performance.dispatch
     owed_mwh = dispatch.sum_kw(PartKind.VIRTUAL) * to_mwh
     cut_mwh = np.zeros(end - first)
     for backing in await input_store.read_backed_shares(db, asset_key, first, end):
-        volumes = await read_period_volumes(db, backing.asset_key, first, end, as_of)
-        owed_mwh = owed_mwh + backing.share * volumes.activated_mwh
-        cut_mwh += to_mwh * backing.share * await read_unannounced_kw(db, backing.asset_key, first, end, as_of)
+        backed = await _load_facts(db, backing.asset_key, first, end, as_of, facts_of)
+        owed_mwh = owed_mwh + backing.share * backed.volumes.activated_mwh
+        cut_mwh += to_mwh * backing.share * backed.unannounced_kw
     [scheduled_kw] = await input_store.read_own_kw(db, [asset_key], first, end)
     if as_of is not None:
         # A schedule can be changed until its quarter-hour starts, and only its last state is kept.
@@ -70,5 +101,8 @@ async def load_owner_position(
     assumed_mwh = np.where(counts, (1.0 - measured.share) * np.abs(as_dispatched_mwh), 0.0)
     open_mwh = own.sold_mwh - own.bought_mwh + own.activated_mwh - (delivered_mwh - owed_mwh - cut_mwh)
     open_mwh = np.where(np.abs(open_mwh) < 5e-9, 0.0, open_mwh)
-    price_eur_mwh = await read_period_prices(db, IMBALANCE_SERIES, first, end, as_of)
+    known = None if facts_of is None else facts_of(asset_key)
+    price_eur_mwh = (
+        await read_period_prices(db, IMBALANCE_SERIES, first, end, as_of) if known is None else known.price_eur_mwh
+    )
     return OwnerPosition(first, open_mwh, price_eur_mwh, assumed_mwh)

@@ -12,7 +12,7 @@ from gridloom.delivery.zones import store as zone_store
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
 from gridloom.market_calendar import Floats, utc_days_of
 from gridloom.reference_prices.store import read_period_prices
-from gridloom.settlements.period_volumes import read_period_volumes
+from gridloom.settlements.period_volumes import PeriodVolumes, read_period_volumes
 from gridloom.virtual_assets.energy.projection import project
 from gridloom.virtual_assets.gate_closure.revalidation import with_announced
 from gridloom.virtual_assets.history.store import read_accepted_kw, read_powers_as_of, read_unannounced_kw
@@ -58,7 +58,10 @@ async def load_position(
 
     As of a moment: by the schedules, cuts and facts recorded until then, without the cuts that were still to come.
     """
-    power_kw, accepted_kw, announced_kw = await _load_powers_kw(db, asset, first, end, as_of)
+    unannounced_kw = await read_unannounced_kw(db, asset.key, first, end, as_of)
+    power_kw, accepted_kw, announced_kw = await _load_powers_kw(db, asset, first, end, as_of, unannounced_kw)
+    if as_of is None:
+        accepted_kw = await read_accepted_kw(db, asset.key, first, accepted_kw)
     exported, imported = await zone_store.read_netting(db, asset.terms.delivery_zone, first, end, as_of)
     volumes = await read_period_volumes(db, asset.key, first, end, as_of)
     to_mwh = QUARTER_HOUR_H / KW_PER_MW
@@ -74,11 +77,51 @@ async def load_position(
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PeriodFacts:
+    """Facts of one asset in each of some periods, which were read together with those of others."""
+
+    volumes: PeriodVolumes
+    unannounced_kw: Floats
+    price_eur_mwh: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenPosition:
+    """What of a position makes its cost: the same numbers as in `Position`."""
+
+    power_kw: Floats
+    """After all cuts."""
+    cost_eur: Floats
+
+
+async def load_open_position(
+    db: Database, asset: VirtualAsset, first: int, end: int, facts: PeriodFacts, as_of: datetime | None
+) -> OpenPosition:
+    """facts: of the periods `first` up to but not `end`."""
+    power_kw, _, announced_kw = await _load_powers_kw(db, asset, first, end, as_of, facts.unannounced_kw)
+    volumes = facts.volumes
+    delivered_mwh = announced_kw * (QUARTER_HOUR_H / KW_PER_MW) + volumes.activated_mwh
+    nothing = np.zeros(max(0, end - first))
+    position = Position(
+        first,
+        volumes.bought_mwh,
+        volumes.sold_mwh,
+        nothing,
+        nothing,
+        volumes.activated_mwh,
+        delivered_mwh,
+        facts.price_eur_mwh,
+    )
+    return OpenPosition(power_kw, position.cost_eur)
+
+
 async def _load_powers_kw(
-    db: Database, asset: VirtualAsset, first: int, end: int, as_of: datetime | None
+    db: Database, asset: VirtualAsset, first: int, end: int, as_of: datetime | None, unannounced_kw: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """The power after all cuts, expected ones among them; that which was accepted; and that after announced cuts."""
-    unannounced_kw = await read_unannounced_kw(db, asset.key, first, end, as_of)
+    """The power after all cuts, expected ones among them; that which stands before those; and that after announced
+    cuts."""
+    unannounced_kw = unannounced_kw.copy()
     if as_of is not None:
         power_kw, accepted_kw = await read_powers_as_of(db, asset.key, as_of, first, end)
         return power_kw, accepted_kw, power_kw + unannounced_kw
@@ -92,4 +135,4 @@ async def _load_powers_kw(
         expected = [Adjustment(first + c.position, c.accepted_kw, c.adjusted_kw, c.reason) for c in projection.cuts]
         for one in await with_announced(db, asset, expected, own_cycles=True):
             unannounced_kw[one.period - first] += (one.announced_kw or 0.0) - one.adjusted_kw
-    return power_kw, await read_accepted_kw(db, asset.key, first, accepted_kw), power_kw + unannounced_kw
+    return power_kw, accepted_kw, power_kw + unannounced_kw

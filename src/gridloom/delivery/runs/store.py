@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
 from gridloom.database.statement import NamedStatement
 from gridloom.delivery.model import DistributionMethod
@@ -161,19 +162,23 @@ async def add_shortfalls(db: Database, shortfalls: Sequence[UnheldReserve], now:
 
 
 async def read_shortfalls(
-    db: Database, asset_key: int, first: int, end: int, as_of: datetime | None
-) -> list[UnheldReserve]:
-    """Of a virtual asset, in the order of time."""
-    rows = await db.fetch(
+    db: Database, keys: Sequence[int], first: int, end: int, as_of: datetime | None
+) -> dict[int, list[UnheldReserve]]:
+    """By virtual asset, of those that have any, in the order of time."""
+    found: dict[int, list[UnheldReserve]] = {}
+    for row in await fetch_by_keys(
+        db,
         """select asset_key, period, market, physical_asset_key, power_kw, is_announced from reserve_shortfall
-           where asset_key = $1 and period >= $2 and period < $3 and ($4::timestamptz is null or recorded_at <= $4)
+           where asset_key = any($1::int[]) and period >= $2 and period < $3
+             and ($4::timestamptz is null or recorded_at <= $4)
            order by period, market, physical_asset_key""",
-        asset_key,
+        keys,
         first,
         end,
         as_of,
-    )
-    return [UnheldReserve(**row) for row in rows]
+    ):
+        found.setdefault(row["asset_key"], []).append(UnheldReserve(**row))
+    return found
 
 
 # --- writers ---------------------------------------------------------------------------------------------------------

@@ -6,19 +6,16 @@ split by share × shortfall of the batteries.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 import numpy as np
 
-from gridloom.database.pool import Database
 from gridloom.market_calendar import PERIOD_S
 from gridloom.revenue.accruals import auction_sums, tolling_sums
 from gridloom.revenue.model import AuctionResult, RatedPowerSteps, ReportBuckets, Toll
 from gridloom.settlements.period_aggregates import FloatArray
-from gridloom.virtual_assets.backing.shortfall import Shortfalls, load_shortfalls
-from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.backing.shortfall import Shortfalls
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +25,10 @@ class Paid:
     auction: AuctionResult | None
     tolls: Sequence[Toll]
     rating: RatedPowerSteps | None
+
+    @property
+    def is_priced(self) -> bool:
+        return self.auction is not None or bool(self.tolls)
 
     def by_period(self, key: int, first: int, end: int) -> FloatArray:
         """EUR for each of the periods `first` up to but not `end`."""
@@ -44,20 +45,11 @@ class Paid:
         return total_eur
 
 
-async def load_owed_eur(
-    db: Database, asset: VirtualAsset, paid: Paid, first: int, end: int, now: datetime
-) -> Mapping[int, FloatArray]:
-    """By battery, what its owner owes the holder for each of the periods; only batteries that fell short."""
-    if first >= end or (paid.auction is None and not paid.tolls):
-        return {}
-    shortfalls = await load_shortfalls(db, asset, first, end, now)
-    if not shortfalls.missing.any():
-        return {}
-    return split_owed_eur(shortfalls, paid.by_period(asset.key, first, end))
-
-
 def split_owed_eur(shortfalls: Shortfalls, paid_eur: FloatArray) -> dict[int, FloatArray]:
-    """paid_eur: by period of the shortfalls."""
+    """By battery, what its owner owes the holder for each of the periods; only batteries that fell short.
+
+    paid_eur: by period of the shortfalls.
+    """
     weights = sum(shortfalls.by_battery.values(), np.zeros(len(paid_eur)))
     owed_eur = shortfalls.missing * paid_eur
     return {

@@ -10,9 +10,11 @@ from gridloom.kernel.window import Window
 from gridloom.revenue.grid import Grid
 from gridloom.revenue.holding_store import Holdings
 from gridloom.revenue.statement import backing_store
-from gridloom.revenue.statement.loading import load_scope, physical_entries, virtual_entries
+from gridloom.revenue.statement.loading import physical_entries, virtual_entries
 from gridloom.revenue.statement.model import Cents, LineType, StatementEntry
-from gridloom.virtual_assets.store import read_asset_by_key
+from gridloom.revenue.statement.scope import load_scope
+from gridloom.virtual_assets.backing.shortfall import load_shortfalls_of_each
+from gridloom.virtual_assets.store import read_assets_by_keys
 
 
 async def list_virtual(
@@ -22,11 +24,12 @@ async def list_virtual(
     if not keys:
         return []
     scope = await load_scope(db, keys, window, grid, as_of)
+    assets = await read_assets_by_keys(db, keys)
+    shortfalls = await load_shortfalls_of_each(db, [*assets.values()], scope.first, scope.end, scope.now)
     entries = []
     for key in keys:
-        asset = await read_asset_by_key(db, key)
-        if asset is not None:
-            entries += await virtual_entries(db, scope, asset)
+        if key in assets:
+            entries += await virtual_entries(db, scope, assets[key], shortfalls=shortfalls[key])
     return entries
 
 
@@ -39,10 +42,10 @@ async def list_physical(
     backed = {key: await backing_store.read_backed_keys(db, key, window.start, window.end) for key in keys}
     everyone = sorted({*keys, *(virtual for own in backed.values() for virtual in own)})
     scope = await load_scope(db, everyone, window, grid, as_of)
-    assets = {key: await read_asset_by_key(db, key) for own in backed.values() for key in own}
+    assets = await read_assets_by_keys(db, sorted({key for own in backed.values() for key in own}))
     entries = []
     for key in keys:
-        own = [asset for virtual in backed[key] if (asset := assets[virtual]) is not None]
+        own = [assets[virtual] for virtual in backed[key] if virtual in assets]
         entries += await physical_entries(db, scope, key, own)
     return entries
 

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
 
-from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
+from gridloom.delivery.performance.performance import Performance
 from gridloom.delivery.positions.owner_position import load_owner_position
-from gridloom.delivery.positions.position import IMBALANCE_SERIES, load_position
+from gridloom.delivery.positions.position import IMBALANCE_SERIES, OpenPosition, load_open_position
 from gridloom.kernel.market_time import market_day_of, period_start
 from gridloom.kernel.units import KW_PER_MW
-from gridloom.kernel.window import Window
-from gridloom.market_calendar import PERIOD_S, day_start, market_day_periods, period_counts
+from gridloom.market_calendar import PERIOD_S, market_day_periods
 from gridloom.reference_prices.store import read_period_prices
-from gridloom.revenue import store
 from gridloom.revenue.accruals import tolling_sums
-from gridloom.revenue.aggregation import KeptDays
-from gridloom.revenue.grid import Grid
-from gridloom.revenue.kept_days import read_stored_days
-from gridloom.revenue.model import AuctionResult, RatedPowerSteps, ReportBuckets, Toll
-from gridloom.revenue.statement import backing_store
-from gridloom.revenue.statement.availability import Paid, load_owed_eur
+from gridloom.revenue.model import ReportBuckets
+from gridloom.revenue.statement.availability import Paid, split_owed_eur
 from gridloom.revenue.statement.dispatch_store import read_drift_eur
 from gridloom.revenue.statement.model import Cents, LineType, Party, StatementEntry
-from gridloom.revenue.statement.rounding import cents_by_period, cents_of, split
-from gridloom.revenue.statement.shortfalls import load_shortfall_amounts
-from gridloom.settlements.measures import AGGREGATED_SOURCES, BLOCK_SOURCES, POSITION, FactSource, positions_of
+from gridloom.revenue.statement.rounding import cents_of, split
+from gridloom.revenue.statement.scope import Scope
+from gridloom.revenue.statement.shortfalls import ShortfallAmounts, load_shortfall_amounts
+from gridloom.settlements.measures import BLOCK_SOURCES, POSITION, FactSource, positions_of
 from gridloom.settlements.period_aggregates import FloatArray, decode_sheets, spread_blocks
+from gridloom.virtual_assets.backing.shortfall import Shortfalls, load_shortfalls
 from gridloom.virtual_assets.model import VirtualAsset
-from gridloom.virtual_assets.schedule.projection_loading import AssetProjection, load_projection, load_projection_as_of
+from gridloom.virtual_assets.schedule.projection_loading import load_projection, load_projection_as_of
 from gridloom.virtual_assets.store import version_at
 
 PERIOD_BATCH_SIZE: Final = 2976
@@ -54,68 +49,6 @@ _FACTS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scope:
-    """The window of a statement: its market days, the edges of its buckets in periods, and what was read at once."""
-
-    numbers: np.ndarray[tuple[int], np.dtype[np.int64]]
-    edges: np.ndarray[tuple[int], np.dtype[np.int64]]
-    kept: KeptDays
-    tolls: Mapping[int, Sequence[Toll]]
-    ratings: Mapping[int, RatedPowerSteps]
-    auctions: Mapping[int, AuctionResult]
-    imbalance_price_eur_mwh: FloatArray
-    """Of each period of the market days; NaN where none is published."""
-    as_of: datetime | None = None
-    """The moment whose knowledge counts; None for all that is known."""
-
-    @property
-    def first(self) -> int:
-        """The first period of the first market day."""
-        return day_start(self.numbers[0]) // PERIOD_S
-
-    @property
-    def end(self) -> int:
-        return day_start(self.numbers[-1] + 1) // PERIOD_S
-
-    @property
-    def offsets(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        return np.concatenate(([0], np.cumsum(period_counts(self.numbers))))
-
-    def until(self, amount_eur: FloatArray) -> Cents:
-        """What the euros of all periods of the market days have come to at each edge."""
-        running = np.concatenate(([0], np.cumsum(cents_by_period(amount_eur, self.offsets))))
-        return np.asarray(running[self.edges - self.first])
-
-    def by_bucket(self, amounts: FloatArray) -> FloatArray:
-        """The sum of the periods' amounts in each bucket."""
-        running = np.concatenate(([0.0], np.cumsum(amounts)))
-        return np.asarray(np.diff(running[self.edges - self.first]))
-
-
-async def load_scope(
-    db: Database, keys: Sequence[int], window: Window, grid: Grid, as_of: datetime | None = None
-) -> Scope:
-    """keys: of all assets whose facts, contracts or auctions count."""
-    edges_s = np.append(grid.buckets.starts_s, grid.buckets.ends_s[-1]).astype(np.int64)
-    ever = datetime(2000, 1, 1, tzinfo=UTC)
-    tolls: dict[int, list[Toll]] = {}
-    for toll in await store.read_tolls(db, keys, ever, window.end, as_of):
-        tolls.setdefault(toll.asset_key, []).append(toll)
-    first, end = (day_start(number) // PERIOD_S for number in (grid.numbers[0], grid.numbers[-1] + 1))
-    auctions = await store.read_auction_results(db, keys, ever, window.end, as_of)
-    return Scope(
-        grid.numbers,
-        edges_s // PERIOD_S,
-        await read_stored_days(db, keys, grid.numbers, AGGREGATED_SOURCES, as_of),
-        tolls,
-        await store.read_ratings(db, keys, as_of),
-        {result.asset_key: result for result in auctions},
-        await read_period_prices(db, IMBALANCE_SERIES, first, end, as_of),
-        as_of,
-    )
-
-
 def fact_entries(scope: Scope, key: int, drift_eur: FloatArray | None = None) -> list[StatementEntry]:
     """Trading and balancing, as settled; drift trades have a line of their own."""
     entries = []
@@ -126,7 +59,7 @@ def fact_entries(scope: Scope, key: int, drift_eur: FloatArray | None = None) ->
         bodies = sheets.get(source)
         if bodies is None or not any(bodies):
             continue
-        widths = [6] * len(scope.numbers) if source in BLOCK_SOURCES else period_counts(scope.numbers).tolist()
+        widths = [6] * len(scope.numbers) if source in BLOCK_SOURCES else scope.widths
         sheet = decode_sheets(source, bodies, widths)
         if source in BLOCK_SOURCES:
             sheet = spread_blocks(sheet, scope.numbers)
@@ -174,10 +107,10 @@ async def end_of_life_cents(db: Database, scope: Scope, asset: VirtualAsset) -> 
     terms = asset.terms
     if asset.end > scope.edges[-1]:
         return None
-    outlook = await _load_last_outlook(db, scope, asset)
-    if outlook is None:
+    end_kwh = await _load_end_kwh(db, scope, asset)
+    if end_kwh is None:
         return None
-    off_kwh = float(outlook.trajectory.energy_kwh[-1]) - terms.final_soc_target * terms.energy_capacity_kwh
+    off_kwh = end_kwh - terms.final_soc_target * terms.energy_capacity_kwh
     if abs(off_kwh) <= terms.final_soc_tolerance * terms.energy_capacity_kwh:
         return None
     first, end = market_day_periods(market_day_of(period_start(asset.end - 1)))
@@ -188,62 +121,93 @@ async def end_of_life_cents(db: Database, scope: Scope, asset: VirtualAsset) -> 
     return np.where(scope.edges >= asset.end, amount, 0).astype(np.int64)
 
 
-async def _load_last_outlook(db: Database, scope: Scope, asset: VirtualAsset) -> AssetProjection | None:
-    """Of the last quarter-hour of life; as of a moment, only where that had passed."""
+async def _load_end_kwh(db: Database, scope: Scope, asset: VirtualAsset) -> float | None:
+    """What is stored at the end of life; as of a moment, only where that had passed."""
     if scope.as_of is None:
-        return await load_projection(db, asset, await platform_now(db), asset.end - 1, asset.end)
+        outlook = await load_projection(db, asset, scope.now, asset.end - 1, asset.end)
+        return float(outlook.trajectory.energy_kwh[-1])
     version = await version_at(db, asset.key, scope.as_of)
     if version is None or period_start(asset.end) > scope.as_of:
         return None
     outlook, _ = await load_projection_as_of(db, asset, version, scope.as_of, asset.end - 1, asset.end)
-    return outlook
+    return float(outlook.trajectory.energy_kwh[-1])
 
 
-async def availability_cents(db: Database, scope: Scope, asset: VirtualAsset) -> dict[int, Cents]:
+async def availability_cents(
+    db: Database, scope: Scope, asset: VirtualAsset, shortfalls: Shortfalls | None = None
+) -> dict[int, Cents]:
     """By battery, what its owner has given back to the holder until each edge; only batteries that fell short."""
     low, high = asset.clip(scope.first, scope.end)
     paid = Paid(scope.auctions.get(asset.key), scope.tolls.get(asset.key, ()), scope.ratings.get(asset.key))
-    now = await platform_now(db) if scope.as_of is None else scope.as_of
+    if low >= high or not paid.is_priced:
+        return {}
+    if shortfalls is None:
+        shortfalls = await load_shortfalls(db, asset, low, high, scope.now)
+    if not shortfalls.missing.any():
+        return {}
     found = {}
-    for key, owed_eur in (await load_owed_eur(db, asset, paid, low, high, now)).items():
+    for key, owed_eur in split_owed_eur(shortfalls, paid.by_period(asset.key, low, high)).items():
         amount_eur = np.zeros(scope.end - scope.first)
         amount_eur[low - scope.first : high - scope.first] = owed_eur
         found[key] = scope.until(amount_eur)
     return found
 
 
-async def virtual_entries(db: Database, scope: Scope, asset: VirtualAsset) -> list[StatementEntry]:
-    """From the side of who holds the virtual asset."""
+async def load_open(db: Database, scope: Scope, asset: VirtualAsset) -> OpenPosition | None:
+    """Of the part of its life that lies in the market days; None where there is none."""
+    low, high = asset.clip(scope.first, scope.end)
+    facts = scope.facts_of(asset.key, low, high)
+    if low >= high or facts is None:
+        return None
+    return await load_open_position(db, asset, low, high, facts, scope.as_of)
+
+
+async def virtual_entries(
+    db: Database,
+    scope: Scope,
+    asset: VirtualAsset,
+    position: OpenPosition | None = None,
+    shortfalls: Shortfalls | None = None,
+) -> list[StatementEntry]:
+    """From the side of who holds the virtual asset.
+
+    position, shortfalls: of the part of its life that lies in the market days, where they are loaded already.
+    """
     entries = fact_entries(scope, asset.key)
     low, high = asset.clip(scope.first, scope.end)
     if low < high and not np.isnan(scope.imbalance_price_eur_mwh).all():
+        position = position or await load_open(db, scope, asset)
+        assert position is not None, "the facts of an asset are part of its statement"
         cost_eur = np.zeros(scope.end - scope.first)
-        position = await load_position(db, asset, low, high, scope.as_of)
         cost_eur[low - scope.first : high - scope.first] = np.nan_to_num(position.cost_eur)
         entries.append(StatementEntry(LineType.IMBALANCE, Party.GRID_OPERATOR, scope.until(-cost_eur)))
-    owners = await backing_store.read_owners(db, [asset.key])
+    owners = scope.owners[asset.key]
     for line, cents in await _between_parties(db, scope, asset):
-        parts = split(cents, [owner.share for owner in owners[asset.key]])
+        parts = split(cents, [owner.share for owner in owners])
         entries += [
-            StatementEntry(line, str(owner.organisation_id), part)
-            for owner, part in zip(owners[asset.key], parts, strict=True)
+            StatementEntry(line, str(owner.organisation_id), part) for owner, part in zip(owners, parts, strict=True)
         ]
-    released = await availability_cents(db, scope, asset)
+    released = await availability_cents(db, scope, asset, shortfalls)
     entries += [
         StatementEntry(LineType.AVAILABILITY, str(owner.organisation_id), released[owner.asset_key])
-        for owner in owners[asset.key]
+        for owner in owners
         if owner.asset_key in released
     ]
-    shortfall = await load_shortfall_amounts(db, asset.key, scope.first, scope.end, scope.as_of)
+    shortfall = await _load_shortfall(db, scope, asset)
     if shortfall is not None:
         given_back = scope.until(-shortfall.given_back_eur)
         entries.append(StatementEntry(LineType.RESERVE_SHORTFALL, Party.GRID_OPERATOR, given_back))
         entries += [
             StatementEntry(LineType.RESERVE_SHORTFALL, str(owner.organisation_id), scope.until(owed_eur))
-            for owner in owners[asset.key]
+            for owner in owners
             if (owed_eur := shortfall.by_battery_eur.get(owner.asset_key)) is not None
         ]
     return entries
+
+
+async def _load_shortfall(db: Database, scope: Scope, asset: VirtualAsset) -> ShortfallAmounts | None:
+    unheld = scope.unheld.get(asset.key, ())
+    return await load_shortfall_amounts(db, asset.key, unheld, scope.first, scope.end, scope.as_of)
 
 
 async def _between_parties(db: Database, scope: Scope, asset: VirtualAsset) -> list[tuple[LineType, Cents]]:
@@ -260,33 +224,39 @@ async def _between_parties(db: Database, scope: Scope, asset: VirtualAsset) -> l
     return found
 
 
-async def _load_owner_imbalance(db: Database, scope: Scope, key: int) -> StatementEntry:
+async def _load_owner_imbalance(
+    db: Database, scope: Scope, key: int, performance: Performance | None
+) -> StatementEntry:
     """Over all periods of the market days, a month of telemetry at a time, and only where prices are published."""
     cost_eur, assumed_mwh = np.zeros(scope.end - scope.first), np.zeros(scope.end - scope.first)
-    for low in range(scope.first, scope.end, PERIOD_BATCH_SIZE):
-        high = min(low + PERIOD_BATCH_SIZE, scope.end)
+    batch_size = PERIOD_BATCH_SIZE if performance is None else scope.end - scope.first
+    for low in range(scope.first, scope.end, batch_size):
+        high = min(low + batch_size, scope.end)
         here = slice(low - scope.first, high - scope.first)
         is_priced = ~np.isnan(scope.imbalance_price_eur_mwh[here])
         if is_priced.any():
-            position = await load_owner_position(db, key, low, high, scope.as_of)
+            facts_of = partial(scope.facts_of, first=low, end=high)
+            position = await load_owner_position(db, key, low, high, scope.as_of, performance, facts_of)
             cost_eur[here] = np.nan_to_num(position.cost_eur)
             assumed_mwh[here] = position.assumed_mwh * is_priced
     return StatementEntry(LineType.IMBALANCE, Party.GRID_OPERATOR, scope.until(-cost_eur), scope.by_bucket(assumed_mwh))
 
 
 async def physical_entries(
-    db: Database, scope: Scope, key: int, backed: Sequence[VirtualAsset]
+    db: Database, scope: Scope, key: int, backed: Sequence[VirtualAsset], performance: Performance | None = None
 ) -> list[StatementEntry]:
-    """From the side of who owns the battery: its own facts, and its share in what holders pay."""
+    """From the side of who owns the battery: its own facts, and its share in what holders pay.
+
+    performance: of all periods of the market days, where it is loaded already.
+    """
     drift_eur = await read_drift_eur(db, key, scope.first, scope.end, scope.as_of)
     entries = fact_entries(scope, key, drift_eur)
     tolls = toll_cents(scope, key)
     if tolls is not None:
         entries.append(StatementEntry(LineType.TOLLING, Party.OUTSIDE, tolls))
-    entries.append(await _load_owner_imbalance(db, scope, key))
-    owners = await backing_store.read_owners(db, [asset.key for asset in backed])
+    entries.append(await _load_owner_imbalance(db, scope, key, performance))
     for asset in backed:
-        behind = owners[asset.key]
+        behind = scope.owners[asset.key]
         place = next(place for place, owner in enumerate(behind) if owner.asset_key == key)
         for line, cents in await _between_parties(db, scope, asset):
             part = split(cents, [owner.share for owner in behind])[place]
@@ -294,7 +264,7 @@ async def physical_entries(
         released = await availability_cents(db, scope, asset)
         if key in released:
             entries.append(StatementEntry(LineType.AVAILABILITY, str(asset.organisation_id), -released[key]))
-        shortfall = await load_shortfall_amounts(db, asset.key, scope.first, scope.end, scope.as_of)
+        shortfall = await _load_shortfall(db, scope, asset)
         if shortfall is not None and key in shortfall.by_battery_eur:
             owed = scope.until(shortfall.by_battery_eur[key])
             entries.append(StatementEntry(LineType.RESERVE_SHORTFALL, str(asset.organisation_id), -owed))

@@ -11,7 +11,7 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.delivery.inputs.store import Reserve, read_block_reserves
-from gridloom.delivery.runs.store import UnheldReserve, read_shortfalls
+from gridloom.delivery.runs.store import UnheldReserve
 from gridloom.kernel.market_time import MARKET_ZONE, block_window, market_day_of, period_start
 from gridloom.kernel.units import KW_PER_MW, POWER_TOLERANCE_KW, QUARTER_HOUR_H
 from gridloom.market_calendar import Floats
@@ -29,13 +29,12 @@ class ShortfallAmounts:
 
 
 async def load_shortfall_amounts(
-    db: Database, asset_key: int, first: int, end: int, as_of: datetime | None
+    db: Database, asset_key: int, shortfalls: Sequence[UnheldReserve], first: int, end: int, as_of: datetime | None
 ) -> ShortfallAmounts | None:
     """MW not held × hours × the award's price; None where all was held.
 
     A block whose award was settled after its end with as much less counts nothing more.
     """
-    shortfalls = await read_shortfalls(db, asset_key, first, end, as_of)
     if not shortfalls:
         return None
     first_day, last_day = (market_day_of(period_start(shortfalls[index].period)) for index in (0, -1))

@@ -24,7 +24,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from gridloom.statements.document import wording
 from gridloom.statements.model import CORRECTION
-from gridloom.statements.views import IssuedLine, IssuedStatement
+from gridloom.statements.views import AssetMonthView, IssuedLine, IssuedStatement
 
 PAGE_WIDTH, PAGE_HEIGHT = A4
 LEFT: Final = 42.0
@@ -38,6 +38,17 @@ ROW: Final = 19.0
 SMALL_ROW: Final = 14.0
 LINES_TOP: Final = TOP - 35
 LINES_A_PAGE: Final = int((LINES_TOP - BOTTOM) / SMALL_ROW) + 1
+ASSET_COLUMNS: Final = (
+    (LEFT, "Battery", "Speicher"),
+    (LEFT + 170, "MW", ""),
+    (LEFT + 200, "Days", "Tage"),
+    (LEFT + 252, "Charged, MWh", "Geladen"),
+    (LEFT + 318, "Discharged, MWh", "Entladen"),
+    (LEFT + 382, "Cycles", "Vollzyklen"),
+    (LEFT + 427, "Available", "Verfügbar"),
+    (LEFT + 469, "Measured", "Gemessen"),
+    (RIGHT, "EUR/MW", ""),
+)
 MAX_CORRECTIONS_AHEAD: Final = 8
 """So many corrections stand on the first page; all of them stand among the lines behind it."""
 
@@ -48,8 +59,11 @@ def render_pdf(statement: IssuedStatement) -> bytes:
     canvas = Canvas(target, pagesize=A4, invariant=1, pageCompression=1)
     canvas.setTitle(f"Statement {_number_of(statement)}")
     canvas.setAuthor("Gridloom")
-    document = _Document(canvas, statement, 1 + ceil(len(statement.lines) / LINES_A_PAGE))
+    assets = [] if statement.figures is UNSET else statement.figures.assets
+    figure_pages = ceil(len(assets) / LINES_A_PAGE)
+    document = _Document(canvas, statement, 1 + figure_pages + ceil(len(statement.lines) / LINES_A_PAGE))
     document.draw_first_page()
+    document.draw_assets(assets)
     document.draw_lines()
     canvas.save()
     return target.getvalue()
@@ -103,7 +117,7 @@ class _Document:
         behind = ""
         if self.page == 1 and self.page_count > 1:
             pages = "2" if self.page_count == 2 else f"2–{self.page_count}"
-            behind = f" · lines by day on {pages} / Einzelposten auf Seite {pages}"
+            behind = f" · details on {pages} / Einzelheiten auf Seite {pages}"
         name = _shorten_text(statement.organisation_name, 40)
         self.write(LEFT, f"{_number_of(statement)} · {name}{behind}", size=6.5, color=GREY)
         place = f"Page {self.page} of {self.page_count} / Seite {self.page} von {self.page_count}"
@@ -118,6 +132,7 @@ class _Document:
         self._draw_title()
         self._draw_payable()
         self._draw_totals()
+        self._draw_figures()
         self._draw_corrections()
         self.y = max(self.y - 16, BOTTOM)
         for text in wording.NO_INVOICE:
@@ -215,6 +230,65 @@ class _Document:
         self.write(RIGHT, wording.show_amount(self.statement.total), size=10, font=BOLD, right=True)
         self.y -= 7
         self.rule(INK, 1.2)
+
+    def _draw_figures(self) -> None:
+        figures = self.statement.figures
+        if figures is UNSET:
+            return
+        self.y -= 24
+        self.write_both(LEFT, "Figures /", "Kennzahlen", font=BOLD)
+        self.y -= 4
+        for (english, german), value in (
+            (wording.RATED_POWER, f"{figures.rated_power:,.1f} MW"),
+            (wording.EARNED_PER_MW, wording.show_figure(figures.earned_per_mw, "{:,.2f} EUR/MW")),
+            (wording.AVAILABILITY, wording.show_share(figures.availability_delivered)),
+            (wording.MEASURED, wording.show_share(figures.measured_share)),
+        ):
+            if value:
+                self.y -= SMALL_ROW
+                self.write_both(LEFT, english, german, size=7.5)
+                self.write(RIGHT, value, size=7.5, right=True)
+
+    def draw_assets(self, assets: Sequence[AssetMonthView]) -> None:
+        for first in range(0, len(assets), LINES_A_PAGE):
+            self._start_assets_page()
+            for asset in assets[first : first + LINES_A_PAGE]:
+                self._write_asset(asset)
+            self.end_page()
+
+    def _start_assets_page(self) -> None:
+        self.page += 1
+        self.y = TOP
+        self.write_both(LEFT, "What the batteries did /", "Leistung der Speicher", size=10, font=BOLD)
+        self.y -= 10
+        for x, english, german in ASSET_COLUMNS:
+            self.write(x, english, size=6.5, color=GREY, right=x != LEFT)
+            self.y -= 8
+            self.write(x, german, size=6.5, color=GREY, right=x != LEFT)
+            self.y += 8
+        self.y -= 13
+        self.rule(INK, 0.9)
+        self.y = LINES_TOP
+
+    def _write_asset(self, asset: AssetMonthView) -> None:
+        limit = "" if asset.cycle_limit is UNSET else f" of {asset.cycle_limit:,.1f}"
+        self.write_both(LEFT, _shorten_text(asset.name, 22), _shorten_text(asset.delivery_zone, 12), size=7.2)
+        for (x, _, _), value in zip(
+            ASSET_COLUMNS[1:],
+            (
+                f"{asset.rated_power:,.1f}",
+                str(asset.days),
+                f"{asset.charged_energy:,.1f}",
+                f"{asset.discharged_energy:,.1f}",
+                f"{asset.cycles:,.1f}{limit}",
+                wording.show_share(asset.availability_delivered),
+                wording.show_share(asset.measured_share),
+                wording.show_figure(asset.earned_per_mw, "{:,.2f}"),
+            ),
+            strict=True,
+        ):
+            self.write(x, value or "–", size=7.2, right=True)
+        self.y -= SMALL_ROW
 
     def _draw_corrections(self) -> None:
         corrections = [line for line in self.statement.lines if line.line == CORRECTION]

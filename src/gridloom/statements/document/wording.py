@@ -7,6 +7,8 @@ from decimal import Decimal
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from msgspec import UnsetType
+
 from gridloom.revenue.statement.model import LineType, Party
 from gridloom.statements.model import CORRECTION
 
@@ -35,6 +37,10 @@ NO_INVOICE: Final = (
     "A statement of accounts, not a tax invoice; no VAT is shown.",
     "Eine Abrechnungsübersicht, keine Rechnung im Sinne des Umsatzsteuergesetzes; ohne Umsatzsteuerausweis.",
 )
+RATED_POWER: Final = ("Rated power, time-weighted", "Nennleistung, zeitgewichtet")
+EARNED_PER_MW: Final = ("Lines of the month per MW", "Posten des Monats je MW")
+AVAILABILITY: Final = ("Delivered of what batteries were asked for", "Von den Speichern geliefert, wie angefordert")
+MEASURED: Final = ("Measured of that energy", "Davon gemessen")
 
 _MONTHS: Final = (
     ("January", "Januar"),
@@ -80,6 +86,16 @@ def show_moment(moment: datetime) -> str:
     """In market time."""
     local = moment.astimezone(_MARKET_ZONE)
     return f"{show_day(local.date())} {local:%H:%M}"
+
+
+def show_share(share: float | UnsetType) -> str:
+    """A percentage; empty where there is none."""
+    return show_figure(share if isinstance(share, UnsetType) else 100 * share, "{:.1f} %")
+
+
+def show_figure(value: float | UnsetType, form: str) -> str:
+    """With a true minus sign; empty where there is none."""
+    return "" if isinstance(value, UnsetType) else form.format(value).replace("-", "\u2212")
 
 
 def show_amount(amount: Decimal) -> str:

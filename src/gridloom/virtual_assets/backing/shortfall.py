@@ -43,12 +43,24 @@ def shortfalls_of(
     rated_kw: tuple[float, float],
 ) -> Shortfalls:
     """By the firm lines of the batteries' books."""
+    kept = {one.physical_asset_key: find_kept(standing[one.physical_asset_key], first, end) for one in promises}
+    return _sum_shortfalls(promises, kept, first, end, rated_kw)
+
+
+def _sum_shortfalls(
+    promises: Sequence[Promise],
+    kept_of: Mapping[int, Floats | None],
+    first: int,
+    end: int,
+    rated_kw: tuple[float, float],
+) -> Shortfalls:
+    """kept_of: by battery, which part of charging, discharging and energy it keeps in each period; None for all."""
     parts = np.zeros((3, end - first))
     by_battery: dict[int, Floats] = {}
     total = sum(promise.share for promise in promises)
     for promise in promises:
         share = promise.share / total
-        kept = find_kept(standing[promise.physical_asset_key], first, end)
+        kept = kept_of[promise.physical_asset_key]
         parts += share if kept is None else share * kept
         if kept is not None:
             short = share * (1.0 - np.minimum(power_part(kept[0], kept[1], rated_kw), kept[2]))
@@ -89,18 +101,57 @@ async def seal_closed_periods(db: Database, assets: Sequence[VirtualAsset], now:
 async def load_shortfalls(db: Database, asset: VirtualAsset, first: int, end: int, now: datetime) -> Shortfalls:
     """Of the periods `first` up to but not `end` whose gates have closed by `now`; others count as whole."""
     closed = min(first_open_period(now, asset.terms.gate_closure_s), end)
-    sealed = min(await store.read_seal(db, asset.key) or asset.first, closed)
+    sealed = min((await store.read_seals(db, [asset.key])).get(asset.key) or asset.first, closed)
+    stretches = (await store.read_stretches(db, [asset.key], first, min(sealed, end))).get(asset.key, ())
+    low = max(sealed, first)
+    rest = await _load_standing(db, asset, low, closed) if low < closed else None
+    return _join_shortfalls(stretches, rest, first, end, sealed)
+
+
+async def load_shortfalls_of_each(
+    db: Database, assets: Sequence[VirtualAsset], first: int, end: int, now: datetime
+) -> dict[int, Shortfalls]:
+    """By key: the same of each asset, in the part of its life that lies in these periods; read together."""
+    seals = await store.read_seals(db, [asset.key for asset in assets])
+    stretches = await store.read_stretches(db, [asset.key for asset in assets], first, end)
+    batteries = sorted({promise.physical_asset_key for asset in assets for promise in asset.promises})
+    standing = await load_firm_capacity(db, batteries, first, end) if batteries else {}
+    kept = {key: find_kept(one, first, end) for key, one in standing.items()}
+    found = {}
+    for asset in assets:
+        low, high = asset.clip(first, end)
+        closed = min(first_open_period(now, asset.terms.gate_closure_s), high)
+        sealed = min(seals.get(asset.key) or asset.first, closed)
+        start = max(sealed, low)
+        rest = None
+        if start < closed:
+            here = slice(start - first, closed - first)
+            rest = _sum_shortfalls(
+                asset.promises,
+                {key: None if part is None else part[:, here] for key, part in kept.items()},
+                start,
+                closed,
+                (asset.terms.charge_kw, asset.terms.discharge_kw),
+            )
+        found[asset.key] = _join_shortfalls(stretches.get(asset.key, ()), rest, low, high, sealed)
+    return found
+
+
+def _join_shortfalls(
+    stretches: Sequence[ShortfallStretch], rest: Shortfalls | None, first: int, end: int, sealed: int
+) -> Shortfalls:
+    """What is sealed, before `sealed`, and the rest of the periods whose gates have closed."""
     missing = np.zeros(end - first)
     by_battery: dict[int, Floats] = {}
-    for stretch in await store.read_stretches(db, asset.key, first, min(sealed, end)):
+    for stretch in stretches:
+        if stretch.first >= min(sealed, end) or stretch.end <= first:
+            continue
         here = slice(max(stretch.first, first) - first, min(stretch.end, sealed, end) - first)
         missing[here] = stretch.missing_share
         for key, share in stretch.by_battery.items():
             by_battery.setdefault(key, np.zeros(end - first))[here] = share
-    low = max(sealed, first)
-    if low < closed:
-        rest = await _load_standing(db, asset, low, closed)
-        here = slice(low - first, closed - first)
+    if rest is not None:
+        here = slice(rest.first - first, rest.first + len(rest.missing) - first)
         missing[here] = rest.missing
         for key, shares in rest.by_battery.items():
             by_battery.setdefault(key, np.zeros(end - first))[here] = shares

@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from gridloom.capacity.availability import CapacityOutage
+from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import PhysicalAssetID
 from gridloom.kernel.window import Window
@@ -179,27 +180,27 @@ async def add_stretches(db: Database, asset_key: int, stretches: Sequence[Shortf
     )
 
 
-async def read_seal(db: Database, asset_key: int) -> int | None:
-    sealed: int | None = await db.fetchval(
-        "select sealed_until from virtual_availability_seal where asset_key = $1", asset_key
+async def read_seals(db: Database, keys: Sequence[int]) -> dict[int, int]:
+    """By asset the first period that is not sealed, of those that were sealed at all."""
+    rows = await fetch_by_keys(
+        db, "select asset_key, sealed_until from virtual_availability_seal where asset_key = any($1::int[])", keys
     )
-    return sealed
+    return {row["asset_key"]: row["sealed_until"] for row in rows}
 
 
-async def read_stretches(db: Database, asset_key: int, first: int, end: int) -> list[ShortfallStretch]:
-    rows = await db.fetch(
-        """select first_period, end_period, missing_share, battery_keys, battery_shares from virtual_shortfall
-           where asset_key = $1 and end_period > $2 and first_period < $3 order by first_period""",
-        asset_key,
+async def read_stretches(db: Database, keys: Sequence[int], first: int, end: int) -> dict[int, list[ShortfallStretch]]:
+    """By asset, of those that have any, in the order of time."""
+    found: dict[int, list[ShortfallStretch]] = {}
+    for row in await fetch_by_keys(
+        db,
+        """select asset_key, first_period, end_period, missing_share, battery_keys, battery_shares
+           from virtual_shortfall
+           where asset_key = any($1::int[]) and end_period > $2 and first_period < $3 order by first_period""",
+        keys,
         first,
         end,
-    )
-    return [
-        ShortfallStretch(
-            row["first_period"],
-            row["end_period"],
-            row["missing_share"],
-            dict(zip(row["battery_keys"], row["battery_shares"], strict=True)),
-        )
-        for row in rows
-    ]
+    ):
+        shares = dict(zip(row["battery_keys"], row["battery_shares"], strict=True))
+        stretch = ShortfallStretch(row["first_period"], row["end_period"], row["missing_share"], shares)
+        found.setdefault(row["asset_key"], []).append(stretch)
+    return found

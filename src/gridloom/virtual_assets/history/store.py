@@ -8,6 +8,7 @@ from datetime import datetime
 
 import numpy as np
 
+from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import BlockID
 from gridloom.market_calendar import Floats, Ints
@@ -143,21 +144,46 @@ async def read_accepted_kw(db: Database, key: int, first: int, power_kw: Floats)
     return accepted_kw
 
 
-async def read_unannounced_kw(db: Database, key: int, first: int, end: int, as_of: datetime | None = None) -> Floats:
-    """What was cut in each period beyond what was announced in time, with the sign of the cut power."""
-    unannounced_kw = np.zeros(max(0, end - first))
-    for row in await db.fetch(
-        """select a.period, a.announced_kw - a.adjusted_kw as power_kw
+@dataclass(frozen=True, slots=True)
+class UnannouncedCut:
+    """What was cut in a period beyond what was announced in time, with the sign of the cut power."""
+
+    period: int
+    power_kw: float
+
+
+async def read_unannounced_cuts(
+    db: Database, keys: Sequence[int], first: int, end: int, as_of: datetime | None = None
+) -> dict[int, list[UnannouncedCut]]:
+    """By asset, of those that have one in these periods."""
+    found: dict[int, list[UnannouncedCut]] = {}
+    for row in await fetch_by_keys(
+        db,
+        """select a.asset_key, a.period, a.announced_kw - a.adjusted_kw as power_kw
            from schedule_adjustment a join schedule_version v on v.asset_key = a.asset_key and v.version = a.version
-           where a.asset_key = $1 and a.period >= $2 and a.period < $3 and a.announced_kw is not null
+           where a.asset_key = any($1::int[]) and a.period >= $2 and a.period < $3 and a.announced_kw is not null
              and ($4::timestamptz is null or v.accepted_at <= $4)""",
-        key,
+        keys,
         first,
         end,
         as_of,
     ):
-        unannounced_kw[row["period"] - first] = row["power_kw"]
-    return unannounced_kw
+        found.setdefault(row["asset_key"], []).append(UnannouncedCut(row["period"], row["power_kw"]))
+    return found
+
+
+def spread_cuts_kw(cuts: Sequence[UnannouncedCut], first: int, end: int) -> Floats:
+    """In each period from `first` up to but not `end`."""
+    power_kw = np.zeros(max(0, end - first))
+    for cut in cuts:
+        if first <= cut.period < end:
+            power_kw[cut.period - first] = cut.power_kw
+    return power_kw
+
+
+async def read_unannounced_kw(db: Database, key: int, first: int, end: int, as_of: datetime | None = None) -> Floats:
+    """What was cut in each period beyond what was announced in time, with the sign of the cut power."""
+    return spread_cuts_kw((await read_unannounced_cuts(db, [key], first, end, as_of)).get(key, ()), first, end)
 
 
 async def read_adjustments(

@@ -13,7 +13,7 @@ from gridloom.database.pool import Database
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.kernel.window import Window
-from gridloom.market_calendar import Floats, first_period_of_utc_day
+from gridloom.market_calendar import Floats, first_period_of_utc_day, utc_days_of
 from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available, load_available_of_each
 from gridloom.virtual_assets.energy.imbalance import Imbalance, imbalance_of, irreparable_kwh
 from gridloom.virtual_assets.energy.projection import Projection, ProjectionInput, project
@@ -36,6 +36,7 @@ from gridloom.virtual_assets.schedule.projection_input import (
     load_projection_input,
     load_projection_input_as_of,
     load_trajectory,
+    trajectory_of,
 )
 
 
@@ -74,9 +75,10 @@ async def load_projection(db: Database, asset: VirtualAsset, now: datetime, firs
     """The periods `first` up to but not `end`, which lie within the asset's life."""
     closed = first_cuttable_period(asset, now)
     available = await load_available(db, asset, min(closed, end), end)
-    if await _precheck_follows_schedule(db, asset, available, end):
-        trajectory = await load_trajectory(db, asset, first, end)
-        return AssetProjection(trajectory, (), np.zeros(end - first))
+    summaries = await _precheck_follows_schedule(db, asset, available, end)
+    if summaries is not None:
+        powers = await schedule_store.read_day_range(db, asset.key, utc_days_of(first, max(end, first + 1)))
+        return AssetProjection(trajectory_of(asset, summaries, powers, first, end), (), np.zeros(end - first))
     start = min(first, closed)
     _, inputs = await load_projection_input(db, asset, start, end, closed=closed, available=available)
     exported_before_kwh = (await load_trajectory(db, asset, start, start)).exported_before_kwh
@@ -95,13 +97,16 @@ async def load_projection_as_of(
     return _projection_of(project(inputs), asset.first, first, 0.0), known.exported_from(first - asset.first)
 
 
-async def _precheck_follows_schedule(db: Database, asset: VirtualAsset, available: AvailableFraction, end: int) -> bool:
-    """Whether, at a glance, nothing is cut and nothing was activated before `end`."""
+async def _precheck_follows_schedule(
+    db: Database, asset: VirtualAsset, available: AvailableFraction, end: int
+) -> DaySummaries | None:
+    """The summaries of the asset's days where, by these alone, nothing is cut or was activated before `end`."""
     if asset.first_activated is not None and asset.first_activated < end:
-        return False
+        return None
     if not is_fully_available(available, available.first, end):
-        return False
-    return precheck_uncut(asset, await schedule_store.read_summaries(db, asset))
+        return None
+    summaries = await schedule_store.read_summaries(db, asset)
+    return summaries if precheck_uncut(asset, summaries) else None
 
 
 def precheck_uncut(asset: VirtualAsset, summaries: DaySummaries, starts_kwh: Floats | None = None) -> bool:

@@ -1,0 +1,132 @@
+"""The window of a statement, and what is read of all its assets together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from gridloom.database.clock import platform_now
+from gridloom.database.pool import Database
+from gridloom.delivery.positions.position import IMBALANCE_SERIES, PeriodFacts
+from gridloom.delivery.runs.store import UnheldReserve, read_shortfalls
+from gridloom.kernel.window import Window
+from gridloom.market_calendar import PERIOD_S, day_start, period_counts
+from gridloom.reference_prices.store import read_period_prices
+from gridloom.revenue import store
+from gridloom.revenue.aggregation import KeptDays
+from gridloom.revenue.grid import Grid
+from gridloom.revenue.kept_days import read_stored_days
+from gridloom.revenue.model import AuctionResult, RatedPowerSteps, Toll
+from gridloom.revenue.statement import backing_store
+from gridloom.revenue.statement.model import Cents
+from gridloom.revenue.statement.rounding import cents_by_period
+from gridloom.settlements.measures import AGGREGATED_SOURCES, FactSource, measure_count
+from gridloom.settlements.period_aggregates import FloatArray, decode_sheets
+from gridloom.settlements.period_volumes import volumes_of_sheets
+from gridloom.virtual_assets.history.store import UnannouncedCut, read_unannounced_cuts, spread_cuts_kw
+
+_VOLUME_SOURCES: Final = (FactSource.WHOLESALE, FactSource.AFRR_ENERGY)
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """The window of a statement: its market days, the edges of its buckets in periods, and what was read at once."""
+
+    keys: frozenset[int]
+    """Of all assets whose facts are read."""
+    numbers: np.ndarray[tuple[int], np.dtype[np.int64]]
+    edges: np.ndarray[tuple[int], np.dtype[np.int64]]
+    kept: KeptDays
+    tolls: Mapping[int, Sequence[Toll]]
+    ratings: Mapping[int, RatedPowerSteps]
+    auctions: Mapping[int, AuctionResult]
+    imbalance_price_eur_mwh: FloatArray
+    """Of each period of the market days; NaN where none is published."""
+    now: datetime
+    """The moment whose knowledge counts: `as_of`, or the platform's present."""
+    owners: Mapping[int, Sequence[backing_store.BatteryOwner]]
+    """By virtual asset."""
+    cuts: Mapping[int, Sequence[UnannouncedCut]]
+    unheld: Mapping[int, Sequence[UnheldReserve]]
+    as_of: datetime | None = None
+    """The moment whose knowledge counts; None for all that is known."""
+
+    @cached_property
+    def first(self) -> int:
+        """The first period of the first market day."""
+        return day_start(self.numbers[0]) // PERIOD_S
+
+    @cached_property
+    def end(self) -> int:
+        return day_start(self.numbers[-1] + 1) // PERIOD_S
+
+    @cached_property
+    def offsets(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        return np.concatenate(([0], np.cumsum(period_counts(self.numbers))))
+
+    @cached_property
+    def widths(self) -> list[int]:
+        """How many periods each market day has."""
+        widths: list[int] = period_counts(self.numbers).tolist()
+        return widths
+
+    def facts_of(self, key: int, first: int, end: int) -> PeriodFacts | None:
+        """Of an asset in the periods `first` up to but not `end`; None where its facts are no part of this."""
+        if key not in self.keys:
+            return None
+        sheets = self.kept.by_asset.get(key, {})
+        trades, activations = (self._decode_periods(sheets.get(source), source) for source in _VOLUME_SOURCES)
+        here = slice(first - self.first, end - self.first)
+        return PeriodFacts(
+            volumes_of_sheets(trades[:, here], activations[:, here]),
+            spread_cuts_kw(self.cuts.get(key, ()), first, end),
+            self.imbalance_price_eur_mwh[here],
+        )
+
+    def _decode_periods(self, bodies: Sequence[bytes | None] | None, source: FactSource) -> FloatArray:
+        if bodies is None or not any(bodies):
+            return np.zeros((measure_count(source), self.end - self.first))
+        return decode_sheets(source, bodies, self.widths)
+
+    def until(self, amount_eur: FloatArray) -> Cents:
+        """What the euros of all periods of the market days have come to at each edge."""
+        running = np.concatenate(([0], np.cumsum(cents_by_period(amount_eur, self.offsets))))
+        return np.asarray(running[self.edges - self.first])
+
+    def by_bucket(self, amounts: FloatArray) -> FloatArray:
+        """The sum of the periods' amounts in each bucket."""
+        running = np.concatenate(([0.0], np.cumsum(amounts)))
+        return np.asarray(np.diff(running[self.edges - self.first]))
+
+
+async def load_scope(
+    db: Database, keys: Sequence[int], window: Window, grid: Grid, as_of: datetime | None = None
+) -> Scope:
+    """keys: of all assets whose facts, contracts or auctions count."""
+    edges_s = np.append(grid.buckets.starts_s, grid.buckets.ends_s[-1]).astype(np.int64)
+    ever = datetime(2000, 1, 1, tzinfo=UTC)
+    tolls: dict[int, list[Toll]] = {}
+    for toll in await store.read_tolls(db, keys, ever, window.end, as_of):
+        tolls.setdefault(toll.asset_key, []).append(toll)
+    first, end = (day_start(number) // PERIOD_S for number in (grid.numbers[0], grid.numbers[-1] + 1))
+    auctions = await store.read_auction_results(db, keys, ever, window.end, as_of)
+    return Scope(
+        frozenset(keys),
+        grid.numbers,
+        edges_s // PERIOD_S,
+        await read_stored_days(db, keys, grid.numbers, AGGREGATED_SOURCES, as_of),
+        tolls,
+        await store.read_ratings(db, keys, as_of),
+        {result.asset_key: result for result in auctions},
+        await read_period_prices(db, IMBALANCE_SERIES, first, end, as_of),
+        await platform_now(db) if as_of is None else as_of,
+        await backing_store.read_owners(db, keys),
+        await read_unannounced_cuts(db, keys, first, end, as_of),
+        await read_shortfalls(db, keys, first, end, as_of),
+        as_of,
+    )

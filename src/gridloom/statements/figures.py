@@ -1,0 +1,179 @@
+"""What an investor asks of a month: energy, cycles against their limit, availability, and what of it was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Final
+from uuid import UUID
+
+import msgspec
+import numpy as np
+from msgspec import UNSET, UnsetType
+
+from gridloom.database.pool import Database
+from gridloom.delivery.inputs.store import PhysicalParameters, read_parameters
+from gridloom.delivery.performance.performance import Performance
+from gridloom.kernel.market_time import period_number
+from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
+from gridloom.market_calendar import PERIOD_S, Floats, Ints, market_day_numbers
+from gridloom.revenue.aggregation import rated_power_mw
+from gridloom.revenue.holding_store import read_holdings, read_subject
+from gridloom.revenue.model import ReportBuckets
+from gridloom.revenue.store import read_ratings
+from gridloom.statements.model import Month, NamedAsset
+from gridloom.statements.views import AssetMonthView, StatementFigures
+from gridloom.virtual_assets.model import VirtualAsset
+
+_DIGITS: Final = 4
+
+
+class AssetMonth(msgspec.Struct, array_like=True, frozen=True):
+    """Sums over the quarter-hours of a month that count: of a battery those that were dispatched and have passed, of a
+    virtual asset those of its life that have passed."""
+
+    days: int
+    rated_mw: float
+    charged_kwh: float
+    discharged_kwh: float
+    cycles: float
+    cycle_limit: float | None
+    availability: float | None
+    """Of a battery delivered ÷ asked energy, of a virtual asset the mean of available ÷ rated at the gates."""
+    asked_kwh: float = 0.0
+    assumed_kwh: float | None = None
+    """Of a battery, what of the asked energy nothing was measured of."""
+    earned_eur: float | None = None
+    """Of a virtual asset, on the markets."""
+
+
+def sum_up_battery(
+    performance: Performance, parameters: Sequence[PhysicalParameters], rated_mw: float, until: int
+) -> AssetMonth | None:
+    """Over the periods before `until`; None where none was dispatched. Parameters in the order of time."""
+    dispatch = performance.dispatch
+    periods = np.arange(dispatch.first, dispatch.first + len(dispatch.is_planned))
+    counts = dispatch.is_planned & (periods < until)
+    if not counts.any():
+        return None
+    counted_kw, asked_kw = performance.counted_kw[counts], dispatch.power_kw[counts]
+    delivered_kw = np.clip(counted_kw * np.sign(asked_kw), 0.0, np.abs(asked_kw))
+    asked_kwh = QUARTER_HOUR_H * float(np.abs(asked_kw).sum())
+    days = _find_first_of_days(periods[counts])
+    return AssetMonth(
+        days=len(days),
+        rated_mw=rated_mw,
+        charged_kwh=QUARTER_HOUR_H * float(np.maximum(-counted_kw, 0.0).sum()),
+        discharged_kwh=QUARTER_HOUR_H * float(np.maximum(counted_kw, 0.0).sum()),
+        cycles=QUARTER_HOUR_H * float((np.maximum(counted_kw, 0.0) / dispatch.capacity_kwh[counts]).sum()),
+        cycle_limit=_sum_cycle_limits(parameters, days),
+        availability=QUARTER_HOUR_H * float(delivered_kw.sum()) / asked_kwh if asked_kwh > 0 else None,
+        asked_kwh=asked_kwh,
+        assumed_kwh=float(performance.assumed_kwh[counts].sum()),
+    )
+
+
+def sum_up_virtual(
+    asset: VirtualAsset, first: int, until: int, delivered_kw: Floats, missing: Floats, earned_eur: float
+) -> AssetMonth | None:
+    """From `first`, a period of its life, to before `until`; both series begin at `first`, after cuts and by gate."""
+    if first >= until:
+        return None
+    terms, kept_kw = asset.terms, delivered_kw[: until - first]
+    days = _find_first_of_days(np.arange(first, until))
+    discharged_kwh = QUARTER_HOUR_H * float(np.maximum(kept_kw, 0.0).sum())
+    return AssetMonth(
+        days=len(days),
+        rated_mw=(terms.charge_kw + terms.discharge_kw) / 2 / KW_PER_MW,
+        charged_kwh=QUARTER_HOUR_H * float(np.maximum(-kept_kw, 0.0).sum()),
+        discharged_kwh=discharged_kwh,
+        cycles=discharged_kwh / terms.energy_capacity_kwh,
+        cycle_limit=None if terms.daily_cycle_limit is None else terms.daily_cycle_limit * len(days),
+        availability=1.0 - float(missing[: until - first].mean()),
+        earned_eur=earned_eur,
+    )
+
+
+def _find_first_of_days(periods: Ints) -> list[int]:
+    """The first of these periods on each market day."""
+    _, places = np.unique(market_day_numbers(periods * PERIOD_S), return_index=True)
+    found: list[int] = periods[places].tolist()
+    return found
+
+
+def _sum_cycle_limits(parameters: Sequence[PhysicalParameters], days: Sequence[int]) -> float | None:
+    """The daily limits in force at the first periods of these days; None where one day has none."""
+    total = 0.0
+    for first in days:
+        in_force = [one for one in parameters if period_number(one.valid_from) <= first]
+        limit = in_force[-1].daily_cycle_limit if in_force else None
+        if limit is None:
+            return None
+        total += limit
+    return total
+
+
+async def load_battery_month(
+    db: Database, key: int, performance: Performance, month: Month, until: int
+) -> AssetMonth | None:
+    """Over the periods before `until`."""
+    if not performance.dispatch.is_planned.any():
+        return None
+    parameters = await read_parameters(db, [key], month.window.end)
+    return sum_up_battery(performance, parameters, await _load_rated_mw(db, [key], month), until)
+
+
+async def load_organisation_mw(db: Database, organisation_id: UUID, month: Month) -> float:
+    """As its reports count it: of its virtual assets and of its batteries not behind them, time-weighted."""
+    subject = await read_subject(db, await read_holdings(db, organisation_id, month.window))
+    return await _load_rated_mw(db, subject.rated_keys, month)
+
+
+async def _load_rated_mw(db: Database, keys: Sequence[int], month: Month) -> float:
+    ratings = await read_ratings(db, keys, None)
+    if not ratings:
+        return 0.0
+    start_s, end_s = (np.array([moment.timestamp()]) for moment in (month.window.start, month.window.end))
+    return float(rated_power_mw([*ratings.values()], ReportBuckets(np.arange(1), start_s, end_s))[0])
+
+
+def show_figures(
+    rated_mw: float, own_eur: Decimal, assets: Iterable[tuple[NamedAsset, AssetMonth]]
+) -> StatementFigures:
+    """own_eur: the month's lines without corrections."""
+    shown = sorted(assets, key=lambda one: (one[0].is_virtual, one[0].name, one[0].id))
+    batteries = [month for asset, month in shown if not asset.is_virtual]
+    asked_kwh = sum(one.asked_kwh for one in batteries)
+    delivered_kwh = sum(one.asked_kwh * (one.availability or 0.0) for one in batteries)
+    return StatementFigures(
+        rated_power=round(rated_mw, _DIGITS),
+        earned_per_mw=round(float(own_eur) / rated_mw, 2) if rated_mw > 0 else UNSET,
+        availability_delivered=_find_share(delivered_kwh, asked_kwh),
+        measured_share=_find_share(asked_kwh - sum(one.assumed_kwh or 0.0 for one in batteries), asked_kwh),
+        assets=[_show_asset(asset, month) for asset, month in shown],
+    )
+
+
+def _show_asset(asset: NamedAsset, month: AssetMonth) -> AssetMonthView:
+    earned = month.earned_eur
+    measured = UNSET if month.assumed_kwh is None else _find_share(month.asked_kwh - month.assumed_kwh, month.asked_kwh)
+    return AssetMonthView(
+        asset_id=asset.id,
+        kind="VIRTUAL" if asset.is_virtual else "PHYSICAL",
+        name=asset.name,
+        delivery_zone=asset.delivery_zone,
+        rated_power=round(month.rated_mw, _DIGITS),
+        days=month.days,
+        charged_energy=round(month.charged_kwh / KW_PER_MW, _DIGITS),
+        discharged_energy=round(month.discharged_kwh / KW_PER_MW, _DIGITS),
+        cycles=round(month.cycles, _DIGITS),
+        cycle_limit=UNSET if month.cycle_limit is None else round(month.cycle_limit, _DIGITS),
+        availability_delivered=UNSET if month.availability is None else round(month.availability, _DIGITS),
+        measured_share=measured,
+        earned=UNSET if earned is None else round(earned, 2),
+        earned_per_mw=round(earned / month.rated_mw, 2) if earned is not None and month.rated_mw > 0 else UNSET,
+    )
+
+
+def _find_share(part_kwh: float, asked_kwh: float) -> float | UnsetType:
+    return round(part_kwh / asked_kwh, _DIGITS) if asked_kwh > 0 else UNSET
