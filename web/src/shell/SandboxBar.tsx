@@ -1,13 +1,13 @@
 /** What time it is on the platform; in the sandbox also how to move it, and how fast the simulated world runs. */
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { ask, askJson, offers } from '../shared/api/client'
-import { sentenceOf } from '../shared/api/problem'
+import { Refused, sentenceOf } from '../shared/api/problem'
 import { useIsOperator, useSession } from '../shared/api/session'
 import { type Simulator, usePlaying, useSimulator } from '../shared/api/simulator'
 import { clock, useNow } from '../shared/clock'
 import { percent } from '../shared/format'
-import { age, longDay, timeS, weekday } from '../shared/time/words'
+import { age, longDay, timeS, weekday, weekdayTime } from '../shared/time/words'
 import { Icon } from '../shared/ui/Icon'
 import { useZone, zoneName } from '../shared/zone'
 
@@ -74,13 +74,60 @@ export function SandboxBar() {
               {step.label}
             </button>
           ))}
-          {move.isPending && <span className="note">moving the clock…</span>}
-          {move.isError && <span className="tone-danger">{sentenceOf(move.error)}</span>}
+          <Walk isOwn={move.isPending} />
+          {move.isError && (
+            <span className={isStopped(move.error) ? 'note' : 'tone-danger'} role="status">
+              {sentenceOf(move.error)}
+            </span>
+          )}
         </div>
       )}
       {isSandbox && <Speed />}
     </div>
   )
+}
+
+interface ClockView {
+  walk?: { target: string }
+}
+
+/** That the clock is being moved, whoever moves it, and for the operator how to stop it on its way. */
+function Walk({ isOwn }: { isOwn: boolean }) {
+  const zone = useZone()
+  const queries = useQueryClient()
+  const isOperator = useIsOperator()
+  const isOffered = isOperator && offers('DELETE /sandbox/clock/walk')
+  const found = useQuery({
+    queryKey: ['clock-walk', isOwn],
+    queryFn: () => askJson<ClockView>('/sandbox/clock'),
+    enabled: isOffered,
+    // A walk of one's own is known of; one of another is found within seconds, at no cost to the first load.
+    initialData: {} as ClockView,
+    initialDataUpdatedAt: () => (isOwn ? 0 : Date.now()),
+    staleTime: 5_000,
+    refetchInterval: (query) => (isOwn || query.state.data?.walk ? 1_000 : 10_000),
+    retry: false,
+  })
+  const stop = useMutation({
+    mutationFn: () => ask('/sandbox/clock/walk', { method: 'DELETE' }),
+    onSettled: () => queries.invalidateQueries({ queryKey: ['clock-walk'] }),
+  })
+  const target = found.data.walk?.target
+  if (!isOwn && !target) return null
+  return (
+    <span className="bar-walk" role="status">
+      <span className="note">moving the clock{target ? ` to ${weekdayTime(Date.parse(target), zone)}` : '…'}</span>
+      {isOffered && target && (
+        <button type="button" className="bar-step" disabled={stop.isPending} onClick={() => stop.mutate()}>
+          Stop
+        </button>
+      )}
+    </span>
+  )
+}
+
+function isStopped(error: unknown): boolean {
+  return error instanceof Refused && error.kind === 'clock-walk-stopped'
 }
 
 /** Why the simulated world stands still, if it does: above every screen, for none of them moves. */

@@ -146,8 +146,8 @@ function Row({ line, hours }: { line: Line; hours: number }) {
       <td>
         <Link to={`/physical-assets/${asset.id}`} className="battery-link">
           {asset.name}
-        </Link>{' '}
-        <span className="note">
+        </Link>
+        <span className="note second-line">
           {megawatts(asset.parameters.ratedDischargePower)} MW{parts && ` · ${parts}`}
         </span>
       </td>

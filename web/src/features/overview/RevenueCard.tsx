@@ -36,7 +36,9 @@ function Figures({ days }: { days: DayRevenue[] }) {
   const sum = (some: DayRevenue[]) => some.reduce((total, one) => total + one.value, 0)
   const month = sum(last)
   const earlier = sum(before)
-  const change = earlier > 0 ? ((month - earlier) / earlier) * 100 : null
+  // As the screen Revenue has it: a window that was mostly empty is nothing to compare with.
+  const isComparable = earlier > 0 && before.filter((one) => one.value !== 0).length >= DAYS * 0.8
+  const change = isComparable ? ((month - earlier) / earlier) * 100 : null
   return (
     <div className="card-body">
       <dl className="revenue-figures">

@@ -139,7 +139,10 @@ function Row({ name, batteries, status, operations, reach, now }: RowProps) {
           <span className="note">nothing planned</span>
         ) : unserved >= 0.05 ? (
           <span className="end-state tone-danger">
-            <span className="dot" /> {decimal(unserved, 1)} MWh unserved
+            <span className="dot" />
+            <span>
+              {decimal(unserved, 1)} MWh<span className="second-line">unserved</span>
+            </span>
           </span>
         ) : (
           <span className="end-state tone-good">

@@ -13,7 +13,8 @@ import { useZone } from '../../shared/zone'
 import type { ScreenProps } from '../../shell/screenProps'
 import { cents, monthInWords, type Statement, useStatement } from './data'
 import './settlement.css'
-import { lineInWords } from './words'
+import { StatementFigures } from './StatementFigures'
+import { inOrder, lineInWords } from './words'
 
 /** A statement as its document says it, and to take along. */
 export default function StatementDocument({ values }: ScreenProps) {
@@ -144,10 +145,10 @@ function Document({ statement }: { statement: Statement }) {
         <h2 className="document-part">Totals by line</h2>
         <Table columns={['Line', { label: 'EUR', isNumber: true }]}>
           <tbody>
-            {[...lines].map(([line, sum]) => (
+            {inOrder(lines.keys()).map((line) => (
               <tr key={line}>
                 <td>{lineInWords(line)}</td>
-                <td className="number">{decimal(sum / 100, 2)}</td>
+                <td className="number">{decimal((lines.get(line) ?? 0) / 100, 2)}</td>
               </tr>
             ))}
           </tbody>
@@ -179,13 +180,14 @@ function Document({ statement }: { statement: Statement }) {
           </>
         )}
       </Card>
+      {statement.figures && <StatementFigures figures={statement.figures} />}
       <ByDay statement={statement} days={days} />
     </>
   )
 }
 
 function ByDay({ statement, days }: { statement: Statement; days: string[] }) {
-  const kinds = [...new Set(statement.lines.map((line) => line.line))]
+  const kinds = inOrder(new Set(statement.lines.map((line) => line.line)))
   const sum = (day: string, kind: string) =>
     statement.lines
       .filter((line) => line.day === day && line.line === kind)

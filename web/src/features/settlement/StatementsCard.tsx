@@ -23,7 +23,7 @@ export function StatementsCard() {
           list.length === 0 ? (
             <p className="card-body note">No month has a line yet.</p>
           ) : (
-            <Table columns={['Month', 'Number', 'Issued', { label: 'EUR', isNumber: true }]}>
+            <Table columns={['Month', { label: 'EUR', isNumber: true }]}>
               <tbody>
                 {list.map((one) => (
                   <tr key={one.id}>
@@ -31,14 +31,13 @@ export function StatementsCard() {
                       <Link to={`/statements/${organisation}/${one.id}`}>
                         <strong>{monthInWords(one.month)}</strong>
                       </Link>
-                    </td>
-                    <td>{one.number ?? <Badge>preliminary</Badge>}</td>
-                    <td className="when">
-                      {one.issuedAt ? (
-                        weekdayTime(Date.parse(one.issuedAt), zone)
-                      ) : (
-                        <span className="note">still open</span>
-                      )}
+                      <span className="note second-line">
+                        {one.issuedAt ? (
+                          `${one.number}, issued ${weekdayTime(Date.parse(one.issuedAt), zone)}`
+                        ) : (
+                          <Badge>preliminary</Badge>
+                        )}
+                      </span>
                     </td>
                     <td className="number">{decimal(Number(one.total), 2)}</td>
                   </tr>

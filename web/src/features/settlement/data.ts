@@ -29,6 +29,33 @@ export interface Statement {
   issuedAt?: string
   asOf?: string
   address?: string
+  figures?: Figures
+}
+
+/** What a battery, or a virtual one, did in the month. MW, MWh, EUR; shares from 0 to 1. */
+export interface AssetMonth {
+  assetID: string
+  kind: 'PHYSICAL' | 'VIRTUAL'
+  name: string
+  deliveryZone: string
+  ratedPower: number
+  days: number
+  chargedEnergy: number
+  dischargedEnergy: number
+  cycles: number
+  cycleLimit?: number
+  availabilityDelivered?: number
+  measuredShare?: number
+  earned?: number
+  earnedPerMW?: number
+}
+
+export interface Figures {
+  assets: AssetMonth[]
+  ratedPower: number
+  earnedPerMW?: number
+  availabilityDelivered?: number
+  measuredShare?: number
 }
 
 export interface Gap {

@@ -15,6 +15,14 @@ const LINES: Record<string, string> = {
   CORRECTION: 'Corrections',
 }
 
+const ORDER = Object.keys(LINES)
+
+/** As documents have them. */
+export function inOrder(lines: Iterable<string>): string[] {
+  const place = (line: string) => (ORDER.includes(line) ? ORDER.indexOf(line) : ORDER.length)
+  return [...lines].sort((one, other) => place(one) - place(other))
+}
+
 export function lineInWords(line: string): string {
   return LINES[line] ?? words(line)
 }
