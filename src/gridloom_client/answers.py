@@ -112,6 +112,26 @@ class ApiKeyEntry(ResponseStruct):
     physical_asset_ids: tuple[UUID, ...] | None = None  # null: all that its creator reaches
 
 
+class AssetMonth(ResponseStruct):
+    """What a battery, or a virtual battery, of the organisation's did in the month. A battery by its dispatch, as
+    measured where it was, else as dispatched; a virtual one by its schedule after cuts."""
+
+    asset_id: UUID  # A virtual or a physical asset
+    kind: str  # Which kind it is
+    name: str  # What people call it
+    delivery_zone: str  # The control area that it delivers in
+    rated_power: float  # MW, the mean of charging and discharging
+    days: int  # Market days of the month that count
+    charged_energy: float  # MWh
+    discharged_energy: float  # MWh
+    cycles: float  # Full cycles: energy discharged ÷ energy capacity
+    cycle_limit: float | None = None  # The daily limits of those days, together
+    availability_delivered: float | None = None
+    measured_share: float | None = None  # Of a battery: the part of the asked energy that was measured, 0 to 1
+    earned: float | None = None  # EUR, of a virtual battery: trading and balancing
+    earned_per_mw: float | None = msgspec.field(default=None, name="earnedPerMW")  # EUR per MW
+
+
 class AssetOptimisation(ResponseStruct, RowsField):
     """One asset's part of its portfolio's best schedules."""
 
@@ -883,6 +903,7 @@ class IssuedStatement(ResponseStruct, RowsField):
     address: str | None = None  # The organisation's, at issue
     issuer_name: str | None = None  # The platform's operator
     issuer_address: str | None = None  # The operator's, at issue
+    figures: StatementFigures | None = None  # In a statement by itself; issued ones of earlier releases have none
 
 
 class ItemAvailability(ResponseStruct):
@@ -1564,6 +1585,16 @@ class Statement(ResponseStruct, RowsField):
     lines: tuple[StatementLine, ...]  # By time, line and counterparty; no zeros
     total: Decimal  # EUR, the sum of all lines
     assumed_energy: float  # MWh, both ways added up, that count as dispatched, since nothing was measured of them
+
+
+class StatementFigures(ResponseStruct):
+    """What an investor asks of the month. None of it is part of an amount."""
+
+    assets: tuple[AssetMonth, ...]  # Batteries, then virtual ones, by name
+    rated_power: float  # MW, time-weighted: of its virtual assets and of its batteries not behind them
+    earned_per_mw: float | None = msgspec.field(default=None, name="earnedPerMW")
+    availability_delivered: float | None = None  # Of all its batteries: delivered ÷ asked energy, 0 to 1
+    measured_share: float | None = None  # Of all its batteries: the part of the asked energy that was measured
 
 
 class StatementLine(ResponseStruct):
