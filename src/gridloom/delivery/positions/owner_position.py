@@ -40,18 +40,18 @@ class OwnerPosition:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Facts:
+class _OwnedFacts:
     volumes: PeriodVolumes
     unannounced_kw: Floats
 
 
 async def _load_facts(
     db: Database, key: int, first: int, end: int, as_of: datetime | None, facts_of: FactsOf | None
-) -> _Facts | PeriodFacts:
+) -> _OwnedFacts | PeriodFacts:
     known = None if facts_of is None else facts_of(key)
     if known is not None:
         return known
-    return _Facts(
+    return _OwnedFacts(
         await read_period_volumes(db, key, first, end, as_of),
         await read_unannounced_kw(db, key, first, end, as_of),
     )
