@@ -6,6 +6,7 @@ import http.client
 import threading
 import time
 import urllib.parse
+from itertools import groupby
 
 import numpy as np
 import psutil
@@ -13,33 +14,39 @@ import psutil
 from bench import telemetry
 from bench.harness import Client, Harness, Request, cpu_seconds
 from gridloom.database.pool import create_pool
-from gridloom.monitoring import store
-from gridloom.monitoring.compaction import day_compaction
+from gridloom.monitoring import blocks, store
+from gridloom.monitoring.blocks import PackedBlock
 from gridloom.monitoring.market_days import market_date
 from gridloom.monitoring.model import SignalSeries
 
 ARROW = "application/vnd.apache.arrow.stream"
+FIRST_DAY = 20089
+"""1 January 2025."""
 
 
 async def fill_history(harness: Harness, asset_id: str, days: int) -> None:
-    """A history written straight into chunks, as folding would have left it."""
+    """A history written straight into blocks of a month, as compaction would have left it."""
     pool = await create_pool(harness.database_url, size=2)
     try:
         key = await pool.fetchval("select key from asset where id = $1", asset_id)
         async with pool.acquire() as connection, connection.transaction():
             await store.lock_heads(connection, [key])
             await store.add_signals(connection, key, {name: place for place, name in enumerate(telemetry.SIGNALS)})
-        for day in range(days):
-            columns = telemetry.battery(3, 1440, day * 1440)
-            times = telemetry.times_s(1440, day * 1440) * 1_000_000
-            chunks = [
-                day_compaction.chunk_of(place, SignalSeries(times, values))
-                for place, values in enumerate(columns.values())
-            ]
-            await store.put_chunks(pool, key, market_date(20089 + day), chunks)
-        await pool.execute("analyze telemetry_chunk")
+        for _, month in groupby(range(days), key=lambda day: market_date(FIRST_DAY + day).replace(day=1)):
+            await store.put_block(pool, key, _make_block(list(month)), -1)
+        await pool.execute("analyze telemetry_block")
     finally:
         await pool.close()
+
+
+def _make_block(days: list[int]) -> PackedBlock:
+    batteries = [telemetry.battery(3, 1440, day * 1440) for day in days]
+    times = telemetry.times_s(1440 * len(days), days[0] * 1440) * 1_000_000
+    series = (
+        (place, SignalSeries(times, np.concatenate([battery[name] for battery in batteries])))
+        for place, name in enumerate(telemetry.SIGNALS)
+    )
+    return blocks.encode(market_date(FIRST_DAY + days[0]), market_date(FIRST_DAY + days[-1]), series)
 
 
 def measure_reads(harness: Harness, client: Client, years: str, short: str, days: int) -> None:

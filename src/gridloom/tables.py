@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import AsyncIterator
+from functools import cache
+from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
@@ -137,37 +139,40 @@ class _ParquetWriter:
         self._writer.close()
 
 
-# Pairs of digits as one number each, and where they stand in a time: so a column is written at once.
-_PAIRS = np.frombuffer("".join(f"{number:02d}" for number in range(100)).encode(), np.uint16)
 _FEW_TIMES = 24
-_PLACES = (0, 2, 5, 8, 11, 14, 17)
-_SECONDS = b"0000-00-00T00:00:00Z"
-_MILLISECONDS = b"0000-00-00T00:00:00.000Z"
+_DAY_MS = 86_400_000
+
+
+@cache
+def _list_clock_texts() -> NDArray[np.uint64]:
+    """`00:00:00` to `23:59:59`, eight characters as one number each."""
+    texts = "".join(f"{hour:02d}:{minute:02d}:{second:02d}" for hour, minute, second in product(*_CLOCK))
+    return np.frombuffer(texts.encode(), np.uint64)
+
+
+_CLOCK = (range(24), range(60), range(60))
 
 
 def _time_bytes(times: NDArray[np.datetime64]) -> NDArray[np.uint8]:
-    """One row of characters a time; digits come from tables, which is far quicker than to write each time by itself."""
-    milliseconds = times.astype("datetime64[ms]")
-    days = milliseconds.astype("datetime64[D]")
-    months = days.astype("datetime64[M]")
-    month = months.astype(np.int64)
-    day = (days - months).astype(np.int64) + 1
-    second, fraction = np.divmod((milliseconds - days).astype(np.int64), 1000)
-    template = _MILLISECONDS if fraction.any() else _SECONDS
-    layout: Any = {
-        "names": [f"pair{place}" for place in _PLACES],
-        "formats": ["u2"] * len(_PLACES),
-        "offsets": list(_PLACES),
-        "itemsize": len(template),
-    }
+    """One row of characters a time; days and times of day come from tables, which is far quicker than to write each
+    time by itself."""
+    days, milliseconds = np.divmod(times.astype("datetime64[ms]").view(np.int64), _DAY_MS)
+    seconds, fractions = np.divmod(milliseconds, 1000)
+    has_fractions = bool(fractions.any())
+    first, last = int(days.min()), int(days.max())
+    if last - first < 2 * len(times):
+        listed, places = np.arange(first, last + 1), days - first
+    else:
+        listed, places = np.unique(days, return_inverse=True)
+    dates = np.datetime_as_string(listed.view("datetime64[D]")).astype("S10")
+    template = b"0000-00-00T00:00:00.000Z" if has_fractions else b"0000-00-00T00:00:00Z"
+    layout: Any = {"names": ["date", "clock"], "formats": ["S10", "u8"], "offsets": [0, 11], "itemsize": len(template)}
     rows = np.frombuffer(bytearray(template * len(times)), np.dtype(layout))
-    year = 1970 + month // 12
-    pairs = (year // 100, year % 100, month % 12 + 1, day, second // 3600, second // 60 % 60, second % 60)
-    for place, pair in zip(_PLACES, pairs, strict=True):
-        rows[f"pair{place}"] = _PAIRS[pair]
+    rows["date"] = dates[places]
+    rows["clock"] = _list_clock_texts()[seconds]
     characters = rows.view(np.uint8).reshape(len(times), len(template))
-    if template is _MILLISECONDS:
-        for column, digit in ((20, fraction // 100), (21, fraction // 10 % 10), (22, fraction % 10)):
+    if has_fractions:
+        for column, digit in ((20, fractions // 100), (21, fractions // 10 % 10), (22, fractions % 10)):
             characters[:, column] = digit + 48
     return characters
 
@@ -189,20 +194,39 @@ def time_texts(times: NDArray[np.datetime64]) -> NDArray[np.str_]:
 
 def points_json(times: NDArray[np.datetime64], values: NDArray[Any], *, name: str = "value") -> bytes:
     """`[{"time": …, "value": …}, …]`; what is not a number is null."""
-    if len(times) == 0:
-        return b"[]"
-    numbers = orjson.dumps(np.ascontiguousarray(values), option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
-    if len(times) <= _FEW_TIMES:
-        points = zip(_list_few_times(times), numbers, strict=True)
-        return b"[%b]" % b",".join(b'{"time":"%b","%b":%b}' % (t.encode(), name.encode(), n) for t, n in points)
-    texts = _time_bytes(times)
-    head, middle = (np.frombuffer(part.encode(), np.uint8) for part in ('},{"time":"', f'","{name}":'))
-    width = len(head) + texts.shape[1] + len(middle)
-    rows = np.empty((len(texts), width), np.uint8)
-    rows[:, : len(head)] = head
-    rows[:, len(head) : len(head) + texts.shape[1]] = texts
-    rows[:, len(head) + texts.shape[1] :] = middle
-    parts: list[bytes] = [b""] * (2 * len(rows))
-    parts[0::2] = rows.view(f"S{width}").reshape(len(rows)).tolist()
-    parts[1::2] = numbers
-    return b"[" + b"".join(parts)[2:] + b"}]"
+    return PointWriter(name).write(times, values)
+
+
+class PointWriter:
+    """Writes the points of one series after another; those with the same times share the text of these."""
+
+    def __init__(self, name: str = "value") -> None:
+        self._name = name
+        self._times: NDArray[np.datetime64] | None = None
+        self._heads: list[bytes] = []
+
+    def write(self, times: NDArray[np.datetime64], values: NDArray[Any]) -> bytes:
+        """As `points_json`."""
+        if len(times) == 0:
+            return b"[]"
+        if self._times is None or not np.array_equal(times, self._times):
+            self._times, self._heads = times, self._write_heads(times)
+        numbers = orjson.dumps(np.ascontiguousarray(values), option=orjson.OPT_SERIALIZE_NUMPY)
+        parts: list[bytes] = [b""] * (2 * len(times))
+        parts[0::2] = self._heads
+        parts[1::2] = numbers[1:-1].split(b",")
+        return b"[" + b"".join(parts)[2:] + b"}]"
+
+    def _write_heads(self, times: NDArray[np.datetime64]) -> list[bytes]:
+        """All that stands before each number, from the end of the point before it on."""
+        if len(times) <= _FEW_TIMES:
+            return [f'}},{{"time":"{text}","{self._name}":'.encode() for text in _list_few_times(times)]
+        texts = _time_bytes(times)
+        head, middle = (np.frombuffer(part.encode(), np.uint8) for part in ('},{"time":"', f'","{self._name}":'))
+        end = len(head) + texts.shape[1]
+        rows = np.empty((len(texts), end + len(middle)), np.uint8)
+        rows[:, : len(head)] = head
+        rows[:, len(head) : end] = texts
+        rows[:, end:] = middle
+        heads: list[bytes] = rows.view(f"S{rows.shape[1]}").reshape(len(rows)).tolist()
+        return heads

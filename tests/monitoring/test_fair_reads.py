@@ -180,7 +180,7 @@ class TestTurns:
 
 
 class TestABodyOfThousandsOfSignals:
-    STEPS = ("_number_names", "_arrange_allowed", "_find_late", "_count_common", "_make_segments")
+    STEPS = ("_number_names", "_arrange_allowed", "_find_late", "_add_overlap", "_make_segments")
     """All that takes a step for each point or signal between a body and the database."""
 
     async def post_watched(self, owner, asset, monkeypatch, signals, rows):

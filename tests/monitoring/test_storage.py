@@ -18,7 +18,7 @@ from gridloom.database.clock import platform_now
 from gridloom.database.commit.after_commit import transaction
 from gridloom.database.pool import create_pool
 from gridloom.kernel.ids import uuid7
-from gridloom.monitoring import store
+from gridloom.monitoring import codec, store
 from gridloom.monitoring.compaction import day_compaction
 from gridloom.monitoring.ingest.ingest import ingest
 from gridloom.monitoring.market_days import DAY_US, day_number, day_start, market_date
@@ -26,6 +26,7 @@ from gridloom.monitoring.model import MAX_SIGNALS, MINUTE_US, Points
 from gridloom.monitoring.query.aggregation import Aggregation
 from gridloom.monitoring.query.series import read, read_in_steps
 from gridloom.monitoring.query.summaries import daily
+from gridloom.wiring import provide_dependencies
 
 START = 1_774_738_800_000_000 - DAY_US
 """Midnight in Berlin on 28 March 2026, the day before the clock changes."""
@@ -38,6 +39,7 @@ Stored = dict[tuple[str, int], float]
 
 @pytest.fixture(scope="module")
 async def pool(database_url: str) -> AsyncIterator[asyncpg.Pool]:
+    provide_dependencies()
     pool = await create_pool(database_url, size=8)
     yield pool
     await pool.close()
@@ -94,6 +96,14 @@ async def fold_day(pool: asyncpg.Pool, asset_key: int, day: date, *, join: bool 
             await day_compaction.compact(connection, asset_key, day, rows[-1]["sequence"])
 
 
+async def join_days(pool: asyncpg.Pool, asset_key: int, last: int = 3) -> None:
+    """The compacted days from the first on as one block."""
+    days = market_date(day_number(START)), market_date(day_number(START) + last)
+    async with pool.acquire() as connection, connection.transaction():
+        assert await store.try_fold_lock(connection, asset_key)
+        await day_compaction.rewrite_days(connection, asset_key, *days, None)
+
+
 TIME = st.integers(0, 4 * 24 * 4 - 1).map(lambda quarter: START + quarter * 15 * MINUTE_US)
 VALUE = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
@@ -105,7 +115,8 @@ FRAMES = st.tuples(
     st.lists(st.sampled_from(SIGNALS), min_size=1, unique=True), st.sets(TIME, min_size=1, max_size=8)
 ).map(lambda frames: [(signal, time, 1.0) for time in sorted(frames[1]) for signal in frames[0]])
 """Signals that are sampled together share their times, which are then stored and compared once."""
-STEP = st.one_of(BATCH, FRAMES, st.tuples(st.integers(0, 3), st.booleans()))
+JOIN = "join days"
+STEP = st.one_of(BATCH, FRAMES, st.tuples(st.integers(0, 3), st.booleans()), st.just(JOIN))
 
 
 class TestTelemetry:
@@ -119,6 +130,9 @@ class TestTelemetry:
                 day, join = step
                 await fold_day(pool, asset_key, market_date(day_number(START) + day), join=join)
                 continue
+            if step == JOIN:
+                await join_days(pool, asset_key)
+                continue
             known = set(expected)
             stored = await write(pool, asset_key, step)
             expected.update({(signal, time): value for signal, time, value in step})
@@ -128,6 +142,17 @@ class TestTelemetry:
         assert found == expected
         assert all(np.signbit(found[key]) == np.signbit(expected[key]) for key in expected)
         await self._latest_is_that_of(pool, asset_key, expected)
+        await self._days_are_those_of(pool, asset_key, expected)
+
+    async def _days_are_those_of(self, pool: asyncpg.Pool, asset_key: int, expected: Stored) -> None:
+        """From the second quarter-hour on: the first day is asked for in part."""
+        start = START + 15 * MINUTE_US
+        for name, signal_id in (await store.signal_ids(pool, asset_key)).items():
+            moments = sorted(time for signal, time in expected if signal == name and time >= start)
+            last = {day_number(time): expected[name, time] for time in moments}
+            days = [day async for day in daily(pool, asset_key, signal_id, start, END, Aggregation.LAST)]
+            found = {day_number(time): value for day in days for time, value in zip(day.times, day.values, strict=True)}
+            assert found == last
 
     async def _latest_is_that_of(self, pool: asyncpg.Pool, asset_key: int, expected: Stored) -> None:
         head = await store.find_head(pool, asset_key)
@@ -249,6 +274,56 @@ class TestFolding:
         assert reads > 20
 
 
+class TestDaysOfAMonth:
+    async def test_become_one_block_that_holds_their_shared_times_once(self, pool: asyncpg.Pool) -> None:
+        asset_key = await new_asset(pool)
+        first = day_number(START) - 20
+        moments = [day_start(first + day) + minute * MINUTE_US + minute % 7 for day in range(9) for minute in range(60)]
+        await write(pool, asset_key, [(signal, time, float(time % 11)) for time in moments for signal in SIGNALS])
+        for day in range(9):
+            await fold_day(pool, asset_key, market_date(first + day))
+        expected = await everything(pool, asset_key, day_start(first), START)
+        async with pool.acquire() as connection, connection.transaction():
+            assert [result.points for result in await day_compaction.join_days(connection, asset_key)] == [3 * 9 * 60]
+        rows = await pool.fetch("select * from telemetry_block where asset_key = $1", asset_key)
+        assert [(row["first_day"], row["last_day"]) for row in rows] == [(market_date(first), market_date(first + 8))]
+        assert len(rows[0]["times"]) < 1.5 * len(moments)
+        assert await everything(pool, asset_key, day_start(first), START) == expected
+        async with pool.acquire() as connection, connection.transaction():
+            assert not await day_compaction.join_days(connection, asset_key)
+
+    async def test_that_earlier_releases_stored_signal_by_signal_are_read_and_become_a_block(
+        self, pool: asyncpg.Pool
+    ) -> None:
+        asset_key = await new_asset(pool)
+        rows = [(signal, START + minute * MINUTE_US, minute / 10) for signal in SIGNALS for minute in range(90)]
+        await write(pool, asset_key, rows)
+        day = market_date(day_number(START))
+        await pool.execute("delete from telemetry_segment where asset_key = $1", asset_key)
+        times = START + np.arange(90) * MINUTE_US
+        for signal_id in range(len(SIGNALS)):
+            await pool.execute(
+                """
+                insert into telemetry_chunk (asset_key, signal_id, day, points, first_us, last_us, first_value,
+                                             last_value, lowest, highest, total, body)
+                values ($1, $2, $3, 90, $4, $5, 0, 8.9, 0, 8.9, 400.5, $6)
+                """,
+                asset_key, signal_id, day, START, int(times[-1]), codec.encode(times, np.arange(90) / 10),
+            )  # fmt: skip
+        expected = {(signal, time): value for signal, time, value in rows}
+        assert await everything(pool, asset_key) == expected
+        stored = await write(pool, asset_key, [(SIGNALS[0], START, 7.0), (SIGNALS[0], START + 1000, 8.0)])
+        assert (stored.written, stored.overwritten) == (1, 1)
+        expected |= {(SIGNALS[0], START): 7.0, (SIGNALS[0], START + 1000): 8.0}
+        for _ in range(2):
+            assert await everything(pool, asset_key) == expected
+            days = [one async for one in daily(pool, asset_key, 0, START, START + DAY_US, Aggregation.MAX)]
+            assert [value for one in days for value in one.values.tolist()] == [8.9]
+            await fold_day(pool, asset_key, day)
+        assert await pool.fetchval("select count(*) from telemetry_chunk where asset_key = $1", asset_key) == 0
+        assert await pool.fetchval("select count(*) from telemetry_block where asset_key = $1", asset_key) == 1
+
+
 class TestRetention:
     async def test_drops_the_oldest_days_and_nothing_else(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
@@ -257,7 +332,7 @@ class TestRetention:
         for place in (-1, 0, 300):
             await write(pool, asset_key, [("x", day_start(oldest + place), float(place))])
             await fold_day(pool, asset_key, market_date(oldest + place))
-        while await store.drop_chunks_before(pool, keep, 1):
+        while await store.drop_before(pool, keep, 1):
             pass
-        rows = await pool.fetch("select first_value from telemetry_chunk where asset_key = $1 order by 1", asset_key)
-        assert [row["first_value"] for row in rows] == [0.0, 300.0]
+        rows = await pool.fetch("select first_day from telemetry_block where asset_key = $1 order by 1", asset_key)
+        assert [row["first_day"] for row in rows] == [market_date(oldest), market_date(oldest + 300)]

@@ -79,6 +79,7 @@ PLACEMENTS: Final = (
     *_spread_tables("asset", "asset_key", "virtual_availability_seal", "virtual_shortfall"),
     *_spread_tables("asset", "asset_key", "schedule_version", "schedule_change", "schedule_adjustment"),
     *_spread_tables("asset", "asset_key", "telemetry_head", "telemetry_signal", "telemetry_segment", "telemetry_chunk"),
+    *_spread_tables("asset", "asset_key", "telemetry_block"),
     *_spread_tables("asset", "asset_key", "settled_asset", *_FACTS, *(f"{fact}_superseded" for fact in _FACTS)),
     *_spread_tables("asset", "asset_key", "settled_day", "settled_periods"),
     *_spread_tables(

@@ -19,14 +19,15 @@ Times = NDArray[np.int64]
 """Microseconds since 1970 in UTC."""
 Values = NDArray[np.float64]
 
-HOT_LEVEL: Final = 1
-COLD_LEVEL: Final = 3
+LEVEL: Final = 1
+"""Of zstd. Sensors are noisy: after differences and planes a higher level takes longer and packs no better."""
 
 _STEP, _DELTAS = 0, 1
 _DECIMALS_DELTA, _DECIMALS_OFFSET, _XOR = 0, 1, 2
 _TIMES = struct.Struct("<BBIqq")
 _VALUES = struct.Struct("<BBBIqI")
 _EXACT_INTEGERS = 2.0**53
+_EXACT_WIDTH = 4
 _POWERS_OF_TEN = tuple(10.0**exponent for exponent in range(10))
 _SAMPLE = 64
 # Below this a frame of zstd costs more than it saves.
@@ -41,21 +42,16 @@ class _Contexts(threading.local):
     """Compression contexts are costly to make and serve one thread at a time."""
 
     def __init__(self) -> None:
-        self.hot = zstandard.ZstdCompressor(level=HOT_LEVEL)
-        self.cold = zstandard.ZstdCompressor(level=COLD_LEVEL)
+        self.compressor = zstandard.ZstdCompressor(level=LEVEL)
         self.decompressor = zstandard.ZstdDecompressor()
 
 
 _contexts = _Contexts()
 
 
-def encode(times: Times, values: Values, *, cold: bool) -> bytes:
+def encode(times: Times, values: Values) -> bytes:
     """Both columns in one body. They may differ in length where several series share their times."""
-    body = _encode_times(times) + _encode_values(values, thorough=cold)
-    if len(body) < _WORTH_COMPRESSING:
-        return _PLAIN + body
-    compressor = _contexts.cold if cold else _contexts.hot
-    return _ZSTD + compressor.compress(body)
+    return _pack_body(_encode_times(times) + _encode_values(values, thorough=False))
 
 
 def decode(body: bytes | memoryview) -> tuple[Times, Values]:
@@ -64,9 +60,25 @@ def decode(body: bytes | memoryview) -> tuple[Times, Values]:
     return times, _decode_values(unpacked, end)
 
 
+def encode_times(times: Times) -> bytes:
+    return _pack_body(_encode_times(times))
+
+
 def decode_times(body: bytes | memoryview) -> Times:
-    """The times alone."""
+    """Times alone, also of a body that holds both columns."""
     return _decode_times(_unpack_body(body))[0]
+
+
+def encode_values(values: Values) -> bytes:
+    return _pack_body(_encode_values(values, thorough=True))
+
+
+def decode_values(body: bytes | memoryview) -> Values:
+    return _decode_values(_unpack_body(body), 0)
+
+
+def _pack_body(body: bytes) -> bytes:
+    return _PLAIN + body if len(body) < _WORTH_COMPRESSING else _ZSTD + _contexts.compressor.compress(body)
 
 
 def _unpack_body(body: bytes | memoryview) -> bytes | memoryview:
@@ -95,9 +107,8 @@ def _decode_times(body: bytes | memoryview) -> tuple[Times, int]:
     end = _TIMES.size
     if mode == _STEP:
         return _lay_steps(first, step, count), end
-    times = np.empty(count, dtype=np.int64)
-    times[0] = 0
-    np.cumsum(_signed_from_planes(body, end, count - 1, width), dtype=np.int64, out=times[1:])
+    times = np.zeros(count, dtype=np.int64)
+    np.cumsum(_decode_zigzag(_join_planes(body, end, count - 1, width)), dtype=np.int64, out=times[1:])
     times *= step
     times += first
     return times, end + (count - 1) * width
@@ -131,7 +142,7 @@ def _encode_values(values: Values, *, thorough: bool) -> bytes:
     if thorough:
         lowest = int(whole.min())
         offset_width, offset_planes = _split_planes(whole - lowest)
-        if len(_contexts.hot.compress(offset_planes)) < len(_contexts.hot.compress(planes)):
+        if len(_contexts.compressor.compress(offset_planes)) < len(_contexts.compressor.compress(planes)):
             mode, first, width, planes = _DECIMALS_OFFSET, lowest, offset_width, offset_planes
     return _VALUES.pack(mode, width, exponent, count, first, len(odd)) + planes + patches
 
@@ -147,20 +158,22 @@ def _encode_doubles(values: Values) -> bytes:
 def _decode_values(body: bytes | memoryview, start: int) -> Values:
     mode, width, exponent, count, first, odd_count = _VALUES.unpack_from(body, start)
     start += _VALUES.size
+    stored = count - 1 if mode == _DECIMALS_DELTA else count
+    numbers = _join_planes(body, start, stored, width)
     if mode == _XOR:
-        return np.bitwise_xor.accumulate(_from_planes(body, start, count, width)).view(np.float64)
-    if mode == _DECIMALS_OFFSET:
-        whole = _from_planes(body, start, count, width)
-        whole += first
-        start += count * width
+        return np.bitwise_xor.accumulate(numbers, dtype=np.uint64).view(np.float64)
+    # Whole numbers of up to 32 bits and their sums are exact as doubles, which saves a conversion.
+    whole = np.empty(count, dtype=np.float64 if width <= _EXACT_WIDTH else np.int64)
+    if mode == _DECIMALS_DELTA:
+        whole[0] = first
+        whole[1:] = _decode_zigzag(numbers)
+        np.cumsum(whole, out=whole)
     else:
-        whole = np.empty(count, dtype=np.int64)
-        whole[0] = 0
-        np.cumsum(_signed_from_planes(body, start, count - 1, width), dtype=np.int64, out=whole[1:])
+        whole[:] = numbers
         whole += first
-        start += (count - 1) * width
-    values: Values = whole / _POWERS_OF_TEN[exponent]
+    values: Values = np.divide(whole, _POWERS_OF_TEN[exponent], out=whole if width <= _EXACT_WIDTH else None)
     if odd_count:
+        start += stored * width
         positions = np.frombuffer(body, "<u4", odd_count, start)
         values[positions] = np.frombuffer(body, "<f8", odd_count, start + 4 * odd_count)
     return values
@@ -187,24 +200,9 @@ def _encode_zigzag(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     return (numbers << 1) ^ (numbers >> 63)
 
 
-def _decode_zigzag(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    return (numbers >> 1 & 0x7FFF_FFFF_FFFF_FFFF) ^ -(numbers & 1)
-
-
-_SIGNED_BYTES = _decode_zigzag(np.arange(256, dtype=np.int64))
-
-
-def _signed_from_planes(body: bytes | memoryview, start: int, count: int, width: int) -> NDArray[np.integer[Any]]:
-    """Numbers that went through zigzag; most are of one or two bytes, for which there is a shorter way."""
-    if width == 1:
-        return _SIGNED_BYTES[np.frombuffer(body, np.uint8, count, start)]
-    if width == 2:
-        planes = np.frombuffer(body, np.uint8, 2 * count, start).reshape(2, count)
-        numbers = planes[0].astype(np.int32)
-        numbers |= planes[1].astype(np.int32) << 8
-        signed: NDArray[np.int32] = (numbers >> 1) ^ -(numbers & 1)
-        return signed
-    return _decode_zigzag(_from_planes(body, start, count, width))
+def _decode_zigzag(numbers: NDArray[Any]) -> NDArray[Any]:
+    signed: NDArray[Any] = (numbers >> 1) ^ -(numbers & 1)
+    return signed.view(f"i{signed.itemsize}")
 
 
 def _split_planes(numbers: NDArray[np.int64]) -> tuple[int, bytes]:
@@ -216,15 +214,17 @@ def _split_planes(numbers: NDArray[np.int64]) -> tuple[int, bytes]:
     return width, np.ascontiguousarray(planes).tobytes()  # laid out first, which lets others run meanwhile
 
 
-def _from_planes(body: bytes | memoryview, start: int, count: int, width: int) -> NDArray[np.int64]:
+def _join_planes(body: bytes | memoryview, start: int, count: int, width: int) -> NDArray[Any]:
+    """Unsigned numbers of the shortest type that holds them."""
+    size = 1 if width <= 1 else 2 if width == 2 else 4 if width <= 4 else 8
     if not width or not count:
-        return np.zeros(count, dtype=np.int64)
+        return np.zeros(count, dtype=np.uint8)
     planes = np.frombuffer(body, np.uint8, count * width, start).reshape(width, count)
-    if width > 4:
-        numbers = np.zeros((count, 8), dtype=np.uint8)
-        numbers[:, :width] = planes.T
-        return numbers.view("<i8").reshape(count).astype(np.int64, copy=False)
-    joined: NDArray[np.int64] = planes[0].astype(np.int64)
-    for significance in range(1, width):
-        joined |= planes[significance].astype(np.int64) << 8 * significance
-    return joined
+    if size == 1:
+        lowest: NDArray[Any] = planes[0]
+        return lowest
+    joined = np.zeros((count, size), dtype=np.uint8)
+    for significance in range(width):
+        joined[:, significance] = planes[significance]
+    numbers: NDArray[Any] = joined.view(f"<u{size}").reshape(count)
+    return numbers

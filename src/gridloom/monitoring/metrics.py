@@ -9,12 +9,12 @@ LAG = Histogram(
     "How far an asset's newest point lay behind the platform's clock when it was stored",
     buckets=(1, 2, 5, 15, 60, 300, 900, 3600, 21_600, 86_400),
 )
-FOLDED_POINTS = Counter("gridloom_telemetry_folded_points_total", "Points moved from segments into chunks or joined")
+FOLDED_POINTS = Counter("gridloom_telemetry_folded_points_total", "Points moved from segments into blocks, or joined")
 FOLDED_BYTES = Counter("gridloom_telemetry_folded_bytes_total", "Bytes that folded points take")
 FOLD_SECONDS = Histogram(
     "gridloom_telemetry_fold_seconds", "Time to fold one asset and day", buckets=(0.005, 0.02, 0.1, 0.5, 2, 10, 60)
 )
-DROPPED_CHUNKS = Counter("gridloom_telemetry_dropped_chunks_total", "Chunks removed because their time was over")
+DROPPED_CHUNKS = Counter("gridloom_telemetry_dropped_chunks_total", "Blocks deleted because they had expired")
 BACKLOG_SEGMENTS = Gauge(
     "gridloom_telemetry_backlog_segments", "Segments not yet folded, when last looked", multiprocess_mode="mostrecent"
 )

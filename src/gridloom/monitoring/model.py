@@ -173,3 +173,8 @@ EMPTY: Final = SignalSeries(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.fl
 
 LATEST: Final = np.dtype([("time", "<i8"), ("value", "<f8")])
 """How a head keeps the last point of each signal."""
+
+SUMMARY: Final = np.dtype(
+    [("points", "<i4"), *((name, "<f8") for name in ("first", "last", "lowest", "highest", "total"))]
+)
+"""A market day of a signal, as a block keeps it."""

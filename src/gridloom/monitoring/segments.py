@@ -1,7 +1,7 @@
 """Segments: what one request brought for one asset and market day, in one body.
 
 A segment is written once and never changed. The one with the higher sequence wins where two hold the same signal and
-time, and every segment wins over the chunks, so a correction costs what a first write costs.
+time, and every segment wins over what is compacted, so a correction costs what a first write costs.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def encode(columns: SegmentColumns) -> bytes:
     flag = _OWN_TIMES if shared is None else _SHARED_TIMES
     head = _HEADER.pack(flag, len(ids), len(times)) + ids.astype("<u2").tobytes()
     if shared is None:
-        return head + counts.astype("<u4").tobytes() + codec.encode(times, columns.values, cold=False)
-    return head + codec.encode(shared, columns.values, cold=False)
+        return head + counts.astype("<u4").tobytes() + codec.encode(times, columns.values)
+    return head + codec.encode(shared, columns.values)
 
 
 def decode(body: bytes) -> SegmentColumns:
@@ -117,6 +117,11 @@ def signal_ids(body: bytes) -> list[int]:
     _, signals, _ = _HEADER.unpack_from(body)
     ids: list[int] = np.frombuffer(body, "<u2", signals, _HEADER.size).tolist()
     return ids
+
+
+def point_count(body: bytes) -> int:
+    points: int = _HEADER.unpack_from(body)[2]
+    return points
 
 
 def join(parts: Iterable[SegmentColumns]) -> SegmentColumns:

@@ -1,1 +1,1 @@
-"""Segments folded into day chunks, and old chunks forgotten."""
+"""Segments compacted into blocks, and expired blocks deleted."""

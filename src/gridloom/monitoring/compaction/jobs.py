@@ -1,4 +1,4 @@
-"""The jobs of monitoring: finding days to fold, folding them, and forgetting what is too old."""
+"""The jobs of monitoring: finding days to compact, compacting them, and deleting what has expired."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from gridloom.database.pool import Database
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.monitoring import metrics, store
 from gridloom.monitoring.compaction import day_compaction
+from gridloom.monitoring.compaction.rules import UPGRADE_WINDOW
 
 POLL_INTERVAL: Final = timedelta(seconds=30)
 DAYS_A_LOOK: Final = 2000
 DAY_BATCH_SIZE: Final = 64
 SECONDS_A_RUN: Final = 20.0
 RETENTION_INTERVAL: Final = timedelta(hours=1)
-CHUNK_BATCH_SIZE: Final = 5000
+ASSET_BATCH_SIZE: Final = 500
 
 
 class Retention:
@@ -27,7 +28,9 @@ class Retention:
 
 @job("monitoring.look", every=POLL_INTERVAL)
 async def enqueue_due(run: JobRun) -> None:
-    """Hand every asset with something to fold to whichever replica is free."""
+    """Hand every asset with something to compact to whichever replica is free."""
+    if not await store.may_write_blocks(run.db, UPGRADE_WINDOW):
+        return
     waiting = await day_compaction.pending_days(run.db, most=DAYS_A_LOOK)
     for asset_key in dict.fromkeys(day.asset_key for day in waiting):
         await enqueue(run.db, "monitoring.fold", key=str(asset_key), due=run.due, restart=False)
@@ -38,7 +41,7 @@ async def enqueue_due(run: JobRun) -> None:
 
 @job("monitoring.fold", bulk=True, limit=timedelta(minutes=5))
 async def fold_asset(run: JobRun) -> None:
-    """In bites: what is left over is found by the next look."""
+    """In small transactions; what is left over is found by the next look."""
     ends = time.monotonic() + SECONDS_A_RUN
     moved = True
     while moved and time.monotonic() < ends:
@@ -48,6 +51,9 @@ async def fold_asset(run: JobRun) -> None:
             moved = await _fold_day(run.db, day) or moved
             if time.monotonic() > ends:
                 return
+    for joined in await day_compaction.join_days(run.db, int(run.key)):
+        metrics.FOLDED_POINTS.inc(joined.points)
+        metrics.FOLDED_BYTES.inc(joined.bytes)
 
 
 async def _fold_day(db: Database, day: store.Pending) -> bool:
@@ -66,7 +72,7 @@ async def delete_expired_telemetry(run: JobRun) -> None:
     if Retention.keep is None:
         return
     for _ in range(20):
-        dropped = await store.drop_chunks_before(run.db, Retention.keep, CHUNK_BATCH_SIZE)
+        dropped = await store.drop_before(run.db, Retention.keep, ASSET_BATCH_SIZE)
         metrics.DROPPED_CHUNKS.inc(dropped)
-        if dropped < CHUNK_BATCH_SIZE:
+        if not dropped:
             return

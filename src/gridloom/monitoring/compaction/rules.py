@@ -1,4 +1,4 @@
-"""When segments are folded, and which: pure, so that it can be reasoned about and tried."""
+"""When segments are compacted, and which, and when blocks are joined: pure, so that it can be reasoned about."""
 
 from __future__ import annotations
 
@@ -10,11 +10,19 @@ from typing import Final
 COMPACTION_DELAY: Final = timedelta(minutes=5)
 """How long a segment stays as it came, so that a stream which broke off can go on where it was."""
 CLOSED_FOR: Final = timedelta(hours=1)
-"""How long after its end a market day counts as closed: stragglers are usual, and folding twice is work."""
-BUSY_SEGMENTS: Final = 48
+"""How long after its end a market day counts as closed: late points are usual, and compacting twice is work."""
+BUSY_SEGMENTS: Final = 24
 """As many small segments of an open day are worth joining."""
 BUSY_POINTS: Final = 200_000
-"""As many points of an open day are worth folding into chunks before it closes."""
+"""As many points of an open day are worth compacting before it closes."""
+MIN_JOINED_DAYS: Final = 7
+"""As many days of a month that are blocks of their own are joined with the rest of it."""
+MAX_JOINED_SIGNAL_POINTS: Final = 50_000
+"""A month of minutes. What is denser stays in days: a read of one of them decodes the whole block's values."""
+MAX_JOINED_POINTS: Final = 4_000_000
+"""Of all signals of a joined block."""
+UPGRADE_WINDOW: Final = timedelta(hours=1)
+"""How long after the upgrade that brought blocks none is written, so that replicas of the release before miss none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +35,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """Move the segments up to the last sequence into the day's chunks."""
+    """Move the segments up to the last sequence into the day's block."""
 
     last_sequence: int
 

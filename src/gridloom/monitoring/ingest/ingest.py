@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from gridloom.database.commit.after_commit import after_commit
 from gridloom.database.pool import Database
-from gridloom.monitoring import codec, segments, store
+from gridloom.monitoring import blocks, codec, segments, store
 from gridloom.monitoring.codec import Times
+from gridloom.monitoring.compaction.day_compaction import merge_segments
+from gridloom.monitoring.compaction.rules import Merge, plan
 from gridloom.monitoring.market_days import day_numbers, market_date
 from gridloom.monitoring.model import LATEST, MAX_SIGNALS, Points, Reason
 from gridloom.monitoring.offload import HEAVY_BYTES, HEAVY_POINTS, HEAVY_SIGNALS, off_loop
@@ -56,13 +58,15 @@ async def ingest(db: Database, points: Mapping[int, Points]) -> dict[int, Stored
         columns = await _arrange_columns(db, head, batch, outcome)
         if not len(columns):
             continue
-        outcome.overwritten += await _count_overwritten(db, head, columns)
+        overlap = await _find_overlap(db, head, columns)
+        outcome.overwritten += overlap.points
         outcome.written = len(batch) - outcome.refused - outcome.overwritten
         latest[asset_key], outcome.newest_us = _move_latest(head, columns)
         new_segments += await off_loop(_is_heavy(columns, columns.signal_ids), _make_segments, head, columns)
+        await _thin_out(db, asset_key, overlap)
     if new_segments:
         await store.append(db, new_segments, latest)
-    watched = [asset_key for asset_key, head in heads.items() if head.is_watched]
+    watched = {key: head.watched_until for key, head in heads.items() if head.watched_until is not None}
     if watched:
         await store.notify(db, watched)
     return outcomes
@@ -133,19 +137,47 @@ def _cache_ids(db: Database, head: store.Head, ids: dict[str, int]) -> None:
     after_commit(db, lambda: _dictionaries.keep((head.asset_key, head.born), ids))
 
 
-async def _count_overwritten(db: Database, head: store.Head, columns: SegmentColumns) -> int:
-    """How many of the points are stored already. Whatever is newer than all that is known needs no look."""
+@dataclass(slots=True)
+class Overlap:
+    """What is stored already of the points of a request, and the segments of its days."""
+
+    points: int = 0
+    covered: list[store.StoredSegment] = field(default_factory=list)
+    """Segments that have no point which the request does not overwrite."""
+    others: list[store.StoredSegment] = field(default_factory=list)
+
+
+async def _find_overlap(db: Database, head: store.Head, columns: SegmentColumns) -> Overlap:
+    """Whatever is newer than all that is known needs no look."""
+    overlap = Overlap()
     late, days = await off_loop(_is_heavy(columns, columns.signal_ids), _find_late, head, columns)
     if not late:
-        return 0
+        return overlap
     at_once = max(1, SERIES_DAY_BATCH_SIZE // len(late))
-    overwritten = 0
     for first in range(0, len(days), at_once):
-        hot, cold = await store.bodies_on(db, head.asset_key, list(late), days[first : first + at_once])
-        packed_bytes = sum(len(segment.body) for segment in hot) + sum(len(chunk.body) for chunk in cold)
-        heavy = _is_heavy(columns, late) or packed_bytes > HEAVY_BYTES or len(hot) + len(cold) > MANY_BODIES
-        overwritten += await off_loop(heavy, _count_common, hot, cold, late)
-    return overwritten
+        found = await store.times_on(db, head.asset_key, list(late), days[first : first + at_once])
+        heavy = _is_heavy(columns, late) or found.packed_bytes > HEAVY_BYTES or found.count > MANY_BODIES
+        await off_loop(heavy, _add_overlap, overlap, found, late)
+    return overlap
+
+
+async def _thin_out(db: Database, asset_key: int, overlap: Overlap) -> None:
+    """Keep the segments of a day few, however often it is overwritten: delete those that are covered, and merge the
+    others where they are many. Not while a compaction does as much."""
+    by_day: dict[date, list[store.StoredSegment]] = defaultdict(list)
+    for segment in overlap.others:
+        by_day[segment.day].append(segment)
+    plans = {
+        day: plan([one.sequence for one in some], [segments.point_count(one.body) for one in some], is_closed=False)
+        for day, some in by_day.items()
+    }
+    merges = {day: todo for day, todo in plans.items() if isinstance(todo, Merge)}
+    if not (overlap.covered or merges) or not await store.try_fold_lock(db, asset_key):
+        return
+    if overlap.covered:
+        await store.delete_segments(db, asset_key, [(segment.day, segment.sequence) for segment in overlap.covered])
+    for day, todo in merges.items():
+        await merge_segments(db, asset_key, day, todo.first_sequence, todo.last_sequence)
 
 
 def _find_late(head: store.Head, columns: SegmentColumns) -> tuple[dict[int, Times], list[date]]:
@@ -162,26 +194,32 @@ def _find_late(head: store.Head, columns: SegmentColumns) -> tuple[dict[int, Tim
     return dict(compress(columns.times_by_signal(), is_late.tolist())), [market_date(day) for day in days]
 
 
-def _count_common(
-    hot: Sequence[store.StoredSegment], cold: Sequence[store.StoredChunk], late: Mapping[int, Times]
-) -> int:
-    """How many times of the new series the stored ones have too."""
+def _add_overlap(overlap: Overlap, found: store.StoredBodies, late: Mapping[int, Times]) -> None:
+    """How many times of the new series the stored ones have too, and which segments have no others."""
     stored: dict[int, list[Times]] = defaultdict(list)
-    for chunk in cold:
+    for block in found.blocks:
+        for place, times in zip(block.places, blocks.times_of(block.times, block.places), strict=True):
+            stored[block.signal_ids[place]].append(times)
+    for chunk in found.chunks:
         stored[chunk.signal_id].append(codec.decode_times(chunk.body))
-    for segment in hot:
-        for signal_id, times in segments.decode_times(segment.body):
+    counts: dict[tuple[int, ...], int] = {}
+
+    def count(times: Times, layers: Sequence[Times]) -> int:
+        """Signals that are sampled together share their times, here and there: each such group is looked at once."""
+        group = (id(times), *map(id, layers))
+        if group not in counts:
+            counts[group] = _count_among(times, layers)
+        return counts[group]
+
+    decoded = [list(segments.decode_times(segment.body)) for segment in found.segments]
+    for segment, series in zip(found.segments, decoded, strict=True):
+        is_covered = True
+        for signal_id, times in series:
             if signal_id in late:
                 stored[signal_id].append(times)
-    # Signals that are sampled together share their times, here and there: each such group is looked at once.
-    counts: dict[tuple[int, ...], int] = {}
-    total = 0
-    for signal_id, layers in stored.items():
-        group = (id(late[signal_id]), *map(id, layers))
-        if group not in counts:
-            counts[group] = _count_among(late[signal_id], layers)
-        total += counts[group]
-    return total
+            is_covered = is_covered and signal_id in late and count(times, (late[signal_id],)) == len(times)
+        (overlap.covered if is_covered else overlap.others).append(segment)
+    overlap.points += sum(count(late[signal_id], layers) for signal_id, layers in stored.items())
 
 
 def _count_among(times: Times, layers: Sequence[Times]) -> int:

@@ -82,16 +82,7 @@ def _reduce_values(values: Values, starts: NDArray[np.intp], aggregation: Aggreg
     ends = np.append(starts[1:], len(values))
     match aggregation:
         case Aggregation.AVG:
-            # An average lies within its points: neither rounding nor the overflow of a sum may carry it out.
-            means: Values
-            with np.errstate(over="ignore", invalid="ignore"):
-                means = np.add.reduceat(values, starts) / (ends - starts)
-            if not np.isfinite(means).all():
-                means = np.add.reduceat(values / np.repeat(ends - starts, ends - starts), starts)
-            means = np.minimum(
-                np.maximum(means, np.minimum.reduceat(values, starts)), np.maximum.reduceat(values, starts)
-            )
-            return means
+            return _average_values(values, starts, ends)
         case Aggregation.MIN:
             return np.minimum.reduceat(values, starts)
         case Aggregation.MAX:
@@ -110,6 +101,27 @@ def _reduce_values(values: Values, starts: NDArray[np.intp], aggregation: Aggreg
             raise AssertionError("held values are cut by bucket first")
         case _:
             assert_never(aggregation)
+
+
+def _average_values(values: Values, starts: NDArray[np.intp], ends: NDArray[np.intp]) -> Values:
+    """An average lies within its points: neither rounding nor the overflow of a sum may carry it out."""
+    counts = ends - starts
+    means: Values
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = np.add.reduceat(values, starts) / counts
+    if not np.isfinite(means).all():
+        means = np.add.reduceat(values / np.repeat(counts, counts), starts)
+    # Rounding is off by count · ε at most, and the average lies spread / count within: only where the spread is below
+    # count² · ε, and so every value as near to the average, can it be carried out.
+    firsts = values[starts]
+    tolerance = 2 * np.finfo(np.float64).eps * float(counts.max()) ** 2
+    is_near = np.abs(means - firsts) <= tolerance * np.abs(firsts)
+    if is_near.any():
+        chosen = values[np.repeat(is_near, counts)]
+        near_starts = np.cumsum(counts[is_near]) - counts[is_near]
+        lowest, highest = (way.reduceat(chosen, near_starts) for way in (np.minimum, np.maximum))
+        means[is_near] = np.minimum(np.maximum(means[is_near], lowest), highest)
+    return means
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from gridloom.monitoring.model import SignalSeries, signal_type
 from gridloom.monitoring.offload import HEAVY_POINTS, HEAVY_SIGNALS, off_loop
 from gridloom.monitoring.query.aggregation import MAX_CARRY_FORWARD, Aggregation, aggregate
 from gridloom.monitoring.query.read_limiter import take_turns
-from gridloom.monitoring.query.series import in_batches, read, read_in_steps
+from gridloom.monitoring.query.series import count_points, in_batches, read, read_in_steps
 from gridloom.monitoring.query.summaries import SIGNAL_BATCH_SIZE, SignalSpan, daily, read_group
 from gridloom.monitoring.views import DataPointMeta
-from gridloom.tables import TIME, points_json, stream_table
+from gridloom.tables import TIME, PointWriter, stream_table
 
 T = TypeVar("T")
 
@@ -110,7 +110,9 @@ async def pieces(db: Database, selection: Selection) -> AsyncIterator[tuple[str,
                 continue
             yield name, await _cut_series(found[signal_id], selection, start_us, end_us)
         return
-    groups = await in_batches(db, selection.asset_key, list(known.values()), start_us, end_us)
+    wanted_ids = list(known.values())
+    in_segments, compacted = await count_points(db, selection.asset_key, wanted_ids, start_us, end_us)
+    groups = in_batches(wanted_ids, in_segments, compacted)
     group_of = {signal_id: group for group in groups for signal_id in group}
     found = {}
     for name, signal_id in selection.signals.items():
@@ -119,7 +121,8 @@ async def pieces(db: Database, selection: Selection) -> AsyncIterator[tuple[str,
             continue
         group = group_of[signal_id]
         if len(group) == 1:
-            steps = read_in_steps(db, selection.asset_key, signal_id, start_us, end_us, before=before)
+            points = compacted.get(signal_id)
+            steps = read_in_steps(db, selection.asset_key, signal_id, start_us, end_us, before=before, points=points)
             async for first_us, stop_us, series in take_turns(selection.turn, steps):
                 yield name, await _cut_series(series, selection, first_us, stop_us)
             continue
@@ -153,13 +156,14 @@ async def _stream_json(found: AsyncIterator[tuple[str, SignalSeries]], selection
     waiting = [b'{"metaData":' + meta + b',"data":{']
     is_first_point = True
     waiting_bytes = 0
+    writer = PointWriter()
     async for name, series in found:
         if name != opened:
             waiting.append((b"" if opened is None else b"],") + to_json(name) + b":[")
             waiting_bytes += len(waiting[-1])
             opened, is_first_point = name, True
         if len(series):
-            text = await off_loop(len(series) > HEAVY_POINTS // 10, _render_points, series)
+            text = await off_loop(len(series) > HEAVY_POINTS // 10, _render_points, series, writer)
             waiting.append(text if is_first_point else b"," + text)
             waiting_bytes += len(text)
             is_first_point = False
@@ -185,6 +189,6 @@ def _write_meta(selection: Selection) -> bytes:
     return to_json(meta)
 
 
-def _render_points(series: SignalSeries) -> bytes:
+def _render_points(series: SignalSeries, writer: PointWriter) -> bytes:
     """The points of an array, without its brackets."""
-    return points_json((series.times // 1000).view("datetime64[ms]"), series.values)[1:-1]
+    return writer.write((series.times // 1000).view("datetime64[ms]"), series.values)[1:-1]

@@ -1,13 +1,14 @@
-"""Series as they stand: the chunks of closed days with the segments laid over them."""
+"""Series as they stand: blocks of compacted days with the segments laid over them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from gridloom.database.pool import Database
-from gridloom.monitoring import codec, segments, store
+from gridloom.monitoring import blocks, codec, segments, store
+from gridloom.monitoring.codec import Times
 from gridloom.monitoring.market_days import DAY_US, day_number, day_start, market_date, market_day_number
 from gridloom.monitoring.model import EMPTY, SignalSeries
 from gridloom.monitoring.offload import HEAVY_BYTES, HEAVY_SIGNALS, off_loop
@@ -18,28 +19,35 @@ _MAX_DAY_BATCH_SIZE = 366
 
 
 def assemble(
-    hot: Sequence[store.StoredSegment], cold: Sequence[store.StoredChunk], wanted_ids: Collection[int]
-) -> dict[int, SignalSeries]:
-    """The series of each wanted signal; `cold` in the order of days, `hot` in that of their sequence."""
-    layers: dict[int, list[SignalSeries]] = defaultdict(list)
-    for chunk in cold:
-        layers[chunk.signal_id].append(SignalSeries(*codec.decode(chunk.body)))
-    for segment in hot:
+    found: store.StoredBodies, wanted_ids: Collection[int] | None = None
+) -> Iterator[tuple[int, SignalSeries]]:
+    """The series of each wanted signal, all where it is None, by id; the values of blocks are decoded one signal at a
+    time."""
+    above: dict[int, list[SignalSeries]] = defaultdict(list)
+    for chunk in found.chunks:
+        above[chunk.signal_id].append(SignalSeries(*codec.decode(chunk.body)))
+    for segment in found.segments:
         for signal_id, series in segments.decode(segment.body).series():
-            if signal_id in wanted_ids:
-                layers[signal_id].append(series)
-    return {signal_id: segments.merge_last_wins(found) for signal_id, found in layers.items()}
+            if wanted_ids is None or signal_id in wanted_ids:
+                above[signal_id].append(series)
+    below: dict[int, list[tuple[Times, bytes]]] = defaultdict(list)
+    for block in found.blocks:
+        if block.slices:
+            grids = blocks.times_of(block.times, block.places)
+            for place, times, values in zip(block.places, grids, block.slices, strict=True):
+                below[block.signal_ids[place]].append((times, values))
+    for signal_id in sorted(above.keys() | below.keys()):
+        layers = [SignalSeries(times, codec.decode_values(values)) for times, values in below.get(signal_id, ())]
+        yield signal_id, segments.merge_last_wins([*layers, *above.pop(signal_id, ())])
 
 
 def _assemble_between(
-    hot: Sequence[store.StoredSegment],
-    cold: Sequence[store.StoredChunk],
-    wanted_ids: Sequence[int],
-    start_us: int,
-    end_us: int,
+    found: store.StoredBodies, wanted_ids: Sequence[int], start_us: int, end_us: int
 ) -> dict[int, SignalSeries]:
-    series = assemble(hot, cold, set(wanted_ids))
-    return {signal_id: series.get(signal_id, EMPTY).between(start_us, end_us) for signal_id in wanted_ids}
+    between = {
+        signal_id: series.between(start_us, end_us) for signal_id, series in assemble(found, frozenset(wanted_ids))
+    }
+    return {signal_id: between.get(signal_id, EMPTY) for signal_id in wanted_ids}
 
 
 async def read(
@@ -47,30 +55,34 @@ async def read(
 ) -> dict[int, SignalSeries]:
     """The points of [start, end) of each signal, in one statement."""
     first, last = day_number(start_us), day_number(end_us - 1)
-    hot, cold = await store.bodies_between(db, asset_key, wanted_ids, market_date(first), market_date(last))
-    packed_bytes = sum(len(segment.body) for segment in hot) + sum(len(chunk.body) for chunk in cold)
-    is_heavy = packed_bytes > HEAVY_BYTES // 4 or len(wanted_ids) > HEAVY_SIGNALS
-    return await off_loop(is_heavy, _assemble_between, hot, cold, wanted_ids, start_us, end_us)
+    found = await store.bodies_between(db, asset_key, wanted_ids, market_date(first), market_date(last))
+    is_heavy = found.packed_bytes > HEAVY_BYTES // 4 or len(wanted_ids) > HEAVY_SIGNALS
+    return await off_loop(is_heavy, _assemble_between, found, wanted_ids, start_us, end_us)
 
 
 async def read_in_steps(
-    db: Database, asset_key: int, signal_id: int, start_us: int, end_us: int, *, before: timedelta = timedelta()
+    db: Database,
+    asset_key: int,
+    signal_id: int,
+    start_us: int,
+    end_us: int,
+    *,
+    before: timedelta = timedelta(),
+    points: int | None = None,
 ) -> AsyncIterator[tuple[int, int, SignalSeries]]:
     """One signal by spans of whole market days, as many at a time as memory likes: each span and its series.
 
     before: also have the points of that long before each span, for values that hold on into it.
+    points: how many the whole span has, about, where that is known.
     """
     before_us = before // timedelta(microseconds=1)
-    typical = await store.typical_points_a_day(db, asset_key, signal_id)
-    # Where nothing was folded yet, its density is unknown.
-    days = _day_batch_size(typical) if typical else 7
+    days = 7 if points is None else _day_batch_size(int(points * DAY_US / (end_us - start_us)))
     while start_us < end_us:
-        first_day = day_number(start_us)
-        stop_us = min(end_us, day_start(first_day + days))
+        stop_us = min(end_us, day_start(day_number(start_us) + days))
         found = (await read(db, asset_key, (signal_id,), start_us - before_us, stop_us))[signal_id]
         yield start_us, stop_us, found
         spanned = max(1.0, (stop_us - start_us) / DAY_US)
-        days = min(_day_batch_size(max(typical, int(len(found) / spanned))), 4 * days)
+        days = min(_day_batch_size(int(len(found) / spanned)), 4 * days)
         start_us = stop_us if len(found) else await next_day_with_points(db, asset_key, signal_id, stop_us, end_us)
 
 
@@ -82,23 +94,25 @@ async def next_day_with_points(db: Database, asset_key: int, signal_id: int, fro
     return end_us if day is None else max(from_us, day_start(market_day_number(day)))
 
 
-async def in_batches(
+async def count_points(
     db: Database, asset_key: int, wanted_ids: Sequence[int], start_us: int, end_us: int
-) -> list[list[int]]:
+) -> tuple[int, Mapping[int, int]]:
+    """How many points a span has at most: of all signals in segments, and of each wanted one elsewhere."""
+    first, last = day_number(start_us), day_number(end_us - 1)
+    return await store.points_between(db, asset_key, wanted_ids, market_date(first), market_date(last))
+
+
+def in_batches(wanted_ids: Sequence[int], in_segments: int, compacted: Mapping[int, int]) -> list[list[int]]:
     """The signals in their order, in groups of which each can be read in one go; one that is too large stands alone.
 
     Thousands of signals with a few points each are then a few statements, not thousands.
     """
-    if not wanted_ids:
-        return []
-    first, last = day_number(start_us), day_number(end_us - 1)
-    hot, cold = await store.points_between(db, asset_key, wanted_ids, market_date(first), market_date(last))
     groups: list[list[int]] = []
     room = 0
     # Segments hold all signals together: the more there is in them, the fewer the times they may be unpacked.
-    at_once = max(POINT_BATCH_SIZE, 2 * hot)
+    at_once = max(POINT_BATCH_SIZE, 2 * in_segments)
     for signal_id in wanted_ids:
-        points = 1 + cold.get(signal_id, 0)
+        points = 1 + compacted.get(signal_id, 0)
         if not groups or points > room:
             groups.append([])
             room = at_once

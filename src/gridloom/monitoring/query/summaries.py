@@ -1,20 +1,29 @@
-"""Whole market days by what folding noted of them, so that a year of days is read without unpacking one."""
+"""Whole market days by the summaries of their blocks, so that a year of days is read without decoding one."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import NamedTuple, assert_never
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gridloom.database.pool import Database
 from gridloom.kernel.resolution import Resolution
 from gridloom.monitoring import segments, store
-from gridloom.monitoring.market_days import day_number, day_start, day_starts, market_date, market_day_number
-from gridloom.monitoring.model import EMPTY, SignalSeries
+from gridloom.monitoring.codec import Values
+from gridloom.monitoring.market_days import (
+    day_number,
+    day_numbers,
+    day_start,
+    day_starts,
+    market_date,
+    market_day_number,
+)
+from gridloom.monitoring.model import EMPTY, SUMMARY, SignalSeries
 from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
 from gridloom.monitoring.query.aggregation import Aggregation, Summary, aggregate, summarise
-from gridloom.monitoring.query.series import assemble, next_day_with_points
+from gridloom.monitoring.query.series import assemble, next_day_with_points, read
 
 _DAY_BATCH_SIZE = 400
 
@@ -24,9 +33,10 @@ SIGNAL_BATCH_SIZE = 32
 
 
 class SignalSpan(NamedTuple):
-    """A signal in a window: the days that were folded, and the points of the others."""
+    """A signal in a window: the summaries of whole days by the day's number, and the points of the other days."""
 
-    summaries: Sequence[store.DaySummary]
+    days: NDArray[np.int64]
+    summaries: NDArray[np.void]
     series: SignalSeries
 
 
@@ -36,11 +46,7 @@ async def read_group(
     """Some signals in one statement; nothing where the window is too long for that."""
     if start_us >= end_us or day_number(end_us - 1) - day_number(start_us) >= _DAY_BATCH_SIZE:
         return {}
-    summaries, series = await _read_days(db, asset_key, wanted_ids, start_us, end_us)
-    by_id: dict[int, list[store.DaySummary]] = {}
-    for summary in summaries:
-        by_id.setdefault(summary.signal_id, []).append(summary)
-    return {wanted: SignalSpan(by_id.get(wanted, ()), series.get(wanted, EMPTY)) for wanted in wanted_ids}
+    return await _read_days(db, asset_key, wanted_ids, start_us, end_us)
 
 
 async def daily(
@@ -53,14 +59,12 @@ async def daily(
     known: SignalSpan | None = None,
 ) -> AsyncIterator[SignalSeries]:
     """A signal in market days, piece by piece; every aggregation but the one weighted by time."""
-    async for summaries, series, first_us, stop_us in _read_spans(db, asset_key, wanted_id, start_us, end_us, known):
-        cut = aggregate(series, Resolution.DAY, aggregation, first_us, stop_us)
-        if summaries:
-            starts = day_starts(np.array([market_day_number(summary.day) for summary in summaries], dtype=np.int64))
-            values = np.array([_pick_value(summary, aggregation) for summary in summaries], dtype=np.float64)
-            order = np.argsort(starts)
-            cut = segments.merge_last_wins((cut, SignalSeries(starts[order], values[order])))
-        yield cut
+    async for span, first_us, stop_us in _read_spans(db, asset_key, wanted_id, start_us, end_us, known):
+        whole = SignalSeries(day_starts(span.days), _pick_values(span.summaries, aggregation))
+        if len(span.series):
+            cut = aggregate(span.series, Resolution.DAY, aggregation, first_us, stop_us)
+            whole = segments.merge_last_wins((whole, cut))
+        yield whole
 
 
 async def total(
@@ -68,59 +72,100 @@ async def total(
 ) -> Summary | None:
     """A signal over a span; None where it has no points."""
     whole: Summary | None = None
-    async for summaries, series, first_us, stop_us in _read_spans(db, asset_key, wanted_id, start_us, end_us, known):
-        parts = [Summary(one.points, one.total, one.lowest, one.highest) for one in summaries]
-        rest = summarise(series.between(first_us, stop_us))
-        for part in (*parts, *(() if rest is None else (rest,))):
-            whole = part if whole is None else whole + part
+    async for span, first_us, stop_us in _read_spans(db, asset_key, wanted_id, start_us, end_us, known):
+        parts = [summarise(span.series.between(first_us, stop_us))]
+        if len(span.days):
+            points, totals = int(span.summaries["points"].sum()), float(span.summaries["total"].sum())
+            lowest, highest = float(span.summaries["lowest"].min()), float(span.summaries["highest"].max())
+            parts.append(Summary(points, totals, lowest, highest))
+        for part in parts:
+            if part is not None:
+                whole = part if whole is None else whole + part
     return whole
 
 
 async def _read_spans(
     db: Database, asset_key: int, wanted_id: int, start_us: int, end_us: int, known: SignalSpan | None
-) -> AsyncIterator[tuple[Sequence[store.DaySummary], SignalSeries, int, int]]:
+) -> AsyncIterator[tuple[SignalSpan, int, int]]:
     if known is not None:
-        yield known.summaries, known.series, start_us, end_us
+        yield known, start_us, end_us
         return
     while start_us < end_us:
         stop_us = min(end_us, day_start(day_number(start_us) + _DAY_BATCH_SIZE))
-        summaries, series = await _read_days(db, asset_key, (wanted_id,), start_us, stop_us)
-        yield summaries, series.get(wanted_id, EMPTY), start_us, stop_us
-        is_silent = not summaries and wanted_id not in series
+        span = (await _read_days(db, asset_key, (wanted_id,), start_us, stop_us))[wanted_id]
+        yield span, start_us, stop_us
+        is_silent = not len(span.days) and not len(span.series)
         start_us = await next_day_with_points(db, asset_key, wanted_id, stop_us, end_us) if is_silent else stop_us
 
 
 async def _read_days(
     db: Database, asset_key: int, wanted_ids: Sequence[int], start_us: int, stop_us: int
-) -> tuple[Sequence[store.DaySummary], Mapping[int, SignalSeries]]:
+) -> dict[int, SignalSpan]:
     first, last = day_number(start_us), day_number(stop_us - 1)
-    partial = {market_date(first)} if day_start(first) < start_us else set()
+    partial = {first} if day_start(first) < start_us else set()
     if day_start(last + 1) > stop_us:
-        partial.add(market_date(last))
-    hot, cold, summaries = await store.summaries_between(
-        db, asset_key, wanted_ids, market_date(first), market_date(last), sorted(partial)
+        partial.add(last)
+    found = await store.summaries_between(
+        db, asset_key, wanted_ids, market_date(first), market_date(last), [market_date(day) for day in sorted(partial)]
     )
-    packed_bytes = sum(len(segment.body) for segment in hot) + sum(len(chunk.body) for chunk in cold)
-    return summaries, await off_loop(packed_bytes > HEAVY_BYTES // 4, assemble, hot, cold, set(wanted_ids))
+    exact = partial | {market_day_number(segment.day) for segment in found.segments}
+    exact |= {market_day_number(chunk.day) for chunk in found.chunks}
+    is_heavy = found.packed_bytes > HEAVY_BYTES // 4
+    spans = await off_loop(is_heavy, _make_spans, found, wanted_ids, range(first, last + 1), exact)
+    if all(np.isfinite(span.summaries["total"]).all() for span in spans.values()):
+        return spans
+    # Sums that overflow tell no average.
+    points = await read(db, asset_key, wanted_ids, start_us, stop_us)
+    none = np.empty(0, np.int64), np.empty(0, SUMMARY)
+    return {signal_id: SignalSpan(*none, series) for signal_id, series in points.items()}
 
 
-def _pick_value(summary: store.DaySummary, aggregation: Aggregation) -> float:
+def _make_spans(
+    found: store.StoredBodies, wanted_ids: Sequence[int], days: range, exact: Iterable[int]
+) -> dict[int, SignalSpan]:
+    """Of the `exact` days the points, of the others the summaries."""
+    exact_days = np.array(sorted(exact), np.int64)
+    by_id = {signal_id: np.zeros(len(days), SUMMARY) for signal_id in wanted_ids}
+    for block in found.blocks:
+        first, last = market_day_number(block.first_day), market_day_number(block.last_day)
+        inside = slice(max(0, first - days.start), max(0, last + 1 - days.start))
+        for place, packed in zip(block.places, block.summaries, strict=True):
+            part = np.frombuffer(packed, SUMMARY)[max(0, days.start - first) : days.stop - first]
+            np.copyto(by_id[block.signal_ids[place]][inside], part, where=part["points"] > 0)
+    points = dict(assemble(found, frozenset(wanted_ids)))
+    spans = {}
+    for signal_id, summaries in by_id.items():
+        summaries["points"][exact_days - days.start] = 0
+        held = np.flatnonzero(summaries["points"])
+        series = points.get(signal_id, EMPTY)
+        if len(series):
+            chosen = np.isin(day_numbers(series.times), exact_days)
+            series = SignalSeries(series.times[chosen], series.values[chosen])
+        spans[signal_id] = SignalSpan(held + days.start, summaries[held], series)
+    return spans
+
+
+def _pick_values(summaries: NDArray[np.void], aggregation: Aggregation) -> Values:
     match aggregation:
         case Aggregation.AVG:
-            return min(max(summary.total / summary.points, summary.lowest), summary.highest)
-        case Aggregation.MIN:
-            return summary.lowest
-        case Aggregation.MAX:
-            return summary.highest
-        case Aggregation.FIRST:
-            return summary.first_value
-        case Aggregation.LAST:
-            return summary.last_value
-        case Aggregation.SUM:
-            return summary.total
+            means: Values = np.clip(summaries["total"] / summaries["points"], summaries["lowest"], summaries["highest"])
+            return means
         case Aggregation.COUNT:
-            return float(summary.points)
+            counts: Values = summaries["points"].astype(np.float64)
+            return counts
+        case Aggregation.MIN | Aggregation.MAX | Aggregation.FIRST | Aggregation.LAST | Aggregation.SUM:
+            picked: Values = summaries[_FIELDS[aggregation]]
+            return picked
         case Aggregation.TIME_WEIGHTED_AVG:
             raise AssertionError("a weight needs the points")
         case _:
             assert_never(aggregation)
+
+
+_FIELDS = {
+    Aggregation.MIN: "lowest",
+    Aggregation.MAX: "highest",
+    Aggregation.FIRST: "first",
+    Aggregation.LAST: "last",
+    Aggregation.SUM: "total",
+}

@@ -1,4 +1,4 @@
-"""Moving segments into chunks, and forgetting chunks."""
+"""Moving segments into blocks, joining blocks, and deleting what has expired."""
 
 from __future__ import annotations
 
@@ -7,26 +7,13 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from gridloom.database.pool import Database
+from gridloom.monitoring.blocks import PackedBlock
 from gridloom.monitoring.store.heads import NewSegment
 from gridloom.monitoring.store.series import StoredSegment
 
 
-@dataclass(frozen=True, slots=True)
-class NewChunk:
-    signal_id: int
-    points: int
-    first_us: int
-    last_us: int
-    first_value: float
-    last_value: float
-    lowest: float
-    highest: float
-    total: float
-    body: bytes
-
-
 async def try_fold_lock(db: Database, asset_key: int) -> bool:
-    """One replica folds an asset at a time; writers and readers need not know."""
+    """One transaction compacts an asset at a time; readers need not know."""
     taken: bool = await db.fetchval("select pg_try_advisory_xact_lock(1480004101, $1)", asset_key)
     return taken
 
@@ -101,65 +88,93 @@ async def put_segment(db: Database, segment: NewSegment, settle: timedelta) -> N
     )  # fmt: skip
 
 
-async def chunks_on(db: Database, asset_key: int, wanted_ids: Sequence[int], day: date) -> dict[int, bytes]:
-    rows = await db.fetch(
-        """
-        select signal_id, body from telemetry_chunk
-        where asset_key = $1 and signal_id = any($2::smallint[]) and day = $3
-        """,
-        asset_key, wanted_ids, day,
+async def put_block(db: Database, asset_key: int, block: PackedBlock, last_sequence: int) -> None:
+    """A block in place of all that its days held, segments up to a sequence."""
+    await db.execute(
+        "delete from telemetry_segment where asset_key = $1 and day between $2 and $3 and sequence <= $4",
+        asset_key, block.first_day, block.last_day, last_sequence,
     )  # fmt: skip
-    return {row["signal_id"]: row["body"] for row in rows}
-
-
-async def put_chunks(db: Database, asset_key: int, day: date, chunks: Sequence[NewChunk]) -> None:
+    await db.execute(
+        "delete from telemetry_chunk where asset_key = $1 and day between $2 and $3",
+        asset_key, block.first_day, block.last_day,
+    )  # fmt: skip
+    await db.execute(
+        "delete from telemetry_block where asset_key = $1 and first_day >= $2 and last_day <= $3",
+        asset_key, block.first_day, block.last_day,
+    )  # fmt: skip
     await db.execute(
         """
-        insert into telemetry_chunk (asset_key, day, signal_id, points, first_us, last_us, first_value, last_value,
-                                     lowest, highest, total, body)
-        select $1, $2, * from unnest($3::smallint[], $4::int[], $5::bigint[], $6::bigint[], $7::float8[], $8::float8[],
-                                     $9::float8[], $10::float8[], $11::float8[], $12::bytea[])
-        on conflict (asset_key, signal_id, day) do update
-          set points = excluded.points, first_us = excluded.first_us, last_us = excluded.last_us,
-              first_value = excluded.first_value, last_value = excluded.last_value, lowest = excluded.lowest,
-              highest = excluded.highest, total = excluded.total, body = excluded.body
+        insert into telemetry_block
+          (asset_key, first_day, last_day, signal_ids, points, first_us, starts, times, summaries, body)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
         """,
-        asset_key, day,
-        [chunk.signal_id for chunk in chunks],
-        [chunk.points for chunk in chunks],
-        [chunk.first_us for chunk in chunks],
-        [chunk.last_us for chunk in chunks],
-        [chunk.first_value for chunk in chunks],
-        [chunk.last_value for chunk in chunks],
-        [chunk.lowest for chunk in chunks],
-        [chunk.highest for chunk in chunks],
-        [chunk.total for chunk in chunks],
-        [chunk.body for chunk in chunks],
+        asset_key, block.first_day, block.last_day, block.signal_ids, block.points, block.first_us, block.starts,
+        block.times, block.summaries, block.body,
     )  # fmt: skip
+
+
+async def joinable_spans(
+    db: Database, asset_key: int, min_days: int, max_signal_points: int, max_points: int
+) -> list[tuple[date, date]]:
+    """The months of an asset of which so many days are still apart, each from its first day to its last, unless they
+    hold too many points for one block."""
+    rows = await db.fetch(
+        """
+        with part as (
+          select first_day, last_day, (select max(n) from unnest(points) n) as densest,
+                 (select sum(n) from unnest(points) n) as total
+          from telemetry_block where asset_key = $1
+          union all
+          select day, day, max(points), sum(points) from telemetry_chunk where asset_key = $1 group by day
+        )
+        select min(first_day) as first_day, max(last_day) as last_day from part
+        group by date_trunc('month', first_day::timestamp)
+        having count(*) filter (where first_day = last_day) >= $2 and sum(densest) <= $3 and sum(total) <= $4
+        order by 1
+        """,
+        asset_key, min_days, max_signal_points, max_points,
+    )  # fmt: skip
+    return [(row["first_day"], row["last_day"]) for row in rows]
+
+
+async def may_write_blocks(db: Database, wait: timedelta) -> bool:
+    """Whether the upgrade that brought blocks is so long ago that no replica of an earlier release, which would not
+    find them, runs any more."""
+    may: bool = await db.fetchval(
+        """
+        select applied_at <= clock_timestamp() - $1::interval
+        from schema_migration where name = '0340_telemetry_blocks'
+        """,
+        wait,
+    )
+    return may
 
 
 async def backlog(db: Database) -> tuple[int, int]:
-    """How many segments and points wait to be folded."""
+    """How many segments and points wait to be compacted."""
     row = await db.fetchrow("select count(*), coalesce(sum(points), 0)::bigint from telemetry_segment")
     assert row is not None
     return row[0], row[1]
 
 
-async def drop_chunks_before(db: Database, keep: timedelta, most: int) -> int:
-    """Forget the oldest days, at most so many chunks at once; how many are gone."""
-    gone: int = await db.fetchval(
+async def drop_before(db: Database, keep: timedelta, max_assets: int) -> int:
+    """Delete the telemetry of expired days, of so many assets at most; how many rows are gone. A block goes when its
+    last day has expired."""
+    before = await _market_day_before(db, keep)
+    expired = await db.fetch(
         """
-        with old as (
-          select asset_key, signal_id, day from telemetry_chunk
-          where day < $1
-          order by day limit $2
-        ), dropped as (
-          delete from telemetry_chunk chunk using old
-          where chunk.asset_key = old.asset_key and chunk.signal_id = old.signal_id and chunk.day = old.day
-          returning 1
-        )
-        select count(*) from dropped
+        select asset_key from telemetry_block where last_day < $1
+        union
+        select asset_key from telemetry_chunk where day < $1
+        limit $2
         """,
-        await _market_day_before(db, keep), most,
+        before, max_assets,
     )  # fmt: skip
+    gone = 0
+    for row in expired:
+        for statement in (
+            "delete from telemetry_block where asset_key = $1 and last_day < $2",
+            "delete from telemetry_chunk where asset_key = $1 and day < $2",
+        ):
+            gone += int((await db.execute(statement, row["asset_key"], before)).split()[-1])
     return gone

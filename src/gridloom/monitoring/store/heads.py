@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from uuid import UUID
 
 import asyncpg
@@ -23,7 +23,7 @@ class Head:
     sequence: int
     signal_count: int
     latest: bytes
-    is_watched: bool
+    watched_until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +35,23 @@ class NewSegment:
     body: bytes
 
 
+_LOCK_HEAD = """
+    insert into telemetry_head as head (asset_key, sequence) values ($1, 1)
+    on conflict (asset_key) do update set sequence = head.sequence + 1
+    returning asset_key, born, sequence, signal_count, latest, watched_until
+"""
+
+
 async def lock_heads(db: Database, asset_keys: Sequence[int]) -> dict[int, Head]:
     """Take the next sequence of each asset; its other writers wait until this transaction ends.
 
-    Sorted, so that two requests with the same assets never wait for each other.
+    Sorted, so that two requests with the same assets never wait for each other. A statement for each, so that a
+    request of one asset takes part on one shard alone.
     """
-    rows = await db.fetch(
-        """
-        with held as (
-          insert into telemetry_head as head (asset_key, sequence) select unnest($1::int[]), 1
-          on conflict (asset_key) do update set sequence = head.sequence + 1
-          returning asset_key, born, sequence, signal_count, latest, watched_until
-        )
-        select asset_key, born, sequence, signal_count, latest,
-               coalesce(watched_until > clock_timestamp(), false) as is_watched
-        from held
-        """,
-        sorted(asset_keys),
-    )
+    if len(asset_keys) == 1:
+        rows = await db.fetch(_LOCK_HEAD, asset_keys[0])
+    else:
+        rows = await db.fetchmany(_LOCK_HEAD, [(asset_key,) for asset_key in sorted(asset_keys)])
     return {row["asset_key"]: _read_head(row) for row in rows}
 
 
@@ -81,41 +80,62 @@ async def add_signals(db: Database, asset_key: int, names: Mapping[str, int]) ->
     )  # fmt: skip
 
 
+_APPEND_SEGMENT = """
+    insert into telemetry_segment (asset_key, sequence, day, points, body) values ($1, $2, $3, $4, $5)
+"""
+_APPEND_FIRST_SEGMENT = """
+    with moved as (update telemetry_head set latest = $6 where asset_key = $1),
+      added as (insert into telemetry_segment (asset_key, sequence, day, points, body) values ($1, $2, $3, $4, $5))
+    select 1
+"""
+
+
 async def append(db: Database, segments: Sequence[NewSegment], latest: Mapping[int, bytes]) -> None:
-    """The new segments of all assets of a request, and each asset's latest points."""
+    """The new segments of all assets of a request, and each asset's latest points with its first."""
+    first: list[tuple[object, ...]] = []
+    more: list[tuple[object, ...]] = []
+    seen: set[int] = set()
+    for segment in segments:
+        row = (segment.asset_key, segment.sequence, segment.day, segment.points, segment.body)
+        if segment.asset_key in seen:
+            more.append(row)
+        else:
+            seen.add(segment.asset_key)
+            first.append((*row, latest[segment.asset_key]))
+    if len(first) == 1:
+        await db.execute(_APPEND_FIRST_SEGMENT, *first[0])
+    else:
+        await db.executemany(_APPEND_FIRST_SEGMENT, first)
+    if more:
+        await db.executemany(_APPEND_SEGMENT, more)
+
+
+async def delete_segments(db: Database, asset_key: int, gone: Sequence[tuple[date, int]]) -> None:
+    """Segments of which later ones hold every point."""
     await db.execute(
         """
-        with moved as (
-          update telemetry_head head set latest = new.latest
-          from unnest($6::int[], $7::bytea[]) as new (asset_key, latest)
-          where head.asset_key = new.asset_key
-        ), added as (
-          insert into telemetry_segment (asset_key, sequence, day, points, body)
-          select * from unnest($1::int[], $2::bigint[], $3::date[], $4::int[], $5::bytea[])
-        )
-        select 1
+        delete from telemetry_segment
+        where asset_key = $1 and (day, sequence) in (select * from unnest($2::date[], $3::bigint[]))
         """,
-        [segment.asset_key for segment in segments],
-        [segment.sequence for segment in segments],
-        [segment.day for segment in segments],
-        [segment.points for segment in segments],
-        [segment.body for segment in segments],
-        list(latest.keys()),
-        list(latest.values()),
-    )
+        asset_key, [day for day, _ in gone], [sequence for _, sequence in gone],
+    )  # fmt: skip
 
 
-async def notify(db: Database, asset_keys: Sequence[int]) -> None:
-    """Notifying commits wait for each other, so only what is watched is told."""
-    await db.execute("select pg_notify($1, key::text) from unnest($2::int[]) as key", CHANNEL, list(asset_keys))
+async def notify(db: Database, watched: Mapping[int, datetime]) -> None:
+    """Notifying commits wait for each other, so only streams that still follow an asset are notified."""
+    await db.execute(
+        """
+        select pg_notify($1, asset_key::text)
+        from unnest($2::int[], $3::timestamptz[]) as watched (asset_key, until) where until > clock_timestamp()
+        """,
+        CHANNEL, list(watched), list(watched.values()),
+    )  # fmt: skip
 
 
 async def find_head(db: Database, asset_key: int) -> Head | None:
     row = await db.fetchrow(
         """
-        select asset_key, born, sequence, signal_count, latest,
-               coalesce(watched_until > clock_timestamp(), false) as is_watched
-        from telemetry_head where asset_key = $1
+        select asset_key, born, sequence, signal_count, latest, watched_until from telemetry_head where asset_key = $1
         """,
         asset_key,
     )
@@ -128,7 +148,7 @@ async def watch(db: Database, asset_key: int, lease: timedelta) -> Head:
         """
         insert into telemetry_head as head (asset_key, watched_until) values ($1, clock_timestamp() + $2::interval)
         on conflict (asset_key) do update set watched_until = greatest(head.watched_until, excluded.watched_until)
-        returning asset_key, born, sequence, signal_count, latest, true as is_watched
+        returning asset_key, born, sequence, signal_count, latest, watched_until
         """,
         asset_key, lease,
     )  # fmt: skip

@@ -43,6 +43,9 @@ async def measure_stored(db: Database) -> dict[UUID, int]:
           select asset_key, sum(octet_length(body))::bigint as bytes from telemetry_segment group by asset_key
           union all
           select asset_key, sum(octet_length(body))::bigint as bytes from telemetry_chunk group by asset_key
+          union all
+          select asset_key, sum(octet_length(times) + octet_length(summaries) + octet_length(body))::bigint as bytes
+          from telemetry_block group by asset_key
         ) stored join asset a on a.key = stored.asset_key
         group by a.organisation_id
         """

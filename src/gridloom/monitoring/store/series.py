@@ -1,9 +1,9 @@
-"""Reading: hot and cold always in one statement, or a point on its way from one to the other could be missed."""
+"""Reading: segments, chunks and blocks always in one statement, or a point on its way between them could be missed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
@@ -19,117 +19,179 @@ class StoredSegment:
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
+    """A day of one signal, as earlier releases stored it."""
+
     signal_id: int
     day: date
     body: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class StoredBlock:
+    """What was asked for of a block: of the signals at some places, their values or their days."""
+
+    first_day: date
+    last_day: date
+    signal_ids: Sequence[int]
+    places: Sequence[int]
+    times: bytes
+    slices: Sequence[bytes]
+    summaries: Sequence[bytes]
+
+
+@dataclass(slots=True)
+class StoredBodies:
+    """Each in the order in which later ones win; chunks win over blocks, segments over both."""
+
+    segments: list[StoredSegment] = field(default_factory=list)
+    chunks: list[StoredChunk] = field(default_factory=list)
+    blocks: list[StoredBlock] = field(default_factory=list)
+
+    @property
+    def packed_bytes(self) -> int:
+        return (
+            sum(len(segment.body) for segment in self.segments)
+            + sum(len(chunk.body) for chunk in self.chunks)
+            + sum(len(part) for block in self.blocks for part in (*block.slices, block.times))
+        )
+
+    @property
+    def count(self) -> int:
+        return len(self.segments) + len(self.chunks) + len(self.blocks)
+
+
 async def bodies_between(
     db: Database, asset_key: int, wanted_ids: Sequence[int], first_day: date, last_day: date
-) -> tuple[list[StoredSegment], list[StoredChunk]]:
+) -> StoredBodies:
     rows = await db.fetch(
         """
-        select day, sequence, null::smallint as signal_id, body from telemetry_segment
-        where asset_key = $1 and day between $3 and $4
+        select 'segment' as kind, day, sequence, body
+             , null::date as last_day, null::smallint[] as signal_ids, null::int[] as places, null::bytea as times
+             , null::bytea[] as slices, null::bytea[] as summaries
+        from telemetry_segment where asset_key = $1 and day between $3 and $4
         union all
-        select day, null, signal_id, body from telemetry_chunk
-        where asset_key = $1 and signal_id = any($2::smallint[]) and day between $3 and $4
+        select 'chunk', day, signal_id, body, null, null, null, null, null, null
+        from telemetry_chunk where asset_key = $1 and signal_id = any($2::smallint[]) and day between $3 and $4
+        union all
+        select 'block', first_day, null, null, last_day, signal_ids
+             , array(select place::int from unnest(signal_ids) with ordinality as s (id, place)
+                     where id = any($2::smallint[]) order by place)
+             , times
+             , array(select substring(body from starts[place] + 1 for starts[place + 1] - starts[place])
+                     from unnest(signal_ids) with ordinality as s (id, place)
+                     where id = any($2::smallint[]) order by place)
+             , null
+        from telemetry_block
+        where asset_key = $1 and last_day between $3 and $4::date + 30 and first_day <= $4
         """,
         asset_key, wanted_ids, first_day, last_day,
     )  # fmt: skip
     return _read_bodies(rows)
 
 
-async def points_between(
-    db: Database, asset_key: int, wanted_ids: Sequence[int], first_day: date, last_day: date
-) -> tuple[int, dict[int, int]]:
-    """How many points the days hold: of all signals in segments, and of each wanted one in chunks."""
+async def times_on(db: Database, asset_key: int, wanted_ids: Sequence[int], days: Sequence[date]) -> StoredBodies:
+    """What tells which times are stored: of blocks not the values."""
     rows = await db.fetch(
         """
-        select null::smallint as signal_id, coalesce(sum(points), 0)::bigint as points from telemetry_segment
-        where asset_key = $1 and day between $3 and $4
+        select 'segment' as kind, day, sequence, body
+             , null::date as last_day, null::smallint[] as signal_ids, null::int[] as places, null::bytea as times
+             , null::bytea[] as slices, null::bytea[] as summaries
+        from telemetry_segment where asset_key = $1 and day = any($3::date[])
         union all
-        select signal_id, sum(points)::bigint from telemetry_chunk
-        where asset_key = $1 and signal_id = any($2::smallint[]) and day between $3 and $4
-        group by signal_id
-        """,
-        asset_key, wanted_ids, first_day, last_day,
-    )  # fmt: skip
-    hot = next(row["points"] for row in rows if row["signal_id"] is None)
-    return hot, {row["signal_id"]: row["points"] for row in rows if row["signal_id"] is not None}
-
-
-async def bodies_on(
-    db: Database, asset_key: int, wanted_ids: Sequence[int], days: Sequence[date]
-) -> tuple[list[StoredSegment], list[StoredChunk]]:
-    rows = await db.fetch(
-        """
-        select day, sequence, null::smallint as signal_id, body from telemetry_segment
-        where asset_key = $1 and day = any($3::date[])
+        select 'chunk', day, signal_id, body, null, null, null, null, null, null
+        from telemetry_chunk where asset_key = $1 and signal_id = any($2::smallint[]) and day = any($3::date[])
         union all
-        select day, null, signal_id, body from telemetry_chunk
-        where asset_key = $1 and signal_id = any($2::smallint[]) and day = any($3::date[])
+        select 'block', first_day, null, null, last_day, signal_ids
+             , array(select place::int from unnest(signal_ids) with ordinality as s (id, place)
+                     where id = any($2::smallint[]) order by place)
+             , times, null, null
+        from telemetry_block
+        where asset_key = $1 and exists (
+          select from unnest($3::date[]) as d (day) where d.day between first_day and last_day)
         """,
         asset_key, wanted_ids, days,
     )  # fmt: skip
     return _read_bodies(rows)
 
 
-def _read_bodies(rows: Iterable[Iterable[Any]]) -> tuple[list[StoredSegment], list[StoredChunk]]:
-    segments, chunks = [], []
-    for day, sequence, signal_id, body in rows:
-        if sequence is not None:
-            segments.append(StoredSegment(day, sequence, body))
-        else:
-            chunks.append(StoredChunk(signal_id, day, body))
-    segments.sort(key=lambda segment: segment.sequence)
-    chunks.sort(key=lambda chunk: chunk.day)
-    return segments, chunks
-
-
-@dataclass(frozen=True, slots=True)
-class DaySummary:
-    """A closed day of a signal, without its points."""
-
-    signal_id: int
-    day: date
-    points: int
-    first_value: float
-    last_value: float
-    lowest: float
-    highest: float
-    total: float
-
-
 async def summaries_between(
     db: Database, asset_key: int, wanted_ids: Sequence[int], first_day: date, last_day: date, partial: Sequence[date]
-) -> tuple[list[StoredSegment], list[StoredChunk], list[DaySummary]]:
-    """Days by their summaries; with their points where segments lie over them, the sum overflows, or only a part is
-    asked for."""
+) -> StoredBodies:
+    """Days by the summaries of their blocks; with values where segments or chunks lie over the block, or a day of it is
+    asked for in part."""
     rows = await db.fetch(
         """
-        with hot as materialized (
-          select day, sequence, body from telemetry_segment where asset_key = $1 and day between $3 and $4
+        with above as materialized (
+          select 'segment' as kind, day, sequence, body
+          from telemetry_segment where asset_key = $1 and day between $3 and $4
+          union all
+          select 'chunk', day, signal_id, body
+          from telemetry_chunk where asset_key = $1 and signal_id = any($2::smallint[]) and day between $3 and $4
         )
-        select day, sequence, null::smallint as signal_id, body, null::int as points, null::float8 as first_value,
-               null::float8 as last_value, null::float8 as lowest, null::float8 as highest, null::float8 as total
-        from hot
+        select kind, day, sequence, body
+             , null::date as last_day, null::smallint[] as signal_ids, null::int[] as places, null::bytea as times
+             , null::bytea[] as slices, null::bytea[] as summaries
+        from above
         union all
-        select day, null, signal_id,
-               case when day = any($5::date[]) or day in (select day from hot)
-                      or not (total > '-infinity' and total < 'infinity') then body end,
-               points, first_value, last_value, lowest, highest, total
-        from telemetry_chunk
-        where asset_key = $1 and signal_id = any($2::smallint[]) and day between $3 and $4
+        select 'block', first_day, null, null, last_day, signal_ids
+             , array(select place::int from unnest(signal_ids) with ordinality as s (id, place)
+                     where id = any($2::smallint[]) order by place)
+             , times
+             , case when exists (select from unnest($5::date[]) as d (day) where d.day between first_day and last_day)
+                      or exists (select from above where above.day between first_day and last_day)
+               then array(select substring(body from starts[place] + 1 for starts[place + 1] - starts[place])
+                          from unnest(signal_ids) with ordinality as s (id, place)
+                          where id = any($2::smallint[]) order by place) end
+             , array(select substring(summaries from ((place - 1) * 44 * (last_day - first_day + 1))::int + 1
+                                                for 44 * (last_day - first_day + 1))
+                     from unnest(signal_ids) with ordinality as s (id, place)
+                     where id = any($2::smallint[]) order by place)
+        from telemetry_block
+        where asset_key = $1 and last_day between $3 and $4::date + 30 and first_day <= $4
         """,
         asset_key, wanted_ids, first_day, last_day, partial,
     )  # fmt: skip
-    with_points = [row for row in rows if row["body"] is not None]
-    hot, cold = _read_bodies([(row["day"], row["sequence"], row["signal_id"], row["body"]) for row in with_points])
-    summaries = [
-        DaySummary(row["signal_id"], row["day"], *tuple(row.values())[4:]) for row in rows if row["body"] is None
-    ]
-    return hot, cold, summaries
+    return _read_bodies(rows)
+
+
+def _read_bodies(rows: Iterable[Iterable[Any]]) -> StoredBodies:
+    found = StoredBodies()
+    for kind, day, number, body, last_day, signal_ids, places, times, slices, summaries in rows:
+        if kind == "segment":
+            found.segments.append(StoredSegment(day, number, body))
+        elif kind == "chunk":
+            found.chunks.append(StoredChunk(number, day, body))
+        else:
+            places = [place - 1 for place in places]
+            found.blocks.append(StoredBlock(day, last_day, signal_ids, places, times, slices or (), summaries or ()))
+    found.segments.sort(key=lambda segment: segment.sequence)
+    found.blocks.sort(key=lambda block: (block.first_day, -block.last_day.toordinal()))
+    return found
+
+
+async def points_between(
+    db: Database, asset_key: int, wanted_ids: Sequence[int], first_day: date, last_day: date
+) -> tuple[int, Mapping[int, int]]:
+    """How many points the days hold: of all signals in segments, and of each wanted one elsewhere, at most."""
+    rows = await db.fetch(
+        """
+        select null::smallint as signal_id, coalesce(sum(points), 0)::bigint as points from telemetry_segment
+        where asset_key = $1 and day between $3 and $4
+        union all
+        select signal_id, sum(points)::bigint from (
+          select signal_id, points from telemetry_chunk
+          where asset_key = $1 and signal_id = any($2::smallint[]) and day between $3 and $4
+          union all
+          select s.id, s.points from telemetry_block b, unnest(b.signal_ids, b.points) as s (id, points)
+          where b.asset_key = $1 and b.last_day between $3 and $4::date + 30 and b.first_day <= $4
+            and s.id = any($2::smallint[])
+        ) compacted
+        group by signal_id
+        """,
+        asset_key, wanted_ids, first_day, last_day,
+    )  # fmt: skip
+    counts = {row["signal_id"]: row["points"] for row in rows}
+    return counts.pop(None), counts
 
 
 async def next_day(db: Database, asset_key: int, signal_id: int, from_day: date) -> date | None:
@@ -139,6 +201,8 @@ async def next_day(db: Database, asset_key: int, signal_id: int, from_day: date)
         select least(
           (select day from telemetry_chunk
            where asset_key = $1 and signal_id = $2 and day >= $3 order by day limit 1),
+          (select greatest(first_day, $3) from telemetry_block
+           where asset_key = $1 and last_day >= $3 and $2 = any(signal_ids) order by last_day limit 1),
           (select day from telemetry_segment where asset_key = $1 and day >= $3 order by day limit 1))
         """,
         asset_key, signal_id, from_day,
@@ -146,20 +210,14 @@ async def next_day(db: Database, asset_key: int, signal_id: int, from_day: date)
     return found
 
 
-async def typical_points_a_day(db: Database, asset_key: int, signal_id: int) -> int:
-    """What a day of the signal held when it was last folded; 0 where no day was."""
-    points = await db.fetchval(
-        "select points from telemetry_chunk where asset_key = $1 and signal_id = $2 order by day desc limit 1",
-        asset_key, signal_id,
-    )  # fmt: skip
-    return points or 0
-
-
 async def first_times(db: Database, asset_key: int) -> tuple[dict[int, int], list[StoredSegment]]:
-    """Each signal's first folded time, and the segments, which may begin before it."""
+    """Each signal's first compacted time, and the segments, which may begin before it."""
     rows = await db.fetch(
         """
-        select null::date as day, null::bigint as sequence, signal.signal_id, chunk.first_us, null::bytea as body
+        select null::date as day, null::bigint as sequence, s.id as signal_id, s.first_us, null::bytea as body
+        from telemetry_block b, unnest(b.signal_ids, b.first_us) as s (id, first_us) where b.asset_key = $1
+        union all
+        select null, null, signal.signal_id, chunk.first_us, null
         from telemetry_signal signal cross join lateral (
           select first_us from telemetry_chunk chunk
           where chunk.asset_key = $1 and chunk.signal_id = signal.signal_id order by day limit 1) chunk
@@ -169,7 +227,10 @@ async def first_times(db: Database, asset_key: int) -> tuple[dict[int, int], lis
         """,
         asset_key,
     )
-    firsts = {row["signal_id"]: row["first_us"] for row in rows if row["sequence"] is None}
+    firsts: dict[int, int] = {}
+    for row in rows:
+        if row["sequence"] is None:
+            firsts[row["signal_id"]] = min(row["first_us"], firsts.get(row["signal_id"], row["first_us"]))
     return firsts, [
         StoredSegment(row["day"], row["sequence"], row["body"]) for row in rows if row["sequence"] is not None
     ]
@@ -189,7 +250,7 @@ async def segments_after(db: Database, asset_key: int, sequence: int, day: date,
 
 
 async def is_complete_after(db: Database, asset_key: int, sequence: int) -> bool:
-    """Whether every request after the given one still has its segments, none folded away."""
+    """Whether every request after the given one still has its segments, none compacted."""
     complete: bool | None = await db.fetchval(
         """
         select head.sequence - $2 = (

@@ -1,0 +1,95 @@
+"""Blocks: all signals of an asset over one or several market days of a month.
+
+Times that signals share are stored once. The values of each signal are a slice of the body, and its days are summed up
+beside it, so that one signal, or its days, is read without the rest.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gridloom.monitoring import codec
+from gridloom.monitoring.codec import Times
+from gridloom.monitoring.market_days import day_starts, market_day_number
+from gridloom.monitoring.model import SUMMARY, SignalSeries
+
+_TIMES_HEADER = struct.Struct("<HH")
+
+
+@dataclass(frozen=True, slots=True)
+class PackedBlock:
+    first_day: date
+    last_day: date
+    signal_ids: list[int]
+    points: list[int]
+    first_us: list[int]
+    starts: list[int]
+    times: bytes
+    summaries: bytes
+    body: bytes
+
+
+def encode(first_day: date, last_day: date, found: Iterable[tuple[int, SignalSeries]]) -> PackedBlock:
+    """The series of each signal, one at a time; none is empty."""
+    ids, points, first_us, slices, summaries, grids_of = [], [], [], [], [], []
+    grids: dict[bytes, int] = {}
+    bounds = day_starts(np.arange(market_day_number(first_day), market_day_number(last_day) + 2))
+    for signal_id, series in found:
+        ids.append(signal_id)
+        points.append(len(series))
+        first_us.append(int(series.times[0]))
+        slices.append(codec.encode_values(series.values))
+        summaries.append(_summarise_days(series, bounds).tobytes())
+        grids_of.append(grids.setdefault(series.times.tobytes(), len(grids)))
+    packed = [codec.encode_times(np.frombuffer(grid, np.int64)) for grid in grids]
+    header = _TIMES_HEADER.pack(len(ids), len(packed)) + np.array(grids_of, "<u2").tobytes()
+    lengths = np.array([len(grid) for grid in packed], "<u4").tobytes()
+    return PackedBlock(
+        first_day,
+        last_day,
+        ids,
+        points,
+        first_us,
+        list(accumulate(map(len, slices), initial=0)),
+        header + lengths + b"".join(packed),
+        b"".join(summaries),
+        b"".join(slices),
+    )
+
+
+def times_of(packed: bytes, places: Iterable[int]) -> Iterator[Times]:
+    """The times of the signals at some places of a block; signals that share them have the same array."""
+    signals, grids = _TIMES_HEADER.unpack_from(packed)
+    start = _TIMES_HEADER.size
+    grids_of = np.frombuffer(packed, "<u2", signals, start)
+    lengths = np.frombuffer(packed, "<u4", grids, start + 2 * signals)
+    ends = (start + 2 * signals + 4 * grids + np.cumsum(lengths, dtype=np.int64)).tolist()
+    decoded: dict[int, Times] = {}
+    for place in places:
+        grid = int(grids_of[place])
+        if grid not in decoded:
+            decoded[grid] = codec.decode_times(memoryview(packed)[ends[grid] - int(lengths[grid]) : ends[grid]])
+        yield decoded[grid]
+
+
+def _summarise_days(series: SignalSeries, bounds: Times) -> NDArray[np.void]:
+    """A record for each day, all zero where it has no points."""
+    edges = np.searchsorted(series.times, bounds)
+    summaries = np.zeros(len(bounds) - 1, SUMMARY)
+    summaries["points"] = np.diff(edges)
+    held = np.flatnonzero(summaries["points"])
+    starts, values = edges[held], series.values
+    summaries["first"][held] = values[starts]
+    summaries["last"][held] = values[edges[held + 1] - 1]
+    summaries["lowest"][held] = np.minimum.reduceat(values, starts)
+    summaries["highest"][held] = np.maximum.reduceat(values, starts)
+    with np.errstate(over="ignore", invalid="ignore"):
+        summaries["total"][held] = np.add.reduceat(values, starts)
+    return summaries
