@@ -21,6 +21,39 @@ Database: TypeAlias = Union[
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 Connection: TypeAlias = Union["asyncpg.Connection[asyncpg.Record]", "PoolConnectionProxy[asyncpg.Record]"]
 
+# Types of PostgreSQL whose arrays statements use: the array's number and its element's, fixed in its catalogue.
+_ARRAYS: dict[str, tuple[int, int]] = {
+    "bool": (1000, 16),
+    "bytea": (1001, 17),
+    "int2": (1005, 21),
+    "int4": (1007, 23),
+    "text": (1009, 25),
+    "int8": (1016, 20),
+    "float8": (1022, 701),
+    "timestamptz": (1185, 1184),
+    "date": (1182, 1082),
+    "interval": (1187, 1186),
+    "numeric": (1231, 1700),
+    "uuid": (2951, 2950),
+    "jsonb": (3807, 3802),
+}
+_OTHER_FIELDS = dict.fromkeys(("basetype", "range_subtype", "attrtypoids", "attrnames", "basetype_name"))
+ARRAY_TYPES: list[dict[str, Any]] = [
+    {
+        **_OTHER_FIELDS,
+        "oid": array_oid,
+        "ns": "pg_catalog",
+        "name": f"_{name}",
+        "kind": b"b",
+        "elemtype": element_oid,
+        "elemtype_name": name,
+        "elemdelim": ",",
+    }
+    for name, (array_oid, element_oid) in _ARRAYS.items()
+]
+"""As the driver would read them from the catalogue on the first use in each connection, which takes seconds where Citus
+filters `pg_class`."""
+
 JSONB_VERSION = b"\x01"  # leads every binary jsonb
 IDLE_POLL_INTERVAL_S = 150.0
 """A connection that has done nothing between two looks is closed, as far as the pool keeps enough of them."""
@@ -135,7 +168,7 @@ async def release(pool: Pool, connection: "PoolConnectionProxy[asyncpg.Record]")
 
 
 async def prepare_connection(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
-    """Have `jsonb` and `json` come and go as Python values."""
+    """Declare the array types, and have `jsonb` and `json` come and go as Python values."""
     await connection.set_type_codec(
         "jsonb",
         schema="pg_catalog",
@@ -146,6 +179,8 @@ async def prepare_connection(connection: "asyncpg.Connection[asyncpg.Record]") -
     await connection.set_type_codec(
         "json", schema="pg_catalog", format="binary", encoder=msgspec.json.encode, decoder=msgspec.json.decode
     )
+    driver: Any = connection
+    driver._protocol.get_settings().register_data_types(ARRAY_TYPES)
 
 
 def server_settings(

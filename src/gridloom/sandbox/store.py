@@ -9,6 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.database.append_only import APPEND_ONLY
+from gridloom.database.citus import PLACEMENTS
 from gridloom.database.pool import Connection, Database
 
 _TURN = 7_108_090
@@ -123,17 +124,7 @@ async def stop_walk(db: Database) -> bool:
 
 async def reset_data(db: Connection, operator_id: UUID) -> list[UUID]:
     """Remove everything but what is kept, and put the clock back to the real time; the organisations that are gone."""
-    tables = await db.fetch(
-        """
-        select format('%I.%I', n.nspname, c.relname) as name
-        from pg_class c join pg_namespace n on n.oid = c.relnamespace
-        where c.relkind in ('r', 'p') and not c.relispartition and n.nspname = current_schema()
-          and c.relname <> all($1::text[])
-        order by c.relname
-        """,
-        list(PRESERVED_TABLES),
-    )
-    names = ", ".join(row["name"] for row in tables)
+    names = ", ".join(placement.table for placement in PLACEMENTS if placement.table not in PRESERVED_TABLES)
     # Append-only tables refuse to be emptied: here, and only here, in one transaction of a sandbox, they may be.
     await db.execute(f"grant truncate on {', '.join(APPEND_ONLY)} to current_user")
     await _lock_tables(db, names)
