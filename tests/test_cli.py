@@ -11,7 +11,7 @@ WITHOUT_THE_SERVER = """
 import sys
 for name in ("asyncpg", "granian", "starlette", "structlog", "numpy", "pyarrow", "orjson"):
     sys.modules[name] = None
-from gridloom.cli import main
+from gridloom.entry import main
 sys.argv = ["gridloom", *sys.argv[1:]]
 main()
 """

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from uuid import UUID
 
 from cyclopts import App, Parameter
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
-from rich.text import Text
 
 from gridloom.command_errors import exit_on_known_errors, exit_with
-from gridloom.serving.command import run_service
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from gridloom.settings import Settings
     from gridloom.settlements.rebuilding import RebuildReport
 
-app = App(name="gridloom", help="The open platform that weaves physical batteries into virtual ones.")
-errors = Console(stderr=True)
+app = App(
+    name="gridloom",
+    help="The open platform that weaves physical batteries into virtual ones.",
+    help_format="plaintext",  # Markdown would be another 0.1 s of CPU for each --help
+)
 
 
 @app.command(group="Running the platform")
@@ -36,6 +36,8 @@ def serve() -> None:
         gridloom serve
         GRIDLOOM_PORT=9000 GRIDLOOM_SIMULATOR=off gridloom serve
     """
+    from gridloom.serving.command import run_service
+
     run_service()
 
 
@@ -50,6 +52,10 @@ def check() -> None:
         gridloom check
         GRIDLOOM_ENVIRONMENT=production gridloom check
     """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     from gridloom.serving.preflight import Verdict, run_checks
 
     colours = {Verdict.OK: "green", Verdict.WARNING: "yellow", Verdict.FAILED: "red"}
@@ -106,6 +112,10 @@ def jobs(*, revive: Annotated[tuple[str, str] | None, Parameter(negative="")] = 
     revive
         Kind and key of one that is to be tried at once, as if it had never failed.
     """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     from gridloom.operator_commands import failing_jobs
 
     table = Table("kind", "key", "attempts", "failed at", "next attempt", "last error")
@@ -259,13 +269,19 @@ def revenue(*, asset: Annotated[list[UUID] | None, Parameter(negative="")] = Non
 
 def _progress_bar() -> Progress:
     """On a terminal, beside the answer; nothing in a pipe."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=errors, disable=not sys.stderr.isatty(), transient=True)
+    return Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True)
 
 
 def _print_differences(outcome: RebuildReport) -> None:
     if not outcome.differences:
         return
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table("asset", "day", "measure", "where", "kept", "from the facts")
     for one in outcome.differences:
         place = "day" if one.places is None else f"{one.places} periods or blocks"
@@ -354,15 +370,14 @@ def restore(file: Path, *, at: datetime | None = None) -> None:
 
 
 def main() -> None:
-    """Mount the users' commands, run one command, and end with a sentence instead of a stack trace."""
-    _mount_client_commands(sys.argv[1] if len(sys.argv) > 1 else None)
+    """Run one command of the operator's, and end with a sentence instead of a stack trace."""
     with exit_on_known_errors():
         app()
 
 
 def install_completion(shell: str | None) -> None:
     """Write a script that completes commands for bash, zsh or fish, the caller's own when none is named."""
-    _mount_client_commands(None)
+    _mount_client_commands()
     shells: dict[str, Any] = {"bash": "bash", "zsh": "zsh", "fish": "fish"}
     if shell is not None and shell not in shells:
         exit_with(f"There is no completion for {shell}; there is for bash, zsh and fish.")
@@ -375,11 +390,10 @@ def install_completion(shell: str | None) -> None:
     print(f"Completion is in {path}. It works in shells that you open from now on.")
 
 
-def _mount_client_commands(wanted: str | None) -> None:
-    """The client ships its own commands; each becomes `gridloom <command>`. Only the one that is wanted is imported."""
+def _mount_client_commands() -> None:
+    """The client ships its own commands; each becomes `gridloom <command>`."""
     commands: Any = importlib.import_module("gridloom_client.commands")
-    directory: Any = importlib.import_module("gridloom_client.commands.directory")
-    app.update(commands.make_app(wanted if wanted in directory.USER_COMMANDS else None))
+    app.update(commands.make_app())
 
 
 def _read_settings() -> Settings:

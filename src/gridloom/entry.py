@@ -26,6 +26,21 @@ def main() -> None:
 
         install_completion(words[1] if len(words) > 1 else None)
     else:
+        _run_command(words[0])
+
+
+def _run_command(name: str) -> None:
+    """A user's command loads nothing of the operator's, and the other way round."""
+    from gridloom_client.commands.directory import OPERATOR_COMMANDS, USER_COMMANDS, describe_unknown
+
+    if name in USER_COMMANDS:
+        from gridloom_client.commands import make_app
+
+        make_app(name)()
+    elif name in OPERATOR_COMMANDS or name.startswith("-"):
         from gridloom.cli import main as run
 
         run()
+    else:
+        sys.stderr.write(describe_unknown(name) + "\n")
+        raise SystemExit(2)

@@ -219,7 +219,7 @@ def _trust_certificates(verify: Verify) -> ssl.SSLContext | bool:
         try:
             return ssl.create_default_context(cafile=os.fspath(verify))
         except (OSError, ssl.SSLError) as error:
-            reason = getattr(error, "strerror", None) or "it holds no certificate"
+            reason = "it holds no certificate" if isinstance(error, ssl.SSLError) else error.strerror
             raise ValueError(f"{os.fspath(verify)} cannot be used as a CA file: {reason}.") from None
     return verify
 

@@ -271,7 +271,20 @@ def find_url(url: str | None = None, profile: str | None = None, *, environ: Map
         return url or environ["GRIDLOOM_URL"]
     profiles = Profiles()
     found = profiles.get(profile) if profile else profiles.find(profiles.current)
-    return found.url if found else environ.get("GRIDLOOM_URL") or DEFAULT_URL
+    return found.url if found else environ.get("GRIDLOOM_URL") or find_local_url(environ)
+
+
+def find_local_url(environ: Mapping[str, str], folder: Path | None = None) -> str:
+    """Where a service on this machine answers, started from this folder: its port is in the environment or in .env."""
+    port = environ.get("GRIDLOOM_PORT")
+    if not port:
+        try:
+            text = ((folder or Path.cwd()) / ".env").read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            text = ""
+        written = re.search(r"^\s*(?:export\s+)?GRIDLOOM_PORT\s*=\s*[\"']?(\d+)", text, re.MULTILINE)
+        port = written[1] if written else None
+    return f"http://127.0.0.1:{port}" if port and port.isdigit() else DEFAULT_URL
 
 
 def find_identity(url: str | None = None, profile: str | None = None) -> Identity:

@@ -198,7 +198,7 @@ class TestAnOwner:
         ]
         listed = await run("unavailability", "list", "Husum", "-o", "csv", key=stage.owner_key)
         (row,) = csv.DictReader(io.StringIO(listed.out))
-        assert row["volume_power_capacity_charge"] == "250.0"
+        assert row["volume.powerCapacity.charge"] == "250.0"
         gone = await run("unavailability", "withdraw", "Husum", row["id"][-8:], "--yes", key=stage.owner_key)
         assert gone.out == "Withdrawn.\n"
         assert (await run("unavailability", "list", "Husum", key=stage.owner_key)).out == "No unavailabilities.\n"

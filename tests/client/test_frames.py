@@ -193,7 +193,7 @@ class TestAFrame:
         client = Client(api_key="k", transport=httpx2.MockTransport(lambda _: replies.pop(0)))
         with pytest.raises(UnprocessableError) as refused:
             client.settlements.add_net_off(pl.DataFrame({"volume": [1.5] * 100}))
-        assert refused.value.__notes__ == ["The rows before row 60 of the frame have been taken."]
+        assert refused.value.__notes__[0] == "The rows before row 60 of the frame have been taken."
 
     def test_with_naive_times_is_refused_before_anything_is_sent(self):
         service = Recorder(b"")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from uuid import UUID
@@ -16,6 +17,7 @@ import pytest
 from cyclopts import App
 from rich.console import Console
 
+from gridloom_client.answers import Backing, CurrentBid
 from gridloom_client.commands.directory import OPERATOR_COMMANDS, USER_COMMANDS, write_help
 from gridloom_client.commands.scheduling.points import read_points
 from gridloom_client.commands.terminal.durations import iso_duration
@@ -26,6 +28,7 @@ from gridloom_client.commands.terminal.rendering import (
     choose_columns,
     moment_text,
     print_data,
+    print_facts,
     print_followed,
     print_table,
 )
@@ -79,6 +82,28 @@ class TestData:
     def test_is_csv_with_times_in_utc(self, capsys: pytest.CaptureFixture[str]):
         assert print_data(self.ROWS, Options(output="csv"))
         assert capsys.readouterr().out == "time,power\n2026-10-25T11:00:00Z,1.5\n2026-10-25T11:00:00Z,\n"
+
+    def test_has_the_interfaces_names_in_json_and_csv_and_money_with_two_decimals(
+        self, capsys: pytest.CaptureFixture[str]
+    ):
+        bid = CurrentBid(id=ID, price=Decimal("1250.5"), timestamp=NOON)
+        part = Backing(physical_asset_id=ID, share=0.5)
+        assert print_data([bid], Options(output="json"))
+        assert '"price":1250.50' in capsys.readouterr().out
+        assert print_data([{"bid": bid, "backing": [part], "exact": Decimal("22.286667")}], Options(output="csv"))
+        header, line = capsys.readouterr().out.splitlines()
+        assert header == "bid.id,bid.price,bid.timestamp,backing,exact"
+        assert "1250.50" in line
+        assert '""physicalAssetID""' in line
+        assert line.endswith("22.286667")
+
+    def test_in_euros_has_two_decimals_in_a_table(self, capsys: pytest.CaptureFixture[str]):
+        print_table("Values", ["Mean EUR", "Power kW"], [(1.5, 1.5), (2.0, 2.0)])
+        print_facts("Value", {"P50 EUR": 1234.5, "Share": 0.125})
+        out = capsys.readouterr().out
+        assert "1.50" in out
+        assert "1,234.50" in out
+        assert "0.125" in out
 
     def test_is_a_json_object_a_line(self, capsys: pytest.CaptureFixture[str]):
         assert print_data(self.ROWS, Options(output="ndjson"))

@@ -15,7 +15,8 @@ def make_app(wanted: str | None = None) -> App:
     """All commands, or only the one that is wanted, so that nothing else has to be imported."""
     from cyclopts import App
 
-    app = App(name="gridloom", help="Use the platform.")
+    # Markdown would be another 0.1 s of CPU for each --help.
+    app = App(name="gridloom", help="Use the platform.", help_format="plaintext")
     for name, (group, place, _) in USER_COMMANDS.items():
         if wanted in (None, name):
             module, _, attribute = place.partition(":")

@@ -8,22 +8,20 @@ import hashlib
 import secrets
 import sys
 import time
-import webbrowser
-from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
 
 from cyclopts import Parameter
 
-from gridloom_client.answers import Me, SignedIn
-from gridloom_client.client import Client
-from gridloom_client.commands.terminal.browser_code import WaitingForCode
 from gridloom_client.commands.terminal.ending import Misunderstood, ending
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.options import USUAL, Options, connect, make_client
 from gridloom_client.commands.terminal.rendering import print_facts, print_one, show_lines
 from gridloom_client.errors import CredentialsError, GridloomError, UnauthenticatedError
 from gridloom_client.profiles import DEFAULT_PROFILE, Profile, Profiles, ProfileTokens, Secret, find_url
 from gridloom_client.tokens import InMemoryTokenStore, Tokens
+
+if TYPE_CHECKING:
+    from gridloom_client.answers import Me, SignedIn
 
 NO_TERMINAL = "There is no terminal to ask on: give --username, and the rest on standard input (--help says how)."
 
@@ -61,19 +59,21 @@ def login(
     name, url = choose_profile(options)
     if api_key_stdin:
         secret = Secret(api_key=_read_line("an API key"))
-        with Client(url, api_key=secret.api_key) as client:
+        with make_client(url, api_key=secret.api_key) as client:
             me = client.auth.me()
     elif sso is not None:
         tokens = sign_in_by_browser(url, sso)
         secret = Secret(tokens=tokens)
-        with Client(url, tokens=InMemoryTokenStore(tokens)) as client:
+        with make_client(url, tokens=InMemoryTokenStore(tokens)) as client:
             me = client.auth.me()
     else:
+        if sys.stdin.isatty():
+            _show_service(url)
         username = username or _ask_openly("Username: ")
         password = _read_line("a password") if password_stdin else _ask_secretly("Password: ")
         tokens = sign_in(url, username, password, code_on_stdin=password_stdin)
         secret = Secret(tokens=tokens)
-        with Client(url, tokens=InMemoryTokenStore(tokens)) as client:
+        with make_client(url, tokens=InMemoryTokenStore(tokens)) as client:
             me = client.auth.me()
     remember(name, url, me, secret)
     if not print_one(me, options):
@@ -112,11 +112,11 @@ def join(
     password = _read_line("a password") if stdin else _ask_secretly("New password: ")
     if not stdin and _ask_secretly("The password again: ") != password:
         raise Misunderstood("The passwords differ. Nothing was done.")
-    with Client(url) as client:
+    with make_client(url) as client:
         client.auth.accept_invitation(
             token=token, username=username, password=password, display_name=display_name or username
         )
-    with Client(url, username=username, password=password) as client:
+    with make_client(url, username=username, password=password) as client:
         secret = Secret(tokens=client.sign_in())
         me = client.auth.me()
     remember(name, url, me, secret)
@@ -138,7 +138,7 @@ def logout(*, options: Options = USUAL) -> None:
     profile, secret = profiles.find(name), profiles.secret_of(name)
     if profile is not None and secret is not None and secret.tokens is not None:
         try:
-            with Client(profile.url, tokens=ProfileTokens(profiles, name)) as client:
+            with make_client(profile.url, tokens=ProfileTokens(profiles, name)) as client:
                 client.auth.logout()
         except CredentialsError:
             pass  # the session had ended by itself
@@ -168,9 +168,16 @@ def whoami(*, options: Options = USUAL) -> None:
     print_facts(name_of(me), facts)
 
 
+def _show_service(url: str) -> None:
+    """Which service answers, before anything is asked for; a TransportError where none does."""
+    with make_client(url) as client:
+        found = client.platform.home()
+    show_lines(f"Gridloom {found.get('version', '')} at {url}", to_stderr=True)
+
+
 def sign_in(url: str, username: str, password: str, *, code_on_stdin: bool = False) -> Tokens:
     """Tokens for a username and a password, and for the code of a second factor where the service asks for one."""
-    with Client(url, username=username, password=password) as client:
+    with make_client(url, username=username, password=password) as client:
         try:
             return client.sign_in()
         except UnauthenticatedError as refusal:
@@ -178,13 +185,17 @@ def sign_in(url: str, username: str, password: str, *, code_on_stdin: bool = Fal
                 raise
             challenge = str(refusal.members["challenge"])
     code = _read_line("the code of your second factor") if code_on_stdin else _ask_openly("Code, or recovery code: ")
-    with Client(url) as client:
+    with make_client(url) as client:
         signed_in = client.auth.complete_login(challenge=challenge, code=code)
     return tokens_of(signed_in)
 
 
-def sign_in_by_browser(url: str, organisation: str, open_page: Callable[[str], object] = webbrowser.open) -> Tokens:
+def sign_in_by_browser(url: str, organisation: str) -> Tokens:
     """Tokens for a one-time code that the browser brings to a port of this machine."""
+    import webbrowser
+
+    from gridloom_client.commands.terminal.browser_code import WaitingForCode
+
     verifier = secrets.token_urlsafe(48)
     with WaitingForCode() as waiting:
         digest = hashlib.sha256(verifier.encode()).digest()
@@ -195,11 +206,11 @@ def sign_in_by_browser(url: str, organisation: str, open_page: Callable[[str], o
         }
         page = f"{url.rstrip('/')}/auth/public/sso/start?{urlencode(query)}"
         show_lines(f"Sign in with your browser: {page}", to_stderr=True)
-        open_page(page)
+        webbrowser.open(page)
         code = waiting.wait()
     if code is None:
         raise Misunderstood("No sign-in came back from the browser.")
-    with Client(url) as client:
+    with make_client(url) as client:
         return tokens_of(client.auth.exchange_sso_code(code=code, verifier=verifier))
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cyclopts import App
 
-from gridloom_client.answers import PhysicalAsset
 from gridloom_client.commands.terminal.ending import ending
 from gridloom_client.commands.terminal.finding import find_battery, find_organisation
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_one, print_table, show_lines
-from gridloom_client.inputs import Parameters
 from gridloom_client.literals import DeliveryZone
+
+if TYPE_CHECKING:
+    from gridloom_client.answers import PhysicalAsset
 
 app = App(name="assets", help="Physical assets: installed batteries.", group="Using the platform")
 
@@ -113,6 +116,8 @@ def create(
     efficiency
         Of charging and of discharging.
     """
+    from gridloom_client.inputs import Parameters
+
     parameters = Parameters(
         rated_charge_power=power if charge_power is None else charge_power,
         rated_discharge_power=power,

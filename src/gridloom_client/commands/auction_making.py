@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from gridloom_client.answers import Auction
-from gridloom_client.client import Client
 from gridloom_client.commands.terminal.asking import agree
 from gridloom_client.commands.terminal.ending import Misunderstood, ending
 from gridloom_client.commands.terminal.finding import find_organisation, find_thing
@@ -19,8 +17,12 @@ from gridloom_client.commands.terminal.rendering import moment_text, print_facts
 from gridloom_client.commands.terminal.service_clock import service_time
 from gridloom_client.commands.terminal.windows import choose_day, market_day, read_moment
 from gridloom_client.errors import ConflictError, GridloomError
-from gridloom_client.inputs import Backing, Item
 from gridloom_client.literals import DeliveryZone
+
+if TYPE_CHECKING:
+    from gridloom_client.answers import Auction
+    from gridloom_client.client import Client
+    from gridloom_client.inputs import Item
 
 
 @ending
@@ -88,6 +90,8 @@ def create(
     yes
         Do not ask.
     """
+    from gridloom_client.inputs import Backing, Item
+
     with connect(options) as client:
         now = service_time(client)
         batteries = list(client.physical_assets.list())

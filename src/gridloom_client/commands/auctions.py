@@ -6,16 +6,12 @@ import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter, Token
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
-from gridloom_client.answers import Auction
 from gridloom_client.commands.auction_making import create
-from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.ending import Misunderstood, ending
 from gridloom_client.commands.terminal.finding import find_id
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.progress import waiting
@@ -30,9 +26,12 @@ from gridloom_client.commands.terminal.rendering import (
 from gridloom_client.commands.terminal.service_clock import service_time
 from gridloom_client.literals import AuctionStatus, ValuationBasis
 
+if TYPE_CHECKING:
+    from gridloom_client.answers import Auction
+
 app = App(
     name="auctions",
-    help="Auctions of virtual batteries: list, show, watch, bid, value, create.",
+    help="Auctions of virtual batteries: list, show, watch, bid, withdraw, value, create.",
     group="Using the platform",
 )
 
@@ -171,6 +170,31 @@ def bid(auction: str, price: Annotated[Decimal, Parameter(converter=read_euros)]
 
 @app.command
 @ending
+def withdraw(auction: str, *, options: Options = USUAL) -> None:
+    """Withdraw your organisation's standing bid while the auction is open.
+
+    For example:
+
+        gridloom auctions withdraw 099a8057
+
+    Parameters
+    ----------
+    auction
+        Its id, or the end of it as the list shows it.
+    """
+    with connect(options) as client:
+        id = find_id(auction, client.auctions.list(), "auction")
+        current = client.auctions.get(id).current_bid
+        if current is None:
+            raise Misunderstood("Your organisation has no standing bid in this auction.")
+        client.auctions.withdraw(id, current.id)
+    if print_one({"bidID": current.id, "price": current.price, "withdrawn": True}, options):
+        return
+    show_lines(f"The bid of {current.price:,.2f} EUR is withdrawn.")
+
+
+@app.command
+@ending
 def value(auction: str, *, basis: ValuationBasis = "POLICY", options: Options = USUAL) -> None:
     """What an auction's battery may be worth, from past prices; nobody learns that you asked.
 
@@ -216,6 +240,9 @@ def watch(auction: str, *, options: Options = USUAL) -> None:
     auction
         Its id, or the end of it as the list shows it.
     """
+    from rich.console import Console
+    from rich.live import Live
+
     with connect(options) as client:
         id = find_id(auction, client.auctions.list(), "auction")
         with Live(console=Console(stderr=True), transient=True, auto_refresh=False) as live:
@@ -226,13 +253,13 @@ def watch(auction: str, *, options: Options = USUAL) -> None:
     print_facts(f"Auction {id}", {"Status": seen.value.status, "Virtual asset": seen.value.virtual_asset_id}, options)
 
 
-def _tell_countdown(auction: Auction, now: datetime) -> Text:
+def _tell_countdown(auction: Auction, now: datetime) -> str:
     target, word = (auction.start, "opens in") if auction.status in _COMING else (auction.end, "closes in")
     left = max(timedelta(), target - now) // timedelta(seconds=1)
     bid = f", your bid {auction.current_bid.price:,.2f} EUR stands" if auction.current_bid else ""
     if auction.status == "PENDING":
-        return Text("closed; the result is being made")
-    return Text(f"{word} {left // 3600}:{left // 60 % 60:02}:{left % 60:02}{bid}")
+        return "closed; the result is being made"
+    return f"{word} {left // 3600}:{left // 60 % 60:02}:{left % 60:02}{bid}"
 
 
 app.command(create)

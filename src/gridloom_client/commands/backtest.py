@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from gridloom_client.answers import Backtest, BacktestDay
-from gridloom_client.client import Client
 from gridloom_client.commands.terminal.ending import REFUSED, ending, fail
 from gridloom_client.commands.terminal.finding import find_id
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
@@ -17,8 +15,11 @@ from gridloom_client.commands.terminal.plots import plot_bars
 from gridloom_client.commands.terminal.progress import share_progress
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_table
 from gridloom_client.commands.terminal.windows import market_day
-from gridloom_client.inputs import BacktestBattery
 from gridloom_client.literals import BacktestPolicy
+
+if TYPE_CHECKING:
+    from gridloom_client.answers import Backtest, BacktestDay
+    from gridloom_client.client import Client
 
 app = App(name="backtest", group="Using the platform")
 
@@ -66,6 +67,8 @@ def run(
     plot
         Draw what each day earned as well.
     """
+    from gridloom_client.inputs import BacktestBattery
+
     battery = BacktestBattery(
         rated_power=power,
         energy_capacity=energy,

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import msgspec
-from rich.console import Console
 
 from gridloom_client.commands.terminal.ending import Misunderstood, ending
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
@@ -59,6 +58,8 @@ def call(
     if not reply.content:
         return
     if media_type == JSON and sys.stdout.isatty() and options.form != "json":
+        from rich.console import Console
+
         Console().print_json(reply.content.decode())
         return
     sys.stdout.buffer.write(reply.content + (b"\n" if media_type == JSON else b""))

@@ -13,7 +13,6 @@ from cyclopts import App, Parameter
 from gridloom_client.commands.terminal.ending import Misunderstood, ending
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_one, print_table, show_lines
-from gridloom_client.inputs import TotpRemoval
 from gridloom_client.literals import Permission
 
 _GROUP = "Your account"
@@ -101,6 +100,8 @@ def disable(*, options: Options = USUAL) -> None:
 
         gridloom second-factor disable
     """
+    from gridloom_client.inputs import TotpRemoval
+
     with connect(options) as client:
         client.auth.remove_totp(TotpRemoval(code=_ask_for_code("Code, or recovery code: ")))
     show_lines("Removed.", to_stderr=options.form != "table")

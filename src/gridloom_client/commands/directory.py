@@ -18,8 +18,9 @@ USER_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "second-factor": (ACCOUNT, "credentials:second_factor", "One-time codes: enable, disable."),
     "keys": (ACCOUNT, "credentials:keys", "API keys: list, create, revoke."),
     "profile": (ACCOUNT, "profile:app", "Who you are at which service: add, use, list."),
-    "auctions": (USING, "auctions:app", "Auctions of virtual batteries: list, watch, bid."),
+    "auctions": (USING, "auctions:app", "Auctions of virtual batteries: list, bid, withdraw."),
     "virtual": (USING, "virtual_assets:app", "Virtual batteries of your organisation."),
+    "portfolios": (USING, "portfolios:app", "Groups of virtual batteries."),
     "schedule": (USING, "scheduling.schedule:app", "What a virtual battery does: set, optimise."),
     "prices": (USING, "prices:prices", "A day's prices, published and forecast."),
     "revenue": (USING, "revenue:revenue", "What assets earned."),
@@ -27,10 +28,13 @@ USER_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "statements": (USING, "statements:app", "Issued months: list, show, download."),
     "backtest": (USING, "backtest:app", "Past days played again."),
     "assets": (USING, "assets:app", "Physical assets: installed batteries."),
+    "grants": (USING, "grants:app", "What others may do with a battery."),
     "availability": (USING, "unavailability:availability", "What a battery can do."),
     "unavailability": (USING, "unavailability:app", "What a battery cannot do for a while."),
     "monitoring": (USING, "monitoring:app", "Telemetry: tail, export, import."),
     "events": (USING, "events:app", "What happens, as it happens."),
+    "webhooks": (USING, "webhooks:app", "Events sent to an address of yours."),
+    "audit": (USING, "audit:audit", "Who did what, when and from where."),
     "organisations": (USING, "organisations:app", "Who takes part."),
     "invite": (USING, "organisations:invite", "Invite somebody to an organisation."),
     "import": (USING, "imports:app", "Published prices and settlements from files."),
@@ -55,6 +59,17 @@ OPERATOR_COMMANDS: Final[dict[str, str]] = {
     "rotate-secrets": "Seal the secrets in the database anew.",
     "reset-second-factor": "Remove a user's second factor.",
 }
+
+
+def describe_unknown(name: str) -> str:
+    """What to say of a word that is no command: the nearest that this installation has."""
+    from difflib import get_close_matches
+    from importlib.util import find_spec
+
+    usable = [*USER_COMMANDS, *(OPERATOR_COMMANDS if find_spec("asyncpg") else ())]
+    nearest = get_close_matches(name, usable, n=1, cutoff=0.5)
+    hint = f"did you mean gridloom {nearest[0]}?" if nearest else "gridloom --help lists them."
+    return f"There is no command {name}; {hint}"
 
 
 def write_help(stream: TextIO) -> None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import msgspec
 from cyclopts import App
-from rich.console import Console
-from rich.text import Text
 
 from gridloom_client.commands.terminal.ending import ending
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.rendering import moment_text, print_followed
 from gridloom_client.commands.terminal.stripping import strip_controls
-from gridloom_client.streams import Event
+
+if TYPE_CHECKING:
+    from gridloom_client.streams import Event
 
 app = App(name="events", help="What happens, as it happens.", group="Using the platform")
 
@@ -50,6 +51,9 @@ def tail(
 
 
 def _print_event(event: Event, options: Options) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
     line = Text(f"{event.place} {moment_text(event.time, utc=options.utc)} ", style="dim")
     line.append(event.type, style="bold not dim")
     line.append(f" {strip_controls(event.subject or '')} ", style="not dim")

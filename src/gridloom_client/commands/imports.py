@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from cyclopts import App, Parameter
 
-from gridloom_client.answers import BulkOutcome
-from gridloom_client.client import Client
 from gridloom_client.commands.semicolons import commas_for_semicolons
 from gridloom_client.commands.terminal.ending import ending
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
@@ -28,6 +26,10 @@ from gridloom_client.published import (
     read_fcr,
     read_rebap,
 )
+
+if TYPE_CHECKING:
+    from gridloom_client.answers import BulkOutcome
+    from gridloom_client.client import Client
 
 app = App(name="import", help="Load files that markets publish, and settlements.", group="Using the platform")
 

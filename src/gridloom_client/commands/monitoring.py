@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from gridloom_client.commands.table_files import Piece, TableFile, open_table
 from gridloom_client.commands.telemetry_export import export
 from gridloom_client.commands.terminal.ending import REFUSED, Misunderstood, ending
 from gridloom_client.commands.terminal.finding import find_battery
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.progress import make_progress
 from gridloom_client.commands.terminal.rendering import (
     moment_text,
     print_data,
@@ -26,6 +24,9 @@ from gridloom_client.commands.terminal.rendering import (
     print_table,
     show_lines,
 )
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 app = App(name="monitoring", help="Telemetry of physical assets: tail, export, import.", group="Using the platform")
 
@@ -172,7 +173,7 @@ def import_(
         print_json({**counts, "refusals": refusals})
     else:
         written, overwritten, refused = (f"{counts[name]:,}" for name in ("written", "overwritten", "refused"))
-        Console().print(f"{written} points written, {overwritten} overwritten, {refused} refused.", highlight=False)
+        show_lines(f"{written} points written, {overwritten} overwritten, {refused} refused.")
         if reasons:
             rows = [(reason, count, ", ".join(places)) for reason, (count, places) in reasons.items()]
             print_table("Refused", ["Reason", "Points", "First places"], rows)
@@ -203,13 +204,6 @@ def _print_point(name: str, moment: datetime, value: float | None, options: Opti
 
 
 def _point_progress(*, quiet: bool) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[points]:,} points"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        disable=quiet or not sys.stderr.isatty(),
-        transient=True,
-    )
+    from rich.progress import TaskProgressColumn, TextColumn
+
+    return make_progress(TaskProgressColumn(), TextColumn("{task.fields[points]:,} points"), quiet=quiet)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from gridloom_client.client import Client
 from gridloom_client.commands.terminal.ending import ending
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.plots import plot_lines
@@ -17,6 +16,9 @@ from gridloom_client.commands.terminal.service_clock import service_time
 from gridloom_client.commands.terminal.windows import choose_day, market_day
 from gridloom_client.errors import ProblemError
 from gridloom_client.literals import PriceSeries
+
+if TYPE_CHECKING:
+    from gridloom_client.client import Client
 
 QUARTER = timedelta(minutes=15)
 

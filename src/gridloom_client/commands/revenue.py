@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, time
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 from cyclopts import Parameter
 
-from gridloom_client.answers import RevenueDataPoints, Statement
-from gridloom_client.client import Client
 from gridloom_client.commands.terminal.ending import ending
 from gridloom_client.commands.terminal.finding import Kind, Reported, find_reported
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
@@ -18,6 +16,10 @@ from gridloom_client.commands.terminal.progress import waiting
 from gridloom_client.commands.terminal.rendering import MARKET_ZONE, print_data, print_table, short_id, show_lines
 from gridloom_client.commands.terminal.service_clock import service_time
 from gridloom_client.commands.terminal.windows import past_window
+
+if TYPE_CHECKING:
+    from gridloom_client.answers import RevenueDataPoints, Statement
+    from gridloom_client.client import Client
 
 PRODUCTS: Final = {
     "revenue_wholesale": "Wholesale",

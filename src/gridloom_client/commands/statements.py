@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import UUID
 
 from cyclopts import App, Parameter
 
-from gridloom_client.answers import IssuedStatement, StatementRun
-from gridloom_client.client import Client
 from gridloom_client.commands.terminal.asking import agree
 from gridloom_client.commands.terminal.ending import REFUSED, Misunderstood, ending, fail
 from gridloom_client.commands.terminal.finding import find_organisation
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.progress import share_progress, waiting
 from gridloom_client.commands.terminal.rendering import print_data, print_table, show_lines
+
+if TYPE_CHECKING:
+    from gridloom_client.answers import IssuedStatement, StatementRun
+    from gridloom_client.client import Client
 
 app = App(name="statements", group="Using the platform")
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from gridloom_client.answers import UnavailabilityPreview
 from gridloom_client.commands.terminal.asking import agree
 from gridloom_client.commands.terminal.ending import ending
 from gridloom_client.commands.terminal.finding import find_battery, find_id
@@ -17,8 +16,10 @@ from gridloom_client.commands.terminal.plots import plot_lines
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_json, print_table, show_lines
 from gridloom_client.commands.terminal.service_clock import service_time
 from gridloom_client.commands.terminal.windows import choose_day, market_day, read_moment
-from gridloom_client.inputs import PowerVolume, Volume
 from gridloom_client.literals import UnavailabilityKind
+
+if TYPE_CHECKING:
+    from gridloom_client.answers import UnavailabilityPreview
 
 app = App(name="unavailability", help="What batteries cannot do for a while.", group="Using the platform")
 
@@ -110,6 +111,8 @@ def add(
     yes
         Do not ask.
     """
+    from gridloom_client.inputs import PowerVolume, Volume
+
     body: dict[str, Any] = {
         "description": description,
         "type": type,

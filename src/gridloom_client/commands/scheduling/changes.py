@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from gridloom_client.answers import VirtualAsset
-from gridloom_client.client import Client
 from gridloom_client.commands.scheduling.points import changed_points
 from gridloom_client.commands.terminal.asking import agree
 from gridloom_client.commands.terminal.finding import Holding
 from gridloom_client.commands.terminal.options import Options
 from gridloom_client.commands.terminal.rendering import count_text, moment_text, print_data, print_table, show_lines
 from gridloom_client.errors import ProblemError, UnprocessableError
-from gridloom_client.inputs import Point
+
+if TYPE_CHECKING:
+    from gridloom_client.answers import VirtualAsset
+    from gridloom_client.client import Client
+    from gridloom_client.inputs import Point
 
 Unit: TypeAlias = Literal["kW", "MW"]
 QUARTER = timedelta(minutes=15)

@@ -6,13 +6,10 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from cyclopts import Parameter
 
-from gridloom_client.answers import Optimisation
-from gridloom_client.calls import Response
-from gridloom_client.client import Client
 from gridloom_client.commands.scheduling.changes import Unit, put_points
 from gridloom_client.commands.scheduling.points import read_points
 from gridloom_client.commands.terminal.asking import read_text
@@ -25,8 +22,12 @@ from gridloom_client.commands.terminal.rendering import print_data, print_facts,
 from gridloom_client.commands.terminal.service_clock import service_time
 from gridloom_client.commands.terminal.windows import choose_day, market_day, read_moment
 from gridloom_client.errors import UnprocessableError
-from gridloom_client.inputs import Point
 from gridloom_client.literals import RepairObjective
+
+if TYPE_CHECKING:
+    from gridloom_client.answers import Optimisation
+    from gridloom_client.calls import Response
+    from gridloom_client.client import Client
 
 Prices: TypeAlias = Literal["auto", "published", "forecast"]
 Window: TypeAlias = tuple[datetime, datetime]
@@ -79,6 +80,8 @@ def optimise(
     organisation
         Whose it is; your own when left out.
     """
+    from gridloom_client.inputs import Point
+
     own = {"values": _read_prices(price_file)} if price_file else None
     with connect(options) as client:
         found = find_virtual(client, asset, organisation)
@@ -140,6 +143,8 @@ def repair(
     organisation
         Whose it is; your own when left out.
     """
+    from gridloom_client.inputs import Point
+
     points = read_points(read_text(file, "times and powers"), 1000 if unit == "MW" else 1)
     with connect(options) as client:
         found = find_virtual(client, asset, organisation)

@@ -6,10 +6,13 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.rendering import MARKET_ZONE
-from gridloom_client.inputs import Point
+
+if TYPE_CHECKING:
+    from gridloom_client.inputs import Point
 
 _FORMS = ("ISO", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M")
 _MAX_ERRORS_LISTED = 10
@@ -40,6 +43,8 @@ def read_points(text: str, factor: float = 1.0) -> list[Point]:
 
 
 def _read_point(cells: Sequence[str], separator: str, factor: float) -> Point:
+    from gridloom_client.inputs import Point
+
     if len(cells) < 2:
         raise Misunderstood("there is no power beside the time")
     return Point(time=_read_time(cells[0]), power=_read_power(cells[1], separator) * factor)

@@ -19,7 +19,6 @@ from collections.abc import Callable
 from typing import NoReturn, ParamSpec
 
 import msgspec
-from rich.console import Console
 
 from gridloom_client.commands.terminal.stripping import strip_controls
 from gridloom_client.errors import (
@@ -84,5 +83,7 @@ def code_of(error: GridloomError) -> int:
 
 
 def fail(sentence: str, code: int) -> NoReturn:
+    from rich.console import Console
+
     Console(stderr=True).print(strip_controls(sentence), style="red", markup=False, highlight=False, soft_wrap=True)
     raise SystemExit(code)

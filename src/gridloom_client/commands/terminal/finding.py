@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from uuid import UUID
 
-from gridloom_client.client import Client
 from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.rendering import short_id
+
+if TYPE_CHECKING:
+    from gridloom_client.client import Client
 
 Kind: TypeAlias = Literal["virtual", "portfolio", "battery", "fleet", "organisation"]
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
-from gridloom_client.answers import Simulator
-from gridloom_client.client import Client
 from gridloom_client.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from gridloom_client.answers import Simulator
+    from gridloom_client.client import Client
 
 
 def history_text(seen: Simulator) -> str:

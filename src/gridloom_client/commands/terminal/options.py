@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from gridloom_client.client import Client
 from gridloom_client.errors import CredentialsError
 from gridloom_client.profiles import NOT_SIGNED_IN, find_identity, find_url
 from gridloom_client.tokens import ApiKey, Password
+
+if TYPE_CHECKING:
+    from gridloom_client.client import Client
 
 EVERYWHERE = "Every command takes"
 
@@ -55,13 +57,20 @@ def address(options: Options) -> str:
     return find_url(options.url, options.profile)
 
 
+def make_client(url: str, **options: Any) -> Client:
+    """Imported here: no `--help` needs it."""
+    from gridloom_client.client import Client
+
+    return Client(url, **options)
+
+
 def connect(options: Options) -> Client:
     """A client for whoever the environment names, or else whoever signed in."""
     who = find_identity(options.url, options.profile)
     if who.is_nobody:
         raise CredentialsError(NOT_SIGNED_IN)
     if isinstance(who.credentials, ApiKey):
-        return Client(who.url, api_key=who.credentials.secret)
+        return make_client(who.url, api_key=who.credentials.secret)
     if isinstance(who.credentials, Password):
-        return Client(who.url, username=who.credentials.username, password=who.credentials.password)
-    return Client(who.url, tokens=who.store)
+        return make_client(who.url, username=who.credentials.username, password=who.credentials.password)
+    return make_client(who.url, tokens=who.store)

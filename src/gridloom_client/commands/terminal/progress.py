@@ -5,21 +5,34 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
 
 
 def count_progress() -> Progress:
     """A bar with how many of how many."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True)
+    from rich.progress import MofNCompleteColumn
+
+    return make_progress(MofNCompleteColumn())
 
 
 def share_progress() -> Progress:
     """A bar with its percentage."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True)
+    from rich.progress import TaskProgressColumn
+
+    return make_progress(TaskProgressColumn())
+
+
+def make_progress(*columns: ProgressColumn, quiet: bool = False) -> Progress:
+    """A bar with these columns on standard error, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    around = (TextColumn("{task.description}"), BarColumn(), *columns, TimeRemainingColumn())
+    is_hidden = quiet or not sys.stderr.isatty()
+    return Progress(*around, console=Console(stderr=True), disable=is_hidden, transient=True)
 
 
 @contextmanager
@@ -28,5 +41,7 @@ def waiting(what: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
+    from rich.console import Console
+
     with Console(stderr=True).status(f"{what} …"):
         yield

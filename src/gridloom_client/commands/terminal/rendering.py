@@ -20,13 +20,14 @@ from rich.text import Text
 
 from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.stripping import strip_controls
-from gridloom_client.frames import load_library, plain_row, table_of
+from gridloom_client.frames import load_library, table_of
 
 if TYPE_CHECKING:
     from gridloom_client.commands.terminal.options import Options
 
 MARKET_ZONE = ZoneInfo("Europe/Berlin")
 _GAP = 2
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
 _NUMBER = re.compile(r"-?[0-9][0-9,]*(\.[0-9]+)?")
 _COLOURS = {
     "RUNNING": "green",
@@ -66,11 +67,36 @@ def terminal_width() -> int:
 
 def print_json(value: Any) -> None:
     """One JSON document; indented on a terminal."""
-    encoded = msgspec.json.encode(value)
+    encoded = encode_json(value)
     if sys.stdout.isatty():
         Console().print_json(encoded.decode())
     else:
         sys.stdout.write(encoded.decode() + "\n")
+
+
+def encode_json(value: Any) -> bytes:
+    """By the interface's names; money has at least two decimals."""
+    return _ENCODER.encode(_plain_value(value, exact=True))
+
+
+def as_record(item: Any, *, exact: bool = True) -> dict[str, Any]:
+    """A thing by the interface's names, as in JSON: ids as text, and money exact or as floating-point numbers."""
+    record: dict[str, Any] = _plain_value(item, exact=exact)
+    return record
+
+
+def _plain_value(value: Any, *, exact: bool) -> Any:
+    if isinstance(value, Decimal):
+        digits = max(2, -int(value.as_tuple().exponent))
+        return value.quantize(Decimal(1).scaleb(-digits)) if exact else float(value)
+    if isinstance(value, msgspec.Struct):
+        fields = msgspec.structs.fields(value)
+        return {field.encode_name: _plain_value(getattr(value, field.name), exact=exact) for field in fields}
+    if isinstance(value, Mapping):
+        return {str(name): _plain_value(each, exact=exact) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain_value(each, exact=exact) for each in value]
+    return str(value) if isinstance(value, UUID) else value
 
 
 def print_data(items: Sequence[Any], options: Options) -> bool:
@@ -79,9 +105,9 @@ def print_data(items: Sequence[Any], options: Options) -> bool:
         case "json":
             print_json(items)
         case "ndjson":
-            sys.stdout.writelines(msgspec.json.encode(item).decode() + "\n" for item in items)
+            sys.stdout.writelines(encode_json(item).decode() + "\n" for item in items)
         case "csv":
-            rows = [flatten_row(plain_row(item)) for item in items]
+            rows = [flatten_row(as_record(item)) for item in items]
             names = list(dict.fromkeys(name for row in rows for name in row))
             writer = csv.DictWriter(sys.stdout, names, lineterminator="\n")
             writer.writeheader()
@@ -89,7 +115,7 @@ def print_data(items: Sequence[Any], options: Options) -> bool:
         case "parquet":
             if sys.stdout.isatty():
                 raise Misunderstood("Parquet is not for the eye: send it into a file, as in -o parquet > it.parquet.")
-            table = table_of([plain_row(item) for item in items])
+            table = table_of([as_record(item, exact=False) for item in items])
             load_library("pyarrow.parquet").write_table(table, sys.stdout.buffer)
         case _:
             return False
@@ -103,25 +129,25 @@ def print_followed(item: Any, options: Options, *, is_first: bool) -> bool:
     if options.form == "parquet":
         raise Misunderstood("A stream has no end, and Parquet is written at the end: use -o ndjson or -o csv.")
     if options.form == "csv":
-        row = flatten_row(plain_row(item))
+        row = flatten_row(as_record(item))
         writer = csv.DictWriter(sys.stdout, list(row), lineterminator="\n")
         if is_first:
             writer.writeheader()
         writer.writerow({name: _write_value(value) for name, value in row.items()})
     else:
-        sys.stdout.write(msgspec.json.encode(item).decode() + "\n")
+        sys.stdout.write(encode_json(item).decode() + "\n")
     sys.stdout.flush()
     return True
 
 
 def flatten_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """For CSV: a thing within a thing becomes columns (`volume_energy_capacity`), a list its JSON."""
+    """For CSV: a thing within a thing becomes columns (`volume.energyCapacity`), a list its JSON."""
     flat: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, Mapping):
-            flat |= {f"{name}_{inner}": each for inner, each in flatten_row(value).items()}
+            flat |= {f"{name}.{inner}": each for inner, each in flatten_row(value).items()}
         else:
-            flat[name] = msgspec.json.encode(value).decode() if isinstance(value, list) else value
+            flat[name] = encode_json(value).decode() if isinstance(value, list) else value
     return flat
 
 
@@ -146,6 +172,7 @@ def print_table(
     """
     utc = options is not None and options.utc
     rows = list(rows)
+    rows = [[_round_money(column, value) for column, value in zip(columns, row, strict=True)] for row in rows]
     texts = _make_cells(rows, utc=utc)
     if not texts:
         show(f"No {title.lower()}.")
@@ -162,6 +189,11 @@ def print_table(
         table.add_row(*(row[place] for place in shown))
     left_out = [column for place, column in enumerate(columns) if place not in shown]
     show(table, *([Text(f"Not shown: {', '.join(left_out)}", style="dim")] if left_out else []))
+
+
+def _round_money(title: str, value: Any) -> Any:
+    """What is in euros, as its title says, has two decimals."""
+    return Decimal(repr(value)) if isinstance(value, float) and "EUR" in title else value
 
 
 def _make_cells(rows: Sequence[Sequence[Any]], *, utc: bool) -> list[list[Text]]:
@@ -202,6 +234,7 @@ def print_facts(title: str, facts: Mapping[str, Any], options: Options | None = 
     table = Table.grid(padding=(0, 2))
     for name, value in facts.items():
         if value is not None and value != ():
+            value = _round_money(name, value)
             table.add_row(Text(name, style="dim"), _make_cell(value, utc=options is not None and options.utc))
     show(Text(strip_controls(title), style="bold"), table)
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from gridloom_client.client import Client
 from gridloom_client.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from gridloom_client.client import Client
 
 
 def service_time(client: Client) -> datetime:
