@@ -46,7 +46,7 @@ MUTANTS = (
         "assemble, (), cold, set(wanted_ids))",
         "monitoring/test_storage.py",
     ),
-    Mutant("edge/admit/rate_limiter.py", "lease.left += current.left", "pass", "edge/test_rate_limiter.py"),
+    Mutant("edge/shares.py", "lease.left += current.left", "pass", "edge/test_rate_limiter.py"),
     Mutant(
         "virtual_assets/asset_lookup.py",
         "version=version, periods=periods)",
@@ -142,7 +142,7 @@ MUTANTS = (
         "if len(password) < SHORTEST - 1:",
         "identity",
     ),
-    Mutant("identity/token_verification/token_cache.py", "if found.expires_at <= now:", "if False:", "identity"),
+    Mutant("identity/token_verification/verification.py", "if found.expires_at <= now:", "if False:", "identity"),
     # What comes later, and again.
     Mutant("webhooks/rules.py", "if now >= give_up_at:", "if now > give_up_at:", "webhooks"),
     Mutant("webhooks/rules.py", "return 200 <= status < 300", "return 200 <= status < 400", "webhooks"),
@@ -158,15 +158,15 @@ MUTANTS = (
     Mutant("edge/request.py", "change.committed()", "pass", "edge/test_single_statement.py"),
     Mutant("edge/answer/negotiation.py", "if quality > best_quality:", "if quality >= best_quality:", "edge"),
     Mutant(
-        "edge/validation_errors.py",
-        "if field.required and name not in value:",
+        "edge/decode/validation_errors.py",
+        "if field.required and name not in value and not self._texts_only:",
         "if False:",
         "edge/test_validation_errors.py",
     ),
     Mutant(
-        "edge/fields.py",
-        'faults.extend(FieldError(f"query:{name}", "is missing")',
-        'faults.extend(FieldError(f"query:{name}", "is missing") if False else FieldError("query:", "")',
+        "edge/decode/parameters.py",
+        'errors.extend(FieldError(f"query:{name}", "is missing")',
+        'errors.extend(FieldError(f"query:{name}", "is missing") if False else FieldError("query:", "")',
         "edge/test_validation_errors.py",
     ),
 )

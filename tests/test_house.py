@@ -34,7 +34,7 @@ def speaks_to_postgresql(path: Path) -> bool:
 SPEAK_SQL_TOO = {
     "backups/continuous.py",  # waits for a server that is being restored, and resets its settings
     "edge/idempotency.py",  # the edge has no room of its own for tables
-    "edge/admit/rate_limiter.py",
+    "edge/shares.py",
     "worker/health.py",  # asks whether the database answers at all
     "identity/token_verification/revocations.py",
     "operator_commands.py",

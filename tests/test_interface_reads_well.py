@@ -12,6 +12,7 @@ import pytest
 
 from gridloom.app import create_edge
 from gridloom.edge import to_json
+from gridloom.edge.decode.json_decoder import decoder_of
 from gridloom.edge.operation import Operation
 from gridloom.settings import Settings
 
@@ -115,8 +116,8 @@ class TestAnExample:
     @pytest.mark.parametrize(("name", "content", "operation"), bodies(), ids=[name for name, _, _ in bodies()])
     def test_of_a_body_is_taken_by_its_operation(self, name: str, content: dict[str, Any], operation: Operation):
         assert not list(validator(content["schema"]).iter_errors(content["example"]))
-        if operation.read_body is not None:
-            operation.read_body(to_json(content["example"]))
+        if operation.body is not bytes:
+            decoder_of(operation.body)(to_json(content["example"]))
 
     @pytest.mark.parametrize(("name", "content"), answers(), ids=[name for name, _ in answers()])
     def test_of_an_answer_is_of_its_shape(self, name: str, content: dict[str, Any]):

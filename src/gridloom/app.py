@@ -29,17 +29,23 @@ from gridloom.delivery import routes as delivery
 from gridloom.delivery.performance import routes as delivery_performance
 from gridloom.delivery.positions import routes as delivery_positions
 from gridloom.edge import operations_of
-from gridloom.edge.admit.client_address import TrustedProxies
-from gridloom.edge.admit.connection_reaper import MAX_PER_ADDRESS, ConnectionReaper, most_waiting
-from gridloom.edge.admit.rate_limiter import RateLimiter
-from gridloom.edge.application import POSITION, Application
+from gridloom.edge.admit import TrustedProxies
+from gridloom.edge.application import Application
 from gridloom.edge.health import HealthCheck, HealthChecks
+from gridloom.edge.run import POSITION
 from gridloom.edge.shares import Shares
 from gridloom.edge.transport_security import WithTransportSecurity
 from gridloom.events import routes as events
 from gridloom.exchange_notifications import routes as exchange_notifications
 from gridloom.exchange_notifications.message import DocumentReceiver
-from gridloom.identity import api_key_routes, auth_routes, organisation_routes, session_routes, usage_routes
+from gridloom.identity import (
+    api_key_routes,
+    auth_routes,
+    member_credential_routes,
+    organisation_routes,
+    session_routes,
+    usage_routes,
+)
 from gridloom.identity import lifespan as identity
 from gridloom.identity.authorization import reauthorize_replay
 from gridloom.identity.second_factor import routes as second_factor
@@ -101,6 +107,7 @@ ROUTE_MODULES: tuple[ModuleType, ...] = (
     session_routes,
     api_key_routes,
     organisation_routes,
+    member_credential_routes,
     usage_routes,
     identity_providers,
     physical_assets,
@@ -205,13 +212,6 @@ async def _connect_replicas(primary: Pool, settings: Settings) -> Replicas | Non
     return Replicas(primary, found)
 
 
-def _make_connections(settings: Settings) -> ConnectionReaper:
-    """Behind a proxy all callers have its address, and how many connections each may hold is for it to say."""
-    return ConnectionReaper(
-        settings.port, most_per_address=None if settings.is_behind_proxy else MAX_PER_ADDRESS, most=most_waiting()
-    )
-
-
 def _make_shares(settings: Settings) -> Shares:
     """The sandbox's own simulator is exempt; its members are known by the secret in the sandbox's home."""
     kept = read_credentials(settings.home) if settings.environment == "sandbox" and settings.simulator else None
@@ -261,9 +261,8 @@ def create_edge(settings: Settings) -> Application:
     return Application(
         operations_of(*rooms),
         lifespan=lifespan,
-        limiter=RateLimiter({"public": settings.public_rate_limit_per_minute}),
+        public_requests_per_minute=settings.public_rate_limit_per_minute,
         proxies=TrustedProxies(settings.trusted_proxies, trusts_any=settings.trusts_proxy),
-        connections=_make_connections(settings),
         shares=_make_shares(settings),
     )
 

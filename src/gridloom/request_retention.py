@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from gridloom.edge.admit.rate_limiter import delete_expired_windows
 from gridloom.edge.idempotency import delete_expired
+from gridloom.edge.shares import delete_full_buckets
 from gridloom.jobs import JobRun, job
 
 
 @job("edge.forget", every=timedelta(minutes=10))
 async def delete_expired_requests(run: JobRun) -> None:
     await delete_expired(run.db)
-    await delete_expired_windows(run.db)
+    await delete_full_buckets(run.db)

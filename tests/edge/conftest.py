@@ -25,6 +25,7 @@ from gridloom.database.pool import create_pool
 from gridloom.edge import (
     CSV,
     JSON,
+    PROBE,
     PUBLIC,
     SIGNED_IN,
     Caller,
@@ -42,13 +43,14 @@ from gridloom.edge import (
     operation,
     operations_of,
 )
-from gridloom.edge.admit.rate_limiter import RateLimiter
 from gridloom.edge.application import Application
 from gridloom.edge.shares import Shares
 from gridloom.kernel.money import Euro
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Unauthenticated
 from gridloom.kernel.shares import ShareLimits
+
+TAG = "Toys"
 
 
 class NewToy(RequestBody, kw_only=True):
@@ -72,7 +74,7 @@ class Filter(Paging):
     is_new: bool = False
 
 
-@operation("POST", "/toys", summary="Make a toy", tag="Toys", access=SIGNED_IN, status=201)
+@operation("POST", "/toys", summary="Make a toy", access=SIGNED_IN, status=201)
 async def make_toy(request: Request, body: NewToy) -> Toy:
     toy = Toy(id=uuid.uuid4(), name=body.name, price=body.price, first_seen=body.first_seen)
     await request.db.execute(
@@ -90,7 +92,6 @@ _TOYS = InsertTarget("toys.toy", [("id", "{}"), ("name", "{}"), ("owner", "{}")]
     "POST",
     "/marbles",
     summary="Make a marble",
-    tag="Toys",
     access=SIGNED_IN,
     status=201,
     transaction="single statement",
@@ -103,12 +104,12 @@ async def make_marble(request: Request, body: NewToy) -> Toy:
     return toy
 
 
-@operation("POST", "/secrets", summary="Make a secret", tag="Toys", access=SIGNED_IN, status=201, secret_response=True)
+@operation("POST", "/secrets", summary="Make a secret", access=SIGNED_IN, status=201, secret_response=True)
 async def make_secret(request: Request) -> dict[str, str]:
     return {"secret": uuid.uuid4().hex}
 
 
-@operation("GET", "/toys", summary="List toys", tag="Toys", access=SIGNED_IN)
+@operation("GET", "/toys", summary="List toys", access=SIGNED_IN)
 async def list_toys(request: Request, query: Filter) -> Page[Toy]:
     after = query.after(UUID)
     rows = await request.db.fetch(
@@ -121,25 +122,23 @@ async def list_toys(request: Request, query: Filter) -> Page[Toy]:
     return query.page(toys, lambda toy: toy.id)
 
 
-@operation(
-    "GET", "/toys/{toyID}", summary="Read a toy", tag="Toys", access=Permission.READ_AUCTIONS, produces=(JSON, CSV)
-)
+@operation("GET", "/toys/{toyID}", summary="Read a toy", access=Permission.READ_AUCTIONS, produces=(JSON, CSV))
 async def read_toy(request: Request, toy_id: UUID) -> Response[dict[str, str]]:
     return Response({"id": str(toy_id), "as": request.accepts}, etag="v1")
 
 
-@operation("PATCH", "/toys/{toyID}", summary="Change a toy", tag="Toys", access=SIGNED_IN)
+@operation("PATCH", "/toys/{toyID}", summary="Change a toy", access=SIGNED_IN)
 async def change_toy(request: Request, toy_id: UUID, body: NewToy) -> Response[dict[str, str]]:
     request.check_if_match("v1")
     return Response({}, etag="v2")
 
 
-@operation("DELETE", "/toys/{toyID}", summary="Break a toy", tag="Toys", access=SIGNED_IN)
+@operation("DELETE", "/toys/{toyID}", summary="Break a toy", access=SIGNED_IN)
 async def break_toy(request: Request, toy_id: UUID) -> None:
     await request.db.execute("delete from toys.toy where id = $1", toy_id)
 
 
-@operation("POST", "/conflicts", summary="Fail twice, then work", tag="Toys", access=SIGNED_IN)
+@operation("POST", "/conflicts", summary="Fail twice, then work", access=SIGNED_IN)
 async def fail_twice(request: Request) -> dict[str, int]:
     attempts = request.resources[Attempts]
     attempts.made += 1
@@ -151,7 +150,7 @@ async def fail_twice(request: Request) -> dict[str, int]:
     return {"attempts": attempts.made}
 
 
-@operation("GET", "/faults/{kind}", summary="Go wrong", tag="Toys", access=PUBLIC)
+@operation("GET", "/faults/{kind}", summary="Go wrong", access=PUBLIC)
 async def go_wrong(request: Request, kind: str) -> Content:
     if kind == "timeout":
         async with request.pool.acquire() as connection, connection.transaction():
@@ -162,7 +161,7 @@ async def go_wrong(request: Request, kind: str) -> Content:
     raise RuntimeError("secret words of the database")
 
 
-@operation("GET", "/ticks", summary="Three events", tag="Toys", access=PUBLIC)
+@operation("GET", "/ticks", summary="Three events", access=PUBLIC)
 async def tick(request: Request) -> EventStream:
     async def frames() -> AsyncIterator[bytes]:
         for number in range(3):
@@ -175,7 +174,6 @@ async def tick(request: Request) -> EventStream:
     "GET",
     "/broken-streams/{pieces}",
     summary="Break off",
-    tag="Toys",
     access=PUBLIC,
     produces=(CSV,),
 )
@@ -188,7 +186,7 @@ async def break_off(request: Request, pieces: int) -> Stream:
     return Stream(chunks(), CSV)
 
 
-@operation("GET", "/naps/{seconds}", summary="Take long", tag="Toys", access=PUBLIC, rate_limit=None)
+@operation("GET", "/naps/{seconds}", summary="Take long", access=PROBE)
 async def take_long(request: Request, seconds: int) -> dict[str, int]:
     await request.db.execute("select pg_sleep($1)", float(seconds))
     return {"seconds": seconds}
@@ -242,7 +240,7 @@ def toy_service(
     return Application(
         operations_of(sys.modules[__name__]),
         lifespan=lifespan,
-        limiter=RateLimiter({"public": 1000}),
+        public_requests_per_minute=1000,
         shares=Shares(ShareLimits(requests_per_minute=limit, request_burst=burst), replica=replica),
     )
 

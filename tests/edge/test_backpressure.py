@@ -7,12 +7,9 @@ from typing import Any
 
 import pytest
 
-from gridloom.edge import watchdog
 from gridloom.edge.application import Application
-from gridloom.edge.decode import backpressure, body
-from gridloom.edge.decode.backpressure import SMALL_BYTES, BodyBudget
-from gridloom.edge.decode.body_timeout import BodyReadTimeout
-from gridloom.edge.watchdog import SlowRequestWatchdog
+from gridloom.edge.decode import body
+from gridloom.edge.decode.body import SMALL_BYTES, BodyBudget
 from gridloom.kernel.problem import TooManyRequests
 from gridloom.kernel.shares import KIBIBYTE, MEBIBYTE, ShareExceeded
 
@@ -79,7 +76,7 @@ class TestAnOrganisationsShareOfBodies:
 class TestASlowBody:
     def test_gives_way_to_another_of_its_organisation(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = [100.0]
-        monkeypatch.setattr("gridloom.edge.decode.backpressure.time.monotonic", lambda: now[0])
+        monkeypatch.setattr("gridloom.edge.decode.body.time.monotonic", lambda: now[0])
         budget = BodyBudget(100 * MEBIBYTE, share_bytes=50 * MEBIBYTE, min_bytes_per_s=64 * KIBIBYTE)
         stopped: list[str] = []
         with budget.hold("a") as slow, budget.hold("a") as quick, budget.hold("a") as new:
@@ -100,7 +97,7 @@ class TestASlowBody:
 
     def test_gives_way_to_another_organisation_where_the_process_is_full(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = [100.0]
-        monkeypatch.setattr("gridloom.edge.decode.backpressure.time.monotonic", lambda: now[0])
+        monkeypatch.setattr("gridloom.edge.decode.body.time.monotonic", lambda: now[0])
         budget = BodyBudget(100 * MEBIBYTE, share_bytes=50 * MEBIBYTE, min_bytes_per_s=64 * KIBIBYTE)
         stopped: list[str] = []
         with budget.hold("a") as first, budget.hold("b") as second, budget.hold("c") as third:
@@ -116,7 +113,7 @@ class TestASlowBody:
 
     def test_stays_where_there_is_room(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = [100.0]
-        monkeypatch.setattr("gridloom.edge.decode.backpressure.time.monotonic", lambda: now[0])
+        monkeypatch.setattr("gridloom.edge.decode.body.time.monotonic", lambda: now[0])
         budget = BodyBudget(100 * MEBIBYTE, share_bytes=50 * MEBIBYTE, min_bytes_per_s=64 * KIBIBYTE)
         with budget.hold("a") as slow, budget.hold("a") as new:
             slow.begin_receiving(lambda: pytest.fail("there is room"))
@@ -209,7 +206,7 @@ class TestABody:
 
 class TestABodyThatIsSlow:
     async def test_is_answered_429_when_it_gives_way(self, toys: Application, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(backpressure, "PACE_WINDOW_S", 0.05)
+        monkeypatch.setattr(body, "PACE_WINDOW_S", 0.05)
         budget = BodyBudget(MEBIBYTE, share_bytes=MEBIBYTE, min_bytes_per_s=64 * KIBIBYTE)
         monkeypatch.setattr(toys, "bodies", budget)
         parts = [PIECE, PIECE]
@@ -230,63 +227,3 @@ class TestABodyThatIsSlow:
         assert sent[0]["status"] == 429
         assert b'"share":"body-bytes"' in sent[1]["body"]
         assert budget.held_bytes == 0
-
-
-class TestWaiting:
-    async def test_is_over_at_its_moment_and_the_task_goes_on(self) -> None:
-        loop = asyncio.get_running_loop()
-        wait = BodyReadTimeout(loop.time() + 0.05)
-        wait.begin_watch()
-        wait.until_s += 0.1
-        with pytest.raises(asyncio.CancelledError):
-            await asyncio.sleep(5)
-        assert loop.time() >= wait.until_s
-        assert wait.is_why_cancelled()
-        await asyncio.sleep(0)
-
-    async def test_gives_way_to_whoever_else_cancels(self) -> None:
-        async def wait_long() -> bool:
-            wait = BodyReadTimeout(asyncio.get_running_loop().time())
-            wait.begin_watch()
-            try:
-                await asyncio.sleep(5)
-            except asyncio.CancelledError:
-                return wait.is_why_cancelled()
-            return True
-
-        waiting = asyncio.create_task(wait_long())
-        await asyncio.sleep(0)
-        waiting.cancel()
-        assert await waiting is False
-
-    async def test_that_is_closed_ends_nothing(self) -> None:
-        wait = BodyReadTimeout(asyncio.get_running_loop().time() + 0.02)
-        wait.begin_watch()
-        wait.close()
-        await asyncio.sleep(0.05)
-
-
-class TestSlowOnes:
-    async def test_are_watched_and_the_others_are_not(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(watchdog, "POLL_INTERVAL_S", 0.01)
-
-        class One:
-            is_watched = False
-
-            def begin_watch(self) -> None:
-                self.is_watched = True
-
-        known: SlowRequestWatchdog[One] = SlowRequestWatchdog()
-        quick, slow, late = One(), One(), One()
-        known.add(quick)
-        known.add(slow)
-        known.remove(quick)
-        async with asyncio.timeout(5):
-            while not slow.is_watched:
-                await asyncio.sleep(0.005)
-        known.remove(slow)
-        known.add(late)
-        async with asyncio.timeout(5):
-            while not late.is_watched:
-                await asyncio.sleep(0.005)
-        assert not quick.is_watched

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gridloom.edge.admit.client_address import TrustedProxies
+from gridloom.edge.admit import TrustedProxies
 from gridloom.kernel.networks import parse_network
 
 pytestmark = pytest.mark.pure

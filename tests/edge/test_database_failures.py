@@ -10,13 +10,13 @@ import pytest
 import structlog
 from tests.people import client_of
 
-from gridloom.edge.answer import incidents
+from gridloom.edge.answer import errors
 
 
 @pytest.fixture
 def lines():
     """What the edge writes to the log, line by line."""
-    incidents._last_traceback_at.clear()
+    errors._last_traceback_at.clear()
     with structlog.testing.capture_logs() as captured:
         yield captured
 
@@ -76,7 +76,7 @@ class TestAFailure:
         assert [line["event"] for line in lines] == ["request.failed"]
 
     async def test_of_a_stream_later_on_is_logged_and_counted(self, client, lines):
-        counted = incidents.ABORTED_STREAMS.labels("breakOff")._value
+        counted = errors.ABORTED_STREAMS.labels("breakOff")._value
         before = counted.get()
         with suppress(Exception):
             await client.get("/broken-streams/3")

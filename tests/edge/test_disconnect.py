@@ -6,6 +6,9 @@ import asyncio
 
 import pytest
 
+from gridloom.edge import disconnect
+from gridloom.edge.disconnect import DisconnectWatcher
+
 
 async def call(edge, path, messages):
     """One request whose connection says what is in `messages`; what was sent as its answer."""
@@ -45,3 +48,22 @@ class TestACallerWhoLeaves:
     async def test_is_no_other_who_waits(self, toys, seconds):
         sent = await call(toys, f"/naps/{seconds}", asyncio.Queue())
         assert sent[0]["status"] == 200
+
+
+class TestASlowRequest:
+    async def test_is_watched_and_the_others_are_not(self, monkeypatch):
+        monkeypatch.setattr(disconnect, "POLL_INTERVAL_S", 0.01)
+        watcher = DisconnectWatcher()
+        quick, slow = watcher.expect(asyncio.Queue().get), watcher.expect(asyncio.Queue().get)
+        watcher.work_is_done(quick)
+        async with asyncio.timeout(5):
+            while slow._watch is None:
+                await asyncio.sleep(0.005)
+        watcher.work_is_done(slow)
+        late = watcher.expect(asyncio.Queue().get)
+        async with asyncio.timeout(5):
+            while late._watch is None:
+                await asyncio.sleep(0.005)
+        assert quick._watch is None
+        slow.close()
+        late.close()

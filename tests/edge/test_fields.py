@@ -8,7 +8,8 @@ import pytest
 from msgspec import UNSET, UnsetType
 
 from gridloom.edge import RequestBody, to_json
-from gridloom.edge.fields import Decoder, parse_parameter
+from gridloom.edge.decode.json_decoder import Decoder
+from gridloom.edge.decode.parameters import parse_parameter
 from gridloom.kernel.money import Euro
 from gridloom.kernel.problem import BadRequest
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.edge.decode.prechecks import (
+from gridloom.edge.decode.json_decoder import (
     MAX_NUMBER,
     SLICE_BYTES,
-    reject_long_lines,
     reject_long_numbers,
 )
+from gridloom.edge.decode.slices import reject_long_lines
 from gridloom.kernel.problem import BadRequest
 
 pytestmark = pytest.mark.pure

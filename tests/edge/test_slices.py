@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.edge.fields import Decoder
-from gridloom.edge.slices import count_in_slices, decode_in_batches
+from gridloom.edge.decode.json_decoder import Decoder
+from gridloom.edge.decode.slices import count_in_slices, decode_in_batches
 
 NASTY = st.text(st.sampled_from('ab"\\},{[] \n'), max_size=12)
 ROWS = st.lists(st.fixed_dictionaries({"name": NASTY, "value": st.integers(0, 9)}), max_size=30)

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.edge import RequestBody, to_json
-from gridloom.edge.fields import Decoder, Instant, ParameterDecoder, QueryParameters
-from gridloom.edge.validation_errors import MAX_ERRORS_LISTED, MAX_VALUES, collect_errors
+from gridloom.edge.decode.json_decoder import Decoder
+from gridloom.edge.decode.parameters import ParameterDecoder
+from gridloom.edge.decode.validation_errors import MAX_ERRORS_LISTED, MAX_VALUES, collect_errors
+from gridloom.edge.fields import Instant, QueryParameters
 from gridloom.kernel.money import Euro
 from gridloom.kernel.problem import BadRequest
 

@@ -10,7 +10,7 @@ from tests.people import client_of, wait_for_status
 from gridloom.database.sealing import Seal
 from gridloom.identity.permissions import Role
 from gridloom.identity.signing_key_cache import rotate_signing_key
-from gridloom.identity.token_verification.token_cache import MAX_TTL_S
+from gridloom.identity.token_verification.verification import MAX_TTL_S
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 
 from gridloom.edge import Caller
-from gridloom.identity.token_verification.token_cache import CachedCaller, CallerCache
+from gridloom.identity.token_verification.verification import CachedCaller, CallerCache
 
 pytestmark = pytest.mark.pure
 

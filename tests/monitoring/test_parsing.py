@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.edge.slices import SLICE_BYTES
+from gridloom.edge.decode.slices import SLICE_BYTES
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
 from gridloom.monitoring.ingest import arrow_limits, json_rows
 from gridloom.monitoring.ingest.columns import TooManyPoints

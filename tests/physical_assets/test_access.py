@@ -27,7 +27,7 @@ def test_the_table_holds_every_operation_under_an_asset():
             and operation.path.count("/") == rest.count("/") + 2
             and operation.path.split("/")[3:4] == rest.split("?")[0].split("/")[1:2]
         ]
-        assert needed in {operation.access for operation in matching}, (method, rest)
+        assert needed in {operation.access.permission for operation in matching}, (method, rest)
 
 
 @pytest.mark.parametrize("granted", sorted(GRANTABLE))

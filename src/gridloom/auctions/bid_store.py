@@ -17,7 +17,7 @@ from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, Pool
 from gridloom.edge.idempotency import RETENTION, IdempotencyKey, is_key_conflict
 from gridloom.events.model import NewEvent
-from gridloom.events.outbox import check_declared, notify_after_commit
+from gridloom.events.outbox import check_declared, notify_listeners
 from gridloom.events.store import OUTBOX, outbox_row
 
 
@@ -171,7 +171,7 @@ async def place_bids(pool: Pool, offers: Sequence[PendingBid]) -> list[Placement
             for turn, placed in zip(unsure, await _place_again(pool, [offers[turn] for turn in unsure]), strict=True):
                 outcomes[turn] = placed
     if any(placed.verdict == "PLACED" for placed in outcomes):
-        notify_after_commit(pool)
+        notify_listeners()  # the statement has committed itself
     return outcomes
 
 

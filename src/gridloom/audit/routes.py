@@ -31,6 +31,8 @@ from gridloom.edge.fields import parameter_error
 from gridloom.kernel.permission import Permission
 from gridloom.tables import stream_table
 
+TAG = "Audit"
+
 
 class AuditEntry(ResponseBody):
     """One action: who, what, to which resource, when, from where, and how it ended."""
@@ -84,7 +86,6 @@ MAX_ENTRIES_AT_ONCE = 1000
     "GET",
     "/audit-log",
     summary="Who did what",
-    tag="Audit",
     access=Permission.MANAGE_ORGANISATION,
     produces=(JSON, CSV, NDJSON, PARQUET),
     response_schema=list[AuditEntry],

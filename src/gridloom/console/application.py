@@ -9,11 +9,11 @@ import structlog
 
 from gridloom.console.gateway import PREFIX, Gateway
 from gridloom.console.pages import StaticFiles
-from gridloom.edge.answer import render
 from gridloom.edge.answer.errors import problem_of
 from gridloom.edge.answer.negotiation import negotiate
+from gridloom.edge.answer.render import EncodedResponse, render_problem, send_response
 from gridloom.edge.application import Application
-from gridloom.edge.asgi import Receive, Scope, Send
+from gridloom.edge.request import Receive, Scope, Send
 from gridloom.guide.pages import HOME as GUIDE
 from gridloom.guide.pages import GuidePages
 from gridloom.kernel.problem import MethodNotAllowed, NotAcceptable, Problem
@@ -75,24 +75,24 @@ class ConsoleMiddleware:
         except (Problem, OSError) as error:
             await self._refuse(error, scope, receive, send)
             return
-        await render.send_response(outcome, headers, send, receive, is_head=scope["method"] == "HEAD")
+        await send_response(outcome, headers, send, receive, is_head=scope["method"] == "HEAD")
 
-    async def _read_page(self, path: str, accept_encoding: str | None) -> render.EncodedResponse:
+    async def _read_page(self, path: str, accept_encoding: str | None) -> EncodedResponse:
         if path.startswith(GUIDE):
             return await self._guide.read(path.removeprefix(GUIDE), accept_encoding)
         if path.startswith(HOME):
             return await self._pages.read(path.removeprefix(HOME), accept_encoding)
         location = GUIDE if path == "/docs/guide" else HOME
-        return render.EncodedResponse(302, {"Location": location, "Cache-Control": "no-store", "Vary": "Accept"}, b"")
+        return EncodedResponse(302, {"Location": location, "Cache-Control": "no-store", "Vary": "Accept"}, b"")
 
     async def _refuse(self, error: Exception, scope: Scope, receive: Receive, send: Send) -> None:
         problem, request_id = problem_of(error), uuid.uuid4().hex
         if problem.status >= 500:
             log.error("request.failed", path=scope["path"], request_id=request_id, exc_info=error)
-        outcome = render.problem(problem, scope["path"], request_id)
+        outcome = render_problem(problem, scope["path"], request_id)
         outcome.headers |= {"X-Request-Id": request_id, "Cache-Control": "no-store"}
         outcome.headers.pop("WWW-Authenticate", None)
-        await render.send_response(outcome, dict(scope["headers"]), send, receive, is_head=scope["method"] == "HEAD")
+        await send_response(outcome, dict(scope["headers"]), send, receive, is_head=scope["method"] == "HEAD")
 
 
 def _is_led_to_a_page(scope: Scope, path: str) -> bool:

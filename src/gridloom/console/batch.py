@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
-from gridloom.edge.asgi import Receive, Scope, Send
+from gridloom.edge.request import Receive, Scope, Send
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
 
 MAX_PATHS: Final = 100

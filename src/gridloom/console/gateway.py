@@ -9,11 +9,11 @@ from typing import Any
 from gridloom.console.batch import answer_batch, read_batch
 from gridloom.console.rules import AllowedOrigins, check_origin
 from gridloom.console.sessions import ConsoleSessions
-from gridloom.edge.admit.authentication import TOKEN_SOURCE
+from gridloom.edge.admit import TOKEN_SOURCE
 from gridloom.edge.answer.render import EncodedResponse, send_response
 from gridloom.edge.application import Application
-from gridloom.edge.asgi import Receive, Scope, Send
 from gridloom.edge.fields import to_json
+from gridloom.edge.request import Receive, Scope, Send
 from gridloom.kernel.problem import NotFound
 
 PREFIX = "/console/api"

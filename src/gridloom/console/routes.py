@@ -10,10 +10,17 @@ from gridloom.console import store
 from gridloom.console.rules import AllowedOrigins, ForeignRequest, reject_cross_origin
 from gridloom.console.sessions import MAX_IDLE, ConsoleSessions, NoConsoleSession, new_cookie
 from gridloom.database.pool import Database
-from gridloom.edge import PUBLIC, Request, RequestBody, Response, ResponseBody, operation
-from gridloom.edge.admit.authentication import NetworkNotAllowed
+from gridloom.edge import (
+    CONSOLE_SESSION,
+    CONSOLE_SIGN_IN,
+    Request,
+    RequestBody,
+    Response,
+    ResponseBody,
+    operation,
+)
+from gridloom.edge.admit import NetworkNotAllowed
 from gridloom.identity import views
-from gridloom.identity.auth_routes import PUBLIC_BODY_LIMIT
 from gridloom.identity.login.login import SingleSignOnRequired, WrongCredentials, sign_in
 from gridloom.identity.login.password_rules import LONGEST
 from gridloom.identity.login.passwords import LoginsBusy
@@ -71,9 +78,7 @@ class ConsoleSession(ResponseBody):
     "/console/session",
     summary="Sign in to the console",
     status=204,
-    access=PUBLIC,
-    cookie="set",
-    body_limit_bytes=PUBLIC_BODY_LIMIT,
+    access=CONSOLE_SIGN_IN,
     problems=(
         WrongCredentials,
         SecondFactorRequired,
@@ -117,8 +122,7 @@ async def begin_cookie(request: Request, pair: TokenPair, db: Database) -> dict[
     "GET",
     "/console/session",
     summary="Whose session of the console it is",
-    access=PUBLIC,
-    cookie="needed",
+    access=CONSOLE_SESSION,
     problems=(NoConsoleSession, ForeignRequest),
 )
 async def read_console_session(request: Request) -> Response[ConsoleSession]:
@@ -142,8 +146,7 @@ async def read_console_session(request: Request) -> Response[ConsoleSession]:
     "/console/session",
     summary="Sign out of the console",
     status=204,
-    access=PUBLIC,
-    cookie="needed",
+    access=CONSOLE_SESSION,
     problems=(NoConsoleSession, ForeignRequest),
     transaction="manual",
 )

@@ -20,11 +20,9 @@ from gridloom.console.routes import begin_cookie
 from gridloom.database.pool import Database
 from gridloom.database.sealing import Sealing
 from gridloom.edge import HTML, PUBLIC, Content, QueryParameters, Request, RequestBody, Response, operation
-from gridloom.edge.admit.authentication import NetworkNotAllowed
-from gridloom.edge.admit.rate_limiter import network_of
+from gridloom.edge.admit import NetworkNotAllowed
 from gridloom.edge.fields import parameter_error
 from gridloom.identity import views
-from gridloom.identity.auth_routes import PUBLIC_BODY_LIMIT
 from gridloom.identity.login.login import user_agent_of
 from gridloom.identity.login.sessions import TokenPair, begin_session
 from gridloom.identity.model import Account, SignInMethod
@@ -37,7 +35,7 @@ from gridloom.identity.store import members
 from gridloom.identity.store.login_throttle import store_known_network
 from gridloom.identity.tokens import hash_of
 from gridloom.identity.views import NO_STORE
-from gridloom.kernel.networks import is_within
+from gridloom.kernel.networks import is_within, network_of
 from gridloom.kernel.problem import NotFound
 from gridloom.settings import Settings
 
@@ -203,7 +201,6 @@ async def finish_single_sign_on(request: Request, query: CallbackQuery) -> Conte
     "/auth/public/sso/token",
     summary="Log in with a code of single sign-on",
     access=PUBLIC,
-    body_limit_bytes=PUBLIC_BODY_LIMIT,
     problems=(SingleSignOnRefused, NetworkNotAllowed),
     transaction="manual",
     secret_response=True,

@@ -1,11 +1,16 @@
-"""What all routes share: declared operations, wire types, problems, paging, safe retries, limits, OpenAPI."""
+"""From an HTTP request to a handler and back, in four stages: admit, decode, run, answer."""
 
 from gridloom.edge.caller import Caller
 from gridloom.edge.fields import Instant, Name, QueryParameters, RequestBody, ResponseBody, Text, to_json
 from gridloom.edge.operation import (
-    BULK_BODY_LIMIT,
+    BULK,
+    CONSOLE_SESSION,
+    CONSOLE_SIGN_IN,
+    ENROLLING,
+    PROBE,
     PUBLIC,
     SIGNED_IN,
+    BodyFormat,
     Operation,
     operation,
     operations_of,
@@ -30,17 +35,22 @@ from gridloom.edge.responses import (
 
 __all__ = [
     "ARROW",
-    "BULK_BODY_LIMIT",
+    "BULK",
+    "CONSOLE_SESSION",
+    "CONSOLE_SIGN_IN",
     "CSV",
+    "ENROLLING",
     "EVENT_STREAM",
     "HTML",
     "JSON",
     "NDJSON",
     "PARQUET",
+    "PROBE",
     "PUBLIC",
     "SIGNED_IN",
     "XML",
     "AppState",
+    "BodyFormat",
     "Caller",
     "Content",
     "EventStream",

@@ -1,42 +1,33 @@
-"""The service as one ASGI application over declared operations: from bytes to a handler and back."""
+"""The service as one ASGI application over declared operations: admit, decode, run, answer."""
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import os
 import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import asyncpg
 import structlog
+from prometheus_client import Histogram
 
-from gridloom.database.errors import DATABASE_ERRORS, classify_error
 from gridloom.database.replicas import Replicas
-from gridloom.edge.admit.authentication import Authenticator, RejectAllAuthenticator, admit, reject_outside_key_assets
-from gridloom.edge.admit.client_address import TrustedProxies
-from gridloom.edge.admit.connection_reaper import ConnectionReaper
-from gridloom.edge.admit.disconnect import DisconnectWatch, DisconnectWatcher
-from gridloom.edge.admit.rate_limiter import RateLimiter, RequestBuckets, network_of
-from gridloom.edge.answer import render
-from gridloom.edge.answer.errors import problem_of
-from gridloom.edge.answer.incidents import log_error, report_broken_stream
+from gridloom.edge.admit import Authenticator, RejectAllAuthenticator, TrustedProxies, admit, reject_outside_key_assets
+from gridloom.edge.answer.errors import log_error, problem_of, report_broken_stream
 from gridloom.edge.answer.negotiation import negotiate
-from gridloom.edge.asgi import Receive, Scope, Send
-from gridloom.edge.decode.backpressure import BodyBudget
-from gridloom.edge.decode.body import decode_body, read_content_type, receive_body
-from gridloom.edge.decode.body_timeout import BodyReadTimeout
-from gridloom.edge.fields import parse_parameter
-from gridloom.edge.metrics import observe_request
-from gridloom.edge.operation import Operation
-from gridloom.edge.parameters import reject_query, split_query
-from gridloom.edge.request import AppState, AuditHook, Request
-from gridloom.edge.router import Router
-from gridloom.edge.run import ReplayGuard, run_in_transaction
-from gridloom.edge.shares import Shares
-from gridloom.edge.watchdog import SlowRequestWatchdog
+from gridloom.edge.answer.render import EncodedResponse, prefetch_first_chunk, render_problem, send_response
+from gridloom.edge.decode.body import BodyBudget, decode_body, read_content_type, receive_body
+from gridloom.edge.decode.parameters import parameter_decoder_of, parse_parameter, reject_query, split_query
+from gridloom.edge.disconnect import DisconnectWatch, DisconnectWatcher
+from gridloom.edge.operation import Operation, Router
+from gridloom.edge.request import AppState, AuditHook, Receive, Request, Scope, Send
+from gridloom.edge.run import ReplayGuard, run
+from gridloom.edge.shares import Shares, TokenBuckets
+from gridloom.kernel.networks import network_of
 from gridloom.kernel.problem import MethodNotAllowed, NotFound
 from gridloom.kernel.shares import Share
 
@@ -45,16 +36,59 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("gridloom.edge")
 
-SLOW_REQUEST_S = 2.0
-DRAIN_S = 10.0
-"""How long a service that stops waits for the answers that are under way before it takes their database away."""
-CLIENT_CLOSED_REQUEST = 499
+SLOW_REQUEST_S: Final = 2.0
+DRAIN_S: Final = 10.0
+"""How long a service that stops waits for the requests in progress before it closes the pool."""
+CLIENT_CLOSED_REQUEST: Final = 499
 """Status in metrics of a request whose client has disconnected."""
 
-POSITION = "Gridloom-Position"
-"""Where there are read replicas: up to where a change has written the log, and what a read wants to see at least."""
+_SANE_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
+_TRACE_PARENT: Final = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
-_SANE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
+REQUESTS: Final = Histogram(
+    "gridloom_request_seconds",
+    "Time to answer a request",
+    ["operation", "status"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
+)
+_children: dict[tuple[str, int], Histogram] = {}
+
+Peer = tuple[str, int]
+
+
+def peer_of(address: Sequence[str | int]) -> Peer:
+    """Address and port in one spelling: servers write ports as numbers or as texts, and IPv6 in more ways than one."""
+    host, port = str(address[0]), int(address[1])
+    if ":" in host:
+        host = str(ipaddress.ip_address(host.partition("%")[0]))
+    return host, port
+
+
+class ServedConnections:
+    """Which connections have requests in progress, and when each had its last response."""
+
+    def __init__(self) -> None:
+        self.in_progress: dict[Peer, int] = {}
+        self.answered_at: dict[Peer, float] = {}
+
+    def begin(self, client: Sequence[str | int] | None) -> Peer | None:
+        """A complete request has come over this connection; `client` is as the server's scope has it."""
+        if not client:
+            return None
+        peer = peer_of(client)
+        self.in_progress[peer] = self.in_progress.get(peer, 0) + 1
+        return peer
+
+    def end(self, peer: Peer | None) -> None:
+        """Its response has been handed to the server; `peer` is what `begin` gave."""
+        if peer is None:
+            return
+        left = self.in_progress[peer] - 1
+        if left > 0:
+            self.in_progress[peer] = left
+            return
+        del self.in_progress[peer]
+        self.answered_at[peer] = time.monotonic()
 
 
 async def _skip_audit(db: RowSink, request: Request, status: int) -> None:
@@ -73,9 +107,8 @@ class Application:
         operations: Sequence[Operation],
         *,
         lifespan: Callable[[Application], AbstractAsyncContextManager[None]],
-        limiter: RateLimiter,
+        public_requests_per_minute: int,
         proxies: TrustedProxies | None = None,
-        connections: ConnectionReaper | None = None,
         shares: Shares | None = None,
     ) -> None:
         self.operations = tuple(operations)
@@ -84,33 +117,39 @@ class Application:
         self.pool: asyncpg.Pool
         self.replicas: Replicas | None = None
         self.authenticator: Authenticator = RejectAllAuthenticator()
-        self._router = Router(operations)
-        self._lifespan = lifespan
-        self._limiter = limiter
         self.audit: AuditHook = _skip_audit
         self.check_replay: ReplayGuard = _skip_guard
-        self._proxies = proxies or TrustedProxies()
         self.shares = shares or Shares()
-        self._buckets = RequestBuckets(self.shares)
         self.bodies = BodyBudget.of(self.shares.limits)
-        self.shares.add_meter(Share.REQUESTS, self._buckets.read_use)
+        self.connections = ServedConnections()
+        self._router = Router(operations)
+        self._lifespan = lifespan
+        self._proxies = proxies or TrustedProxies()
+        limits = self.shares.limits
+        self._by_organisation = TokenBuckets(
+            Share.REQUESTS,
+            per_minute=limits.requests_per_minute,
+            burst=limits.request_burst,
+            scope=self.shares.replica,
+        )
+        per_minute = public_requests_per_minute
+        self._by_network = TokenBuckets("public", per_minute=per_minute, burst=per_minute, scope="public")
+        self.shares.add_meter(Share.REQUESTS, self._by_organisation.read_use)
         self.shares.add_meter(Share.BODY_BYTES, self.bodies.read_use)
-        self.connections = connections or ConnectionReaper(port=0)
-        self._departures = DisconnectWatcher()
-        self._slow_bodies: SlowRequestWatchdog[BodyReadTimeout] = SlowRequestWatchdog()
-        self._under_way = 0
+        self._disconnects = DisconnectWatcher()
+        self._in_progress = 0
         self._all_answered = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             peer = self.connections.begin(scope.get("client"))
-            self._under_way += 1
+            self._in_progress += 1
             try:
                 await self._handle(scope, receive, send)
             finally:
                 self.connections.end(peer)
-                self._under_way -= 1
-                if self._under_way == 0 and self.stopping.is_set():
+                self._in_progress -= 1
+                if self._in_progress == 0 and self.stopping.is_set():
                     self._all_answered.set()
         elif scope["type"] == "lifespan":
             await self._run_lifespan(receive, send)
@@ -130,90 +169,98 @@ class Application:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _drain_requests(self) -> None:
-        """Have everybody answered who has asked: a pool that closes breaks off whoever still waits for a connection."""
-        if self._under_way == 0:
-            return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(DRAIN_S):
-                await self._all_answered.wait()
+        """Requests in progress are answered first: a pool that closes fails those that wait for a connection."""
+        if self._in_progress:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(DRAIN_S):
+                    await self._all_answered.wait()
 
     # --- one request ---------------------------------------------------------------------------------------------
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        asked_id = headers.get(b"x-request-id")
-        request_id = asked_id.decode() if asked_id and _SANE_REQUEST_ID.fullmatch(asked_id) else os.urandom(16).hex()
-        answer_headers = {"X-Request-Id": request_id}
-        method, path = scope["method"], scope["path"]
+        response_headers, trace_id = _identify_request(headers)
         operation: Operation | None = None
-        outcome: render.EncodedResponse
-        failure: Exception | None = None
-        departure: DisconnectWatch | None = None
         request: Request | None = None
+        failure: Exception | None = None
+        watch: DisconnectWatch | None = None
         try:
-            operation, values = self._find(method, path)
+            operation, values = self._find(scope["method"], scope["path"])
             if operation is None:
-                outcome = render.EncodedResponse(204, {"Allow": ", ".join(values)}, b"")
+                response = EncodedResponse(204, {"Allow": ", ".join(values)}, b"")
             else:
-                request = Request(
-                    operation,
-                    headers,
-                    path=path,
-                    target=_read_target(scope),
-                    address=self._proxies.find_client(scope),
-                    request_id=request_id,
-                    pool=self.pool,
-                    resources=self.resources,
-                    stopping=self.stopping,
-                    audit=self.audit,
-                    shares=self.shares,
-                )
+                request = self._make_request(operation, scope, headers, response_headers["X-Request-Id"], trace_id)
                 if not operation.changes_state:
-                    departure = self._departures.expect(receive)
-                outcome = await self._decode_and_run(request, values, scope, receive, answer_headers)
-                await render.prefetch_first_chunk(outcome)
+                    watch = self._disconnects.expect(receive)
+                response = await self._admit_decode_run(request, values, scope, receive, response_headers)
+                if response.stream is not None:
+                    await prefetch_first_chunk(response)
         except asyncio.CancelledError:
-            if departure is None or not departure.has_left or self.stopping.is_set():
+            if watch is None or not watch.has_left or self.stopping.is_set():
                 raise
-            observe_request(operation, CLIENT_CLOSED_REQUEST, time.perf_counter() - started)
+            _observe_request(operation, CLIENT_CLOSED_REQUEST, time.perf_counter() - started)
             return
         except Exception as error:  # noqa: BLE001  # whatever it is, the caller gets a problem and the log a line
             problem = problem_of(error)
             if problem.status >= 500:
                 failure = error
-            outcome = render.problem(problem, path, request_id)
+            response = render_problem(problem, scope["path"], response_headers["X-Request-Id"])
         finally:
-            if departure is not None:
-                self._departures.work_is_done(departure)
-        outcome.headers.update(answer_headers)
-        details: dict[str, Any] = {"method": method, "path": path, "request_id": request_id}
+            if watch is not None:
+                self._disconnects.work_is_done(watch)
+        response.headers.update(response_headers)
         try:
-            gone = departure.gone if departure is not None else None
-            await render.send_response(outcome, headers, send, receive, is_head=method == "HEAD", gone=gone)
-        except Exception as error:  # the status has gone out: all that is left is to break off
-            report_broken_stream(operation.operation_id if operation else "none", error, **details)
+            gone = watch.gone if watch is not None else None
+            await send_response(response, headers, send, receive, is_head=scope["method"] == "HEAD", gone=gone)
+        except Exception as error:  # the status has been sent: all that is left is to abort
+            details = _describe_request(scope, request, response_headers["X-Request-Id"])
+            report_broken_stream(details.pop("operation", "none"), error, **details)
             raise
         finally:
-            if departure is not None:
-                departure.close()
-            took = time.perf_counter() - started
-            observe_request(operation, outcome.status, took)
-            if failure is not None or outcome.status >= 400 or took > SLOW_REQUEST_S:
-                details["operation"] = operation.operation_id if operation else None
-                details |= {"status": outcome.status, "seconds": round(took, 4)}
-                if failure is None and not self._is_simulator(request):
-                    log.info("request", **details)
-                elif failure is None:
-                    log.debug("request", **details)
-                else:
-                    log_error("request.failed", failure, **details)
+            if watch is not None:
+                watch.close()
+            took_s = time.perf_counter() - started
+            _observe_request(operation, response.status, took_s)
+            if failure is not None or response.status >= 400 or took_s > SLOW_REQUEST_S:
+                details = _describe_request(scope, request, response_headers["X-Request-Id"])
+                details |= {"status": response.status, "seconds": round(took_s, 4)}
+                self._log_request(request, failure, details)
 
-    def _is_simulator(self, request: Request | None) -> bool:
-        """Whether the sandbox's own simulator asked: it waits for its steps and is refused as a matter of course, which
-        would hide what people do from the log."""
+    def _make_request(
+        self,
+        operation: Operation,
+        scope: Scope,
+        headers: dict[bytes, bytes],
+        request_id: str,
+        trace_id: str | None,
+    ) -> Request:
+        path, query = scope["path"], scope["query_string"]
+        return Request(
+            operation=operation,
+            headers=headers,
+            path=path,
+            target=f"{path}?{query.decode('latin-1')}" if query else path,
+            address=self._proxies.find_client(scope),
+            request_id=request_id,
+            trace_id=trace_id,
+            pool=self.pool,
+            resources=self.resources,
+            shares=self.shares,
+            stopping=self.stopping,
+            audit=self.audit,
+            accepts=operation.produces[0],
+        )
+
+    def _log_request(self, request: Request | None, failure: Exception | None, details: dict[str, Any]) -> None:
         caller = None if request is None else request.caller_if_known
-        return caller is not None and self.shares.holder_of(caller) is None
+        if failure is not None:
+            log_error("request.failed", failure, **details)
+        elif caller is not None and self.shares.holder_of(caller) is None:
+            # The sandbox's own simulator is rejected as a matter of course, which would hide others in the log.
+            log.debug("request", **details)
+        else:
+            log.info("request", **details)
 
     def _find(self, method: str, path: str) -> tuple[Operation | None, list[str]]:
         """The operation and its path's values; None and the allowed methods for OPTIONS."""
@@ -229,63 +276,61 @@ class Application:
             return None, allowed
         raise MethodNotAllowed(f"{path} answers {', '.join(allowed)}.", allow=allowed)
 
-    async def _decode_and_run(
-        self, request: Request, values: list[str], scope: Scope, receive: Receive, answer_headers: dict[str, str]
-    ) -> render.EncodedResponse:
+    async def _admit_decode_run(
+        self, request: Request, values: list[str], scope: Scope, receive: Receive, response_headers: dict[str, str]
+    ) -> EncodedResponse:
         operation = request.operation
-        await admit(request, scope, self.authenticator, self._limiter, self._buckets, answer_headers)
+        await admit(request, scope, self.authenticator, self._by_network, self._by_organisation, response_headers)
         request.accepts = negotiate(request.header("accept"), operation.produces)
         arguments: dict[str, Any] = {}
         for parameter, text in zip(operation.path_parameters, values, strict=True):
             arguments[parameter.argument] = parse_parameter("path", parameter.name, text, parameter.type)
         request.path_values = arguments.copy()
-        if request.caller_if_known is not None:
+        caller = request.caller_if_known
+        if caller is not None and caller.physical_asset_ids is not None:
             reject_outside_key_assets(request)
-        query_string = scope["query_string"]
-        if operation.read_query is not None:
-            arguments["query"] = operation.read_query(split_query(query_string))
-        elif query_string:
-            reject_query(query_string)
+        if operation.query is not None:
+            arguments["query"] = parameter_decoder_of(operation.query)(split_query(scope["query_string"]))
+        elif scope["query_string"]:
+            reject_query(scope["query_string"])
         request.receive = receive
         if operation.body is None:
-            return await self._run(request, arguments, b"")
+            return await run(request, arguments, b"", self.replicas, self.check_replay)
         request.content_type = read_content_type(request)
-        holder = network_of(request.address) if request.caller_if_known is None else request.holder
+        holder = network_of(request.address) if caller is None else request.holder
         with self.bodies.hold(holder) as held:
-            body = await receive_body(request, receive, held, self._slow_bodies)
-            arguments["body"] = await decode_body(operation, body, holder)
-            return await self._run(request, arguments, body)
-
-    async def _run(self, request: Request, arguments: dict[str, Any], body: bytes) -> render.EncodedResponse:
-        if not request.operation.changes_state:
-            if self.replicas is not None and request.operation.replica_read:
-                return await self._read_from_replica(self.replicas, request, arguments)
-            return render.render(request, await request.operation.handler(request, **arguments))
-        outcome = await run_in_transaction(request, arguments, body, self.check_replay)
-        if self.replicas is not None:
-            with suppress(*DATABASE_ERRORS):  # the change has happened; without a position reads ask the primary
-                outcome.headers[POSITION] = await self.replicas.seal_primary_position()
-        return outcome
-
-    async def _read_from_replica(
-        self, replicas: Replicas, request: Request, arguments: dict[str, Any]
-    ) -> render.EncodedResponse:
-        """The primary answers where no replica has come far enough, and what one has broken off."""
-        primary = request.pool
-        replica = await replicas.find(request.header(POSITION))
-        if replica is not None:
-            request.pool = replica.pool
-            try:
-                return render.render(request, await request.operation.handler(request, **arguments))
-            except DATABASE_ERRORS as error:
-                outage = classify_error(error)
-                if outage is None:
-                    raise
-                replica.record_failed_read(request.operation.operation_id, outage)
-                request.pool = primary
-        return render.render(request, await request.operation.handler(request, **arguments))
+            body = await receive_body(request, receive, held)
+            arguments["body"] = await decode_body(request, body, holder)
+            return await run(request, arguments, body, self.replicas, self.check_replay)
 
 
-def _read_target(scope: Scope) -> str:
-    query = scope["query_string"]
-    return f"{scope['path']}?{query.decode('latin-1')}" if query else scope["path"]
+def _identify_request(headers: dict[bytes, bytes]) -> tuple[dict[str, str], str | None]:
+    """The response's headers that name the request, and its trace: the client's own where they are well-formed."""
+    asked = headers.get(b"x-request-id")
+    request_id = asked.decode() if asked and _SANE_REQUEST_ID.fullmatch(asked) else os.urandom(16).hex()
+    parent = headers.get(b"traceparent")
+    trace = _TRACE_PARENT.fullmatch(parent) if parent else None
+    if trace is None:
+        return {"X-Request-Id": request_id}, None
+    return {"X-Request-Id": request_id, "traceparent": trace[0].decode()}, trace[1].decode()
+
+
+def _describe_request(scope: Scope, request: Request | None, request_id: str) -> dict[str, Any]:
+    """What a log line says of a request: never a header, a query or a body, which may hold secrets."""
+    details: dict[str, Any] = {"method": scope["method"], "path": scope["path"], "request_id": request_id}
+    if request is not None:
+        details |= {"operation": request.operation.operation_id, "address": request.address}
+        if request.trace_id is not None:
+            details["trace_id"] = request.trace_id
+        caller = request.caller_if_known
+        if caller is not None:
+            details |= {"user": caller.username, "organisation": str(caller.organisation_id)}
+    return details
+
+
+def _observe_request(operation: Operation | None, status: int, seconds: float) -> None:
+    name = operation.operation_id if operation is not None else "none"
+    child = _children.get((name, status))
+    if child is None:
+        child = _children[name, status] = REQUESTS.labels(name, str(status))
+    child.observe(seconds)

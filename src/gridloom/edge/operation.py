@@ -1,37 +1,78 @@
-"""An operation, declared once beside its handler; dispatch, OpenAPI, limits and tests all read it from here."""
+"""An operation, declared once beside its handler; routing, OpenAPI, limits and tests all read it from here."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, Final, Literal, TypeAlias, TypeVar, get_type_hints
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
-from gridloom.edge.fields import Decoder, ParameterDecoder, QueryParameters, wire_name
+from gridloom.edge.fields import QueryParameters, wire_name
 from gridloom.edge.responses import JSON
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Problem
 
-MEBIBYTE = 1024 * 1024
-BODY_LIMIT = 10 * MEBIBYTE
-BULK_BODY_LIMIT = 64 * MEBIBYTE
-
-PUBLIC: Final = "public"
-"""Open to anyone, without a token."""
-SIGNED_IN: Final = "signed-in"
-"""Open to every signed-in caller."""
-Access: TypeAlias = Permission | Literal["public", "signed-in"]
+MEBIBYTE: Final = 1024 * 1024
+BODY_LIMIT: Final = 10 * MEBIBYTE
+PUBLIC_BODY_LIMIT: Final = 16 * 1024
+CONSOLE_COOKIE: Final = "gridloom_session"
+"""What holds the console's session in a browser."""
 
 AssetScope: TypeAlias = Literal["filtered", "free"] | None
 Transaction: TypeAlias = Literal["automatic", "manual", "single statement"]
-
-CONSOLE_COOKIE = "gridloom_session"
-"""What holds the console's session in a browser."""
-
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Which callers an operation is open to."""
+
+    permission: Permission | None = None
+    is_public: bool = False
+    """Open without a token."""
+    is_limited: bool = True
+    """Counted by the caller's organisation or, without a token, by its network."""
+    is_open_before_enrolment: bool = False
+    """Open to a person who still has to set up the second factor that the organisation demands."""
+    cookie: Literal["needed", "set"] | None = None
+    """Whether the console's cookie takes the place of a token."""
+
+    def __str__(self) -> str:
+        return self.permission or ("public" if self.is_public else "signed-in")
+
+
+PUBLIC: Final = Access(is_public=True)
+PROBE: Final = Access(is_public=True, is_limited=False)
+"""Answered without asking the database whether a limit is reached."""
+CONSOLE_SIGN_IN: Final = Access(is_public=True, cookie="set")
+CONSOLE_SESSION: Final = Access(is_public=True, cookie="needed")
+SIGNED_IN: Final = Access()
+"""Open to every signed-in caller."""
+ENROLLING: Final = Access(is_open_before_enrolment=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BodyFormat:
+    """Marks a handler's `body` that is no JSON of up to 10 MiB: `Annotated[bytes, BodyFormat(…)]`."""
+
+    limit_bytes: int = BODY_LIMIT
+    media_types: tuple[str, ...] = (JSON,)
+    schema: dict[str, Any] | None = field(default=None, hash=False)
+    """The JSON Schema of a raw body, where it comes as JSON."""
+
+
+BULK: Final = BodyFormat(limit_bytes=64 * MEBIBYTE)
+
+
+@dataclass(frozen=True, slots=True)
+class Deprecation:
+    """The headers of an operation that will go (RFC 9745, RFC 8594)."""
+
+    deprecation: str
+    sunset: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +82,7 @@ class PathParameter:
     type: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """All that is known of an operation before it is called."""
 
@@ -55,36 +96,21 @@ class Operation:
     status: int
     problems: tuple[type[Problem], ...]
     produces: tuple[str, ...]
-    consumes: tuple[str, ...]
-    body_limit_bytes: int
-    rate_limit: str | None
     audited: bool
     transaction: Transaction
     secret_response: bool
     replica_read: bool
-    cookie: str | None
-    open_before_enrolment: bool
     asset_scope: AssetScope
-    deprecated: str | None
-    sunset: str | None
+    deprecation: Deprecation | None
     handler: Handler
+    changes_state: bool
     path_parameters: tuple[PathParameter, ...]
     query: type[QueryParameters] | None
     body: Any
-    answer: Any
+    """The type of the body, `bytes` for a raw one, None where there is none."""
+    body_format: BodyFormat
+    response: Any
     response_schema: Any
-    body_schema: dict[str, Any] | None
-    body_schema_for: tuple[str, ...]
-    read_query: ParameterDecoder | None
-    read_body: Decoder | None
-
-    @property
-    def changes_state(self) -> bool:
-        return self.method != "GET"
-
-    @property
-    def takes_raw_body(self) -> bool:
-        return self.body is bytes
 
 
 def operation(
@@ -92,96 +118,84 @@ def operation(
     path: str,
     *,
     summary: str,
-    access: Access,
+    access: Access | Permission,
     status: int | None = None,
     problems: tuple[type[Problem], ...] = (),
     produces: tuple[str, ...] = (JSON,),
-    consumes: tuple[str, ...] = (JSON,),
-    body_limit_bytes: int = BODY_LIMIT,
-    rate_limit: str | None = "public",
-    tag: str | None = None,
+    response_schema: Any = None,
     audited: bool = True,
     transaction: Transaction = "automatic",
     secret_response: bool = False,
     replica_read: bool = False,
-    cookie: str | None = None,
-    open_before_enrolment: bool = False,
     asset_scope: AssetScope = None,
-    deprecated: str | None = None,
-    sunset: str | None = None,
-    operation_id: str | None = None,
-    response_schema: Any = None,
-    body_schema: dict[str, Any] | None = None,
-    body_schema_for: tuple[str, ...] = (JSON,),
+    deprecation: Deprecation | None = None,
 ) -> Callable[[H], H]:
     """Declare the function below as the handler of one operation.
 
-    Its arguments say what it takes: `request`, then `body` (a struct, or `bytes` for a raw one), `query` (a
-    `QueryParameters` struct) and one argument per path parameter (`physical_asset_id` for `{physicalAssetID}`).
-    Its return type says what it answers.
+    Its arguments say what it takes: `request`, then `body` (a struct, or `bytes` for a raw one, with a `BodyFormat`
+    where it is larger than usual or no JSON), `query` (a `QueryParameters` struct) and one argument per path parameter
+    (`physical_asset_id` for `{physicalAssetID}`). Its return type says what it answers. The module's `TAG` is where the
+    documentation shows it.
 
-    access: a permission word, or PUBLIC, or SIGNED_IN.
-    rate_limit: the class of the limit; None for what must be answered without asking anybody.
+    response_schema: the JSON that a streamed response holds, where the return type cannot say it.
     transaction: "automatic" starts before the handler. "manual": the handler starts it with `await request.begin()`,
     once slow work is done. "single statement": the handler puts all its rows into `request.rows` and reads none of
     them, so that they, the audit row and the stored response are one statement without a transaction around it.
-    response_schema: the JSON that a streamed response holds, where the return type cannot say it.
-    body_schema: the JSON Schema of a raw body, for the media types in body_schema_for.
-    cookie: "needed" or "set" where the console's cookie takes the place of a token.
-    open_before_enrolment: open to a person who still has to set up the second factor that the organisation demands.
-    asset_scope: what it does for an API key made for certain physical assets, where no path parameter names one:
-    "filtered" where the handler keeps to these assets, "free" where no asset is concerned; else the key is refused.
-    replica_read: a read replica may answer it, once it has replayed what the caller must see.
     secret_response: the response shows a secret once; what is stored for a safe retry is encrypted.
-    tag: where the documentation shows it; the module's `TAG` when left out.
+    replica_read: a read replica may answer it, once it has replayed what the caller must see.
+    asset_scope: what it does for an API key made for certain physical assets, where no path parameter names one:
+    "filtered" where the handler keeps to these assets, "free" where no asset is concerned; else the key is rejected.
     """
 
     def declare(handler: H) -> H:
         hints = get_type_hints(handler, include_extras=True)
-        answer = hints.pop("return", None)
+        response = hints.pop("return", None)
         names = re.findall(r"\{([^}]+)\}", path)
         arguments = {wire_name(argument): argument for argument in inspect.signature(handler).parameters}
         missing = [name for name in names if name not in arguments]
         assert not missing, f"{handler.__qualname__} takes no argument for {missing}"
-        query, body = hints.get("query"), hints.get("body")
+        whole_access = Access(permission=access) if isinstance(access, Permission) else access
+        body, body_format = _split_body(hints.get("body"), whole_access)
         declared = Operation(
             method=method,
             path=path,
-            operation_id=operation_id or wire_name(handler.__name__),
+            operation_id=wire_name(handler.__name__),
             summary=summary,
             description=inspect.getdoc(handler) or "",
-            tag=tag or handler.__globals__["TAG"],
-            access=access,
-            status=status or (204 if answer in (None, type(None)) else 200),
+            tag=handler.__globals__["TAG"],
+            access=whole_access,
+            status=status or (204 if response in (None, type(None)) else 200),
             problems=problems,
             produces=produces,
-            consumes=consumes,
-            body_limit_bytes=body_limit_bytes,
-            rate_limit=rate_limit,
             audited=audited and method != "GET",
             transaction=transaction,
             secret_response=secret_response,
             replica_read=replica_read,
-            cookie=cookie,
-            open_before_enrolment=open_before_enrolment,
             asset_scope=asset_scope,
-            deprecated=deprecated,
-            sunset=sunset,
+            deprecation=deprecation,
             handler=handler,
+            changes_state=method != "GET",
             path_parameters=tuple(PathParameter(arguments[name], name, hints[arguments[name]]) for name in names),
-            query=query,
+            query=hints.get("query"),
             body=body,
-            answer=answer,
+            body_format=body_format,
+            response=response,
             response_schema=response_schema,
-            body_schema=body_schema,
-            body_schema_for=body_schema_for,
-            read_query=ParameterDecoder(query) if query is not None else None,
-            read_body=Decoder(body) if body is not None and body is not bytes else None,
         )
         handler.__operation__ = declared  # type: ignore[attr-defined]
         return handler
 
     return declare
+
+
+def _split_body(hint: Any, access: Access) -> tuple[Any, BodyFormat]:
+    """The type of a body and its format; without a token a body is short."""
+    if get_origin(hint) is Annotated:
+        type, *marks = get_args(hint)
+        for mark in marks:
+            if isinstance(mark, BodyFormat):
+                return type, mark
+    return hint, BodyFormat(limit_bytes=PUBLIC_BODY_LIMIT if access.is_public else BODY_LIMIT)
 
 
 def operations_of(*modules: ModuleType) -> tuple[Operation, ...]:
@@ -192,3 +206,53 @@ def operations_of(*modules: ModuleType) -> tuple[Operation, ...]:
         for value in vars(module).values()
         if hasattr(value, "__operation__") and value.__module__ == module.__name__
     )
+
+
+# --- by path -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _RouteNode:
+    fixed: dict[str, _RouteNode] = field(default_factory=dict)
+    variable: _RouteNode | None = None
+    operations: dict[str, Operation] = field(default_factory=dict)
+
+
+class Router:
+    """From a path to its operations: one dictionary step per segment, however many operations there are."""
+
+    def __init__(self, operations: Iterable[Operation]) -> None:
+        self._root = _RouteNode()
+        for operation in operations:
+            self._add(operation)
+
+    def _add(self, operation: Operation) -> None:
+        node = self._root
+        for segment in operation.path.strip("/").split("/"):
+            if segment.startswith("{"):
+                node.variable = node.variable or _RouteNode()
+                node = node.variable
+            else:
+                node = node.fixed.setdefault(segment, _RouteNode())
+        assert operation.method not in node.operations, f"{operation.method} {operation.path} is declared twice"
+        node.operations[operation.method] = operation
+
+    def find(self, path: str) -> tuple[dict[str, Operation], list[str]] | None:
+        """The operations of a path by their method, and the path's variable parts; None for an unknown path."""
+        return _find_route(self._root, path.strip("/").split("/"), 0, [])
+
+
+def _find_route(
+    node: _RouteNode, segments: list[str], depth: int, values: list[str]
+) -> tuple[dict[str, Operation], list[str]] | None:
+    if depth == len(segments):
+        return (node.operations, values) if node.operations else None
+    segment = segments[depth]
+    fixed = node.fixed.get(segment)
+    if fixed is not None:
+        found = _find_route(fixed, segments, depth + 1, values)
+        if found is not None:
+            return found
+    if node.variable is not None and segment:
+        return _find_route(node.variable, segments, depth + 1, [*values, segment])
+    return None

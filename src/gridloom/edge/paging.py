@@ -13,8 +13,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import msgspec
 from msgspec import Meta
 
-from gridloom.edge.field_checks import accept_day, accept_instant
-from gridloom.edge.fields import QueryParameters, parameter_error
+from gridloom.edge.fields import QueryParameters, accept_day, accept_instant, parameter_error
 from gridloom.edge.responses import Page
 
 T = TypeVar("T")

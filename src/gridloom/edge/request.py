@@ -1,4 +1,4 @@
-"""One request on its way through the service: who asks, with what, and the transaction it runs in."""
+"""One request: its caller, its parameters and the transaction that it runs in."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
 MAX_WAIT_S: Final = 5
 """For a connection to the database."""
 
@@ -43,10 +48,10 @@ AuditHook = Callable[["RowSink", "Request", int], Awaitable[None]]
 
 
 class AppState:
-    """What lives as long as the process (pool, hasher, listeners …), found by its type."""
+    """Objects that live as long as the process (hasher, listeners …), found by their type."""
 
-    def __init__(self, *resources: object) -> None:
-        self._by_type: dict[type, object] = {type(resource): resource for resource in resources}
+    def __init__(self) -> None:
+        self._by_type: dict[type, object] = {}
 
     def add(self, resource: object) -> None:
         self._by_type[type(resource)] = resource
@@ -54,89 +59,46 @@ class AppState:
     def __getitem__(self, kind: type[R]) -> R:
         return cast(R, self._by_type[kind])
 
-    def get(self, kind: type[R]) -> R | None:
-        return cast("R | None", self._by_type.get(kind))
 
-
+@dataclass(slots=True, eq=False, kw_only=True)
 class Request:
     """What a handler is given."""
 
-    __slots__ = (
-        "_audit",
-        "_caller",
-        "_commit_by_s",
-        "_condition_is_checked",
-        "_connection",
-        "_has_begun",
-        "_is_audited",
-        "_single_statement",
-        "_transaction",
-        "_verify",
-        "accepts",
-        "address",
-        "audit_details",
-        "content_type",
-        "headers",
-        "operation",
-        "path",
-        "path_values",
-        "pool",
-        "receive",
-        "request_id",
-        "resources",
-        "retry",
-        "shares",
-        "stopping",
-        "target",
-    )
-
-    def __init__(
-        self,
-        operation: Operation,
-        headers: Mapping[bytes, bytes],
-        *,
-        path: str,
-        target: str,
-        address: str,
-        request_id: str,
-        pool: asyncpg.Pool,
-        resources: AppState,
-        stopping: asyncio.Event,
-        audit: AuditHook,
-        shares: Shares,
-    ) -> None:
-        self.operation = operation
-        self.headers = headers
-        self.path = path
-        self.target = target
-        """Path and query as they were asked for."""
-        self.address = address
-        self.request_id = request_id
-        self.pool = pool
-        self.resources = resources
-        self.shares = shares
-        self.stopping = stopping
-        """Set when the service is about to leave: long streams end then."""
-        self.accepts = operation.produces[0]
-        """The media type negotiated for the answer."""
-        self.content_type = ""
-        self.path_values: dict[str, Any] = {}
-        self.audit_details: dict[str, Any] = {}
-        """What the audit log should keep of this change besides who, what and when."""
-        self.retry: IdempotencyScope | None = None
-        self.receive: Callable[[], Awaitable[Any]] | None = None
-        """What the server still has to say of this request once its body is read: that the caller has left."""
-        self._audit = audit
-        self._is_audited = False
-        self._condition_is_checked = False
-        self._caller: Caller | None = None
-        self._verify: Callable[[], Awaitable[Caller]] | None = None
-        self._connection: Any = None
-        self._transaction: Transaction | None = None
-        self._single_statement: SingleStatementWrite | None = None
-        self._commit_by_s: float | None = None
-        self._has_begun = False
-        """Whether there was a transaction since the connection was taken."""
+    operation: Operation
+    headers: Mapping[bytes, bytes]
+    path: str
+    target: str
+    """Path and query as they were asked for."""
+    address: str
+    request_id: str
+    trace_id: str | None
+    pool: asyncpg.Pool
+    resources: AppState
+    shares: Shares
+    stopping: asyncio.Event
+    """Set when the service is about to stop: long streams end then."""
+    audit: AuditHook
+    accepts: str
+    """The media type negotiated for the response."""
+    content_type: str = ""
+    path_values: dict[str, Any] = field(default_factory=dict)
+    audit_details: dict[str, Any] = field(default_factory=dict)
+    """What the audit log stores of this change besides caller, operation and time."""
+    retry: IdempotencyScope | None = None
+    receive: Receive | None = None
+    """What the server still says of this request once its body is read: that the client has disconnected."""
+    holder: Hashable | None = None
+    """What the caller's use of limited resources counts for: its organisation, None where it is exempt."""
+    _caller: Caller | None = None
+    _verify: Callable[[], Awaitable[Caller]] | None = None
+    _is_audited: bool = False
+    _condition_is_checked: bool = False
+    _connection: Any = None
+    _transaction: Transaction | None = None
+    _single_statement: SingleStatementWrite | None = None
+    _commit_by_s: float | None = None
+    _has_begun: bool = False
+    """Whether there was a transaction since the connection was acquired."""
 
     @property
     def caller(self) -> Caller:
@@ -147,14 +109,10 @@ class Request:
     def caller_if_known(self) -> Caller | None:
         return self._caller
 
-    @property
-    def holder(self) -> Hashable | None:
-        """What the caller's use of scarce things counts for: its organisation, None where it is exempt."""
-        return self.shares.holder_of(self.caller)
-
     def set_caller(self, caller: Caller, verify: Callable[[], Awaitable[Caller]] | None = None) -> None:
         self._caller = caller
         self._verify = verify
+        self.holder = self.shares.holder_of(caller)
 
     async def reauthenticate(self) -> Caller:
         """The caller with the rights it has now, for answers that go on for long; 401 once its token has ended."""
@@ -162,7 +120,7 @@ class Request:
         self._caller = await self._verify()
         return self._caller
 
-    async def left(self) -> None:
+    async def wait_for_disconnect(self) -> None:
         """Returns when the client has disconnected, so that its work can be cancelled."""
         assert self.receive is not None, "the body is still being read"
         while (await self.receive())["type"] != "http.disconnect":
@@ -174,7 +132,7 @@ class Request:
         if self._connection is not None:
             return cast(Database, self._connection)
         assert self._single_statement is None, (
-            "what is written at once reads from request.pool, and hands its rows to request.rows"
+            "a single statement reads from request.pool, and puts its rows into request.rows"
         )
         assert not self.operation.changes_state, "request.begin() comes before request.db in a deferred transaction"
         return self.pool
@@ -231,7 +189,7 @@ class Request:
         take a lock that others wait for does it before."""
         if self.operation.audited and not self._is_audited:
             self._is_audited = True
-            await self._audit(self.rows, self, status)
+            await self.audit(self.rows, self, status)
 
     @property
     def in_transaction(self) -> bool:

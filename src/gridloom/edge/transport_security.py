@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gridloom.edge.asgi import Receive, Scope, Send
+from gridloom.edge.request import Receive, Scope, Send
 
 _HEADER: Final = (b"strict-transport-security", b"max-age=31536000")
 

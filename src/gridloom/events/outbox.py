@@ -51,7 +51,7 @@ async def record_events(db: RowSink, events: Sequence[NewEvent]) -> list[UUID]:
     for event in events:
         check_declared(event)
     ids = await store.put_in_outbox(db, events)
-    notify_after_commit(db)
+    after_commit(db, notify_listeners)
     return ids
 
 
@@ -60,11 +60,6 @@ def check_declared(event: NewEvent) -> None:
     assert is_as_declared(event.type, event.data), (
         f"events/types.py declares other fields for {event.type} than {sorted(event.data)}"
     )
-
-
-def notify_after_commit(db: RowSink) -> None:
-    """Have what was put into the outbox in this transaction taken on once it commits."""
-    after_commit(db, _notify_listeners)
 
 
 def subscribe(callback: Callable[[], None]) -> None:
@@ -76,6 +71,7 @@ def unsubscribe(callback: Callable[[], None]) -> None:
     _listeners.discard(callback)
 
 
-def _notify_listeners() -> None:
+def notify_listeners() -> None:
+    """To be called once a transaction that put events into the outbox has committed."""
     for callback in tuple(_listeners):
         callback()

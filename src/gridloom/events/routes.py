@@ -16,6 +16,8 @@ from gridloom.events.stream_places import StreamPlaces
 from gridloom.events.types import EVENT_TYPES
 from gridloom.kernel.problem import BadRequest, Conflict, FieldError
 
+TAG = "Events"
+
 _PLACE = re.compile(r"\d{1,18}")
 
 
@@ -50,7 +52,6 @@ class EventQuery(QueryParameters):
     "GET",
     "/events",
     summary="Follow what happens, as server-sent events",
-    tag="Events",
     access=SIGNED_IN,
     produces=(EVENT_STREAM,),
     problems=(EventsForgotten,),

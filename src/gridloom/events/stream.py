@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, suppress
 
 from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.edge import Request
-from gridloom.edge.answer.incidents import report_broken_stream
+from gridloom.edge.answer.errors import report_broken_stream
 from gridloom.events.framing import HEARTBEAT, opening_frame
 from gridloom.events.framing import sequence_frame as mark_place
 from gridloom.events.hub import EventHub

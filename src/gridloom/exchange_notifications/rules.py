@@ -10,7 +10,7 @@ from uuid import UUID
 
 from msgspec import UNSET, UnsetType
 
-from gridloom.edge.field_checks import LATEST
+from gridloom.edge.fields import LATEST
 from gridloom.exchange_notifications.message import CapacityInterval, MarketMessage, ReasonCode, UnavailabilityType
 from gridloom.exchange_notifications.model import NewCapacityInterval
 from gridloom.kernel.market_time import EPOCH

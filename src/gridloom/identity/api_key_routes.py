@@ -11,7 +11,6 @@ from gridloom.database.pool import Database
 from gridloom.edge import SIGNED_IN, Caller, Page, Paging, Request, Response, operation
 from gridloom.edge.shares import ShareUse
 from gridloom.identity import views
-from gridloom.identity.authorization import authorize_organisation
 from gridloom.identity.permissions import in_order
 from gridloom.identity.person import PersonNeeded, ReauthenticationRequired, fresh_person_of, require_user
 from gridloom.identity.security_policy import parse_networks
@@ -121,44 +120,6 @@ async def delete_api_key(request: Request, api_key_id: UUID) -> None:
     if owner_id != caller.id:
         raise Forbidden(f"The API key {api_key_id} is not yours.")
     await api_keys.delete_api_key(request.db, api_key_id)
-
-
-@operation(
-    "GET",
-    "/organisations/{organisationID}/api-keys",
-    summary="List the members' API keys",
-    tag="Organisations",
-    access=Permission.MANAGE_ORGANISATION,
-)
-async def list_organisation_api_keys(
-    request: Request, organisation_id: UUID, query: Paging
-) -> Page[views.MemberAPIKeyView]:
-    """Every member's, the oldest first, without their secrets, with what each may do now."""
-    await authorize_organisation(request.db, request.caller, organisation_id)
-    found = await api_keys.list_organisation_keys(
-        request.db, organisation_id, after=query.after(UUID), limit=query.limit + 1
-    )
-    page = query.page(found, lambda one: one.key.id)
-    return Page([views.view_of_member_key(one) for one in page.items], page.next_cursor)
-
-
-@operation(
-    "DELETE",
-    "/organisations/{organisationID}/api-keys/{apiKeyID}",
-    summary="Revoke a member's API key",
-    tag="Organisations",
-    access=Permission.MANAGE_ORGANISATION,
-    problems=(PersonNeeded, ReauthenticationRequired),
-)
-async def delete_organisation_api_key(request: Request, organisation_id: UUID, api_key_id: UUID) -> None:
-    """The key stops working everywhere within a second."""
-    await fresh_person_of(request)
-    await authorize_organisation(request.db, request.caller, organisation_id)
-    username = await api_keys.find_organisation_key(request.db, organisation_id, api_key_id)
-    if username is None:
-        raise NotFound(f"No member of the organisation has an API key {api_key_id}.")
-    await api_keys.delete_api_key(request.db, api_key_id)
-    request.audit_details.update(username=username)
 
 
 def _choose_expiry(wanted: datetime | None, age: api_keys.KeyAge) -> datetime:

@@ -6,8 +6,8 @@ import asyncio
 
 from gridloom.audit.model import Actor
 from gridloom.audit.recording import record_denied
-from gridloom.edge import PUBLIC, SIGNED_IN, Caller, Request, Response, operation
-from gridloom.edge.admit.authentication import NetworkNotAllowed
+from gridloom.edge import ENROLLING, PUBLIC, SIGNED_IN, Caller, Request, Response, operation
+from gridloom.edge.admit import NetworkNotAllowed
 from gridloom.identity import views
 from gridloom.identity.login.login import SingleSignOnRequired, WrongCredentials, check_login, sign_in
 from gridloom.identity.login.password_rules import PasswordRefused, check_password
@@ -28,8 +28,6 @@ from gridloom.kernel.ids import UserID, uuid7
 from gridloom.kernel.problem import Conflict, FieldError, NotFound, Problem, Unauthenticated
 
 TAG = "Authentication"
-PUBLIC_BODY_LIMIT = 16 * 1024
-"""Nobody has to be anybody to send these."""
 
 
 class RefreshRefused(Unauthenticated):
@@ -68,7 +66,6 @@ class WrongCurrentPassword(Problem):
     "/auth/public/authenticate",
     summary="Log in",
     access=PUBLIC,
-    body_limit_bytes=PUBLIC_BODY_LIMIT,
     problems=(
         WrongCredentials,
         SecondFactorRequired,
@@ -94,7 +91,6 @@ async def authenticate(request: Request, body: Credentials) -> Response[views.To
     "/auth/public/refresh",
     summary="Obtain the next tokens",
     access=PUBLIC,
-    body_limit_bytes=PUBLIC_BODY_LIMIT,
     problems=(RefreshRefused,),
     transaction="manual",
     secret_response=True,
@@ -147,7 +143,6 @@ async def read_key_set(request: Request) -> Response[views.KeySet]:
     "/auth/public/invitations/accept",
     summary="Accept an invitation",
     access=PUBLIC,
-    body_limit_bytes=PUBLIC_BODY_LIMIT,
     status=201,
     problems=(NotFound, InvitationSpent, UsernameTaken, UsernameRefused, PasswordRefused, LoginsBusy),
     transaction="manual",
@@ -198,9 +193,8 @@ async def accept_invitation(request: Request, body: Acceptance) -> views.User:
     "POST",
     "/auth/logout",
     summary="Log out",
-    access=SIGNED_IN,
+    access=ENROLLING,
     problems=(PersonNeeded,),
-    open_before_enrolment=True,
     asset_scope="free",
 )
 async def logout(request: Request) -> None:
@@ -212,8 +206,7 @@ async def logout(request: Request) -> None:
     "GET",
     "/auth/me",
     summary="Who am I",
-    access=SIGNED_IN,
-    open_before_enrolment=True,
+    access=ENROLLING,
     asset_scope="free",
 )
 async def read_me(request: Request) -> views.User:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from gridloom.database.pool import Database
 from gridloom.edge import Request
-from gridloom.edge.admit.authentication import OutsideKeyAssets
+from gridloom.edge.admit import OutsideKeyAssets
 from gridloom.edge.caller import Caller
 from gridloom.identity.store.grants import AssetRights, read_rights
 from gridloom.identity.store.organisations import organisation_exists
@@ -64,8 +64,7 @@ async def reauthorize_replay(request: Request) -> None:
     if caller is None:
         return
     if "physical_asset_id" in named:
-        access = request.operation.access
-        permission = access if isinstance(access, Permission) else Permission.READ_PHYSICAL_ASSETS
+        permission = request.operation.access.permission or Permission.READ_PHYSICAL_ASSETS
         await authorize_asset(request.pool, caller, named["physical_asset_id"], permission)
     elif "organisation_id" in named:
         await authorize_organisation(request.pool, caller, named["organisation_id"])

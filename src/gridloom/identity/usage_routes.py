@@ -13,6 +13,8 @@ from gridloom.edge.shares import Meter
 from gridloom.identity.authorization import authorize_organisation
 from gridloom.kernel.shares import Share
 
+TAG = "Organisations"
+
 _EXACT: Final = frozenset({Share.JOBS, Share.EVENT_STREAMS, Share.API_KEYS, Share.STORED_TELEMETRY})
 _UNITS: Final[dict[Share, Literal["COUNT", "BYTES"]]] = {Share.BODY_BYTES: "BYTES", Share.STORED_TELEMETRY: "BYTES"}
 
@@ -46,7 +48,6 @@ class Usage(ResponseBody):
     "GET",
     "/organisations/{organisationID}/usage",
     summary="Read what an organisation uses of its shares",
-    tag="Organisations",
     access=SIGNED_IN,
     asset_scope="free",
 )

@@ -10,7 +10,6 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.edge import Caller, Instant, Name, RequestBody, ResponseBody
-from gridloom.edge.admit.rate_limiter import network_of
 from gridloom.identity.login.password_rules import LONGEST, SHORTEST
 from gridloom.identity.login.sessions import TokenPair
 from gridloom.identity.model import (
@@ -25,6 +24,7 @@ from gridloom.identity.model import (
 )
 from gridloom.identity.permissions import OrganisationKind, Role, in_order
 from gridloom.identity.tokens import ACCESS_LIFETIME, SigningKey, public_part
+from gridloom.kernel.networks import network_of
 from gridloom.kernel.permission import Permission
 
 Username = Annotated[

@@ -33,3 +33,12 @@ def is_within(address: str, networks: Iterable[Network]) -> bool:
     if parsed is None:
         return False
     return any(parsed.version == network.version and parsed in network for network in networks)
+
+
+@lru_cache(maxsize=4096)
+def network_of(address: str) -> str:
+    """The network that limits count by: one IPv6 host owns a whole /64; the address itself otherwise."""
+    parsed = parse_address(address)
+    if isinstance(parsed, IPv6Address):
+        return str(ipaddress.ip_network((parsed, 64), strict=False))
+    return address if parsed is None else str(parsed)

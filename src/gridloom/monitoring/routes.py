@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Annotated
 from uuid import UUID
 
 from gridloom.database.clock import platform_now
 from gridloom.edge import (
     ARROW,
-    BULK_BODY_LIMIT,
     CSV,
     EVENT_STREAM,
     JSON,
-    NDJSON,
     PARQUET,
     Content,
     EventStream,
@@ -106,14 +105,13 @@ async def list_signals(request: Request, physical_asset_id: UUID, query: Paging)
     "/monitoring/{physicalAssetID}/datapoints",
     summary="Store points of one asset",
     access=CREATE,
-    consumes=(JSON, NDJSON, CSV, ARROW),
-    body_limit_bytes=BULK_BODY_LIMIT,
-    body_schema=ONE_ASSET_BODY,
     audited=False,
     transaction="manual",
     problems=(QuotaExceeded, TooManyPoints),
 )
-async def write_datapoints(request: Request, physical_asset_id: UUID, body: bytes) -> Written:
+async def write_datapoints(
+    request: Request, physical_asset_id: UUID, body: Annotated[bytes, ONE_ASSET_BODY]
+) -> Written:
     """Up to 1,000,000 points: columns `{signal: {time[], value[]}}`, rows `[{signal, time, value, quality?}]`, the same
     rows one a line as NDJSON, or a table as CSV or an Arrow stream, long (`signal`, `time`, `value`) or wide (`time`
     and one column a signal).
@@ -144,15 +142,12 @@ async def write_datapoints(request: Request, physical_asset_id: UUID, body: byte
     "/monitoring/datapoints",
     summary="Store points of many assets",
     access=CREATE,
-    consumes=(JSON, NDJSON, CSV, ARROW),
-    body_limit_bytes=BULK_BODY_LIMIT,
-    body_schema=MANY_ASSETS_BODY,
     audited=False,
     transaction="manual",
     problems=(NotFound, QuotaExceeded, TooManyPoints),
     asset_scope="filtered",
 )
-async def write_datapoints_of_many(request: Request, body: bytes) -> AllWritten:
+async def write_datapoints_of_many(request: Request, body: Annotated[bytes, MANY_ASSETS_BODY]) -> AllWritten:
     """As for one asset, with the asset beside each point: columns `{physicalAssetID: {signal: {time[], value[]}}}`,
     or a field or column `physicalAssetID`.
 

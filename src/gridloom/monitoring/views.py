@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Final
 from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Instant, QueryParameters, ResponseBody
+from gridloom.edge import ARROW, BULK, CSV, JSON, NDJSON, Instant, QueryParameters, ResponseBody
 from gridloom.kernel.resolution import Resolution
 from gridloom.monitoring.model import Reason, SignalKind
 from gridloom.monitoring.query.aggregation import Aggregation
@@ -155,10 +156,19 @@ def _describe_row(**more: Any) -> dict[str, Any]:
     }
 
 
-ONE_ASSET_BODY: Final[dict[str, Any]] = {"anyOf": [_COLUMNS, {"type": "array", "items": _describe_row()}]}
-MANY_ASSETS_BODY: Final[dict[str, Any]] = {
-    "anyOf": [
-        {"type": "object", "description": "Columns by asset", "additionalProperties": _COLUMNS},
-        {"type": "array", "items": _describe_row(physicalAssetID={"type": "string", "format": "uuid"})},
-    ]
-}
+_MEDIA_TYPES: Final = (JSON, NDJSON, CSV, ARROW)
+ONE_ASSET_BODY: Final = replace(
+    BULK,
+    media_types=_MEDIA_TYPES,
+    schema={"anyOf": [_COLUMNS, {"type": "array", "items": _describe_row()}]},
+)
+MANY_ASSETS_BODY: Final = replace(
+    BULK,
+    media_types=_MEDIA_TYPES,
+    schema={
+        "anyOf": [
+            {"type": "object", "description": "Columns by asset", "additionalProperties": _COLUMNS},
+            {"type": "array", "items": _describe_row(physicalAssetID={"type": "string", "format": "uuid"})},
+        ]
+    },
+)

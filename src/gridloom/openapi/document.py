@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gridloom.edge.operation import CONSOLE_COOKIE, PUBLIC, SIGNED_IN, Operation
+from gridloom.edge.operation import CONSOLE_COOKIE, Operation
+from gridloom.edge.responses import JSON
 from gridloom.openapi.parameters import describe_parameters
 from gridloom.openapi.responses import HEADERS, describe_responses
 from gridloom.openapi.schemas import PROBLEM_SCHEMA, Schemas, make_schemas
@@ -66,26 +67,26 @@ def _describe_operation(operation: Operation, schemas: Schemas, refusals: dict[s
     }
     if operation.description:
         described["description"] = operation.description
-    if operation.cookie is not None:
-        described["security"] = (
-            [{"consoleSession": []}] if operation.cookie == "needed" else [{}, {"consoleSession": []}]
-        )
-    elif operation.access == PUBLIC:
+    access = operation.access
+    if access.cookie is not None:
+        described["security"] = [{"consoleSession": []}] if access.cookie == "needed" else [{}, {"consoleSession": []}]
+    elif access.is_public:
         described["security"] = []
-    elif operation.access != SIGNED_IN:
-        described["x-permission"] = operation.access
-    if operation.deprecated is not None:
+    elif access.permission is not None:
+        described["x-permission"] = access.permission
+    if operation.deprecation is not None:
         described["deprecated"] = True
     if operation.body is not None:
-        content = {media_type: _describe_body(operation, schemas, media_type) for media_type in operation.consumes}
+        media_types = operation.body_format.media_types
+        content = {media_type: _describe_body(operation, schemas, media_type) for media_type in media_types}
         described["requestBody"] = {"required": True, "content": content}
     return described
 
 
 def _describe_body(operation: Operation, schemas: Schemas, media_type: str) -> dict[str, Any]:
-    if operation.takes_raw_body:
-        if operation.body_schema is not None and media_type in operation.body_schema_for:
-            return {"schema": operation.body_schema}
+    if operation.body is bytes:
+        if operation.body_format.schema is not None and media_type == JSON:
+            return {"schema": operation.body_format.schema}
         is_text = media_type.startswith("text/") or media_type.endswith("json")
         return {"schema": {"type": "string"} if is_text else {"type": "string", "format": "binary"}}
     return {"schema": schemas[operation.body]}

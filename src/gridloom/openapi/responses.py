@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any, get_args, get_origin
 
 from gridloom.edge.answer.render import PROBLEM_JSON
-from gridloom.edge.operation import PUBLIC, Operation
+from gridloom.edge.operation import Operation
 from gridloom.edge.responses import Content, EventStream, Page, Response, Stream
 from gridloom.kernel import problem as problems
 from gridloom.kernel.problem import Problem
@@ -28,10 +28,10 @@ HEADERS: dict[str, Any] = {
 def describe_responses(operation: Operation, schemas: Schemas, refusals: dict[str, Any]) -> dict[str, Any]:
     """The answers by status; a refusal for one reason alone is described once, in `refusals`."""
     body = answered(operation)
-    headers = ["X-Request-Id", *(("RateLimit-Policy", "RateLimit") if operation.rate_limit is not None else ())]
-    if get_origin(operation.answer) is Response:
+    headers = ["X-Request-Id", *(("RateLimit-Policy", "RateLimit") if operation.access.is_limited else ())]
+    if get_origin(operation.response) is Response:
         headers.append("ETag")
-    if any(get_origin(answer) is Page for answer in (operation.answer, *get_args(operation.answer))):
+    if any(get_origin(answer) is Page for answer in (operation.response, *get_args(operation.response))):
         headers.append("Link")
     if operation.method == "POST":
         headers.append("Idempotency-Replayed")
@@ -39,7 +39,7 @@ def describe_responses(operation: Operation, schemas: Schemas, refusals: dict[st
         "description": HTTPStatus(operation.status).phrase,
         "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in headers},
     }
-    if body is not None or operation.answer in (Content, Stream, EventStream):
+    if body is not None or operation.response in (Content, Stream, EventStream):
         success["content"] = {
             media_type: {"schema": schemas[body]} if media_type == "application/json" and body is not None else {}
             for media_type in operation.produces
@@ -79,7 +79,7 @@ def possible_problems(operation: Operation) -> list[type[Problem]]:
     """What an operation can refuse with: what it declares, and what its shape implies."""
     implied: list[type[Problem]] = [problems.BadRequest, problems.NotAcceptable, problems.TooManyRequests]
     implied += [problems.InternalError, problems.Unavailable]
-    if operation.access != PUBLIC:
+    if not operation.access.is_public:
         implied += [ShareExceeded, problems.Unauthenticated, problems.Forbidden]
     if operation.path_parameters or operation.query is not None:
         implied.append(problems.NotFound)

@@ -80,7 +80,7 @@ def make_schemas(operations: Iterable[Operation]) -> Schemas:
 
 def answered(operation: Operation) -> Any:
     """The type of the answer's JSON body; None where there is none to describe."""
-    answer = operation.response_schema if operation.response_schema is not None else operation.answer
+    answer = operation.response_schema if operation.response_schema is not None else operation.response
     if get_origin(answer) is Response:
         answer = get_args(answer)[0]
     if answer in (None, type(None), Content, Stream, EventStream):

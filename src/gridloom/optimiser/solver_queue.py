@@ -109,7 +109,7 @@ async def _unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) -
     working = asyncio.ensure_future(work)
     watched: list[asyncio.Future[Any]] = [working]
     if request.receive is not None:
-        watched.append(asyncio.ensure_future(request.left()))
+        watched.append(asyncio.ensure_future(request.wait_for_disconnect()))
     try:
         await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():

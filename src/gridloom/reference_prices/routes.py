@@ -12,7 +12,7 @@ from uuid import UUID
 from msgspec import Meta
 
 from gridloom.database.pool import Database
-from gridloom.edge import BULK_BODY_LIMIT, Instant, Page, Paging, Request, RequestBody, ResponseBody, operation
+from gridloom.edge import BULK, Instant, Page, Paging, Request, RequestBody, ResponseBody, operation
 from gridloom.edge.fields import parameter_error
 from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.dependency import Dependency
@@ -66,9 +66,8 @@ PRICES_CHANGED: Dependency[Callable[[Database, Sequence[PublishedPrice]], Awaita
     summary="Load published prices",
     access=Permission.CREATE_SETTLEMENTS,
     problems=(PayloadTooLarge,),
-    body_limit_bytes=BULK_BODY_LIMIT,
 )
-async def record_reference_prices(request: Request, body: list[NewReferencePrice]) -> Counts:
+async def record_reference_prices(request: Request, body: Annotated[list[NewReferencePrice], BULK]) -> Counts:
     """Known again by series and start: the same row changes nothing, another is its next version. All rows or none."""
     prices = _read_prices(body) if len(body) <= MAX_INLINE_ROWS else await asyncio.to_thread(_read_prices, body)
     inserted, replaced = await store.put_prices(request.db, prices, request.caller.id)

@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from gridloom.edge import CSV, JSON, NDJSON, PARQUET
-from gridloom.edge.decode.prechecks import reject_long_lines, reject_long_numbers
-from gridloom.edge.fields import escape, refused
-from gridloom.edge.slices import count_in_slices, decode_in_batches
+from gridloom.edge.decode.json_decoder import reject_long_numbers, rejected_by
+from gridloom.edge.decode.slices import count_in_slices, decode_in_batches, reject_long_lines
+from gridloom.edge.fields import escape
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
 from gridloom.settlements import parquet_limits
 from gridloom.settlements.model import FactKind, Row
@@ -109,7 +109,7 @@ def _read_json(row: type[Row], body: bytes) -> Sequence[Row]:
     try:
         parts = msgspec.json.decode(body, type=list[msgspec.Raw])
     except msgspec.ValidationError as error:
-        raise refused(str(error)) from None
+        raise rejected_by(str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"The body is not JSON: {error}.", errors=[FieldError("", "not JSON")]) from None
     _reject_too_many(len(parts))
@@ -121,7 +121,7 @@ def _refused_whole(row: type[Row], body: bytes) -> BadRequest:
     try:
         _array_decoder(row).decode(body)
     except msgspec.ValidationError as error:
-        return refused(str(error))
+        return rejected_by(str(error))
     raise AssertionError("a slice was refused and the whole is not")
 
 
@@ -311,7 +311,7 @@ def _read_each(parts: Iterable[Any], read: Callable[[Any], Row]) -> Sequence[Row
 
 def _locate_fault(position: int, error: Exception) -> FieldError:
     if isinstance(error, msgspec.ValidationError):
-        found = refused(str(error)).errors[0]
+        found = rejected_by(str(error)).errors[0]
         return FieldError(f"/{position}{found.pointer}", found.detail)
     if isinstance(error, msgspec.DecodeError):
         return FieldError(f"/{position}", f"is not JSON: {error}")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, Any, TypeVar
+from dataclasses import replace
+from typing import Annotated, TypeVar
 from uuid import UUID
 
 import msgspec
 from msgspec import Meta
 
-from gridloom.edge import BULK_BODY_LIMIT, JSON, PARQUET, Instant, Page, Paging, Request, operation
+from gridloom.edge import BULK, PARQUET, BodyFormat, Instant, Page, Paging, Request, operation
 from gridloom.edge.decode.decoder_process import SUBPROCESS_MIN_BYTES, run_in_subprocess
 from gridloom.edge.fields import parameter_error
 from gridloom.identity.authorization import authorize_asset
@@ -66,17 +67,14 @@ def _declare_bulk(
         summary=summary,
         access=access,
         problems=(UnknownSettledAsset, ContradictingRows, *problems),
-        consumes=BULK_FORMATS,
-        body_limit_bytes=BULK_BODY_LIMIT,
         transaction="manual",
-        body_schema=_rows_schema(kind),
-        body_schema_for=(JSON,),
     )
 
 
-def _rows_schema(kind: FactKind) -> dict[str, Any]:
+def _format_rows(kind: FactKind) -> BodyFormat:
     _, components = msgspec.json.schema_components([kind.row], ref_template="#/components/schemas/{name}")
-    return {"type": "array", "minItems": 1, "maxItems": MAX_ROWS, "items": components[kind.row.__name__]}
+    schema = {"type": "array", "minItems": 1, "maxItems": MAX_ROWS, "items": components[kind.row.__name__]}
+    return replace(BULK, media_types=BULK_FORMATS, schema=schema)
 
 
 async def _record_facts(request: Request, kind: FactKind, body: bytes) -> Counts:
@@ -101,7 +99,7 @@ def _recorder_of(request: Request) -> Recorder:
 
 
 @_declare_bulk(WHOLESALE_TRADES, "Record wholesale trades", (ImplausibleSettlement,), access=TRADE)
-async def record_wholesale_trades(request: Request, body: bytes) -> Counts:
+async def record_wholesale_trades(request: Request, body: Annotated[bytes, _format_rows(WHOLESALE_TRADES)]) -> Counts:
     """Known again by asset, trade, period and side: the same row changes nothing, another one corrects it.
 
     A trade over several periods is a row for each. Traders record the trades of their own virtual assets; a row of the
@@ -112,7 +110,7 @@ async def record_wholesale_trades(request: Request, body: bytes) -> Counts:
 
 
 @_declare_bulk(FCR_AWARDS, "Record FCR awards", (DeliveryBeyondBlock, ImplausibleSettlement))
-async def record_fcr(request: Request, body: bytes) -> Counts:
+async def record_fcr(request: Request, body: Annotated[bytes, _format_rows(FCR_AWARDS)]) -> Counts:
     """Known again by asset, delivery day and product. Prices are per hour; results are published per block.
 
     All rows are recorded or none.
@@ -121,13 +119,13 @@ async def record_fcr(request: Request, body: bytes) -> Counts:
 
 
 @_declare_bulk(AFRR_CAPACITY_AWARDS, "Record aFRR capacity awards", (DeliveryBeyondBlock, ImplausibleSettlement))
-async def record_afrr_capacity(request: Request, body: bytes) -> Counts:
+async def record_afrr_capacity(request: Request, body: Annotated[bytes, _format_rows(AFRR_CAPACITY_AWARDS)]) -> Counts:
     """Known again by asset, delivery day and product. All rows are recorded or none."""
     return await _record_facts(request, AFRR_CAPACITY_AWARDS, body)
 
 
 @_declare_bulk(AFRR_ACTIVATIONS, "Record activated aFRR energy", (ImplausibleSettlement,))
-async def record_afrr_energy(request: Request, body: bytes) -> Counts:
+async def record_afrr_energy(request: Request, body: Annotated[bytes, _format_rows(AFRR_ACTIVATIONS)]) -> Counts:
     """Known again by asset, period and direction. A positive price is paid to the provider, in both directions.
 
     All rows are recorded or none.
@@ -136,13 +134,13 @@ async def record_afrr_energy(request: Request, body: bytes) -> Counts:
 
 
 @_declare_bulk(NET_OFFS, "Record netted volumes", (ImplausibleSettlement,))
-async def record_net_off(request: Request, body: bytes) -> Counts:
+async def record_net_off(request: Request, body: Annotated[bytes, _format_rows(NET_OFFS)]) -> Counts:
     """Known again by asset and period. All rows are recorded or none."""
     return await _record_facts(request, NET_OFFS, body)
 
 
 @_declare_bulk(TOLLING_CONTRACTS, "Record tolling contracts")
-async def record_tolling_contracts(request: Request, body: bytes) -> Counts:
+async def record_tolling_contracts(request: Request, body: Annotated[bytes, _format_rows(TOLLING_CONTRACTS)]) -> Counts:
     """Known again by asset and contract. Tolls on one asset add up, within its life. All rows are recorded or none."""
     return await _record_facts(request, TOLLING_CONTRACTS, body)
 

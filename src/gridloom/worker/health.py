@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import os
 import shutil
 import time
 from pathlib import Path
 from typing import Final, Literal
 
 import asyncpg
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest, multiprocess
 
 from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.database.migrate import MigrationError, pending_migrations
 from gridloom.database.probe import record_write_probe
 from gridloom.database.replicas import Replicas
-from gridloom.edge import PUBLIC, Content, Request, Response, ResponseBody, operation
+from gridloom.edge import PROBE, PUBLIC, Content, Request, Response, ResponseBody, operation
 from gridloom.edge.health import Check, HealthCheck, HealthChecks, Readiness
-from gridloom.edge.metrics import exposition
 from gridloom.identity.permissions import OrganisationKind
 from gridloom.identity.token_verification.verification import TokenAuthenticator
 from gridloom.kernel.problem import NotFound, Unauthenticated
@@ -98,13 +99,13 @@ async def check_migrations(pool: asyncpg.Pool) -> Check:
     return Check(name="migrations", status="OK", detail="all applied")
 
 
-@operation("GET", "/health/live", summary="Whether the process answers", access=PUBLIC, rate_limit=None)
+@operation("GET", "/health/live", summary="Whether the process answers", access=PROBE)
 async def read_liveness(request: Request) -> Liveness:
     """Uses no dependency: it answers whatever the state of the database."""
     return Liveness(status="OK")
 
 
-@operation("GET", "/health/ready", summary="Whether the service can do its work", access=PUBLIC, rate_limit=None)
+@operation("GET", "/health/ready", summary="Whether the service can do its work", access=PROBE)
 async def read_readiness(request: Request) -> Response[Readiness]:
     """Asks the database, a write to it, the migrations and the job runner; 503 while one of them is down.
 
@@ -155,5 +156,13 @@ async def read_metrics(request: Request) -> Content:
         raise NotFound("Metrics are off: GRIDLOOM_METRICS_TOKEN is not set.")
     if not hmac.compare_digest((request.header("authorization") or "").encode(), f"Bearer {wanted}".encode()):
         raise Unauthenticated("Metrics need their own token.")
-    body, media_type = exposition()
-    return Content(body, media_type)
+    return Content(generate_latest(_find_registry()), CONTENT_TYPE_LATEST)
+
+
+def _find_registry() -> CollectorRegistry:
+    """All workers' metrics where they share a directory, else this process's."""
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return REGISTRY
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return registry

@@ -29,6 +29,7 @@ from gridloom.settings import Settings
 from gridloom.webhooks import store as webhook_store
 from gridloom.webhooks.dispatcher import Dispatcher
 from gridloom.webhooks.http_client import WebhookClient
+from gridloom.worker.connection_reaper import MAX_PER_ADDRESS, ConnectionReaper
 from gridloom.worker.malloc import give_memory_back_for_ever
 from gridloom.worker.signals import END_STREAMS
 
@@ -58,7 +59,10 @@ async def close_idle_connections(edge: Application, settings: Settings) -> Async
     if sys.platform != "linux":  # elsewhere the descriptors of a process cannot be listed
         yield
         return
-    watching = asyncio.create_task(edge.connections.watch(), name="connections")
+    # Behind a proxy all clients have its address, and how many connections each may hold is for the proxy to limit.
+    max_per_address = None if settings.is_behind_proxy else MAX_PER_ADDRESS
+    reaper = ConnectionReaper(settings.port, edge.connections, max_per_address=max_per_address)
+    watching = asyncio.create_task(reaper.watch(), name="connections")
     try:
         yield
     finally:

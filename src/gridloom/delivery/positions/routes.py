@@ -21,8 +21,9 @@ from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import Floats
 from gridloom.settlements.as_of import PRICES, AsOfTooEarly, check_as_of
 from gridloom.virtual_assets.asset_lookup import ASSET, require_asset
-from gridloom.virtual_assets.asset_lookup import TAG as VIRTUAL_TAG
 from gridloom.virtual_assets.rules import requested_periods
+
+TAG = "Virtual assets"
 
 
 class PositionPoint(ResponseBody):
@@ -44,7 +45,6 @@ class PositionPoint(ResponseBody):
     "GET",
     ASSET + "/position",
     summary="Read the open position",
-    tag=VIRTUAL_TAG,
     access=Permission.READ_VIRTUAL_ASSETS,
     produces=TABLES,
     response_schema=list[PositionPoint],

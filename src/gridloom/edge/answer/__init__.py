@@ -1,1 +1,1 @@
-"""Answers: in the form that was asked for, compressed where it helps, and failures as problems."""
+"""The last stage of a request: a response in the format that was asked for, and errors as problems."""

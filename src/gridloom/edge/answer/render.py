@@ -1,9 +1,9 @@
-"""The last step of every request: status, headers and bytes to the server, compressed where it helps."""
+"""The last stage of a request: a handler's result as status, headers and bytes, sent to the server."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +11,8 @@ from typing import Any
 from gridloom.edge.answer.negotiation import COMPRESS_FROM_BYTES, compress, compress_stream, encoding_for
 from gridloom.edge.fields import to_json
 from gridloom.edge.paging import next_link
-from gridloom.edge.request import Request, encode_header_name, quoted
-from gridloom.edge.responses import Content, EventStream, Page, Response, Stream
+from gridloom.edge.request import Receive, Request, Send, encode_header_name, quoted
+from gridloom.edge.responses import EVENT_STREAM, Content, EventStream, Page, Response, Stream
 from gridloom.kernel.problem import Problem
 
 PROBLEM_JSON = "application/problem+json"
@@ -31,16 +31,9 @@ class EncodedResponse:
     """Whether the stream goes on for as long as its reader stays: then its first piece may be long in coming."""
 
 
-def problem(refusal: Problem, path: str, request_id: str) -> EncodedResponse:
-    body = to_json(refusal.document(instance=path, request_id=request_id))
-    return EncodedResponse(refusal.status, {**refusal.headers, "Content-Type": PROBLEM_JSON}, body)
-
-
-def events(
-    status: int, headers: dict[str, str], frames: AsyncIterator[bytes], stopping: asyncio.Event
-) -> EncodedResponse:
-    kept = {**headers, "Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    return EncodedResponse(status, kept, b"", stream=_stop_early(frames, stopping), is_live=True)
+def render_problem(problem: Problem, path: str, request_id: str) -> EncodedResponse:
+    body = to_json(problem.document(instance=path, request_id=request_id))
+    return EncodedResponse(problem.status, {**problem.headers, "Content-Type": PROBLEM_JSON}, body)
 
 
 def render(request: Request, result: Any) -> EncodedResponse:
@@ -53,41 +46,40 @@ def render(request: Request, result: Any) -> EncodedResponse:
         if result.etag is not None:
             headers["ETag"] = quoted(result.etag)
         result = result.body
-    if request.operation.deprecated is not None:
-        headers["Deprecation"] = request.operation.deprecated
-        if request.operation.sunset is not None:
-            headers["Sunset"] = request.operation.sunset
+    deprecation = request.operation.deprecation
+    if deprecation is not None:
+        headers |= {"Deprecation": deprecation.deprecation, "Sunset": deprecation.sunset}
     if isinstance(result, Page):
         if result.next_cursor is not None:
             headers["Link"] = next_link(request.target, result.next_cursor)
         result = result.items
     if result is None:
         return EncodedResponse(status, headers, b"")
-    if isinstance(result, Content):
-        return EncodedResponse(status, {**headers, **result.headers, "Content-Type": result.media_type}, result.body)
-    if isinstance(result, Stream):
-        kept = {**headers, **result.headers, "Content-Type": result.media_type}
-        return EncodedResponse(status, kept, b"", stream=result.chunks)
+    if isinstance(result, Content | Stream):
+        headers |= {**result.headers, "Content-Type": result.media_type}
+        if isinstance(result, Content):
+            return EncodedResponse(status, headers, result.body)
+        return EncodedResponse(status, headers, b"", stream=result.chunks)
     if isinstance(result, EventStream):
-        return events(status, headers, result.frames, request.stopping)
+        headers |= {"Content-Type": EVENT_STREAM, "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+        return EncodedResponse(status, headers, b"", stream=_stop_early(result.frames, request.stopping), is_live=True)
     headers["Content-Type"] = "application/json"
     return EncodedResponse(status, headers, to_json(result))
 
 
-async def prefetch_first_chunk(outcome: EncodedResponse) -> None:
-    """Have the first piece of a stream before its status goes out: what fails at once is a problem, no broken 200."""
-    if outcome.stream is None:
-        return
-    stream = outcome.stream
+async def prefetch_first_chunk(response: EncodedResponse) -> None:
+    """Have the first piece of a stream before its status is sent: an early failure is a problem, no broken 200."""
+    stream = response.stream
+    assert stream is not None
     first = asyncio.ensure_future(_next_piece(stream))
     try:
-        await asyncio.wait({first}, timeout=FIRST_PIECE_S if outcome.is_live else None)
+        await asyncio.wait({first}, timeout=FIRST_PIECE_S if response.is_live else None)
     except BaseException:
         first.cancel()
         raise
     if first.done():
         first.result()
-    outcome.stream = _chain_first(first, stream)
+    response.stream = _chain_first(first, stream)
 
 
 async def _next_piece(stream: AsyncIterator[bytes]) -> bytes | None:
@@ -130,52 +122,52 @@ async def _stop_early(frames: AsyncIterator[bytes], stopping: asyncio.Event) -> 
 
 
 async def send_response(
-    outcome: EncodedResponse,
+    response: EncodedResponse,
     request_headers: dict[bytes, bytes],
-    send: Callable[[dict[str, Any]], Awaitable[None]],
-    receive: Callable[[], Awaitable[dict[str, Any]]],
+    send: Send,
+    receive: Receive,
     *,
     is_head: bool,
     gone: Callable[[], asyncio.Task[None]] | None = None,
 ) -> None:
-    """`gone` gives the task that waits for the caller to leave, where there is one already."""
-    headers, body = outcome.headers, outcome.body
+    """`gone` gives the task that waits for the client to disconnect, where there is one already."""
+    headers, body = response.headers, response.body
     media_type = headers.get("Content-Type", "")
     headers["X-Content-Type-Options"] = "nosniff"
     if media_type.endswith("json"):  # answers are the caller's own; those that may be kept say so themselves
         headers.setdefault("Cache-Control", "no-store")
     is_compressible = not media_type.startswith(UNCOMPRESSED_TYPES) and "Content-Encoding" not in headers
     encoding = None
-    if is_compressible and (outcome.stream is not None or len(body) >= COMPRESS_FROM_BYTES):
+    if is_compressible and (response.stream is not None or len(body) >= COMPRESS_FROM_BYTES):
         accepted = request_headers.get(b"accept-encoding")
         encoding = encoding_for(accepted.decode("latin-1") if accepted else None)
         headers["Vary"] = "Accept-Encoding, Accept"
     if encoding is not None:
         headers["Content-Encoding"] = encoding
-        if outcome.stream is None:
+        if response.stream is None:
             body = await compress(body, encoding)
-    if outcome.stream is None and outcome.status != 204:
+    if response.stream is None and response.status != 204:
         headers["Content-Length"] = str(len(body))
     await send(
         {
             "type": "http.response.start",
-            "status": outcome.status,
+            "status": response.status,
             "headers": [
                 (encode_header_name(name), value.encode("latin-1", "replace")) for name, value in headers.items()
             ],
         }
     )
-    if outcome.stream is None:
+    if response.stream is None:
         await send({"type": "http.response.body", "body": b"" if is_head else body})
         return
-    leaving = gone() if gone is not None else asyncio.ensure_future(_await_departure(receive))
-    await _send_stream(outcome.stream, encoding, send, leaving, is_head=is_head)
+    leaving = gone() if gone is not None else asyncio.ensure_future(_await_disconnect(receive))
+    await _send_stream(response.stream, encoding, send, leaving, is_head=is_head)
 
 
 async def _send_stream(
     chunks: AsyncIterator[bytes],
     encoding: str | None,
-    send: Callable[[dict[str, Any]], Awaitable[None]],
+    send: Send,
     gone: asyncio.Future[None],
     *,
     is_head: bool,
@@ -197,7 +189,7 @@ async def _send_stream(
 async def _pump_frames(
     source: AsyncIterator[bytes],
     origin: AsyncIterator[bytes],
-    send: Callable[[dict[str, Any]], Awaitable[None]],
+    send: Send,
     *,
     is_head: bool,
 ) -> None:
@@ -208,6 +200,6 @@ async def _pump_frames(
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _await_departure(receive: Callable[[], Awaitable[dict[str, Any]]]) -> None:
+async def _await_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

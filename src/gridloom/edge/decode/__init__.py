@@ -1,1 +1,1 @@
-"""Request bodies: back-pressure, prechecks before decoding, and decoding off the event loop."""
+"""The second stage of a request: parameters and body, from bytes into declared types."""

@@ -31,7 +31,7 @@ import structlog
 from gridloom.database.server.processes import end_with_parent
 from gridloom.kernel.fair_queue import FairQueue
 from gridloom.kernel.problem import PayloadTooLarge
-from gridloom.kernel.shares import MEBIBYTE, Share
+from gridloom.kernel.shares import KIBIBYTE, MEBIBYTE, Share
 
 log = structlog.get_logger("gridloom.edge")
 
@@ -44,8 +44,10 @@ READER_PLACES: Final = 3
 MAX_WAITING_BODIES: Final = 1000
 MAX_READERS: Final = 2
 """Of one organisation at a time, so that a place is left to the others."""
-SUBPROCESS_MIN_BYTES: Final = 512 * 1024
-"""What is shorter is read in a thread sooner than a process has started."""
+INLINE_MAX_BYTES: Final = 32 * KIBIBYTE
+"""Longer bodies are decoded off the event loop, so that it stays free."""
+SUBPROCESS_MIN_BYTES: Final = 512 * KIBIBYTE
+"""A shorter body is decoded in a thread sooner than a process has started."""
 MAX_CPU_S: Final = 60
 SHORT_BYTES: Final = 4 * MEBIBYTE
 """Longer bodies are read after shorter ones, and behind them."""

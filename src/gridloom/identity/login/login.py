@@ -7,8 +7,7 @@ import math
 from gridloom.audit.model import ANONYMOUS, Actor
 from gridloom.audit.recording import record_denied
 from gridloom.edge import Request
-from gridloom.edge.admit.authentication import NetworkNotAllowed
-from gridloom.edge.admit.rate_limiter import network_of
+from gridloom.edge.admit import NetworkNotAllowed
 from gridloom.identity.login.passwords import LoginsBusy, PasswordHasher
 from gridloom.identity.login.sessions import TokenPair, begin_session
 from gridloom.identity.login.throttling import Bucket, LoginThrottled, ThrottleCache, buckets_of
@@ -23,7 +22,7 @@ from gridloom.identity.store.login_throttle import (
     is_known_network,
     store_known_network,
 )
-from gridloom.kernel.networks import is_within
+from gridloom.kernel.networks import is_within, network_of
 from gridloom.kernel.problem import Forbidden, Unauthenticated
 
 

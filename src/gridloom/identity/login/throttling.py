@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from gridloom.edge.admit.rate_limiter import network_of
+from gridloom.kernel.networks import network_of
 from gridloom.kernel.problem import TooManyRequests
 
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from typing import Annotated
-from uuid import UUID
 
 from msgspec import Meta
 
 from gridloom.database.clock import real_now
 from gridloom.database.sealing import Sealing
-from gridloom.edge import PUBLIC, SIGNED_IN, Request, RequestBody, Response, ResponseBody, operation
-from gridloom.edge.admit.authentication import NetworkNotAllowed
+from gridloom.edge import ENROLLING, PUBLIC, Request, RequestBody, Response, ResponseBody, operation
+from gridloom.edge.admit import NetworkNotAllowed
 from gridloom.identity import views
-from gridloom.identity.auth_routes import PUBLIC_BODY_LIMIT, WrongCurrentPassword
+from gridloom.identity.auth_routes import WrongCurrentPassword
 from gridloom.identity.login.login import SingleSignOnRequired, check_login
 from gridloom.identity.login.password_rules import LONGEST
 from gridloom.identity.login.passwords import LoginsBusy
 from gridloom.identity.login.throttling import LoginThrottled
-from gridloom.identity.organisation_routes import lock_member
 from gridloom.identity.person import PersonNeeded, ReauthenticationRequired, fresh_person_of
 from gridloom.identity.second_factor import codes
 from gridloom.identity.second_factor.sign_in import ChallengeExpired, complete_sign_in
@@ -26,8 +24,7 @@ from gridloom.identity.store import members
 from gridloom.identity.store import second_factors as store
 from gridloom.identity.store.login_throttle import give_back_attempt
 from gridloom.identity.views import NO_STORE, Code, SecondFactorCode
-from gridloom.kernel.permission import Permission
-from gridloom.kernel.problem import Conflict, FieldError, Forbidden, Unprocessable
+from gridloom.kernel.problem import Conflict, FieldError, Unprocessable
 
 TAG = "Authentication"
 
@@ -80,7 +77,6 @@ class RecoveryCodes(ResponseBody):
     "/auth/public/second-factor",
     summary="Log in with a second factor",
     access=PUBLIC,
-    body_limit_bytes=PUBLIC_BODY_LIMIT,
     problems=(ChallengeExpired, WrongSecondFactor, NetworkNotAllowed, SingleSignOnRequired, LoginThrottled),
     transaction="manual",
     secret_response=True,
@@ -95,9 +91,8 @@ async def complete_login(request: Request, body: SecondFactorCode) -> Response[v
     "POST",
     "/auth/totp",
     summary="Begin a second factor",
-    access=SIGNED_IN,
+    access=ENROLLING,
     problems=(PersonNeeded, ReauthenticationRequired, SecondFactorExists),
-    open_before_enrolment=True,
     secret_response=True,
 )
 async def create_totp(request: Request) -> Response[NewTOTP]:
@@ -114,7 +109,7 @@ async def create_totp(request: Request) -> Response[NewTOTP]:
     "PUT",
     "/auth/totp",
     summary="Confirm a second factor",
-    access=SIGNED_IN,
+    access=ENROLLING,
     problems=(
         PersonNeeded,
         ReauthenticationRequired,
@@ -123,7 +118,6 @@ async def create_totp(request: Request) -> Response[NewTOTP]:
         CodeRefused,
         LoginThrottled,
     ),
-    open_before_enrolment=True,
     transaction="manual",
     secret_response=True,
 )
@@ -153,7 +147,7 @@ async def confirm_totp(request: Request, body: TOTPConfirmation) -> Response[Rec
     "DELETE",
     "/auth/totp",
     summary="Remove my second factor",
-    access=SIGNED_IN,
+    access=ENROLLING,
     problems=(
         PersonNeeded,
         ReauthenticationRequired,
@@ -163,7 +157,6 @@ async def confirm_totp(request: Request, body: TOTPConfirmation) -> Response[Rec
         LoginThrottled,
         LoginsBusy,
     ),
-    open_before_enrolment=True,
     transaction="manual",
 )
 async def delete_totp(request: Request, body: TOTPRemoval) -> None:
@@ -182,25 +175,6 @@ async def delete_totp(request: Request, body: TOTPRemoval) -> None:
         raise _reject_code()
     await give_back_attempt(db, [bucket])
     await store.delete_second_factor(db, caller.id)
-
-
-@operation(
-    "DELETE",
-    "/organisations/{organisationID}/members/{userID}/second-factor",
-    summary="Reset a member's second factor",
-    tag="Organisations",
-    access=Permission.MANAGE_ORGANISATION,
-    problems=(PersonNeeded, ReauthenticationRequired, NoSecondFactor),
-)
-async def reset_second_factor(request: Request, organisation_id: UUID, user_id: UUID) -> None:
-    """For a member who has lost device and recovery codes: the password alone signs in until a new one is set up."""
-    caller = await fresh_person_of(request)
-    member = await lock_member(request, organisation_id, user_id)
-    if member.id == caller.id:
-        raise Forbidden("Your own second factor is removed at /auth/totp, with a code of it.")
-    if not await store.delete_second_factor(request.db, member.id):
-        raise NoSecondFactor(f"{member.username} has no second factor.")
-    request.audit_details.update(username=member.username)
 
 
 def _reject_code() -> CodeRefused:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gridloom.edge import Request
-from gridloom.edge.admit.rate_limiter import network_of
 from gridloom.identity.login.login import check_policy, user_agent_of
 from gridloom.identity.login.sessions import TokenPair, begin_session
 from gridloom.identity.second_factor.verification import count_code_attempt, reject_code, spend_code
@@ -12,6 +11,7 @@ from gridloom.identity.store import members
 from gridloom.identity.store import second_factors as store
 from gridloom.identity.store.login_throttle import give_back_attempts, store_known_network
 from gridloom.identity.tokens import hash_of
+from gridloom.kernel.networks import network_of
 from gridloom.kernel.problem import Unauthenticated
 
 

@@ -38,13 +38,13 @@ class RevocationListener:
         self._connect = connect
         self._heard = heard
         self._gap = gap
-        self._trusted_until = 0.0
+        self.trusted_until = 0.0
         self._task: asyncio.Task[None] | None = None
 
     @property
     def is_current(self) -> bool:
         """Whether everything announced more than a second ago has certainly been heard."""
-        return time.monotonic() < self._trusted_until
+        return time.monotonic() < self.trusted_until
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._listen_for_ever(), name="revocations")
@@ -66,7 +66,7 @@ class RevocationListener:
                     pause_s = FIRST_PAUSE_S
                     await self._listen(connection)
                 finally:
-                    self._trusted_until = 0.0
+                    self.trusted_until = 0.0
                     self._gap()
                     connection.terminate()
             except DATABASE_ERRORS as error:
@@ -82,7 +82,7 @@ class RevocationListener:
             # An answer to this question comes behind every announcement that was committed before it was asked.
             asked_at = time.monotonic()
             await connection.execute("select 1", timeout=HEARTBEAT_TIMEOUT_S)
-            self._trusted_until = asked_at + CACHE_VALID_S
+            self.trusted_until = asked_at + CACHE_VALID_S
             await asyncio.sleep(HEARTBEAT_S)
 
     def _on_notification(self, _connection: Any, _pid: int, _channel: str, subject: object) -> None:

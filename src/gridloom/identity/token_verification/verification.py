@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from gridloom.database.pool import Pool
@@ -19,7 +21,6 @@ from gridloom.identity.store.revocations import (
 )
 from gridloom.identity.store.sessions import find_live_session, store_last_use
 from gridloom.identity.token_verification.revocations import RevocationListener
-from gridloom.identity.token_verification.token_cache import MAX_TTL_S, CachedCaller, CallerCache
 from gridloom.identity.tokens import (
     API_KEY_PREFIX,
     MAX_TOKEN,
@@ -32,10 +33,75 @@ from gridloom.identity.tokens import (
 from gridloom.kernel.problem import Unauthenticated
 
 _REFUSAL: Final = "The token is malformed, expired or revoked. Obtain a new one."
+MAX_CALLERS: Final = 20_000
+MAX_TTL_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class CachedCaller:
+    caller: Caller
+    expires_at: float
+    """By this process's monotonic clock."""
+    subjects: frozenset[Hashable]
+    """The session or key, the member and the organisation on which this rests."""
+
+
+class CallerCache:
+    """Callers already verified, by their exact token: bounded, expiring, and evicted when their rights end."""
+
+    def __init__(self, most: int = MAX_CALLERS) -> None:
+        self._most = most
+        self._by_token: OrderedDict[str, CachedCaller] = OrderedDict()
+        self._tokens_by_subject: dict[Hashable, set[str]] = {}
+        self.version = 0
+        """Goes up with every eviction: what was loaded before one may not be kept after it."""
+
+    def __len__(self) -> int:
+        return len(self._by_token)
+
+    def get(self, token: str, now: float) -> Caller | None:
+        found = self._by_token.get(token)
+        if found is None:
+            return None
+        if found.expires_at <= now:
+            self._evict_token(token)
+            return None
+        return found.caller
+
+    def put(self, token: str, verified: CachedCaller, *, loaded_at_version: int) -> None:
+        """Keep a caller, unless something was evicted since its rows were asked for."""
+        if loaded_at_version != self.version:
+            return
+        self._evict_token(token)
+        self._by_token[token] = verified
+        for subject in verified.subjects:
+            self._tokens_by_subject.setdefault(subject, set()).add(token)
+        while len(self._by_token) > self._most:
+            self._evict_token(next(iter(self._by_token)))
+
+    def evict(self, subject: Hashable) -> None:
+        self.version += 1
+        for token in tuple(self._tokens_by_subject.get(subject, ())):
+            self._evict_token(token)
+
+    def clear(self) -> None:
+        self.version += 1
+        self._by_token.clear()
+        self._tokens_by_subject.clear()
+
+    def _evict_token(self, token: str) -> None:
+        verified = self._by_token.pop(token, None)
+        if verified is None:
+            return
+        for subject in verified.subjects:
+            tokens = self._tokens_by_subject[subject]
+            tokens.discard(token)
+            if not tokens:
+                del self._tokens_by_subject[subject]
 
 
 class TokenAuthenticator:
-    """One a worker. Believes what it remembers only while it certainly hears of every revocation."""
+    """One per worker. Trusts its cache only while it certainly receives every revocation."""
 
     def __init__(self, pool: Pool, keyring: SigningKeyCache, connect: Callable[[], Awaitable[Any]]) -> None:
         self._pool = pool
@@ -55,9 +121,8 @@ class TokenAuthenticator:
 
     def known(self, token: str) -> Caller | None:
         """The caller of a token that was verified before and still holds; never waits."""
-        if not self._listener.is_current:
-            return None
-        return self._cache.get(token, time.monotonic())
+        now = time.monotonic()
+        return self._cache.get(token, now) if now < self._listener.trusted_until else None
 
     async def authenticate(self, token: str) -> Caller:
         """Verify a token from the ground up, or refuse it."""

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.edge.decode.prechecks import holds_long_run
+from gridloom.edge.decode.json_decoder import holds_long_run
 from gridloom.monitoring.ingest import json_columns, tables
 from gridloom.monitoring.ingest.columns import drop_invalid
 from gridloom.monitoring.ingest.parsing import ARROW, JSON

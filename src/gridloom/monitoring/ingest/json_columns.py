@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from gridloom.edge.slices import count_in_slices
+from gridloom.edge.decode.slices import count_in_slices
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.monitoring.codec import Times, Values
 from gridloom.monitoring.ingest import timestamps

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from msgspec import UNSET, UnsetType
 
-from gridloom.edge.slices import decode_in_batches
+from gridloom.edge.decode.slices import decode_in_batches
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.monitoring.codec import Values
 from gridloom.monitoring.ingest import timestamps

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from gridloom.edge.decode.prechecks import reject_long_numbers
-from gridloom.edge.slices import count_in_slices
+from gridloom.edge.decode.json_decoder import reject_long_numbers
+from gridloom.edge.decode.slices import count_in_slices
 from gridloom.monitoring.ingest import json_columns, json_rows, tables
 from gridloom.monitoring.ingest.columns import TooManyPoints, check_count, drop_invalid
 from gridloom.monitoring.model import MAX_POINTS, Received

@@ -23,7 +23,7 @@ import orjson
 from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.database.listener import Listener
 from gridloom.edge import Request, to_json
-from gridloom.edge.answer.incidents import report_broken_stream
+from gridloom.edge.answer.errors import report_broken_stream
 from gridloom.events.framing import HEARTBEAT
 from gridloom.events.stream_places import StreamPlace
 from gridloom.events.waking import Waker

@@ -26,7 +26,7 @@ from gridloom.edge import (
     Stream,
     operation,
 )
-from gridloom.edge.field_checks import accept_day, accept_instant
+from gridloom.edge.fields import accept_day, accept_instant
 from gridloom.jobs import admit_job
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
@@ -12,7 +13,7 @@ from gridloom.ancillary.gates import TenderGates
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.clock import platform_now, real_now
 from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import BULK_BODY_LIMIT, Request, Response, operation
+from gridloom.edge import BULK, Request, Response, operation
 from gridloom.identity.authorization import authorize_organisation
 from gridloom.jobs import admit_job, enqueue
 from gridloom.kernel.ids import uuid7
@@ -55,11 +56,10 @@ PROBLEMS = (NoFeasibleSchedule, PricesMissing, GateClosed)
     access=Permission.CREATE_OPTIMISATIONS,
     audited=False,
     transaction="manual",
-    body_limit_bytes=BULK_BODY_LIMIT,
     problems=PROBLEMS,
 )
 async def optimise_virtual_asset(
-    request: Request, organisation_id: UUID, virtual_asset_id: UUID, body: NewOptimisation
+    request: Request, organisation_id: UUID, virtual_asset_id: UUID, body: Annotated[NewOptimisation, BULK]
 ) -> Response[OptimisationView]:
     """What its open periods should do to earn most at the prices given, by all rules that a schedule must respect.
 
@@ -161,11 +161,10 @@ async def read_optimisation(
     access=Permission.CREATE_OPTIMISATIONS,
     audited=False,
     transaction="manual",
-    body_limit_bytes=BULK_BODY_LIMIT,
     problems=PROBLEMS,
 )
 async def repair_schedule(
-    request: Request, organisation_id: UUID, virtual_asset_id: UUID, body: NewRepair
+    request: Request, organisation_id: UUID, virtual_asset_id: UUID, body: Annotated[NewRepair, BULK]
 ) -> Response[RepairView]:
     """The nearest schedule, or the best one in its periods, that the PUT accepts and that ends balanced.
 
@@ -200,11 +199,10 @@ def _points_of(asset: VirtualAsset, body: NewRepair) -> SchedulePoints:
     access=Permission.CREATE_OPTIMISATIONS,
     audited=False,
     transaction="manual",
-    body_limit_bytes=BULK_BODY_LIMIT,
     problems=PROBLEMS,
 )
 async def optimise_portfolio(
-    request: Request, organisation_id: UUID, portfolio_id: UUID, body: NewPortfolioOptimisation
+    request: Request, organisation_id: UUID, portfolio_id: UUID, body: Annotated[NewPortfolioOptimisation, BULK]
 ) -> PortfolioOptimisationView:
     """All assets of the portfolio together, within what they may import and export in sum.
 

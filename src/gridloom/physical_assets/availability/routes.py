@@ -18,6 +18,8 @@ from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.window_query import WindowQuery, requested_window
 from gridloom.tables import TIME, stream_table, time_texts
 
+TAG = "Physical assets"
+
 READ = Permission.READ_PHYSICAL_ASSETS
 
 COLUMNS = {
@@ -58,7 +60,6 @@ class Availability(ResponseBody):
     "GET",
     "/physical-assets/{physicalAssetID}/availability",
     summary="Read what the asset can do",
-    tag="Physical assets",
     access=READ,
     produces=(JSON, CSV, ARROW, PARQUET),
     response_schema=Availability,

@@ -28,6 +28,8 @@ from gridloom.physical_assets.commitments.model import (
 from gridloom.physical_assets.window_query import WindowQuery, requested_window
 from gridloom.tables import time_texts
 
+TAG = "Physical assets"
+
 READ = Permission.READ_SCHEDULES
 
 
@@ -35,7 +37,6 @@ READ = Permission.READ_SCHEDULES
     "GET",
     "/physical-assets/{physicalAssetID}/commitments",
     summary="Read what is held of an asset and what is free",
-    tag="Physical assets",
     access=READ,
     response_schema=Commitments,
 )

@@ -19,6 +19,8 @@ from gridloom.physical_assets.health.model import AvailablePower, Health
 from gridloom.physical_assets.health.store import read_health_input
 from gridloom.physical_assets.telemetry import LATEST_TELEMETRY
 
+TAG = "Physical assets"
+
 READ = Permission.READ_PHYSICAL_ASSETS
 DISPATCH_FAILED_AT: Dependency[Callable[[Database, int], Awaitable[datetime | None]]] = Dependency(
     "failed runs of delivery"
@@ -31,7 +33,6 @@ _MOMENT = timedelta(milliseconds=1)
     "GET",
     "/physical-assets/{physicalAssetID}/health",
     summary="Read how an asset is doing",
-    tag="Physical assets",
     access=READ,
 )
 async def read_health(request: Request, physical_asset_id: UUID) -> Health:

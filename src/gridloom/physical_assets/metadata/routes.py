@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
 
 from gridloom.capacity.store import lock_batteries
-from gridloom.edge import Request, Response, operation
-from gridloom.edge.fields import Decoder
+from gridloom.edge import BodyFormat, Request, Response, operation
+from gridloom.edge.decode.json_decoder import Decoder
 from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.metadata import store
@@ -38,6 +38,9 @@ def _body_schema() -> dict[str, Any]:
         return {name: inlined(part) for name, part in schema.items()}
 
     return {"anyOf": inlined(list(schemas))}
+
+
+_BODY = BodyFormat(schema=_body_schema())
 
 
 @operation("GET", "/physical-assets/{physicalAssetID}/metadata", summary="Read all metadata", access=READ)
@@ -70,11 +73,10 @@ async def read_metadata(
     summary="Replace one category of metadata",
     access=UPDATE,
     problems=(InvalidCode, InconsistentMetadata),
-    body_schema=_body_schema(),
     response_schema=dict[str, Any],
 )
 async def put_metadata(
-    request: Request, physical_asset_id: UUID, category: MetadataCategory, body: bytes
+    request: Request, physical_asset_id: UUID, category: MetadataCategory, body: Annotated[bytes, _BODY]
 ) -> Response[MetadataBody]:
     """Codes are checked as the industry gives them; what has no field of its own goes into `extra`."""
     given: MetadataBody = _DECODERS[category](body)

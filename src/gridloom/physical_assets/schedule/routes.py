@@ -13,8 +13,7 @@ from gridloom.capacity.holding import CapacityRequest, hold_capacity
 from gridloom.capacity.rules import CapacityTaken
 from gridloom.capacity.store import load_battery_capacity, lock_batteries
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Content, Request, Response, Stream, operation
-from gridloom.edge.field_checks import EARLIEST, LATEST
-from gridloom.edge.fields import to_json
+from gridloom.edge.fields import EARLIEST, LATEST, to_json
 from gridloom.events.outbox import record_event
 from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.market_time import period_number

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import BULK_BODY_LIMIT, JSON, Page, Request, Response, Stream, operation
+from gridloom.edge import BULK, JSON, Page, Request, Response, Stream, operation
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound
@@ -186,7 +186,6 @@ async def read_block(
     BLOCK,
     summary="Schedule a block",
     access=Permission.UPDATE_SCHEDULES,
-    body_limit_bytes=BULK_BODY_LIMIT,
     transaction="manual",
     problems=(GateClosed, BlockWithoutSchedule, PowerBeyondAvailable, EnergyOutOfBounds),
 )
@@ -196,7 +195,7 @@ async def schedule_block(
     virtual_asset_id: UUID,
     block_id: UUID,
     query: ResponseWindowQuery,
-    body: NewSchedule,
+    body: Annotated[NewSchedule, BULK],
 ) -> Response[ScheduledBlockView]:
     """Replace exactly the periods given, all or nothing.
 

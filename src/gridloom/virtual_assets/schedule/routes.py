@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import repeatable_read
-from gridloom.edge import BULK_BODY_LIMIT, JSON, Request, Response, Stream, operation
+from gridloom.edge import BULK, JSON, Request, Response, Stream, operation
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import utc_days_of
 from gridloom.physical_assets.window_query import WindowQuery
@@ -84,12 +84,15 @@ async def read_asset_schedule(
     SCHEDULE,
     summary="Schedule an asset",
     access=Permission.UPDATE_SCHEDULES,
-    body_limit_bytes=BULK_BODY_LIMIT,
     transaction="manual",
     problems=(GateClosed, PowerBeyondAvailable, EnergyOutOfBounds),
 )
 async def schedule_asset(
-    request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: ResponseWindowQuery, body: NewSchedule
+    request: Request,
+    organisation_id: UUID,
+    virtual_asset_id: UUID,
+    query: ResponseWindowQuery,
+    body: Annotated[NewSchedule, BULK],
 ) -> Response[ScheduledAssetView]:
     """Replace exactly the periods given, all or nothing, on all wholesale blocks together.
 

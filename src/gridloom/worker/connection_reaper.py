@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import ipaddress
 import os
 import resource
 import socket
@@ -19,14 +18,15 @@ import struct
 import termios
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import structlog
 from prometheus_client import Counter as Count
 
-from gridloom.edge.admit.rate_limiter import network_of
+from gridloom.edge.application import Peer, ServedConnections, peer_of
+from gridloom.kernel.networks import network_of
 
 log = structlog.get_logger("gridloom.edge")
 
@@ -44,8 +44,6 @@ SCAN_BATCH_SIZE: Final = 256
 
 CLOSED: Final = Count("gridloom_connections_closed", "Connections closed because they asked for nothing", ["reason"])
 
-Peer = tuple[str, int]
-
 
 @dataclass(slots=True)
 class IdleConnection:
@@ -58,36 +56,23 @@ class IdleConnection:
 
 
 class ConnectionReaper:
-    """Who is being served, and who only holds a connection."""
+    """Closes connections without a request in progress: after a time-out, or where there are too many."""
 
-    def __init__(self, port: int, *, most_per_address: int | None = MAX_PER_ADDRESS, most: int = 1_000_000) -> None:
-        """`most_per_address` is None behind a proxy, where all callers have one address."""
+    def __init__(
+        self,
+        port: int,
+        served: ServedConnections,
+        *,
+        max_per_address: int | None = MAX_PER_ADDRESS,
+        max_idle: int | None = None,
+    ) -> None:
+        """max_idle: of this process; three quarters of its descriptors when left out."""
         self._port = port
-        self._most_per_address = most_per_address
-        self._most = most
+        self.served = served
+        self._max_per_address = max_per_address
+        self._max_idle = max_idle or resource.getrlimit(resource.RLIMIT_NOFILE)[0] * 3 // 4
         self._known: dict[int, IdleConnection | int] = {}
-        """By descriptor; the bare inode of what is no connection of a caller."""
-        self._served: dict[Peer, int] = {}
-        self._answered_at: dict[Peer, float] = {}
-
-    def begin(self, client: Sequence[str | int] | None) -> Peer | None:
-        """A complete request has come over this connection; `client` is as the server's scope has it."""
-        if not client:
-            return None
-        peer = _peer_from(client)
-        self._served[peer] = self._served.get(peer, 0) + 1
-        return peer
-
-    def end(self, peer: Peer | None) -> None:
-        """Its answer has been handed over; `peer` is what `begin` gave."""
-        if peer is None:
-            return
-        left = self._served[peer] - 1
-        if left > 0:
-            self._served[peer] = left
-            return
-        del self._served[peer]
-        self._answered_at[peer] = time.monotonic()
+        """By descriptor; the bare inode of what is no connection of a client."""
 
     async def watch(self) -> None:
         """Look around for ever."""
@@ -140,20 +125,21 @@ class ConnectionReaper:
                 peer = connection.getpeername()
         except OSError:  # it listens, or has gone
             return None
-        return _peer_from(peer)
+        return peer_of(peer)
 
     def _evict_past_responses(self) -> None:
-        if self._answered_at:
+        if self.served.answered_at:
             open_peers = {known.peer for known in self._known.values() if isinstance(known, IdleConnection)}
-            self._answered_at = {peer: at for peer, at in self._answered_at.items() if peer in open_peers}
+            for peer in self.served.answered_at.keys() - open_peers:
+                del self.served.answered_at[peer]
 
     def _list_superfluous(self, now: float) -> Iterator[tuple[int, str]]:
         """What has asked for nothing for too long; then, where too many are open, the oldest of those that ask."""
         waiting: list[tuple[float, int, str]] = []
         for descriptor, known in self._known.items():
-            if isinstance(known, int) or known.peer in self._served:
+            if isinstance(known, int) or known.peer in self.served.in_progress:
                 continue
-            answered_at = self._answered_at.get(known.peer)
+            answered_at = self.served.answered_at.get(known.peer)
             since = known.found_at if answered_at is None else max(answered_at, known.found_at)
             if now - since > (FIRST_REQUEST_TIMEOUT_S if answered_at is None else KEEP_ALIVE_TIMEOUT_S):
                 yield descriptor, "silent" if answered_at is None else "idle"
@@ -161,13 +147,13 @@ class ConnectionReaper:
                 waiting.append((since, descriptor, known.network))
         waiting.sort()
         held = Counter(network for _, _, network in waiting)
-        excess = len(waiting) - self._most
+        excess = len(waiting) - self._max_idle
         for _, descriptor, network in waiting:
             if excess > 0:
                 excess -= 1
                 held[network] -= 1
                 yield descriptor, "too many"
-            elif self._most_per_address is not None and held[network] > self._most_per_address:
+            elif self._max_per_address is not None and held[network] > self._max_per_address:
                 held[network] -= 1
                 yield descriptor, "too many of one address"
 
@@ -178,7 +164,7 @@ class ConnectionReaper:
         try:
             with socket.socket(fileno=os.dup(descriptor)) as connection:
                 # The duplicate cannot become another connection; the descriptor could have, since it was looked at.
-                if _peer_from(connection.getpeername()) != known.peer or known.peer in self._served:
+                if peer_of(connection.getpeername()) != known.peer or known.peer in self.served.in_progress:
                     return
                 is_stuck = time.monotonic() - known.found_at > SEND_TIMEOUT_S
                 if _unfetched_bytes(connection) and not is_stuck:
@@ -187,19 +173,6 @@ class ConnectionReaper:
         except OSError:  # it has gone by itself
             return
         CLOSED.labels(reason).inc()
-
-
-def _peer_from(address: Sequence[str | int]) -> Peer:
-    """Address and port in one spelling: servers write ports as numbers or as texts, and IPv6 in more ways than one."""
-    host, port = str(address[0]), int(address[1])
-    if ":" in host:
-        host = str(ipaddress.ip_address(host.partition("%")[0]))
-    return host, port
-
-
-def most_waiting() -> int:
-    """Connections without a request that this process may hold: three quarters of its descriptors."""
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0] * 3 // 4
 
 
 def _unfetched_bytes(connection: socket.socket) -> int:

@@ -7,8 +7,9 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from gridloom.edge.admit import connection_reaper as module
-from gridloom.edge.admit.connection_reaper import ConnectionReaper
+from gridloom.edge.application import ServedConnections
+from gridloom.worker import connection_reaper as module
+from gridloom.worker.connection_reaper import ConnectionReaper
 
 
 class Callers:
@@ -44,7 +45,7 @@ def is_ended(accepted):
 
 class TestASilentConnection:
     async def test_is_closed_after_some_seconds_and_no_earlier(self, callers, monkeypatch):
-        open_ones = ConnectionReaper(callers.port)
+        open_ones = ConnectionReaper(callers.port, ServedConnections())
         _, accepted, _ = callers.connect()
         await open_ones.scan()
         assert not is_ended(accepted)
@@ -53,7 +54,7 @@ class TestASilentConnection:
         assert is_ended(accepted)
 
     async def test_is_closed_although_it_dribbles(self, callers, monkeypatch):
-        open_ones = ConnectionReaper(callers.port)
+        open_ones = ConnectionReaper(callers.port, ServedConnections())
         client, accepted, _ = callers.connect()
         await open_ones.scan()
         monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
@@ -66,32 +67,32 @@ class TestASilentConnection:
     async def test_is_left_alone_while_a_request_of_it_is_served(self, callers, monkeypatch):
         monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
         monkeypatch.setattr(module, "KEEP_ALIVE_TIMEOUT_S", 0.0)
-        open_ones = ConnectionReaper(callers.port, most_per_address=0)
+        open_ones = ConnectionReaper(callers.port, ServedConnections(), max_per_address=0)
         _, accepted, peer = callers.connect()
-        open_ones.begin(peer)
+        open_ones.served.begin(peer)
         for _ in range(3):
             await open_ones.scan()
         assert not is_ended(accepted)
-        open_ones.end(peer)
+        open_ones.served.end(peer)
         await open_ones.scan()
         assert is_ended(accepted)
 
     @pytest.mark.parametrize("spelt", [lambda peer: (peer[0], str(peer[1])), lambda peer: [peer[0], peer[1]]])
     async def test_is_known_however_the_server_writes_its_port(self, callers, monkeypatch, spelt):
         monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
-        open_ones = ConnectionReaper(callers.port)
+        open_ones = ConnectionReaper(callers.port, ServedConnections())
         _, accepted, peer = callers.connect()
-        open_ones.begin(spelt(peer))
+        open_ones.served.begin(spelt(peer))
         for _ in range(3):
             await open_ones.scan()
         assert not is_ended(accepted)
 
     async def test_waits_longer_for_its_next_request_than_for_its_first(self, callers, monkeypatch):
         monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
-        open_ones = ConnectionReaper(callers.port)
+        open_ones = ConnectionReaper(callers.port, ServedConnections())
         _, accepted, peer = callers.connect()
-        open_ones.begin(peer)
-        open_ones.end(peer)
+        open_ones.served.begin(peer)
+        open_ones.served.end(peer)
         await open_ones.scan()
         await open_ones.scan()
         assert not is_ended(accepted)
@@ -101,7 +102,7 @@ class TestASilentConnection:
 
     async def test_is_left_alone_while_its_answer_is_being_fetched(self, callers, monkeypatch):
         monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
-        open_ones = ConnectionReaper(callers.port)
+        open_ones = ConnectionReaper(callers.port, ServedConnections())
         _, accepted, _ = callers.connect()
         with suppress(BlockingIOError):
             while True:
@@ -116,7 +117,7 @@ class TestASilentConnection:
 
 class TestAnAddress:
     async def test_holds_so_many_and_loses_the_oldest_never_the_newest(self, callers):
-        open_ones = ConnectionReaper(callers.port, most_per_address=3)
+        open_ones = ConnectionReaper(callers.port, ServedConnections(), max_per_address=3)
         accepted = []
         for _ in range(5):
             accepted.append(callers.connect()[1])
@@ -124,17 +125,17 @@ class TestAnAddress:
         assert [is_ended(one) for one in accepted] == [True, True, False, False, False]
 
     async def test_may_have_any_number_of_requests_served(self, callers):
-        open_ones = ConnectionReaper(callers.port, most_per_address=1)
+        open_ones = ConnectionReaper(callers.port, ServedConnections(), max_per_address=1)
         served = [callers.connect() for _ in range(4)]
         for _, _, peer in served:
-            open_ones.begin(peer)
+            open_ones.served.begin(peer)
         newcomer = callers.connect()[1]
         await open_ones.scan()
         assert not any(is_ended(accepted) for _, accepted, _ in served)
         assert not is_ended(newcomer)
 
     async def test_is_not_limited_behind_a_proxy(self, callers):
-        open_ones = ConnectionReaper(callers.port, most_per_address=None)
+        open_ones = ConnectionReaper(callers.port, ServedConnections(), max_per_address=None)
         accepted = [callers.connect()[1] for _ in range(4)]
         await open_ones.scan()
         assert not any(is_ended(one) for one in accepted)
@@ -142,7 +143,7 @@ class TestAnAddress:
 
 class TestTheProcess:
     async def test_holds_so_many_in_all(self, callers):
-        open_ones = ConnectionReaper(callers.port, most_per_address=None, most=2)
+        open_ones = ConnectionReaper(callers.port, ServedConnections(), max_per_address=None, max_idle=2)
         accepted = []
         for _ in range(4):
             accepted.append(callers.connect()[1])
@@ -154,7 +155,7 @@ class TestTheProcess:
         with ExitStack() as stack:
             here, there = (stack.enter_context(end) for end in socket.socketpair())
             file = stack.enter_context((tmp_path / "file").open("wb"))
-            open_ones = ConnectionReaper(callers.port)
+            open_ones = ConnectionReaper(callers.port, ServedConnections())
             await open_ones.scan()
             await open_ones.scan()
             here.send(b"1")
@@ -163,7 +164,7 @@ class TestTheProcess:
             assert callers.connect()[1]
 
     async def test_knows_a_descriptor_that_was_used_again_for_a_new_connection(self, callers, monkeypatch):
-        open_ones = ConnectionReaper(callers.port)
+        open_ones = ConnectionReaper(callers.port, ServedConnections())
         client, accepted, _ = callers.connect()
         await open_ones.scan()
         number = accepted.fileno()
@@ -182,14 +183,14 @@ class TestAServedConnection:
     @pytest.mark.parametrize("told", [int, str], ids=["the port as a number", "the port as text"])
     async def test_is_left_alone_however_the_server_tells_its_port(self, callers, monkeypatch, told):
         """granian gives scopes the port as text; a request of more than some seconds was cut because of it."""
-        open_ones = ConnectionReaper(callers.port)
+        open_ones = ConnectionReaper(callers.port, ServedConnections())
         _, accepted, (host, port) = callers.connect()
-        peer = open_ones.begin((host, told(port)))
+        peer = open_ones.served.begin((host, told(port)))
         monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
         await open_ones.scan()
         await open_ones.scan()
         assert not is_ended(accepted)
-        open_ones.end(peer)
+        open_ones.served.end(peer)
         monkeypatch.setattr(module, "KEEP_ALIVE_TIMEOUT_S", 0.0)
         await open_ones.scan()
         assert is_ended(accepted)

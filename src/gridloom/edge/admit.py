@@ -1,26 +1,26 @@
-"""Who asks, whether it may, and whether it asks too often."""
+"""The first stage of a request: from which address and as which caller it comes, and whether it is admitted."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
-from gridloom.edge.admit.rate_limiter import RateLimiter, RequestBuckets, network_of
-from gridloom.edge.asgi import Scope
 from gridloom.edge.caller import Caller
-from gridloom.edge.operation import PUBLIC, SIGNED_IN
-from gridloom.edge.request import Request
+from gridloom.edge.request import Request, Scope
+from gridloom.edge.shares import TokenBuckets
+from gridloom.kernel.networks import Network, is_within, network_of, parse_address
 from gridloom.kernel.problem import Forbidden, Unauthenticated
 
 TOKEN_SOURCE = "gridloom.token-source"  # noqa: S105 — a key of the scope
-"""Where in a scope something in front of the service, in the same process, says whose call it passes on: a function
-that gives the token of this moment. No server puts it there, so nobody can send it."""
+"""The key of a scope under which middleware in this process passes a function that gives the current token. No server
+sets it, so no client can send it."""
 
 
 class TokenSource(Protocol):
     async def __call__(self, *, counts_as_use: bool = True) -> str:
-        """The token of this moment. counts_as_use: False for a look at an answer that goes on for long."""
+        """The current token. counts_as_use: False for the check of a response that takes long."""
 
 
 class NetworkNotAllowed(Forbidden):
@@ -62,7 +62,7 @@ class Authenticator(Protocol):
 
 
 class RejectAllAuthenticator:
-    """Refuses every token: what stands there until identity has moved in."""
+    """Rejects every token, until identity has set its own."""
 
     def known(self, token: str) -> Caller | None:
         return None
@@ -75,34 +75,29 @@ async def admit(
     request: Request,
     scope: Scope,
     authenticator: Authenticator,
-    limiter: RateLimiter,
-    buckets: RequestBuckets,
-    answer_headers: dict[str, str],
+    by_network: TokenBuckets,
+    by_organisation: TokenBuckets,
+    response_headers: dict[str, str],
 ) -> None:
-    """Let a call in, as whoever sent it, or refuse it."""
-    access, limit = request.operation.access, request.operation.rate_limit
-    if access == PUBLIC:
-        if limit is not None:
-            await limiter.take(request.pool, limit, network_of(request.address), answer_headers)
+    """Set the request's caller, or reject the request: by token, rate limit, network and permission."""
+    access = request.operation.access
+    if access.is_public:
+        if access.is_limited:
+            await by_network.take(request.pool, network_of(request.address), response_headers)
         return
-    assert limit is not None, "only what is public may be without a limit"
     source: TokenSource | None = scope.get(TOKEN_SOURCE)
-    if source is None:
-        token = _read_bearer(request)
-        caller = authenticator.known(token) or await authenticator.authenticate(token)
-        request.set_caller(caller, partial(_verify_again, authenticator, token, request.address))
-    else:
-        caller = await _verify_token(authenticator, await source())
-        request.set_caller(caller, partial(_verify_lent_again, authenticator, source, request.address))
-    holder = request.shares.holder_of(caller)
-    if holder is not None:
-        await buckets.take(request.pool, holder, answer_headers)
+    token = _read_bearer(request) if source is None else await source()
+    caller = authenticator.known(token) or await authenticator.authenticate(token)
+    request.set_caller(caller, partial(_verify_again, authenticator, token, source, request.address))
+    if request.holder is not None:
+        await by_organisation.take(request.pool, request.holder, response_headers)
     if caller.allowed_networks:
         reject_foreign_network(caller, request.address)
-    if caller.must_enrol and not request.operation.open_before_enrolment:
+    if caller.must_enrol and not access.is_open_before_enrolment:
         raise SecondFactorEnrolmentRequired("Your organisation demands a second factor: set one up at /auth/totp.")
-    if access != SIGNED_IN and access not in caller.permissions:
-        raise Forbidden(f"The operation requires the permission {access}; the role {caller.role} does not have it.")
+    permission = access.permission
+    if permission is not None and permission not in caller.permissions:
+        raise Forbidden(f"The operation requires the permission {permission}; the role {caller.role} does not have it.")
 
 
 def reject_foreign_network(caller: Caller, address: str) -> None:
@@ -120,10 +115,6 @@ def reject_outside_key_assets(request: Request) -> None:
         raise OutsideKeyAssets("The API key was made for certain physical assets only.")
     if named not in reached:
         raise OutsideKeyAssets(f"The API key was not made for the physical asset {named}.")
-
-
-async def _verify_token(authenticator: Authenticator, token: str) -> Caller:
-    return authenticator.known(token) or await authenticator.authenticate(token)
 
 
 _verifying: dict[tuple[int, str], asyncio.Future[Caller]] = {}
@@ -145,15 +136,12 @@ async def _verify_shared(authenticator: Authenticator, token: str) -> Caller:
     return await asyncio.shield(verifying)
 
 
-async def _verify_again(authenticator: Authenticator, token: str, address: str) -> Caller:
-    caller = await _verify_shared(authenticator, token)
+async def _verify_again(authenticator: Authenticator, token: str, source: TokenSource | None, address: str) -> Caller:
+    """A source keeps its token fresh: a response that takes long outlives one."""
+    current = token if source is None else await source(counts_as_use=False)
+    caller = await _verify_shared(authenticator, current)
     reject_foreign_network(caller, address)
     return caller
-
-
-async def _verify_lent_again(authenticator: Authenticator, source: TokenSource, address: str) -> Caller:
-    """The lender keeps its token fresh: what runs for long outlives one."""
-    return await _verify_again(authenticator, await source(counts_as_use=False), address)
 
 
 def _read_bearer(request: Request) -> str:
@@ -164,3 +152,45 @@ def _read_bearer(request: Request) -> str:
     if scheme.lower() != "bearer" or not token.strip():
         raise Unauthenticated("The Authorization header has the form: Bearer <ACCESS_TOKEN>.")
     return token.strip()
+
+
+# --- the client's address ------------------------------------------------------------------------------------------
+
+_FORWARDED_FOR: Final = b"x-forwarded-for"
+_MAX_HOPS: Final = 32
+
+
+class TrustedProxies:
+    """Whose `X-Forwarded-For` is believed: of the addresses it lists, the rightmost that is no trusted proxy counts."""
+
+    def __init__(self, networks: Sequence[Network] = (), *, trusts_any: bool = False) -> None:
+        """trusts_any: the last address of the header counts, whatever sent it (`GRIDLOOM_TRUST_PROXY`)."""
+        self._networks = tuple(networks)
+        self._trusts_any = trusts_any
+
+    def find_client(self, scope: Scope) -> str:
+        client = scope.get("client")
+        peer = str(client[0]) if client else "unknown"
+        if not self._networks:
+            return self._find_last_hop(scope, peer) if self._trusts_any else peer
+        if not is_within(peer, self._networks):
+            return peer
+        address = peer
+        for hop in reversed(_read_hops(scope)[-_MAX_HOPS:]):
+            parsed = parse_address(hop)
+            if parsed is None:  # what a trusted proxy did not write as an address says nothing about what lies beyond
+                return address
+            address = str(parsed)
+            if not is_within(address, self._networks):
+                return address
+        return address
+
+    def _find_last_hop(self, scope: Scope, peer: str) -> str:
+        hops = _read_hops(scope)
+        return hops[-1] if hops else peer
+
+
+def _read_hops(scope: Scope) -> list[str]:
+    """The addresses in the order in which proxies have added them; several headers are one list."""
+    values = [value.decode("latin-1") for name, value in scope["headers"] if name == _FORWARDED_FOR]
+    return [hop.strip() for hop in ",".join(values).split(",") if hop.strip()]

@@ -1,7 +1,7 @@
-"""Long JSON in slices: a decoder holds the interpreter for as long as its input is, and everybody else waits.
+"""Long bodies in slices: a decoder holds the interpreter for as long as its input is, and all other requests wait.
 
-A thread that reads slice after slice lets the event loop in between. The cuts are guesses at where one row ends and the
-next begins. A wrong guess leaves a slice that is no JSON by itself, so it shows, and the body is read in one piece.
+A thread that reads slice after slice lets the event loop run in between. The cuts are guesses at where one row ends and
+the next begins. A wrong guess leaves a slice that is no JSON by itself, so it shows, and the body is read in one piece.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
+
+from gridloom.kernel.problem import BadRequest, FieldError
 
 T = TypeVar("T")
 
@@ -41,6 +43,21 @@ def count_in_slices(body: bytes, mark: bytes, slice_bytes: int = 16 * SLICE_BYTE
     """How often a mark stands in a body: the look at a body that is not worth decoding."""
     beyond = slice_bytes + len(mark) - 1
     return sum(body.count(mark, start, start + beyond) for start in range(0, len(body), slice_bytes))
+
+
+def reject_long_lines(body: bytes, longest_bytes: int) -> None:
+    """Every line of a table ends within so many bytes."""
+    first = body[: longest_bytes + 2]  # with both marks of a line that ends in two
+    mark = b"\n" if b"\n" in first or b"\r" not in first else b"\r"
+    start = 0
+    while len(body) - start > longest_bytes:
+        end = body.rfind(mark, start, start + longest_bytes + 1)  # the lines that end before it are shorter still
+        if end < 0:
+            raise BadRequest(
+                f"A line of the table is longer than {longest_bytes:,} bytes.",
+                errors=[FieldError("", "a line is too long")],
+            )
+        start = end + 1
 
 
 def _line_slices(body: bytes, slice_bytes: int) -> Iterator[bytes]:
