@@ -132,7 +132,7 @@ class Client(Resources[SyncTransport]):
             base_url=who.url,
             timeout=timeout_s,
             headers={"User-Agent": USER_AGENT},
-            verify=_trust_certificates(verify),
+            verify=trust_certificates(verify),
             transport=transport,
         )
         super().__init__(exchange, SyncTransport(http))
@@ -184,7 +184,7 @@ class AsyncClient(Resources[AsyncTransport]):
             base_url=who.url,
             timeout=timeout_s,
             headers={"User-Agent": USER_AGENT},
-            verify=_trust_certificates(verify),
+            verify=trust_certificates(verify),
             transport=transport,
         )
         super().__init__(exchange, AsyncTransport(http))
@@ -211,7 +211,7 @@ class AsyncClient(Resources[AsyncTransport]):
         await self.aclose()
 
 
-def _trust_certificates(verify: Verify) -> ssl.SSLContext | bool:
+def trust_certificates(verify: Verify) -> ssl.SSLContext | bool:
     """What the service's certificate is checked against."""
     if verify is True:
         verify = os.environ.get("GRIDLOOM_CA_FILE") or True

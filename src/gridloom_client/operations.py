@@ -179,7 +179,7 @@ class Endpoint(Generic[P, T]):
         headers["Accept"] = "*/*" if self.answer_type is bytes else JSON
         query = {name: values.pop(name) for name in list(values) if self.is_in_query(name)}
         target = path + query_string({parameter_name(_RENAMED.get(name, name)): value for name, value in query.items()})
-        if self.method in ("GET", "DELETE"):
+        if self.method in ("GET", "DELETE") and "body" not in values:
             return Request(self.method, target, headers)
         if self.method == "POST":
             headers = {**new_key(), **headers}

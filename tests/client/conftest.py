@@ -56,6 +56,7 @@ class Terminal:
             "XDG_CONFIG_HOME": str(self.home),
             "GRIDLOOM_URL": self.address,
             "PYTHONUTF8": "1",
+            **({"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}),
         }
 
     async def __call__(self, *arguments: str, typed: str = "", **environment: str) -> Ended:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom_client import UNSET, Client, RawResponse
+from gridloom_client import JSON, UNSET, Client, RawResponse
+from gridloom_client.inputs import TotpRemoval
 from gridloom_client.wire import fill_path, parameter_name, query_string, wire_name
 
 pytestmark = pytest.mark.pure
@@ -66,6 +67,11 @@ class TestRequest:
         price = Decimal("9999999.10")
         assert client.auctions.bid.request(ASSET, price=price).content == b'{"price":9999999.10}'
         assert client.auctions.bid.request(ASSET, price="0.10").content == b'{"price":"0.10"}'
+
+    def test_of_a_delete_may_have_a_body(self):
+        sent = client.auth.remove_totp.request(TotpRemoval(code="123456"))
+        assert (sent.method, sent.headers["Content-Type"]) == ("DELETE", JSON)
+        assert fields(sent.content) == {"code": "123456"}
 
     def test_of_a_patch_tells_keeping_from_clearing(self):
         assert fields(

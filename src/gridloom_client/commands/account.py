@@ -16,9 +16,10 @@ from cyclopts import Parameter
 from gridloom_client.commands.terminal.ending import Misunderstood, ending
 from gridloom_client.commands.terminal.options import USUAL, Options, connect, make_client
 from gridloom_client.commands.terminal.rendering import print_facts, print_one, show_lines
-from gridloom_client.errors import CredentialsError, GridloomError, UnauthenticatedError
+from gridloom_client.errors import CredentialsError, GridloomError, ProblemError, TransportError, UnauthenticatedError
 from gridloom_client.profiles import DEFAULT_PROFILE, Profile, Profiles, ProfileTokens, Secret, find_url
 from gridloom_client.tokens import InMemoryTokenStore, Tokens
+from gridloom_client.wire import RawResponse
 
 if TYPE_CHECKING:
     from gridloom_client.answers import Me, SignedIn
@@ -205,6 +206,7 @@ def sign_in_by_browser(url: str, organisation: str) -> Tokens:
             "code-challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
         }
         page = f"{url.rstrip('/')}/auth/public/sso/start?{urlencode(query)}"
+        _check_sign_on(page)
         show_lines(f"Sign in with your browser: {page}", to_stderr=True)
         webbrowser.open(page)
         code = waiting.wait()
@@ -212,6 +214,20 @@ def sign_in_by_browser(url: str, organisation: str) -> Tokens:
         raise Misunderstood("No sign-in came back from the browser.")
     with make_client(url) as client:
         return tokens_of(client.auth.exchange_sso_code(code=code, verifier=verifier))
+
+
+def _check_sign_on(page: str) -> None:
+    """Raises what the service has against it, before a browser is opened and waited for."""
+    import httpx2
+
+    from gridloom_client.client import trust_certificates
+
+    try:
+        answer = httpx2.get(page, follow_redirects=False, timeout=30, verify=trust_certificates(True))
+    except httpx2.RequestError as error:
+        raise TransportError(f"The service cannot be reached: {error}.", is_sent=False) from None
+    if answer.status_code >= 400:
+        raise ProblemError.of(RawResponse(answer.status_code, dict(answer.headers), answer.content))
 
 
 def tokens_of(signed_in: SignedIn) -> Tokens:

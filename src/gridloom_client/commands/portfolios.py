@@ -28,11 +28,10 @@ def list_(*, options: Options = USUAL) -> None:
     with connect(options) as client:
         owner = client.auth.me().organisation_id
         found = list(client.virtual_assets.portfolios(owner))
-        if print_data(found, options):
-            return
-        names = {one.id: one.name for one in client.virtual_assets.list(owner)} if found else {}
-    rows = [(one.id, one.name, tuple(names.get(id, str(id)[-8:]) for id in one.virtual_asset_ids)) for one in found]
-    print_table("Portfolios", ["ID", "Name", "Virtual assets"], rows, options)
+    if print_data(found, options):
+        return
+    rows = [(one.id, one.name, len(one.virtual_asset_ids), one.created_at) for one in found]
+    print_table("Portfolios", ["ID", "Name", "Virtual assets", "Made"], rows, options)
 
 
 @app.command

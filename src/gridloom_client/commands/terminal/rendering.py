@@ -175,7 +175,7 @@ def print_table(
     rows = [[_round_money(column, value) for column, value in zip(columns, row, strict=True)] for row in rows]
     texts = _make_cells(rows, utc=utc)
     if not texts:
-        show(f"No {title.lower()}.")
+        show(f"No {title if title[:2].isupper() else title.lower()}.")
         return
     widths = [
         max(len(column), *(len(row[place].plain) for row in texts)) + _GAP for place, column in enumerate(columns)
