@@ -284,6 +284,14 @@ class TestWithdrawal:
             assert (await asset.owner.trader.delete(asset.path(f"/ancillary/bids/{bid_id}"))).status_code == 204
         assert (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"][0]["status"] == "WITHDRAWN"
 
+    async def test_gives_the_capacity_back_to_the_battery(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        whole = {**CAPACITY, "offeredCapacity": 12_000}
+        bid_id = (await place(asset, entry("POS_00_04", whole))).json()[0]["bids"][0]["id"]
+        assert (await place(asset, entry("NEGPOS_00_04", FCR), status=409)).json()["holders"] == ["AFRR_CAPACITY"]
+        assert (await asset.owner.trader.delete(asset.path(f"/ancillary/bids/{bid_id}"))).status_code == 204
+        await place(asset, entry("NEGPOS_00_04", FCR))
+
     async def test_of_a_bid_with_a_result_or_one_that_was_replaced_is_a_conflict(self, new_organisation):
         asset = await register_asset(await new_organisation())
         first = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]

@@ -1,11 +1,15 @@
 """Results: recorded once and for ever, and what lists say of bids and results."""
 
 import asyncio
-from uuid import uuid4
+from datetime import date, timedelta
+from uuid import UUID, uuid4
 
 import pytest
 from tests.ancillary.bidding import CAPACITY, DAY, STEP, all_bids, entry, place, record
 from tests.assets import PARAMETERS, pointers, register_asset
+from tests.emitted import events_of
+
+from gridloom.kernel.market_time import market_day_window
 
 
 class TestResults:
@@ -32,6 +36,54 @@ class TestResults:
         assert [item["source"] for item in logbook] == ["SYSTEM", "SYSTEM"]
         listed = (await asset.owner.viewer.get(asset.path("/ancillary/results"))).json()
         assert [each["product"] for each in listed] == ["POS_04_08", "POS_00_04"]
+        emitted = await events_of(app.pool, asset.owner.id, subject=f"physical-assets/{asset.id}/ancillary")
+        assert [(one.type, one.permission, one.data["bidID"], one.data["status"]) for one in emitted] == [
+            ("ancillary.result", "Read:physical-assets", won, "ACCEPTED"),
+            ("ancillary.result", "Read:physical-assets", lost, "REJECTED"),
+        ]
+
+    async def test_leave_what_was_accepted_taken_and_give_the_rest_back(self, app, new_organisation):
+        asset = await register_asset(await new_organisation())
+        bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
+
+        async def ancillary_kw() -> tuple[float, float]:
+            window = market_day_window(date.fromisoformat(DAY))
+            params = {"start": window.start.isoformat(), "end": (window.start + timedelta(minutes=15)).isoformat()}
+            answer = await asset.owner.viewer.get(asset.path("/commitments"), params=params)
+            [period] = answer.json()["commitments"]
+            return period["discharge"]["ancillary"]["afrrCapacity"], period["discharge"]["free"]
+
+        firm = "select is_firm from capacity_holding where holder_id = $1"
+        assert await ancillary_kw() == (4000, 8000)
+        assert await app.pool.fetchval(firm, UUID(bid_id)) is False
+        await record(asset, "POS_00_04", bid_id, capacity=1000)
+        assert await ancillary_kw() == (1000, 11_000)
+        assert await app.pool.fetchval(firm, UUID(bid_id)) is True, "it is lost with promises, not before them"
+
+    async def test_are_given_once_for_each_bid_of_a_request(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
+        result = {"bidID": bid_id, "accepted": True, "acceptedCapacity": 1000}
+        answer = await asset.owner.trader.post(
+            asset.path("/ancillary/results"),
+            json=[{"deliveryDay": DAY, "product": "POS_00_04", "results": [result, result]}],
+        )
+        assert answer.status_code == 400
+        assert pointers(answer) == ["/0/results/1/bidID"]
+
+    async def test_are_for_the_day_of_their_bid(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
+        next_day = (date.fromisoformat(DAY) + timedelta(days=1)).isoformat()
+        answer = await record(asset, "POS_00_04", bid_id, status=422, day=next_day)
+        assert answer.json()["type"] == "/docs/problems/unknown-bids"
+
+    async def test_of_a_rejected_bid_accept_nothing(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
+        answer = await record(asset, "POS_00_04", bid_id, accepted=False, capacity=1000, status=422)
+        assert answer.json()["type"] == "/docs/problems/result-does-not-fit-bid"
+        assert "A rejected bid has 0 kW accepted" in answer.json()["detail"]
 
     async def test_again_change_nothing_and_contradicted_conflict_unless_corrected(self, app, new_organisation):
         asset = await register_asset(await new_organisation())

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.auctions.conftest import HOUR, Market, bid, wire
+from tests.emitted import events_of
 
 from gridloom.edge.paging import encode_cursor
 
@@ -41,6 +42,11 @@ class TestAnAuction:
         assert (await bid(first, auction, 300)).status_code == 409
 
         won = (await second.trader.get(f"/auctions/{auction}")).json()
+        told = [await events_of(market.edge.pool, one.id, subject=f"auctions/{auction}") for one in market.traders]
+        types = ["auction.opened", "bid.placed", "auction.cleared"]
+        assert [[one.type for one in each] for each in told] == [types, types, [types[0], types[2]]]
+        assert [each[-1].data["status"] for each in told] == ["LOST", "WON", "NO_BIDS_SUBMITTED"]
+        assert [each[-1].data.get("virtualAssetID") for each in told] == [None, won["virtualAssetID"], None]
         asset = await second.trader.get(f"/organisations/{second.id}/virtual-assets/{won['virtualAssetID']}")
         assert asset.status_code == 200
         assert asset.json()["auctionID"] == auction

@@ -1,6 +1,6 @@
 """Who wins, checked against a model short enough to be obvious."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
@@ -9,8 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridloom.auctions.clearing import name_of
-from gridloom.auctions.model import AuctionBid, BidFate, ClearingOutcome, Item
-from gridloom.auctions.rules import fate_of, standing_bids, winning_bid
+from gridloom.auctions.model import (
+    Auction,
+    AuctionBid,
+    AuctionState,
+    BidFate,
+    ClearingOutcome,
+    Item,
+    OperatorStatus,
+)
+from gridloom.auctions.rules import (
+    AuctionFrozen,
+    check_cancellable,
+    check_changeable,
+    fate_of,
+    own_state,
+    standing_bids,
+    winning_bid,
+)
 from gridloom.kernel.window import Window
 
 pytestmark = pytest.mark.pure
@@ -34,6 +50,49 @@ def bids_of(history: list[tuple[int, Decimal, bool]]) -> list[AuctionBid]:
         )
         for position, (organisation, price, is_withdrawn) in enumerate(history, start=1)
     ]
+
+
+def auction_in(state: AuctionState) -> Auction:
+    """Open from noon to one."""
+    item = Item.__new__(Item)  # of no account here
+    open_ = Window(NOON, NOON + timedelta(hours=1))
+    nothing = (None,) * 7
+    return Auction(UUID(int=1), open_, item, None, 0.5, state, *nothing, None, 1)
+
+
+class TestAnAuctionsTerms:
+    BEFORE, DURING, AFTER = (NOON + timedelta(hours=hours) for hours in (-1, 0, 1))
+
+    def test_are_changed_before_it_opens_and_never_after(self):
+        check_changeable(auction_in(AuctionState.SCHEDULED), self.BEFORE)
+        for moment in (self.DURING, self.AFTER):
+            with pytest.raises(AuctionFrozen, match="has opened"):
+                check_changeable(auction_in(AuctionState.SCHEDULED), moment)
+        for state in (AuctionState.CLEARED, AuctionState.CANCELLED):
+            with pytest.raises(AuctionFrozen, match=state.lower()):
+                check_changeable(auction_in(state), self.BEFORE)
+
+    def test_are_cancelled_until_it_closes(self):
+        for moment in (self.BEFORE, self.DURING):
+            check_cancellable(auction_in(AuctionState.SCHEDULED), moment)
+        with pytest.raises(AuctionFrozen, match="has closed"):
+            check_cancellable(auction_in(AuctionState.SCHEDULED), self.AFTER)
+        for state in (AuctionState.CLEARED, AuctionState.CANCELLED):
+            with pytest.raises(AuctionFrozen, match=state.lower()):
+                check_cancellable(auction_in(state), self.BEFORE)
+
+    @pytest.mark.parametrize(
+        ("state", "moment", "status"),
+        [
+            (AuctionState.SCHEDULED, BEFORE, OperatorStatus.SCHEDULED),
+            (AuctionState.SCHEDULED, DURING, OperatorStatus.RUNNING),
+            (AuctionState.SCHEDULED, AFTER, OperatorStatus.RUNNING),
+            (AuctionState.CLEARED, AFTER, OperatorStatus.CLEARED),
+            (AuctionState.CANCELLED, BEFORE, OperatorStatus.CANCELLED),
+        ],
+    )
+    def test_stand_for_the_operator_as_they_are(self, state, moment, status):
+        assert own_state(auction_in(state), moment) is status
 
 
 def reference_winner(history: list[tuple[int, Decimal, bool]], hurdle: Decimal | None) -> int | None:

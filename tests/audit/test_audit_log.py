@@ -4,7 +4,7 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
-from tests.people import PASSWORD
+from tests.people import PASSWORD, client_of
 
 from gridloom.identity.permissions import Role
 
@@ -40,6 +40,17 @@ class TestAuditLog:
         assert entry["address"]
         assert entry["time"].endswith("Z")
         assert entry["details"]["after"] == {"name": "Renamed"}
+
+    async def test_names_a_key_with_its_member(self, app, organisation):
+        wanted = {"name": "meter", "permissions": ["Manage:organisation"]}
+        key = (await organisation.admin.post("/auth/api-keys", json=wanted)).json()
+        async with client_of(app, key["secret"]) as machine:
+            answer = await machine.patch(f"/organisations/{organisation.id}", json={"name": "By a key"})
+            assert answer.status_code == 200, answer.text
+        entry = (await entries(organisation.admin))[0]
+        admin = organisation.people[Role.ADMIN]
+        assert (entry["actorKind"], entry["actorID"]) == ("API_KEY", key["id"])
+        assert entry["actorName"] == f"meter ({admin.username})"
 
     async def test_says_nothing_of_changes_that_were_refused(self, organisation):
         await organisation.viewer.patch(f"/organisations/{organisation.id}", json={"name": "No"})

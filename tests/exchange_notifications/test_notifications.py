@@ -5,6 +5,7 @@ from uuid import uuid4
 import pytest
 from tests.assets import pointers, register_asset
 from tests.concurrency import assert_etag_follows
+from tests.emitted import events_of
 from tests.exchange_notifications.reading import read_acer_umm, read_entsoe_unavailability
 
 from gridloom.kernel.codes import eic_check_character
@@ -37,6 +38,17 @@ async def revise(asset, notification_id, status=201, **changes):
 
 
 class TestPublication:
+    async def test_and_every_revision_are_told(self, app, new_organisation):
+        asset = await new_asset(new_organisation)
+        message = (await publish(asset)).json()
+        await revise(asset, message["id"], cause="Fire")
+        subject = f"physical-assets/{asset.id}/exchange-notifications/{message['id']}"
+        emitted = await events_of(app.pool, asset.owner.id, subject=subject)
+        assert [(one.type, one.permission, one.data["version"]) for one in emitted] == [
+            ("exchange-notification.published", "Read:physical-assets", 1),
+            ("exchange-notification.published", "Read:physical-assets", 2),
+        ]
+
     async def test_is_completed_from_the_asset(self, new_organisation):
         asset = await new_asset(new_organisation)
         message = (await publish(asset)).json()

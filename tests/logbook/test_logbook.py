@@ -1,8 +1,13 @@
 """The logbook: written once, never changed, found again."""
 
-from uuid import uuid4
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
 
 from tests.assets import pointers, register_asset
+
+from gridloom.database.commit.after_commit import transaction
+from gridloom.logbook.model import Impact, NewLogbookEntry
+from gridloom.logbook.store import write_system_entries, write_system_entry
 
 ENTRY = {
     "title": "Wechselrichterausfall",
@@ -63,7 +68,40 @@ class TestEntry:
         assert pointers(answer) == ["/end"]
 
 
+class TestASystemEntry:
+    async def test_is_found_by_its_source_with_who_caused_it(self, app, new_organisation):
+        asset = await register_asset(await new_organisation())
+        await write(asset)
+        author, start = uuid4(), datetime(2026, 6, 1, tzinfo=UTC)
+        async with transaction(app.pool) as db:
+            key = await db.fetchval("select key from asset where id = $1", UUID(asset.id))
+            told = {"type": "NOTE", "description": "d", "impact": Impact.POSITIVE, "start": start}
+            await write_system_entry(db, key, title="One", tags=["t"], author_id=author, **told)
+            await write_system_entries(
+                db, key, [NewLogbookEntry(title=name, tags=[], end=None, **told) for name in ("Two", "Three")], author
+            )
+        answer = await asset.owner.viewer.get(asset.path("/logbook"), params={"source": "SYSTEM"})
+        assert sorted(entry["title"] for entry in answer.json()) == ["One", "Three", "Two"]
+        assert {entry["authorID"] for entry in answer.json()} == {str(author)}
+        assert {(entry["impact"], entry["start"], entry["end"]) for entry in answer.json()} == {
+            ("POSITIVE", "2026-06-01T00:00:00Z", None)
+        }
+        assert await find(asset, source="USER") == [ENTRY["title"]]
+
+
 class TestSearch:
+    async def test_does_not_run_backwards(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        for end in (ENTRY["start"], "2026-05-01T09:00:00Z"):
+            answer = await asset.owner.viewer.get(asset.path("/logbook"), params={"start": ENTRY["start"], "end": end})
+            assert answer.status_code == 400
+            assert pointers(answer) == ["query:end"]
+
+    async def test_finds_nothing_of_another_asset(self, new_organisation):
+        owner = await new_organisation()
+        await write(await register_asset(owner))
+        assert await find(await register_asset(owner)) == []
+
     async def test_finds_by_text_anywhere_in_any_case_taken_literally(self, new_organisation):
         asset = await register_asset(await new_organisation())
         await write(asset)

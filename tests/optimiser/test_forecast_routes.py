@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from uuid import uuid4
 
 import pytest
+from tests.emitted import events_of
 from tests.optimiser.synthetic_prices import load_days
 from tests.people import People
 
@@ -17,7 +18,7 @@ from gridloom.optimiser.day_table import DayTable
 from gridloom.optimiser.forecasts import computing
 from gridloom.optimiser.forecasts.computing import delete_computed_forecasts
 from gridloom.optimiser.forecasts.formulas import Forecast, forecast_day
-from gridloom.optimiser.forecasts.publishing import is_time_to_publish
+from gridloom.optimiser.forecasts.publishing import is_time_to_publish, next_publication_check
 from gridloom.reference_prices.model import PublishedPrice
 from gridloom.reference_prices.store import put_prices
 
@@ -47,6 +48,7 @@ class TestTheForecast:
     ) -> None:
         async with People(await fresh_app()) as people:
             operator, organisation = (await people.operator()).client, await people.new_organisation()
+            other = await people.new_organisation()
             now = datetime.fromisoformat((await operator.get("/sandbox/clock")).json()["now"])
             tomorrow = market_day_of(now) + timedelta(days=1)
             await load_days(operator, tomorrow - timedelta(days=60), 61)
@@ -57,6 +59,13 @@ class TestTheForecast:
             shown = (await organisation.trader.get(f"/forecasts/day-ahead?delivery-day={day}")).json()
             published_at = datetime.fromisoformat(shown["publishedAt"])
             assert gate - timedelta(hours=1) <= published_at < gate
+            for one in (organisation, other):
+                [told] = [
+                    event
+                    for event in await events_of(people.edge.pool, one.id, subject="forecasts/day-ahead")
+                    if event.data["deliveryDay"] == day
+                ]
+                assert (told.type, told.permission) == ("forecast.published", "Read:virtual-assets")
             # Corrections after it was published do not change it.
             await load_days(operator, tomorrow - timedelta(days=3), 3, seed=5)
             assert (await organisation.trader.get(f"/forecasts/day-ahead?delivery-day={day}")).json() == shown
@@ -106,6 +115,18 @@ class TestTheForecast:
             first = (await asking).json()
             await edge.pool.execute("delete from computed_forecast")
             assert (await viewer.get("/forecasts/day-ahead?delivery-day=2026-02-10")).json() == first
+
+    @pytest.mark.parametrize(
+        ("now", "next_check"),
+        [
+            ("2026-07-01T08:59:59Z", "2026-07-01T09:00:00Z"),
+            ("2026-07-01T09:00:00Z", "2026-07-01T09:30:00Z"),
+            ("2026-07-01T09:30:00Z", "2026-07-02T09:00:00Z"),
+            ("2026-10-24T09:30:00Z", "2026-10-25T10:00:00Z"),
+        ],
+    )
+    def test_is_looked_for_twice_a_day(self, now: str, next_check: str) -> None:
+        assert next_publication_check(datetime.fromisoformat(now)) == datetime.fromisoformat(next_check)
 
     @pytest.mark.parametrize(
         ("moment", "is_time"),

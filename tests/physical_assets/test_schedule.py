@@ -10,6 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from tests.assets import PARAMETERS, pointers, register_asset
+from tests.emitted import events_of
 
 from gridloom.kernel.market_time import floor_to_period, market_day_window, periods_in
 from gridloom.physical_assets.schedule import routes, rules
@@ -57,6 +58,14 @@ class TestSchedule:
         assert many.json()["schedule"][2000] == {"time": at(2000), "power": 5.0}
         beyond = await put(asset, *[5.0] * 2001, 99_000, status=422)
         assert pointers(beyond) == ["/schedule/2001/power"]
+
+    async def test_tells_which_periods_were_set(self, app, new_organisation):
+        asset = await register_asset(await new_organisation())
+        await put(asset, 1, 2, 3)
+        await put(asset, 99_000, status=422)
+        [told] = await events_of(app.pool, asset.owner.id, subject=f"physical-assets/{asset.id}")
+        assert (told.type, told.permission) == ("schedule.updated", "Read:schedules")
+        assert (told.data["start"], told.data["end"], told.data["periods"]) == (at(0), at(3), 3)
 
     async def test_is_replaced_all_or_nothing(self, new_organisation):
         asset = await register_asset(await new_organisation())

@@ -1,3 +1,5 @@
 """What tests of published prices share."""
 
-from tests.revenue.conftest import pool  # noqa: F401
+from tests.revenue.conftest import pool, world
+
+__all__ = ["pool", "world"]

@@ -24,7 +24,7 @@ class TestReferencePrice:
         first = await operator.post("/reference-prices", json=[PRICE, PRICE])
         assert first.json() == {"received": 2, "inserted": 1, "replaced": 0, "unchanged": 1}
         assert (await operator.post("/reference-prices", json=[{**PRICE, "price": 7}])).json()["replaced"] == 1
-        query = {"series": PRICE["series"], "start": PRICE["start"]}
+        query = {"series": PRICE["series"], "start": PRICE["start"], "end": PRICE["end"]}
         assert (await operator.get("/reference-prices", params=query)).json() == [{**PRICE, "price": 7}]
 
     async def test_keeps_every_version(self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]) -> None:

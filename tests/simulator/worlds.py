@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -10,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
+import uvicorn
 from tests.conftest import migrated_database, running
 from tests.people import People
 
@@ -91,14 +94,42 @@ class SimulatedWorld:
             with suppress(asyncio.CancelledError):
                 await life
 
-    async def live_until(self, moment: datetime | None = None) -> None:
-        """Have the world lived through until a moment, or until the present."""
-        async with self.alive():
+    @asynccontextmanager
+    async def alive_apart(self, salt: int) -> AsyncIterator[None]:
+        """A simulator in a process of its own, whose hashes no other process has; leaving this kills it."""
+        async with serving(self.edge) as address:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "gridloom.simulator", address, str(self.settings.home)),
+                env={**os.environ, "PYTHONHASHSEED": str(salt), "GRIDLOOM_LOG_LEVEL": "error"},
+            )
+            try:
+                yield
+            finally:
+                process.kill()
+                await process.wait()
+
+    async def live_until(self, moment: datetime | None = None, *, salt: int | None = None) -> None:
+        """Have the world lived through until a moment, or until the present; with a salt by a process of its own."""
+        async with self.alive() if salt is None else self.alive_apart(salt):
             while True:
                 shown = await self.get("/sandbox/simulator")
                 if shown["historyComplete"] if moment is None else datetime.fromisoformat(shown["now"]) >= moment:
                     return
                 await asyncio.sleep(0.25)
+
+
+@asynccontextmanager
+async def serving(edge: Application) -> AsyncIterator[str]:
+    """A service that has started, on a real port."""
+    server = uvicorn.Server(uvicorn.Config(edge, port=0, lifespan="off", log_level="error"))
+    task = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = server.force_exit = True
+        await task
 
 
 @asynccontextmanager

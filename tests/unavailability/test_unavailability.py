@@ -6,6 +6,8 @@ from uuid import uuid4
 
 import pytest
 from tests.assets import PARAMETERS, pointers, register_asset
+from tests.concurrency import assert_etag_follows
+from tests.emitted import events_of
 
 from gridloom.kernel.market_time import floor_to_period, market_day_of, market_day_window
 
@@ -70,6 +72,27 @@ class TestCreation:
             ("UNAVAILABILITY", "SYSTEM", at(0))
         ]
         assert created["id"] in entries[0]["tags"]
+        assert entries[0]["impact"] == "NEGATIVE"
+        [told] = await events_of(app.pool, asset.owner.id, subject=f"physical-assets/{asset.id}")
+        assert (told.type, told.permission) == ("unavailability.created", "Read:physical-assets")
+        assert told.data == {"unavailabilityID": created["id"], "type": "MAINTENANCE", "start": at(0), "end": at(60)}
+
+    async def test_changed_and_cancelled_is_written_down_and_told_too(self, app, new_organisation):
+        asset = await register_asset(await new_organisation())
+        path = asset.path(f"/unavailability/{(await create(asset)).json()['id']}")
+        changed = await asset.owner.engineer.patch(path, json={"end": at(30)})
+        await assert_etag_follows(asset.owner.viewer, path, changed)
+        assert (await asset.owner.engineer.patch(path, json={"end": at(30)})).headers["etag"] == changed.headers["etag"]
+        assert (await asset.owner.engineer.delete(path)).status_code == 204
+        entries = (await asset.owner.viewer.get(asset.path("/logbook"))).json()
+        assert sorted((entry["title"].split(":")[0], entry["impact"]) for entry in entries) == [
+            ("Unavailability cancelled", "POSITIVE"),
+            ("Unavailability changed", "NEGATIVE"),
+            ("Unavailability created", "NEGATIVE"),
+        ]
+        told = await events_of(app.pool, asset.owner.id, subject=f"physical-assets/{asset.id}")
+        assert [one.type for one in told] == [f"unavailability.{what}" for what in ("created", "changed", "cancelled")]
+        assert told[1].data["end"] == at(30)
 
     @pytest.mark.parametrize(
         ("changes", "pointer"),

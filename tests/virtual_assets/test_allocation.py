@@ -4,6 +4,7 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from tests.emitted import events_of
 from tests.virtual_assets.conftest import new_asset, register, tomorrow, wire
 from tests.virtual_assets.test_schedules import problem
 
@@ -36,6 +37,12 @@ async def site(operator, new_organisation):
 
 
 class TestAllocation:
+    async def test_is_told_to_who_holds_the_asset(self, app, site):
+        made = (await site.allocate()).json()
+        [told] = await events_of(app.pool, site.organisation.id, subject=f"virtual-assets/{made['id']}")
+        assert (told.type, told.permission) == ("virtual-asset.allocated", "Read:virtual-assets")
+        assert told.data == {"virtualAssetID": made["id"], "auctionID": None}
+
     async def test_answers_the_whole_asset(self, site, operator):
         answer = await site.allocate()
         assert answer.status_code == 201

@@ -13,10 +13,14 @@ import pytest
 from tests.conftest import migrated_database
 
 from gridloom.database.pool import create_pool
+from gridloom.database.sealing import Seal, SecretUnreadable
 from gridloom.events.store import wait_for_sequencer
 from gridloom.webhooks import dispatcher
-from gridloom.webhooks.delivery_store import make_deliveries
+from gridloom.webhooks.deliver import deliver
+from gridloom.webhooks.delivery_store import LeasedDelivery, lease_due, make_deliveries
 from gridloom.webhooks.dispatcher import Dispatcher
+from gridloom.webhooks.http_client import AttemptResult
+from gridloom.webhooks.store import reseal_webhooks
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +119,125 @@ class TestAWebhookWhoseOrderHasGrown:
         async with other.transaction():
             await wait_for_sequencer(other)
             assert given == await other.fetch(held, other.get_server_pid())
+
+
+class Receiver:
+    """Answers every call alike, without a network."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+    async def post(self, *_: Any) -> AttemptResult:
+        return AttemptResult(1, self.status)
+
+
+class OpenSeal:
+    def open(self, secret: bytes) -> bytes:
+        return b"secret" + secret
+
+
+async def deliver_with(pool: Any, claimed: LeasedDelivery, status: int) -> None:
+    await deliver(pool, Receiver(status), OpenSeal(), claimed)  # type: ignore[arg-type]
+
+
+async def lease(pool: Any, organisation_id: UUID, others: list[UUID], *, seconds: float) -> LeasedDelivery:
+    [claimed] = await lease_due(pool, 10, busy=[], busy_organisations=others, lease=timedelta(seconds=seconds))
+    assert claimed.organisation_id == organisation_id
+    return claimed
+
+
+class TestAnAttemptWhoseLeaseWasTakenOver:
+    @pytest.mark.parametrize("status", [204, 500, 410])
+    async def test_leaves_the_outcome_to_the_attempt_that_holds_it(
+        self, connections: list[Any], url: str, status: int
+    ) -> None:
+        db, *_ = connections
+        others = [row["id"] for row in await db.fetch("select id from organisation")]
+        organisation_id = await set_up_webhook(db)
+        await give_place(db, organisation_id)
+        assert await make_and_read(db, organisation_id) == (1, 1)
+        read = "select state, attempts, due from webhook_delivery where organisation_id = $1"
+        count = "select count(*) from webhook_attempt where organisation_id = $1"
+        async with await create_pool(url, size=2) as pool:
+            slow = await lease(pool, organisation_id, others, seconds=-1)
+            holding = await lease(pool, organisation_id, others, seconds=600)
+            leased = await db.fetchrow(read, organisation_id)
+            await deliver_with(pool, slow, status)
+            assert await db.fetchrow(read, organisation_id) == leased
+            assert leased["state"] == "PENDING"
+            assert await db.fetchval(count, organisation_id) == 0
+            await deliver_with(pool, holding, 204)
+            await deliver_with(pool, slow, status)  # it is over by now
+        assert (await db.fetchrow(read, organisation_id))["state"] == "DELIVERED"
+        assert await db.fetchval(count, organisation_id) == 1
+        assert await db.fetchval("select enabled from webhook where organisation_id = $1", organisation_id)
+
+
+STATE = "select state from webhook_delivery where organisation_id = $1"
+ATTEMPT = "select status, error from webhook_attempt where organisation_id = $1"
+
+
+class TestADeliveryThatCannotBeMade:
+    async def one(self, db: Any, pool: Any) -> tuple[UUID, LeasedDelivery]:
+        others = [row["id"] for row in await db.fetch("select id from organisation")]
+        organisation_id = await set_up_webhook(db)
+        await give_place(db, organisation_id)
+        await make_and_read(db, organisation_id)
+        return organisation_id, await lease(pool, organisation_id, others, seconds=600)
+
+    async def test_since_its_maker_may_no_longer_read_it_is_withheld_and_the_webhook_goes_on(
+        self, connections: list[Any], url: str
+    ) -> None:
+        db, *_ = connections
+        async with await create_pool(url, size=2) as pool:
+            organisation_id, claimed = await self.one(db, pool)
+            await db.execute("update webhook set permissions = '{}' where organisation_id = $1", organisation_id)
+            await deliver_with(pool, claimed, 204)
+        delivery = await db.fetchrow("select state from webhook_delivery where organisation_id = $1", organisation_id)
+        attempt = await db.fetchrow(
+            "select status, error from webhook_attempt where organisation_id = $1", organisation_id
+        )
+        assert delivery["state"] == "FAILED"
+        assert attempt["status"] is None
+        assert "no longer has Read:auctions" in attempt["error"]
+        assert await db.fetchval("select enabled from webhook where organisation_id = $1", organisation_id)
+
+    async def test_since_its_secret_cannot_be_read_is_tried_again_and_says_why(
+        self, connections: list[Any], url: str
+    ) -> None:
+        class Locked:
+            def open(self, secret: bytes) -> bytes:
+                raise SecretUnreadable("another key")
+
+        db, *_ = connections
+        async with await create_pool(url, size=2) as pool:
+            organisation_id, claimed = await self.one(db, pool)
+            await deliver(pool, Receiver(204), Locked(), claimed)  # type: ignore[arg-type]
+        assert (
+            await db.fetchval("select state from webhook_delivery where organisation_id = $1", organisation_id)
+            == "PENDING"
+        )
+        assert (
+            await db.fetchval("select error from webhook_attempt where organisation_id = $1", organisation_id)
+            == "another key"
+        )
+
+
+class TestSecrets:
+    async def test_are_sealed_anew_with_the_present_key_and_once(self, connections: list[Any]) -> None:
+        db, *_ = connections
+        former, present = Seal("former-key", "webhook"), Seal("present-key", "webhook", ["former-key"])
+        await db.execute("delete from webhook")
+        await set_up_webhook(db)
+        await db.execute(
+            "update webhook set secret = $1, previous_secret = $2, previous_secret_until = now() + interval '1 day'",
+            *(former.close(b"new"), former.close(b"old")),
+        )
+        assert await reseal_webhooks(db, present) == 1
+        assert await reseal_webhooks(db, present) == 0
+        row = await db.fetchrow("select secret, previous_secret from webhook")
+        alone = Seal("present-key", "webhook")
+        assert (alone.open(row["secret"]), alone.open(row["previous_secret"])) == (b"new", b"old")
 
 
 class TestADispatcherThatFindsMoreEventsEachTimeItLooks:

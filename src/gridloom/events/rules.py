@@ -37,6 +37,6 @@ def is_visible_to(
         return False
     if physical_asset_ids is not None:
         own = EventFilter(subjects=tuple(f"physical-assets/{asset_id}" for asset_id in physical_asset_ids))
-        if not own.matches(sequenced.event.type, sequenced.event.subject):
+        if not own.subjects or not own.matches(sequenced.event.type, sequenced.event.subject):
             return False
     return filter.matches(sequenced.event.type, sequenced.event.subject)

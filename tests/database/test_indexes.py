@@ -1,0 +1,122 @@
+"""Every statement finds its rows by an index, but for those known to read a table whole.
+
+Planned on an empty database with sequential scans as the last resort: a scan without a condition on an index is one
+that no index can serve. A migration that forgets the index of its queries, or drops one, shows here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import asyncpg
+import pytest
+from tests.database.composed_statements import gather_all
+
+MAX_WHOLE_READS = {
+    "afrr_activation": 1,
+    "afrr_activation_superseded": 1,
+    "afrr_capacity_award": 1,
+    "afrr_capacity_award_superseded": 1,
+    "asset": 5,
+    "auction": 1,
+    "auction_bid": 1,
+    "audit_log": 1,
+    "backtest": 1,
+    "delivery_run": 2,
+    "delivery_zone": 2,
+    "environment": 1,
+    "event": 1,
+    "event_outbox": 1,
+    "exchange_notification": 1,
+    "exchange_notification_version": 1,
+    "fcr_award": 1,
+    "fcr_award_superseded": 1,
+    "fleet": 2,
+    "idempotency": 1,
+    "identity_provider": 1,
+    "job": 3,
+    "member": 1,
+    "net_off": 1,
+    "net_off_superseded": 1,
+    "organisation": 8,
+    "physical_asset": 2,
+    "portfolio": 1,
+    "rate_limit": 1,
+    "request_bucket": 1,
+    "sandbox_clock": 8,
+    "sandbox_simulator": 13,
+    "sandbox_walk": 4,
+    "second_factor": 1,
+    "signing_key": 7,
+    "single_sign_on_attempt": 1,
+    "statement_month": 1,
+    "statement_run": 1,
+    "stream_lease": 1,
+    "telemetry_chunk": 1,
+    "telemetry_segment": 3,
+    "telemetry_usage": 2,
+    "tolling_contract": 1,
+    "tolling_contract_superseded": 1,
+    "unavailability": 1,
+    "virtual_asset": 1,
+    "webhook": 5,
+    "webhook_delivery": 5,
+    "wholesale_trade": 2,
+    "wholesale_trade_superseded": 1,
+}
+"""How many functions read each table whole: small ones, jobs that go through everything, lists in order of a key."""
+PLAN_OF = """
+create function pg_temp.plan_of(statement text) returns json language plpgsql as $$
+declare plan json;
+begin
+  execute 'explain (generic_plan, format json) ' || statement into plan;
+  return plan;
+end $$
+"""
+"""Parameters have no values here, which the protocol for statements with parameters does not let through."""
+
+
+@pytest.fixture
+async def db(database_url: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+    connection = await asyncpg.connect(database_url)
+    await connection.execute("set enable_seqscan = off")
+    await connection.execute(PLAN_OF)
+    yield connection
+    await connection.close()
+
+
+def find_whole_reads(plan: dict[str, Any]) -> Iterator[str]:
+    """Tables of which the plan reads every row."""
+    kind = plan["Node Type"]
+    if kind == "Seq Scan" or (kind in ("Index Scan", "Index Only Scan") and "Index Cond" not in plan):
+        yield plan["Relation Name"]
+    for part in plan.get("Plans", ()):
+        yield from find_whole_reads(part)
+
+
+async def whole_reads_of(db: asyncpg.Connection[asyncpg.Record], sql: str) -> set[str]:
+    if "pg_dist_" in sql or "create_" in sql or "pg_temp." in sql:  # of a distributed database, or of a table made then
+        return set()
+    explained = await db.fetchval("select pg_temp.plan_of($1)", sql)
+    return set(find_whole_reads(json.loads(explained)[0]["Plan"]))
+
+
+class TestAStatement:
+    async def test_finds_its_rows_by_an_index_or_is_known_to_read_a_table_whole(
+        self, db: asyncpg.Connection[asyncpg.Record]
+    ) -> None:
+        places: dict[str, set[str]] = {}
+        for statement in gather_all():
+            for table in await whole_reads_of(db, statement.sql):
+                places.setdefault(table, set()).add(statement.place)
+        new = {table: found for table, found in places.items() if len(found) > MAX_WHOLE_READS.get(table, 0)}
+        assert new == {}, "no index serves one of these"
+        assert places.keys() >= {"sandbox_clock", "signing_key"}
+
+    async def test_without_an_index_would_be_seen(self, db: asyncpg.Connection[asyncpg.Record]) -> None:
+        asked = "select name from portfolio where organisation_id = $1"
+        assert await whole_reads_of(db, asked) == set()
+        await db.execute("create temporary table portfolio (organisation_id uuid, name text)")
+        assert await whole_reads_of(db, asked) == {"portfolio"}

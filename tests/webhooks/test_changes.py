@@ -1,0 +1,73 @@
+"""Webhooks are changed by one at a time, and an organisation has so many of them."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.concurrency import answer_after_change, assert_etag_follows
+
+from gridloom.edge.application import Application
+from gridloom.webhooks import routes
+
+URL = "https://example.org/hook"
+
+
+async def make(ours: Any, **body: Any) -> Any:
+    answer = await ours.admin.post("/webhooks", json={"url": URL, "types": ["bid.placed"], **body})
+    assert answer.status_code == 201, answer.text
+    return answer
+
+
+class TestAChange:
+    async def test_keeps_what_it_leaves_out(self, new_organisation: Any) -> None:
+        ours = await new_organisation()
+        path = f"/webhooks/{(await make(ours, description='first')).json()['id']}"
+        changed = (await ours.admin.patch(path, json={"url": f"{URL}/moved"})).json()
+        assert (changed["url"], changed["types"], changed["description"]) == (f"{URL}/moved", ["bid.placed"], "first")
+        changed = (await ours.admin.patch(path, json={"description": "second"})).json()
+        assert (changed["url"], changed["description"], changed["enabled"]) == (f"{URL}/moved", "second", True)
+
+    async def test_answers_the_etag_of_what_is_read_then(self, new_organisation: Any) -> None:
+        ours = await new_organisation()
+        made = await make(ours)
+        path = f"/webhooks/{made.json()['id']}"
+        await assert_etag_follows(ours.admin, path, made)
+        for change in ({"description": "x"}, {"enabled": False}, {"enabled": True}):
+            await assert_etag_follows(ours.admin, path, await ours.admin.patch(path, json=change))
+
+    async def test_overwrites_no_change_that_it_did_not_see(self, app: Application, new_organisation: Any) -> None:
+        ours = await new_organisation()
+        made = await make(ours)
+        path = f"/webhooks/{made.json()['id']}"
+        late = await answer_after_change(
+            app,
+            ours.admin.patch(path, json={"description": "late"}, headers={"If-Match": made.headers["etag"]}),
+            "update webhook set description = 'early', version = version + 1 where id = $1",
+            UUID(made.json()["id"]),
+        )
+        assert late.status_code == 412
+        assert (await ours.admin.get(path)).json()["description"] == "early"
+
+    async def test_of_another_organisations_webhook_finds_none(self, new_organisation: Any) -> None:
+        ours, others = await new_organisation(), await new_organisation()
+        path = f"/webhooks/{(await make(ours)).json()['id']}"
+        for answer in (
+            await others.admin.get(path),
+            await others.admin.patch(path, json={"description": "mine"}),
+            await others.admin.delete(path),
+            await others.admin.get(f"{path}/deliveries"),
+        ):
+            assert answer.status_code == 404
+        assert (await others.admin.get("/webhooks")).json() == []
+
+
+async def test_an_organisation_has_so_many_and_no_more(new_organisation: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "MAX_WEBHOOKS", 2)
+    ours, others = await new_organisation(), await new_organisation()
+    for _ in range(2):
+        await make(ours)
+    refused = await ours.admin.post("/webhooks", json={"url": URL, "types": []})
+    assert (refused.status_code, refused.json()["type"]) == (409, "/docs/problems/too-many-webhooks")
+    await make(others)
