@@ -1,6 +1,7 @@
 """The logbook: written once, never changed, found again."""
 
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID, uuid4
 
 from tests.assets import pointers, register_asset
@@ -75,7 +76,7 @@ class TestASystemEntry:
         author, start = uuid4(), datetime(2026, 6, 1, tzinfo=UTC)
         async with transaction(app.pool) as db:
             key = await db.fetchval("select key from asset where id = $1", UUID(asset.id))
-            told = {"type": "NOTE", "description": "d", "impact": Impact.POSITIVE, "start": start}
+            told: dict[str, Any] = {"type": "NOTE", "description": "d", "impact": Impact.POSITIVE, "start": start}
             await write_system_entry(db, key, title="One", tags=["t"], author_id=author, **told)
             await write_system_entries(
                 db, key, [NewLogbookEntry(title=name, tags=[], end=None, **told) for name in ("Two", "Three")], author

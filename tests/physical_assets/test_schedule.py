@@ -14,6 +14,7 @@ from tests.emitted import events_of
 
 from gridloom.kernel.market_time import floor_to_period, market_day_window, periods_in
 from gridloom.physical_assets.schedule import routes, rules
+from gridloom.physical_assets.schedule.model import NewSchedulePoint
 
 START = floor_to_period(datetime.now(UTC)) + timedelta(days=1)
 
@@ -66,6 +67,32 @@ class TestSchedule:
         [told] = await events_of(app.pool, asset.owner.id, subject=f"physical-assets/{asset.id}")
         assert (told.type, told.permission) == ("schedule.updated", "Read:schedules")
         assert (told.data["start"], told.data["end"], told.data["periods"]) == (at(0), at(3), 3)
+
+    @pytest.mark.parametrize(
+        ("now", "time", "is_open"),
+        [
+            ("12:00:00", "12:00:00", False),
+            ("12:14:59.999", "12:00:00", False),
+            ("12:00:00", "12:15:00", True),
+            ("12:14:59.999", "12:15:00", True),
+            ("12:15:00", "12:15:00", False),
+        ],
+    )
+    def test_is_open_until_its_period_starts(self, now: str, time: str, is_open: bool):
+        moment = datetime.fromisoformat(f"2026-06-01T{now}+00:00")
+        point = NewSchedulePoint(time=datetime.fromisoformat(f"2026-06-01T{time}+00:00"), power=1.0)
+        if is_open:
+            rules.check_not_started([point], moment)
+            return
+        with pytest.raises(rules.PeriodStarted):
+            rules.check_not_started([point], moment)
+
+    async def test_of_the_running_period_is_a_conflict(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        running = floor_to_period(datetime.now(UTC)).isoformat()
+        body = {"schedule": [{"time": running, "power": 1}]}
+        answer = await asset.owner.trader.put(asset.path("/schedule"), json=body)
+        assert (answer.status_code, answer.json()["type"]) == (409, "/docs/problems/period-started")
 
     async def test_is_replaced_all_or_nothing(self, new_organisation):
         asset = await register_asset(await new_organisation())

@@ -76,7 +76,7 @@ class TestDeviations:
         await operator.post("/reference-prices", json=[price(START, at(60), 50)])
         for place in range(3):
             await trade(operator, asset, at(15 * place), 70 + place, f"P{place}")
-        query = {"kind": "wholesale-trades", "asset-id": str(asset), "limit": 2}
+        query: dict[str, str | int] = {"kind": "wholesale-trades", "asset-id": str(asset), "limit": 2}
         first = await operator.get("/reference-prices/deviations", params=query)
         rest = await operator.get(first.links["next"]["url"])
         assert [one["reference"] for one in first.json() + rest.json()] == ["P0", "P1", "P2"]
