@@ -54,7 +54,7 @@ COMPOSED = {
     ],
     "database/commit/deferred_rows.py:_add_parts": lambda: [
         deferred_rows._add_parts(statement, tuple((target, 1) for target in targets))
-        for statement in (version_store._WRITE_VERSION, version_store._WRITE_RUN)
+        for statement in (version_store._WRITE_VERSION, version_store._WRITE_INTERVAL)
         for count in (1, 2)
         for targets in permutations(LAST_ROWS, count)
     ],

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.auctions.conftest import Market, bid, market, new_market, wire
 
 from gridloom.revenue.statement.availability import split_owed_eur
-from gridloom.virtual_assets.backing.shortfall import Shortfalls, find_stretches
+from gridloom.virtual_assets.backing.shortfall import Shortfalls, shortfall_intervals
 
 __all__ = ["market", "new_market"]
 
@@ -174,7 +174,7 @@ class TestStretches:
         by_battery = {7: np.array(one[:count]), 3: np.array(two[:count])}
         missing = by_battery[7] + by_battery[3]
         seen, batteries = np.zeros(count), {7: np.zeros(count), 3: np.zeros(count)}
-        for stretch in find_stretches(Shortfalls(100, missing, by_battery)):
+        for stretch in shortfall_intervals(Shortfalls(100, missing, by_battery)):
             here = slice(stretch.first - 100, stretch.end - 100)
             seen[here] = stretch.missing_share
             for key, share in stretch.by_battery.items():

@@ -113,7 +113,7 @@ class TestADraft:
 
     @given(lane_changes())
     def test_keeps_all_periods_of_a_change_in_its_runs(self, change: LaneChange) -> None:
-        firsts, lengths = change.runs()
+        firsts, lengths = change.intervals()
         runs = [
             period for first, length in zip(firsts, lengths, strict=True) for period in range(first, first + length)
         ]

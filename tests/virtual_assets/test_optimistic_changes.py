@@ -303,7 +303,7 @@ class TestARunOnADayThatHasARow:
             offset = dice.randrange(192 - len(powers))
             mine = await one.put(powers, offset)
             with monkeypatch.context() as patched:
-                patched.setattr(version_store, "_find_run", lambda *_: None)
+                patched.setattr(version_store, "_find_interval", lambda *_: None)
                 theirs = await other.put(powers, offset)
             assert mine.status_code == theirs.status_code
             assert mine.json().get("schedule") == theirs.json().get("schedule")

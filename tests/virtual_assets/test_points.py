@@ -39,7 +39,7 @@ class TestFewPoints:
             assert few is None
             return
         if few is None:
-            assert many.places.tolist() != list(range(len(times))), "only what is out of order is left to others"
+            assert many.indices.tolist() != list(range(len(times))), "only what is out of order is left to others"
             return
         for name in ("periods", "power_kw", "places"):
             mine, theirs = getattr(few, name), getattr(many, name)

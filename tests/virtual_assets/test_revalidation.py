@@ -17,7 +17,7 @@ from gridloom.kernel.market_time import period_number
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.gate_closure.revalidation import enqueue_backed_assets
 from gridloom.virtual_assets.model import LockedAssetKey
-from gridloom.virtual_assets.schedule import notifications as gate_jobs
+from gridloom.virtual_assets.schedule.notifications import CLOSE_GATE, enqueue_revalidation, reschedule_revalidation
 
 GATE = timedelta(seconds=480)
 
@@ -351,17 +351,15 @@ class TestALookUnderWay:
             assert asset is not None
             meanwhile = asyncio.create_task(change())
             await asyncio.sleep(0.3)
-            await gate_jobs.reschedule_revalidation(db, asset, period_number(late))
+            await reschedule_revalidation(db, asset, period_number(late))
         await meanwhile
-        due = await pool.fetchval(
-            "select due from job where kind = $1 and key = $2", gate_jobs.CLOSE_GATE, str(keys[0])
-        )
+        due = await pool.fetchval("select due from job where kind = $1 and key = $2", CLOSE_GATE, str(keys[0]))
         assert due == early
 
     async def test_that_waits_for_earlier_gates_is_not_put_off_by_later_changes(self, make):
         battery = await make()
         pool, key = battery.edge.pool, "4711"
         for due in (battery.start, battery.end):
-            await gate_jobs.enqueue_revalidation(pool, LockedAssetKey(int(key)), due)
-        found = await pool.fetchval("select due from job where kind = $1 and key = $2", gate_jobs.CLOSE_GATE, key)
+            await enqueue_revalidation(pool, LockedAssetKey(int(key)), due)
+        found = await pool.fetchval("select due from job where kind = $1 and key = $2", CLOSE_GATE, key)
         assert found == battery.start

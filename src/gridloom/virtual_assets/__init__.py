@@ -1,1 +1,1 @@
-"""Virtual batteries: blocks of their power, schedules, the energy that follows, and what stands behind it."""
+"""Virtual batteries: blocks of their power, schedules, the energy that follows, and the batteries that back them."""

@@ -1,4 +1,4 @@
-"""Allocating a virtual asset: promising physical capacity, and giving birth to the asset with its first block."""
+"""Allocating a virtual asset with its promises and its first block, and undoing an allocation."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ class AllocationStands(Problem):
 
 
 DISPATCH_JOB: Final = "delivery.dispatch"
-"""The job, keyed by a delivery zone, that has batteries do what the zone's virtual assets are scheduled for. Whoever
-dispatches declares its handler."""
+"""The job, keyed by a delivery zone, that dispatches the zone's batteries; `delivery` declares its handler."""
 
 
 async def allocate(db: Database, organisation_id: UUID, terms: AssetTerms, author: Author) -> VirtualAsset:
@@ -43,9 +42,9 @@ async def allocate(db: Database, organisation_id: UUID, terms: AssetTerms, autho
 
     Raises `UnknownBackingAsset`, `BackingAssetInactive`, `DeliveryZonesDiffer`, `CycleLimitExceeded`,
     `CapacityNotAvailable` or `CapacityTaken`, each before it has written anything; `terms.backing` must be shares that
-    sum to 1, `terms.window` must lie on the quarter-hour grid. With `terms.auction_id` set, what the auction has
-    offered becomes the promise and nothing is judged again; a second allocation for the same auction violates
-    `auction_allocated_once`.
+    sum to 1, `terms.window` must lie on the quarter-hour grid. With `terms.auction_id` set, the
+    holdings of the auction become the promises without another validation; a second allocation for the same auction
+    violates `auction_allocated_once`.
     """
     asset_id = VirtualAssetID(uuid7())
     if terms.auction_id is None:
@@ -66,7 +65,6 @@ async def allocate(db: Database, organisation_id: UUID, terms: AssetTerms, autho
         asset_key=asset.key,
         data={"virtualAssetID": asset.id, "auctionID": terms.auction_id},
     )
-    # Whoever dispatches the zone's batteries looks at it again.
     await enqueue(
         db, DISPATCH_JOB, key=terms.delivery_zone, due=asset.created_at, clock="platform", keep_earlier_due=True
     )
@@ -74,10 +72,9 @@ async def allocate(db: Database, organisation_id: UUID, terms: AssetTerms, autho
 
 
 async def undo_allocation(db: Database, seen: VirtualAsset, check: Callable[[VirtualAsset], None]) -> None:
-    """Take a virtual asset out of the world, and give its capacity back to its batteries' books.
+    """Delete a virtual asset, and release its holdings of its batteries' capacity.
 
-    `check` is asked about the asset as it stands once nobody else can change it. Locks in the one order: batteries,
-    then the virtual asset.
+    `check` is called with the locked asset. Batteries are locked before the virtual asset, as everywhere.
     """
     ids = [promise.physical_asset_id for promise in seen.promises]
     await release_backing(db, ids, seen.id)

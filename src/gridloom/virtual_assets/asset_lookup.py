@@ -19,8 +19,8 @@ from gridloom.virtual_assets.model import Author, LockedAsset, VirtualAsset
 from gridloom.virtual_assets.store import version_at
 
 MAX_LOCK_S: Final = 10.0
-"""From the moment on in which a change holds its asset, before its gate is judged, until it is committed. Whoever makes
-closed periods final waits for changes that were in time, and for none that takes longer: those are undone."""
+"""A change is rolled back if it commits later than this after it has locked its asset, before its gate was checked.
+Finalisation waits so long for changes that were in time."""
 
 
 TAG = "Virtual assets"
@@ -35,7 +35,7 @@ ASSET = ASSETS + "/{virtualAssetID}"
 TABLES = (JSON, CSV, ARROW, PARQUET)
 
 
-MAX_ANSWERED_PERIODS = 672  # a week: what a PUT shows of a long schedule it has accepted
+MAX_ANSWERED_PERIODS = 672  # a week of a long schedule is shown in the answer of a PUT
 
 
 def author_of(request: Request) -> Author:
@@ -43,12 +43,12 @@ def author_of(request: Request) -> Author:
 
 
 def etag_of(asset: VirtualAsset) -> str:
-    """All blocks of an asset share one store, so one version stands for the asset and each of its blocks."""
+    """All blocks of an asset share its stored energy, so the asset and its blocks have one version and one ETag."""
     return etag_at(asset, asset.version)
 
 
 def etag_at(asset: VirtualAsset, version: int) -> str:
-    """Of a version that was made since; its name and its portfolio, which change without its schedules, count too."""
+    """The ETag at a version that was written since; it covers the name and the portfolio, which have no version."""
     return f"{asset.key}-{version}-{_describe_asset(asset.terms.name, asset.terms.portfolio_id)}"
 
 
@@ -59,7 +59,7 @@ def _describe_asset(name: str, portfolio_id: UUID | None) -> str:
 
 
 async def require_asset(db: Database, caller: Caller, organisation_id: UUID, virtual_asset_id: UUID) -> VirtualAsset:
-    """The asset, if it is one of the organisation's and the caller may look at that organisation."""
+    """The asset, if it belongs to the organisation and the caller may read that organisation."""
     owner = await authorize_organisation(db, caller, organisation_id)
     asset = await store.read_asset(db, owner, virtual_asset_id)
     if asset is None:
@@ -68,7 +68,7 @@ async def require_asset(db: Database, caller: Caller, organisation_id: UUID, vir
 
 
 async def require_locked_asset(request: Request, organisation_id: UUID, virtual_asset_id: UUID) -> LockedAsset:
-    """The same, held until the call's transaction ends, which it has to soon."""
+    """The same, locked until the transaction ends, which must commit within `MAX_LOCK_S`."""
     db = await request.begin()
     owner = await authorize_organisation(db, request.caller, organisation_id)
     asset = await store.lock_virtual_asset(db, owner, virtual_asset_id)
@@ -79,7 +79,7 @@ async def require_locked_asset(request: Request, organisation_id: UUID, virtual_
 
 
 async def version_as_of(db: Database, asset: VirtualAsset, moment: datetime | None) -> int | None:
-    """The version that stood at the moment; None for the present."""
+    """The version at the instant; None for the present."""
     if moment is None:
         return None
     version = await version_at(db, asset.key, moment)
@@ -89,21 +89,24 @@ async def version_as_of(db: Database, asset: VirtualAsset, moment: datetime | No
 
 
 async def audit_version(request: Request, periods: int, version: int) -> None:
-    """Have the audit log know of a version of so many periods, in the statement that writes it."""
+    """Record the audit entry of a version that sets so many periods, in the statement that writes it."""
     request.audit_details.update(version=version, periods=periods)
     await request.record_audit(request.operation.status)
 
 
 MAX_IDLE_LOCKS: Final = 5000
-"""Queues that are kept although nobody stands in them."""
+"""Locks that are kept although no request waits for them."""
 
 
 _locks: dict[UUID, asyncio.Lock] = {}
 
 
 def asset_lock(asset_id: UUID) -> asyncio.Lock:
-    """To be held from before the connection is taken until the change is written, and from this moment on: what nobody
-    holds may be forgotten whenever somebody asks for another."""
+    """The process's lock of an asset; acquire it immediately, before a connection: unlocked ones may be evicted.
+
+    The row lock keeps changes apart. This one keeps a burst of changes of one asset from filling the pool with
+    connections that wait for its row.
+    """
     lock = _locks.get(asset_id)
     if lock is None:
         if len(_locks) >= MAX_IDLE_LOCKS:

@@ -13,23 +13,22 @@ from gridloom.virtual_assets.model import Block, LockedAsset, Market
 
 
 async def read_blocks(db: Database, key: int, version: int | None = None) -> list[Block]:
-    """The blocks that stand, or stood at a version, in the order of time."""
+    """The current blocks, or those at a version, in the order of time."""
     rows = await db.fetch(
         """select id, lane, first_period, end_period, market, charge_kw, discharge_kw, reserve_minutes
            from virtual_block
-           where asset_key = $1 and since_version <= $2 and (until_version is null or until_version > $2)
-           order by first_period, lane"""
-        if version is not None
-        else """select id, lane, first_period, end_period, market, charge_kw, discharge_kw, reserve_minutes
-           from virtual_block
-                where asset_key = $1 and until_version is null order by first_period, lane""",
-        *((key,) if version is None else (key, version)),
+           where asset_key = $1
+             and case when $2::int is null then until_version is null
+                 else since_version <= $2 and (until_version is null or until_version > $2) end
+           order by first_period, lane""",
+        key,
+        version,
     )
     return [_read_block(row) for row in rows]
 
 
 async def read_blocks_by_version(db: Database, key: int, versions: Sequence[int]) -> dict[int, list[Block]]:
-    """The blocks that stood at each of these versions."""
+    """The blocks at each of these versions."""
     blocks: dict[int, list[Block]] = {version: [] for version in versions}
     for row in await db.fetch(
         """select v.version, b.id, b.lane, b.first_period, b.end_period, b.market, b.charge_kw, b.discharge_kw,
@@ -87,7 +86,7 @@ def _read_block(row: asyncpg.Record) -> Block:
 async def replace_blocks(
     db: Database, asset: LockedAsset, version: int, before: Iterable[Block], after: Iterable[Block]
 ) -> None:
-    """End what no longer stands as it was, and add what stands from this version on."""
+    """End the blocks that have changed or are gone, and insert the new ones from this version on."""
     before, after = set(before), set(after)
     await db.execute(
         """update virtual_block set until_version = $3

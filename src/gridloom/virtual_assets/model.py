@@ -1,4 +1,4 @@
-"""What a virtual asset, its blocks and what backs it are, inside the service."""
+"""Virtual assets, their blocks, promises, versions and adjustments."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class VersionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A slice of power over the periods `first` up to but not `end`.
+    """A slice of power over the periods [first, end).
 
     Blocks of one asset lie on lanes: on a lane they follow each other and never overlap, and each lane has one schedule
     for the whole life. Cutting a block in time therefore moves no schedule.
@@ -63,7 +63,7 @@ class Block:
     charge_kw: float
     discharge_kw: float
     reserve_minutes: float = 0.0
-    """For how long at full power it keeps energy in the store, or room for it; of balancing capacity only."""
+    """Minutes of full power that its reserve needs in stored energy or headroom; of balancing capacity only."""
 
     @property
     def window(self) -> Window:
@@ -75,7 +75,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class BackingShare:
-    """The part of a virtual asset that one physical asset stands for; all shares sum to 1."""
+    """The share of a virtual asset that one physical asset backs; all shares sum to 1."""
 
     physical_asset_id: PhysicalAssetID
     share: float
@@ -83,7 +83,7 @@ class BackingShare:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What one physical asset gives to one virtual asset, losses of a less efficient battery included."""
+    """The capacity that one physical asset owes to one virtual asset, with the losses of a less efficient battery."""
 
     physical_asset_key: int
     physical_asset_id: PhysicalAssetID
@@ -95,7 +95,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Efficiency:
-    """What reaches the store of a kWh taken from the grid, and what reaches the grid of a kWh taken from the store."""
+    """Stored ÷ imported energy, and exported ÷ drawn energy."""
 
     charge: float
     discharge: float
@@ -103,7 +103,7 @@ class Efficiency:
 
 @dataclass(frozen=True, slots=True)
 class AssetTerms:
-    """What a virtual asset is born with; it never changes."""
+    """The terms of a virtual asset; only the name and the portfolio ever change."""
 
     name: str
     window: Window
@@ -126,7 +126,7 @@ class AssetTerms:
 
 
 class VirtualAsset(Struct, frozen=True):
-    """An allocated virtual asset as its row holds it: its terms, and where its schedules stand."""
+    """An allocated virtual asset as in its row: its terms, and the state of its schedules."""
 
     key: int
     id: VirtualAssetID
@@ -138,13 +138,13 @@ class VirtualAsset(Struct, frozen=True):
     first_misfit: int | None
     judged_until: int | None
     first_activated: int | None
-    """No activation was ever settled for a period before this one; None where there is none at all."""
+    """The first period with a settled activation; None if there is none."""
     revision: int
-    """Goes up with every change of the row. Blocks and schedules change along with it only, and whoever judges them
-    anew changes it too: while it is the same, so is all that a schedule is judged by of the asset itself."""
+    """Raised by every change of the row, its blocks and its schedules, and by every revalidation; optimistic changes
+    are written only at the revision that was read."""
     promises: tuple[Promise, ...]
     periods: tuple[int, int] = (0, 0)
-    """Its life; found from its terms where it is not said."""
+    """Its life, computed from its terms by default."""
 
     def __post_init__(self) -> None:
         if self.periods == (0, 0):
@@ -177,16 +177,15 @@ class VirtualAsset(Struct, frozen=True):
 
 
 class LockedAsset(VirtualAsset, frozen=True):
-    """A virtual asset whose row this transaction holds: nobody else changes its blocks and schedules until it ends.
+    """A virtual asset whose row this transaction has locked: no other one changes its blocks and schedules.
 
-    Only the store makes one, by locking the row or by inserting it. It is as it stood then: after a change of one's own
-    its version and what follows from its schedules are older than the row.
+    Only stores make one, by locking or inserting the row. It is as it was then, without the changes of the transaction.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class LockedAssetKey:
-    """The key of a virtual asset whose row this transaction holds, where the rest of it is of no interest."""
+    """The key of a virtual asset whose row this transaction has locked."""
 
     key: int
 
@@ -221,4 +220,4 @@ class Adjustment:
     adjusted_kw: float
     reason: AdjustmentReason
     announced_kw: float | None = None
-    """What is left of the accepted power by what was announced in time alone; the rest of the cut is the owners'."""
+    """The power that announced unavailabilities alone would leave; the rest of the cut is the owners'."""

@@ -1,4 +1,4 @@
-"""What a portfolio is."""
+"""Portfolios in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gridloom.kernel.ids import OrganisationID, PortfolioID, VirtualAssetID
 
 @dataclass(frozen=True, slots=True)
 class Portfolio:
-    """Virtual assets that an organisation looks at together; an asset is in one at most."""
+    """A group of an organisation's virtual assets; an asset is in at most one."""
 
     id: PortfolioID
     organisation_id: OrganisationID
@@ -86,7 +86,7 @@ async def update_portfolio(db: Database, portfolio_id: UUID, organisation_id: UU
 async def set_portfolio_assets(
     db: Database, portfolio_id: UUID, organisation_id: UUID, asset_ids: Sequence[UUID]
 ) -> list[UUID]:
-    """Put exactly these assets into the portfolio; answers those that are not the organisation's."""
+    """Set the assets of the portfolio; returns those that are not the organisation's, and then changes nothing."""
     known = await db.fetch(
         """select a.id, a.key from virtual_asset v join asset a on a.key = v.asset_key
            where v.organisation_id = $1 and a.id = any($2::uuid[]) order by a.key""",

@@ -207,15 +207,15 @@ async def asset_views(db: Database, assets: Sequence[VirtualAsset], now: datetim
 
 
 async def _available_energies_kwh(db: Database, assets: Sequence[VirtualAsset], now: datetime) -> dict[int, float]:
-    """What is available of each asset's energy in the running period, or in the nearest one of its life."""
+    """The available energy capacity of each asset in the current period, or the nearest one of its life."""
     periods = {asset.key: min(max(period_number(now), asset.first), asset.end - 1) for asset in assets}
     physical = {promise.physical_asset_key for asset in assets for promise in asset.promises}
-    standing = await load_firm_capacity(db, physical, min(periods.values()), max(periods.values()) + 1)
+    capacities = await load_firm_capacity(db, physical, min(periods.values()), max(periods.values()) + 1)
     energies_kwh = {}
     for asset in assets:
         period = periods[asset.key]
-        there = available_fraction(asset.promises, standing, period, period + 1)
-        energies_kwh[asset.key] = float(there.energy[0]) * asset.terms.energy_capacity_kwh
+        available = available_fraction(asset.promises, capacities, period, period + 1)
+        energies_kwh[asset.key] = float(available.energy[0]) * asset.terms.energy_capacity_kwh
     return energies_kwh
 
 

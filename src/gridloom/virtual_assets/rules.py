@@ -76,7 +76,7 @@ def check_shares(shares: Sequence[tuple[UUID, float]]) -> None:
 
 
 def find_share_errors(shares: Sequence[tuple[UUID, float]]) -> list[FieldError]:
-    """What keeps the shares from being a whole: assets named twice, or else a sum that is not 1."""
+    """Assets named twice, or else a sum that is not 1."""
     seen: set[UUID] = set()
     faults = []
     for place, (asset_id, _) in enumerate(shares):
@@ -92,11 +92,11 @@ def find_share_errors(shares: Sequence[tuple[UUID, float]]) -> list[FieldError]:
 def first_open_period(now: datetime, gate_closure_s: int) -> int:
     """The earliest period that can still be changed: it starts more than the gate closure time from now.
 
-    The closing moment itself is already too late, as it is everywhere.
+    The instant of closure itself is too late.
     """
     return period_number(now + timedelta(seconds=gate_closure_s)) + 1
 
 
 def gate_closes_at(first: int, gate_closure_s: int) -> datetime:
-    """The moment from which on a period can no longer be changed."""
+    """The instant from which on a period can no longer be changed."""
     return period_start(first) - timedelta(seconds=gate_closure_s)

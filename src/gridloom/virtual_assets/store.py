@@ -1,4 +1,4 @@
-"""Virtual assets and what backs them in PostgreSQL."""
+"""Virtual assets and their promises in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
+from msgspec import structs
 
 from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
@@ -29,7 +30,7 @@ COLUMNS = """
 MUTABLE_COLUMNS = """
   v.name, v.portfolio_id, v.version, v.end_kwh, v.first_misfit, v.judged_until, v.first_activated, v.revision
 """
-"""What can change of an asset that was seen before."""
+"""The columns of an asset that can change."""
 
 
 _READ = f"select {COLUMNS} from virtual_asset v join asset a on a.key = v.asset_key where v.asset_key = $1"  # noqa: S608 — constants, here and below
@@ -48,21 +49,21 @@ LIST_ASSETS = f"select {COLUMNS} from virtual_asset v join asset a on a.key = v.
 
 
 _key_cache: dict[UUID, int] = {}
-"""An id has its key for good; what is read by the key is checked against the id all the same."""
+"""An asset keeps its key. Reads by the key check the id all the same."""
 
 
 MAX_CACHED_KEYS = 100_000
 
 
 _promise_cache: dict[UUID, tuple[Promise, ...]] = {}
-"""What backs an asset is written with it and never changes."""
+"""Promises are written with their asset and never change."""
 
 
 MAX_CACHED_PROMISES = 20_000
 
 
-_last_seen: dict[UUID, VirtualAsset] = {}
-"""Assets as this process has seen them last: a hint of what to ask for, never an answer."""
+_asset_cache: dict[UUID, VirtualAsset] = {}
+"""Assets as this process has read them last."""
 
 
 MAX_CACHED_ASSETS = 5_000
@@ -126,7 +127,7 @@ async def read_assets_by_keys(db: Database, keys: Sequence[int]) -> dict[int, Vi
 
 
 async def lock_virtual_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> LockedAsset | None:
-    """The asset's row, held until the transaction ends: whoever changes its schedules does so one after the other."""
+    """Lock the asset's row until the transaction ends: changes of its schedules run one after the other."""
     key = await _read_key(db, asset_id)
     if key is None:
         return None
@@ -140,7 +141,7 @@ async def lock_virtual_asset(db: Database, organisation_id: UUID, asset_id: UUID
 
 def cached_asset(asset_id: UUID) -> VirtualAsset | None:
     """The asset as this process has read it last: it shows what to ask for, and is never an answer."""
-    return _last_seen.get(asset_id)
+    return _asset_cache.get(asset_id)
 
 
 def refresh_asset(row: asyncpg.Record, known: VirtualAsset) -> VirtualAsset:
@@ -148,11 +149,8 @@ def refresh_asset(row: asyncpg.Record, known: VirtualAsset) -> VirtualAsset:
     terms = known.terms
     if row["name"] != terms.name or row["portfolio_id"] != terms.portfolio_id:
         terms = replace(terms, name=row["name"], portfolio_id=row["portfolio_id"])
-    asset = VirtualAsset(
-        key=known.key,
-        id=known.id,
-        organisation_id=known.organisation_id,
-        created_at=known.created_at,
+    asset = structs.replace(
+        known,
         terms=terms,
         version=row["version"],
         end_kwh=row["end_kwh"],
@@ -160,17 +158,15 @@ def refresh_asset(row: asyncpg.Record, known: VirtualAsset) -> VirtualAsset:
         judged_until=row["judged_until"],
         first_activated=row["first_activated"],
         revision=row["revision"],
-        promises=known.promises,
-        periods=known.periods,
     )
     cache_asset(asset)
     return asset
 
 
 def cache_asset(asset: VirtualAsset) -> None:
-    if len(_last_seen) >= MAX_CACHED_ASSETS:
-        _last_seen.clear()
-    _last_seen[asset.id] = asset
+    if len(_asset_cache) >= MAX_CACHED_ASSETS:
+        _asset_cache.clear()
+    _asset_cache[asset.id] = asset
 
 
 async def lock_virtual_asset_by_key(db: Database, key: int) -> LockedAsset | None:
@@ -203,7 +199,7 @@ async def read_assets(
 
 
 async def complete_assets(db: Database, rows: Sequence[asyncpg.Record]) -> list[VirtualAsset]:
-    """Assets with what backs them."""
+    """Assets with their promises."""
     keys = [row["key"] for row in rows]
     if not keys:
         return []
@@ -273,7 +269,7 @@ returning created_at
 async def insert_asset(
     db: Database, asset_id: VirtualAssetID, organisation_id: UUID, terms: AssetTerms, promises: Sequence[Promise]
 ) -> LockedAsset:
-    """Write the asset's row at its first version, and what backs it; its first block follows."""
+    """Insert the asset at its first version with its promises; its first block follows."""
     key: int = await db.fetchval(
         "insert into asset (id, kind, organisation_id) values ($1, 'VIRTUAL', $2) returning key",
         asset_id,
@@ -336,7 +332,7 @@ async def update_description(db: Database, asset: LockedAsset, name: str, portfo
 
 
 async def delete_asset(db: Database, asset: LockedAsset) -> bool:
-    """All rows of the asset; False where something else is kept about it, and then the transaction is lost."""
+    """Delete all rows of the asset; False if other rows refer to it, and then the transaction must roll back."""
     try:
         for statement in _DELETE_ASSET:
             await db.execute(statement, asset.key)
@@ -381,7 +377,7 @@ async def _insert_promises(db: Database, key: int, promises: Sequence[Promise]) 
 
 
 async def version_at(db: Database, key: int, moment: datetime) -> int | None:
-    """The version that stood at a moment; None before the asset was there."""
+    """The version at an instant; None before the asset was allocated."""
     version: int | None = await db.fetchval(
         "select max(version) from schedule_version where asset_key = $1 and accepted_at <= $2", key, moment
     )

@@ -1,4 +1,4 @@
-"""Long series as they leave the service: in slices, made off the event loop, so that memory stays flat."""
+"""Long series sent in slices, encoded off the event loop, so that memory use is constant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gridloom.market_calendar import Floats, period_start_ms
 from gridloom.tables import TIME, points_json, stream_table, time_texts
 
 STREAMED_FROM_PERIODS: Final = 3000
-"""A month: what is longer leaves in slices."""
+"""About a month; longer series are sent in slices."""
 SLICE: Final = 8192
 
 

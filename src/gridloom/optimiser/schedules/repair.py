@@ -81,7 +81,7 @@ async def load_repair(
     db: Database, asset: VirtualAsset, points: SchedulePoints, body: NewRepair, now: datetime
 ) -> ScheduleRepair:
     """`points` lie within the asset's life, in the order of time."""
-    check_gate(points.first, first_open_period(now, asset.terms.gate_closure_s), f"/schedule/{points.places[0]}/time")
+    check_gate(points.first, first_open_period(now, asset.terms.gate_closure_s), f"/schedule/{points.indices[0]}/time")
     first, end = points.first, points.last + 1
     prices = await _load_prices(db, body.prices, first, end, is_needed=body.objective == "BEST_VALUE")
     task = await load_optimisation_scope(db, asset, now, first, end)

@@ -1,1 +1,1 @@
-"""What stands behind virtual assets: the physical capacity promised to them, and what of it is available."""
+"""Backing of virtual assets: the promised capacity of batteries, and its available fraction."""

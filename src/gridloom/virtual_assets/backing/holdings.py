@@ -1,5 +1,4 @@
-"""Taking capacity of batteries for a virtual asset, or for the auction of one: judged by their books, or handed
-over."""
+"""Holdings of batteries' capacity for a virtual asset or its auction: validated, transferred and released."""
 
 from __future__ import annotations
 
@@ -49,8 +48,8 @@ class CycleLimitExceeded(Problem):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """The terms with the batteries' cycle limits where none were named, and what is promised of each battery."""
+class HeldBacking:
+    """The terms with the batteries' cycle limits where they name none, and the promise of each battery."""
 
     terms: AssetTerms
     promises: list[Promise]
@@ -64,12 +63,12 @@ async def hold_backing(
     organisation_id: UUID | None = None,
     replaced: Sequence[UUID] = (),
     pointer: str = "",
-) -> Taken:
-    """Take what the terms ask of each backing asset, or refuse and say for each what is taken.
+) -> HeldBacking:
+    """Hold the capacity that the terms need of each backing asset, or refuse and name the shortage of each.
 
-    `pointer` says where in the request the terms stand. `replaced` are batteries in whose books the same holder stands
-    already: it is judged as if that were gone. Locks each battery, in the order of their keys, until the transaction
-    ends; whoever calls takes an auction's lock before.
+    `pointer` is the place of the terms in the request. `replaced` are batteries of which the same holder holds capacity
+    already, which does not count. Locks the batteries in the order of their keys until the transaction ends; a caller
+    locks an auction before.
     """
     ids = [share.physical_asset_id for share in terms.backing]
     keys = await store.read_keys(db, [*ids, *replaced])
@@ -92,11 +91,11 @@ async def hold_backing(
     left = stands_in - {promise.physical_asset_key for promise in promises}
     requests += [CapacityRequest(key, holder_id, released=[holder_id]) for key in left]
     await hold_capacity(db, locked, requests)
-    return Taken(terms, promises)
+    return HeldBacking(terms, promises)
 
 
 def limit_cycles(terms: AssetTerms, limits: CycleLimits, pointer: str = "") -> AssetTerms:
-    """The terms with the limits of the batteries where they name none, if they name none above."""
+    """The terms with the batteries' limits where they name none; refused if they name a higher one."""
     faults = [
         FieldError(f"{pointer}/{name}", f"is above the batteries' {limit:g}")
         for name, asked, limit in (
@@ -118,7 +117,7 @@ def limit_cycles(terms: AssetTerms, limits: CycleLimits, pointer: str = "") -> A
 async def transfer_backing(
     db: Database, terms: AssetTerms, auction_id: UUID, virtual_asset_id: UUID, organisation_id: UUID
 ) -> list[Promise]:
-    """What an auction has offered is promised to the virtual asset that was won; it is not judged again."""
+    """Turn the holdings of an auction into promises to the virtual asset that was won, without another validation."""
     keys = await store.read_keys(db, [share.physical_asset_id for share in terms.backing])
     locked = await lock_batteries(db, keys.values())
     known = await store.read_physical_terms(db, keys.values())
@@ -130,7 +129,7 @@ async def transfer_backing(
 
 
 async def release_backing(db: Database, asset_ids: Sequence[UUID], holder_id: UUID) -> LockedBatteries:
-    """What the holder had of these batteries is free again."""
+    """Release the holder's capacity of these batteries."""
     keys = await store.read_keys(db, asset_ids)
     locked = await lock_batteries(db, keys.values())
     for key in keys.values():

@@ -19,7 +19,7 @@ from gridloom.virtual_assets.store import LIST_ASSETS, complete_assets
 
 @dataclass(frozen=True, slots=True)
 class PhysicalTerms:
-    """What matters of a physical asset when it is to back a virtual one, besides its book."""
+    """The status and the zone of a physical asset that is to back a virtual one."""
 
     key: int
     id: PhysicalAssetID
@@ -28,7 +28,7 @@ class PhysicalTerms:
 
 
 async def read_keys(db: Database, asset_ids: Collection[UUID]) -> dict[UUID, int]:
-    """The keys of those that exist, which never change."""
+    """The keys of the assets that exist; an asset keeps its key."""
     rows = await db.fetch(
         "select key, id from asset where id = any($1::uuid[]) and kind = 'PHYSICAL'", list(set(asset_ids))
     )
@@ -44,7 +44,7 @@ class CycleLimits:
 
 
 async def read_cycle_limits(db: Database, keys: Collection[int], start: datetime, end: datetime) -> CycleLimits:
-    """The lowest of all batteries' that are in force at any moment of the window."""
+    """The lowest limits of all batteries that are in force at any instant of the window."""
     rows = await db.fetch(
         """
         select daily_cycle_limit, annual_cycle_limit
@@ -63,7 +63,7 @@ async def read_cycle_limits(db: Database, keys: Collection[int], start: datetime
 
 
 async def read_physical_terms(db: Database, keys: Collection[int]) -> dict[UUID, PhysicalTerms]:
-    """To be read under the assets' locks, so that what is decided about them stays true."""
+    """Call it under the locks of the assets."""
     rows = await db.fetch(
         """select a.key, a.id, p.status, p.delivery_zone
            from asset a join physical_asset p on p.asset_key = a.key where a.key = any($1::int[])""",
@@ -115,24 +115,24 @@ async def read_recorded_outages(
 
 
 async def lock_assets_backed_by(db: Database, physical_asset_key: int, now: datetime) -> list[LockedAssetKey]:
-    """The virtual assets that a physical one stands behind and whose life is not over, held in the order of keys."""
+    """The virtual assets that a battery backs and whose life is not over, locked in the order of their keys."""
     rows = await db.fetch(
         """select b.asset_key from virtual_backing b join virtual_asset v using (asset_key)
            where b.physical_asset_key = $1 and v.end_at > $2 order by b.asset_key""",
         physical_asset_key,
         now,
     )
-    held = [
+    locked = [
         await db.fetchval(
             "select asset_key from virtual_asset where asset_key = $1 for no key update", row["asset_key"]
         )
         for row in rows
     ]
-    return [LockedAssetKey(key) for key in held if key is not None]
+    return [LockedAssetKey(key) for key in locked if key is not None]
 
 
 async def read_assets_backed_by(db: Database, physical_asset_key: int, window: Window) -> list[VirtualAsset]:
-    """Those that a physical asset stands behind and whose lives overlap the window, in the order of their keys."""
+    """The virtual assets that a battery backs and whose lives overlap the window, in the order of their keys."""
     rows = await db.fetch(
         LIST_ASSETS
         + """ join virtual_backing b on b.asset_key = v.asset_key
@@ -145,8 +145,8 @@ async def read_assets_backed_by(db: Database, physical_asset_key: int, window: W
 
 
 @dataclass(frozen=True, slots=True)
-class ShortfallStretch:
-    """Periods in which the same part of a virtual asset was missing; by battery, its share × its own shortfall."""
+class ShortfallInterval:
+    """Periods with the same missing fraction of a virtual asset; by battery, its share × its own shortfall."""
 
     first: int
     end: int
@@ -169,28 +169,30 @@ async def move_seal(db: Database, asset_key: int, until: int) -> None:
     await db.execute("update virtual_availability_seal set sealed_until = $2 where asset_key = $1", asset_key, until)
 
 
-async def add_stretches(db: Database, asset_key: int, stretches: Sequence[ShortfallStretch]) -> None:
+async def add_shortfalls(db: Database, asset_key: int, intervals: Sequence[ShortfallInterval]) -> None:
     await db.executemany(
         """insert into virtual_shortfall (asset_key, first_period, end_period, missing_share, battery_keys,
              battery_shares) values ($1, $2, $3, $4, $5, $6)""",
         [
             (asset_key, one.first, one.end, one.missing_share, [*one.by_battery], [*one.by_battery.values()])
-            for one in stretches
+            for one in intervals
         ],
     )
 
 
 async def read_seals(db: Database, keys: Sequence[int]) -> dict[int, int]:
-    """By asset the first period that is not sealed, of those that were sealed at all."""
+    """The first period that is not sealed, by asset; assets without a seal are left out."""
     rows = await fetch_by_keys(
         db, "select asset_key, sealed_until from virtual_availability_seal where asset_key = any($1::int[])", keys
     )
     return {row["asset_key"]: row["sealed_until"] for row in rows}
 
 
-async def read_stretches(db: Database, keys: Sequence[int], first: int, end: int) -> dict[int, list[ShortfallStretch]]:
-    """By asset, of those that have any, in the order of time."""
-    found: dict[int, list[ShortfallStretch]] = {}
+async def read_shortfalls(
+    db: Database, keys: Sequence[int], first: int, end: int
+) -> dict[int, list[ShortfallInterval]]:
+    """In the order of time, by asset; assets without one are left out."""
+    found: dict[int, list[ShortfallInterval]] = {}
     for row in await fetch_by_keys(
         db,
         """select asset_key, first_period, end_period, missing_share, battery_keys, battery_shares
@@ -201,6 +203,6 @@ async def read_stretches(db: Database, keys: Sequence[int], first: int, end: int
         end,
     ):
         shares = dict(zip(row["battery_keys"], row["battery_shares"], strict=True))
-        stretch = ShortfallStretch(row["first_period"], row["end_period"], row["missing_share"], shares)
-        found.setdefault(row["asset_key"], []).append(stretch)
+        interval = ShortfallInterval(row["first_period"], row["end_period"], row["missing_share"], shares)
+        found.setdefault(row["asset_key"], []).append(interval)
     return found

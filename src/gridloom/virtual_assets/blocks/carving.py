@@ -59,8 +59,8 @@ async def carve_block(
 ) -> tuple[Block, int]:
     """Cut a block out of the wholesale blocks; the block and the version it made.
 
-    A wholesale block takes along what of the schedule no longer fits beside it, so the asset's power stays as it was.
-    One of balancing capacity needs its energy in the store, and room for it, by the schedules as they stand.
+    A wholesale block takes over the part of the schedule that no longer fits beside it: the asset's power stays.
+    One of balancing capacity needs its reserve in the projected energy.
     """
     first, end = span
     check_gate(first, first_open_period(now, asset.terms.gate_closure_s), "/start")
@@ -94,7 +94,7 @@ def _reserve_minutes(market: Market, minutes: ReserveMinutes) -> float:
 async def _check_reserves(
     db: Database, asset: LockedAsset, blocks: Sequence[Block], available: AvailableFraction, now: datetime
 ) -> None:
-    """By the schedules as they stand, what the blocks keep in the store is there, and the room as well."""
+    """Refuse reserves for which the projected energy leaves no stored energy or no headroom."""
     first, end = available.first, available.end
     energy_kwh = (await load_projection(db, asset, now, first, end)).trajectory.energy_kwh[1:]
     stored_kwh, free_kwh = reserved_kwh(blocks, first, end)
@@ -102,62 +102,62 @@ async def _check_reserves(
     slack_kwh = tolerance_kwh(asset.terms.energy_capacity_kwh)
     wrong = (energy_kwh < stored_kwh - slack_kwh) | (energy_kwh > highest_kwh + slack_kwh)
     if wrong.any():
-        place = int(np.argmax(wrong))
+        index = int(np.argmax(wrong))
         raise ScheduleInTheWay(
-            f"At the end of the period {format_period(first + place)} {energy_kwh[place]:g} kWh are stored, and "
-            f"balancing capacity needs {stored_kwh[place]:g} to {highest_kwh[place]:g} kWh.",
-            firstPeriod=format_period(first + place),
+            f"At the end of the period {format_period(first + index)} {energy_kwh[index]:g} kWh are stored, and "
+            f"balancing capacity needs {stored_kwh[index]:g} to {highest_kwh[index]:g} kWh.",
+            firstPeriod=format_period(first + index),
         )
 
 
 def _reduce_lanes(carving: Carving, powers: DayPowers, available: AvailableFraction) -> dict[int, LaneChange]:
-    """The lanes' schedules cut to what is left for them, and the rest on the new block's lane."""
+    """The lanes' schedules reduced to their remaining power, with the rest on the new block's lane."""
     block = carving.block
     lanes_kw = {
         lane: lane_power_kw(powers, lane, block.first, block.end)
-        for lane in {squeeze.lane for squeeze in carving.squeezes} | {block.lane}
+        for lane in {reduction.lane for reduction in carving.reductions} | {block.lane}
     }
     after_kw = {lane: power_kw.copy() for lane, power_kw in lanes_kw.items()}
-    for squeeze in carving.squeezes:
-        span = slice(squeeze.first - block.first, squeeze.end - block.first)
-        there_kw = lanes_kw[squeeze.lane][span]
-        low_kw, high_kw = _remaining_range_kw(squeeze, there_kw, available, follows=block.market is Market.WHOLESALE)
-        surplus_kw = there_kw - np.clip(there_kw, low_kw, high_kw)
+    for reduction in carving.reductions:
+        span = slice(reduction.first - block.first, reduction.end - block.first)
+        lane_kw = lanes_kw[reduction.lane][span]
+        low_kw, high_kw = _remaining_range_kw(reduction, lane_kw, available, follows=block.market is Market.WHOLESALE)
+        surplus_kw = lane_kw - np.clip(lane_kw, low_kw, high_kw)
         if not surplus_kw.any():
             continue
         if block.market is not Market.WHOLESALE and np.abs(surplus_kw).max() > POWER_TOLERANCE_KW:
-            place = int(np.argmax(np.abs(surplus_kw) > POWER_TOLERANCE_KW))
+            index = int(np.argmax(np.abs(surplus_kw) > POWER_TOLERANCE_KW))
             raise ScheduleInTheWay(
-                f"In the period {format_period(squeeze.first + place)} {there_kw[place]:g} kW are scheduled, and only "
-                f"{-low_kw[place]:g} kW of charging and {high_kw[place]:g} kW of discharging would be left.",
-                firstPeriod=format_period(squeeze.first + place),
+                f"In the period {format_period(reduction.first + index)} {lane_kw[index]:g} kW are scheduled, and "
+                f"only {-low_kw[index]:g} kW of charging and {high_kw[index]:g} kW of discharging would be left.",
+                firstPeriod=format_period(reduction.first + index),
             )
-        after_kw[squeeze.lane][span] -= surplus_kw
+        after_kw[reduction.lane][span] -= surplus_kw
         if block.market is Market.WHOLESALE:
             after_kw[block.lane][span] += surplus_kw
     return _find_differences(lanes_kw, after_kw, block.first)
 
 
 def _remaining_range_kw(
-    squeeze: LaneReduction, there_kw: Floats, available: AvailableFraction, *, follows: bool
+    reduction: LaneReduction, lane_kw: Floats, available: AvailableFraction, *, follows: bool
 ) -> tuple[Floats, Floats]:
-    """The lowest and the highest power that the squeezed lane may keep in each period, as far as it is available then.
+    """The lowest and the highest power that the reduced lane may keep of its available power in each period.
 
-    `follows`: the new block takes over what does not stay.
+    `follows`: the new block takes over the rest.
     """
-    part = available.between(squeeze.first, squeeze.end)
-    charge_kw = _left_kw(-there_kw, squeeze.charge_kw, squeeze.taken_charge_kw, part.charge, follows)
-    discharge_kw = _left_kw(there_kw, squeeze.discharge_kw, squeeze.taken_discharge_kw, part.discharge, follows)
+    part = available.between(reduction.first, reduction.end)
+    charge_kw = _left_kw(-lane_kw, reduction.charge_kw, reduction.taken_charge_kw, part.charge, follows)
+    discharge_kw = _left_kw(lane_kw, reduction.discharge_kw, reduction.taken_discharge_kw, part.discharge, follows)
     return -charge_kw, discharge_kw
 
 
 def _left_kw(scheduled_kw: Floats, kept_kw: float, taken_kw: float, part: Floats, follows: bool) -> Floats:
     if taken_kw == 0:
         return np.full(len(part), kept_kw)
-    # What fits into neither piece alone is shared between them so that it still fits. What does not fit anyway is cut
-    # when its gate closes; until then it only has to find room in what the two are rated for.
-    misfit = follows & (scheduled_kw > (kept_kw + taken_kw) * part + POWER_TOLERANCE_KW)
-    return np.asarray(np.where(misfit, kept_kw, kept_kw * part))
+    # Power that fits into neither block alone is divided between them. Power that exceeds both is cut at gate closure;
+    # until then it only has to fit into their rated power.
+    exceeds = follows & (scheduled_kw > (kept_kw + taken_kw) * part + POWER_TOLERANCE_KW)
+    return np.asarray(np.where(exceeds, kept_kw, kept_kw * part))
 
 
 async def remove_block_with_schedule(
@@ -197,7 +197,7 @@ def _move_powers(moves: Sequence[LaneMove], powers: DayPowers, block: Block) -> 
 def _find_differences(before_kw: dict[int, Floats], after_kw: dict[int, Floats], first: int) -> dict[int, LaneChange]:
     changes = {}
     for lane, power_kw in after_kw.items():
-        places = np.flatnonzero(power_kw != before_kw[lane])
-        if len(places):
-            changes[lane] = LaneChange(places + first, power_kw[places])
+        indices = np.flatnonzero(power_kw != before_kw[lane])
+        if len(indices):
+            changes[lane] = LaneChange(indices + first, power_kw[indices])
     return changes

@@ -253,7 +253,7 @@ async def delete_block(request: Request, organisation_id: UUID, virtual_asset_id
         await remove_block_with_schedule(request.db, asset, block, author_of(request), await platform_now(request.db))
 
 
-# --- what they share -----------------------------------------------------------------------------------------------
+# --- shared by the routes ------------------------------------------------------------------------------------------
 
 
 async def _require_block(db: Database, asset: VirtualAsset, block_id: UUID, version: int | None = None) -> Block:
@@ -271,7 +271,7 @@ def _clip_block(block: Block, first: int, end: int) -> tuple[int, int]:
 async def _load_block_series(
     db: Database, asset: VirtualAsset, block: Block, first: int, end: int, version: int | None = None
 ) -> tuple[Floats, AvailableFraction]:
-    """The block's schedule, as it stands or stood at a version, and what is available."""
+    """The block's current schedule or that of a version, and the asset's available fraction."""
     available = await load_available(db, asset, first, end)
     if version is not None:
         return await read_lane_as_of(db, asset.key, block.lane, version, first, end), available

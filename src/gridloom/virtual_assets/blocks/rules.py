@@ -1,4 +1,4 @@
-"""Blocks as slices of power: what a new one must respect, carving one out and giving one back; pure."""
+"""Rules of blocks: the limits of a new one, carving it out of wholesale blocks and giving it back; pure."""
 
 from __future__ import annotations
 
@@ -59,9 +59,6 @@ def check_new_block(asset: VirtualAsset, span: tuple[int, int], charge_kw: float
         )
 
 
-# Power that is left over or missing by less than this is a rounding error of a subtraction, not a slice.
-
-
 class NoWholesalePower(Problem):
     """A block can only be carved out of power that WHOLESALE blocks hold over its whole window.
 
@@ -86,7 +83,7 @@ class NothingToJoin(Problem):
 
 @dataclass(frozen=True, slots=True)
 class LaneReduction:
-    """What a lane's block is rated for in a span of periods after power was taken from it, and what was taken."""
+    """The rated power of a lane's block in the periods [first, end) after a carving, and the power it lost."""
 
     lane: int
     first: int
@@ -103,12 +100,12 @@ class Carving:
 
     blocks: tuple[Block, ...]
     block: Block
-    squeezes: tuple[LaneReduction, ...]
+    reductions: tuple[LaneReduction, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LaneMove:
-    """A span of a lane's schedule that goes over to another lane, added to what is there."""
+    """The periods [first, end) of a lane's schedule are added to that of another lane."""
 
     source: int
     target: int
@@ -126,10 +123,10 @@ def first_overcommitment(blocks: Iterable[Block], charge_kw: float, discharge_kw
     """The first period in which the blocks' powers sum to more than the asset's, if there is one."""
     blocks = list(blocks)
     for first in sorted({block.first for block in blocks}):
-        standing = [block for block in blocks if block.first <= first < block.end]
-        if sum(block.charge_kw for block in standing) > charge_kw * (1 + 1e-12) + POWER_TOLERANCE_KW:
+        parallel = [block for block in blocks if block.first <= first < block.end]
+        if sum(block.charge_kw for block in parallel) > charge_kw * (1 + 1e-12) + POWER_TOLERANCE_KW:
             return first
-        if sum(block.discharge_kw for block in standing) > discharge_kw * (1 + 1e-12) + POWER_TOLERANCE_KW:
+        if sum(block.discharge_kw for block in parallel) > discharge_kw * (1 + 1e-12) + POWER_TOLERANCE_KW:
             return first
     return None
 
@@ -186,8 +183,8 @@ def carve(
     for host in hosts:
         after += _cut_pieces(host, taken[host.id])
     block = Block(BlockID(uuid7()), _free_lane(after, first, end), first, end, market, charge_kw, discharge_kw, minutes)
-    squeezes = tuple(squeeze for host in hosts for squeeze in taken[host.id])
-    return Carving((*after, block), block, squeezes)
+    reductions = tuple(reduction for host in hosts for reduction in taken[host.id])
+    return Carving((*after, block), block, reductions)
 
 
 def remove_block(blocks: Sequence[Block], block: Block) -> BlockRemoval:

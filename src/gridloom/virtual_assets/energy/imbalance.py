@@ -26,14 +26,14 @@ def imbalance_of(
     final_soc_target: float = 0.5,
     remaining_kwh: float = 0.0,
 ) -> Imbalance:
-    """What the stored energy at the end lacks to the target (`imbalance_charge_kwh`) or has beyond it.
+    """The energy missing to the target at the end (`imbalance_charge_kwh`), or exceeding it.
 
     One of the two is always zero. Within `final_soc_tolerance` of the capacity the asset counts as balanced.
-    `remaining_kwh` is what no schedule that is still possible mends of it.
+    `remaining_kwh` is the part that no schedule can repair any more.
     """
     beyond_kwh, noise_kwh = end_kwh - final_soc_target * energy_capacity_kwh, tolerance_kwh(energy_capacity_kwh)
     if abs(beyond_kwh) <= noise_kwh:
-        beyond_kwh = 0.0  # what sums of doubles leave behind is no imbalance
+        beyond_kwh = 0.0  # a rounding error is no imbalance
     balanced = abs(beyond_kwh) <= final_soc_tolerance * energy_capacity_kwh + noise_kwh
     end_percentage = min(max(100 * end_kwh / energy_capacity_kwh, 0.0), 100.0)
     feedback = _word_feedback(beyond_kwh, balanced, end_percentage, 100 * final_soc_target)
@@ -43,17 +43,17 @@ def imbalance_of(
 
 
 def _feedback_of_rest(beyond_kwh: float, remaining_kwh: float, noise_kwh: float, end_percentage: float) -> str:
-    """Where gates, power, the store or cycles leave too little room."""
+    """Where gates, power, energy or cycles leave too little headroom."""
     verb, where = ("discharge", "from") if beyond_kwh > 0 else ("charge", "into")
-    mended_kwh = abs(beyond_kwh) - remaining_kwh
+    repairable_kwh = abs(beyond_kwh) - remaining_kwh
     said = f"The schedule ends at {end_percentage:.2f} %: "
-    if mended_kwh <= noise_kwh:
+    if repairable_kwh <= noise_kwh:
         return said + (
             f"{remaining_kwh:.3f} kWh remain to {verb}, and open gates, power and cycles leave no way to do it."
         )
     return said + (
-        f"{verb} {mended_kwh:.3f} kWh more {where} the store; {remaining_kwh:.3f} kWh remain, for which open gates, "
-        "power and cycles leave no way."
+        f"{verb} {repairable_kwh:.3f} kWh more {where} the store; {remaining_kwh:.3f} kWh remain, for which open "
+        "gates, power and cycles leave no way."
     )
 
 
@@ -77,30 +77,30 @@ def _word_feedback(beyond_kwh: float, balanced: bool, end_percentage: float, tar
 
 
 def irreparable_kwh(inputs: ProjectionInput, projection: Projection, open_from: int, beyond_kwh: float) -> float:
-    """What remains of `beyond_kwh`, the energy above (below zero: under) the target at the end, whatever is scheduled.
+    """The part of `beyond_kwh`, the energy above (negative: below) the target at the end, that no schedule can repair.
 
-    The best is done as late as possible: what is moved in a period moves the energy of all that follow. In each period
-    no more can have been moved by then than the store allows; the rest has to fit into the periods after it.
+    Energy is best moved as late as possible, because it shifts all later periods. By the end of each period the bounds
+    limit the energy that was moved; the rest must fit into the periods after it.
     """
     if beyond_kwh == 0:
         return 0.0
     count = len(inputs)
-    room_kwh = _headroom_kwh(inputs, projection, discharging=beyond_kwh > 0)
-    room_kwh[: min(open_from, count)] = 0.0
-    later_kwh = np.append(np.cumsum(room_kwh[::-1])[::-1], 0.0)
+    headroom_kwh = _headroom_kwh(inputs, projection, discharging=beyond_kwh > 0)
+    headroom_kwh[: min(open_from, count)] = 0.0
+    later_kwh = np.append(np.cumsum(headroom_kwh[::-1])[::-1], 0.0)
     ends_kwh = projection.energy_kwh[1:]
     if beyond_kwh > 0:
         until_kwh = np.maximum(ends_kwh - inputs.lowest_kwh, 0.0)
     else:
         until_kwh = np.maximum(inputs.highest_kwh - ends_kwh, 0.0)
     until_kwh[: min(open_from, count)] = 0.0
-    # Before the first period nothing is moved; by the end of each one, at most what the store allows then.
+    # Nothing is moved before the first period; by the end of each one, at most what the bounds allow then.
     most_kwh = min(float(later_kwh[0]), float((until_kwh + later_kwh[1:]).min(initial=np.inf)))
     return max(0.0, abs(beyond_kwh) - most_kwh)
 
 
 def _headroom_kwh(inputs: ProjectionInput, projection: Projection, *, discharging: bool) -> Floats:
-    """By how much each period's change of the store could be lowered (raised), by power and cycles alone."""
+    """By how much each period's change of stored energy could be lowered (raised), by power and cycles alone."""
     efficiency = inputs.efficiency
     total_kw = projection.total_kw
     charged_kwh = np.maximum(-total_kw, 0.0) * (QUARTER_HOUR_H * efficiency.charge)
@@ -116,7 +116,7 @@ def _headroom_kwh(inputs: ProjectionInput, projection: Projection, *, dischargin
 
 
 def _within_cycles(rule: CycleBudget, exported_kwh: Floats, exportable_kwh: Floats) -> Floats:
-    """What may be exported more in each period, the latest of each group first."""
+    """The further exports that are possible in each period, the latest of each group first."""
     result = exportable_kwh.copy()
     for group in np.unique(rule.groups):
         places = np.flatnonzero(rule.groups == group)

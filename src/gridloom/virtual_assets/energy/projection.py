@@ -1,7 +1,7 @@
-"""What will happen to a virtual asset: its powers after the cuts that are known to come, and the energy in its store.
+"""The projection of a virtual asset: its powers after expected cuts, and its stored energy; pure.
 
-One pure function, `project`, says it to everyone: reads, the judgement of new schedules, the cutting at gate closure,
-and whoever plans. Where nothing is cut it works on whole arrays; period by period only where something does not fit.
+Reads, the validation of schedules, gate closure and delivery share one function, `project`. It processes whole arrays
+where nothing is cut, and single periods where something is.
 
 Power is signed as everywhere: positive leaves the battery, negative enters it. A cut only ever reduces charging or
 discharging and never turns it around.
@@ -22,19 +22,19 @@ from gridloom.virtual_assets.energy.trajectory import energy_changes_kwh, export
 from gridloom.virtual_assets.model import AdjustmentReason, Efficiency
 
 NOISE_KW: Final = POWER_TOLERANCE_KW
-"""Powers below a milliwatt are what a subtraction leaves behind."""
+"""Powers below a milliwatt are rounding errors."""
 _MIN_CHUNK_PERIODS: Final = 32
 _UNCUT_BEFORE_VECTORISING: Final = 4
 _MAX_CHUNK_PERIODS: Final = 4096
-"""Periods that are looked at as one array: few behind a cut, where the next one is likely, then ever more."""
+"""Periods in one array: few after a cut, where the next one is likely, then ever more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CycleBudget:
     """At most `limit_kwh` may be exported within each group of periods: a market day, or a year.
 
-    `groups` numbers the periods' groups in the order of time; `exported_before_kwh` is what the first group has
-    exported before the first period.
+    `groups` numbers the periods' groups in the order of time; `exported_before_kwh` are the exports of the first
+    group before the first period.
     """
 
     limit_kwh: float
@@ -44,13 +44,13 @@ class CycleBudget:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProjectionInput:
-    """The schedules of all lanes over a run of periods, and what they must fit into.
+    """The schedules of all lanes over consecutive periods, and their limits.
 
-    `power_kw`, `charge_kw` and `discharge_kw` have a row for each lane; the latter two are what its block has
-    available. `lowest_kwh` and `highest_kwh` bound the energy at each period's end: nothing and the available capacity,
-    or less where reserves narrow them. `energy_kwh` is stored at the very start, in a store of `capacity_kwh`.
-    `activated_kwh` is what settled activations add to the store in each period, below zero what they take. The first
-    `closed` periods stay as they are.
+    `power_kw`, `charge_kw` and `discharge_kw` have a row for each lane; the latter two are the available power of its
+    block. `lowest_kwh` and `highest_kwh` bound the energy at each period's end: zero and the available capacity, or
+    less where reserves narrow them. `energy_kwh` is stored at the start, of `capacity_kwh`. `activated_kwh` is the
+    energy that settled activations add in each period, negative where they draw it. The first `closed` periods are not
+    cut.
     """
 
     power_kw: Floats
@@ -67,7 +67,7 @@ class ProjectionInput:
 
     @property
     def slack_kwh(self) -> float:
-        """By how much a bound may be missed without being missed."""
+        """The tolerance of all bounds."""
         return tolerance_kwh(self.capacity_kwh)
 
     def __len__(self) -> int:
@@ -76,7 +76,7 @@ class ProjectionInput:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """One period's accepted power, summed over all lanes, and what remains of it."""
+    """One period's accepted power, summed over all lanes, and its power after the cut."""
 
     position: int
     accepted_kw: float
@@ -88,8 +88,8 @@ class Cut:
 class Projection:
     """`power_kw` of each lane after the cuts; `energy_kwh` at the start of every period and, last, at the end.
 
-    `unexplained_kwh` is what activations moved beyond the store's bounds in each period: above zero what is said to
-    have left an empty store, below zero what is said to have entered a full one.
+    `unexplained_kwh` is the energy of activations beyond the capacity in each period: positive if it was drawn from an
+    empty battery, negative if a full one was charged.
     """
 
     power_kw: Floats
@@ -107,10 +107,10 @@ class Projection:
 
 
 def project(inputs: ProjectionInput) -> Projection:
-    """Run the schedules forward, cutting in the order of time what does not fit.
+    """Simulate the schedules forward in time, and cut the power that exceeds a limit.
 
-    A lane is first cut to what its block has available; then the sum to the cycles and the energy that are left, all
-    lanes of its direction in proportion. Energy stops at the store's bounds.
+    A lane is first cut to the available power of its block, then the sum to the remaining cycles and energy, pro rata
+    over the lanes of its direction. Stored energy stays within the capacity.
     """
     projector = _ProjectionRun(inputs)
     count = len(inputs)
@@ -129,7 +129,7 @@ def project(inputs: ProjectionInput) -> Projection:
 
 @dataclass(slots=True)
 class _CycleUse:
-    """What the running group of a cycle rule has exported so far."""
+    """The exports of the current group of a cycle budget so far."""
 
     group: int
     exported_kwh: float
@@ -137,7 +137,7 @@ class _CycleUse:
 
 @dataclass(slots=True)
 class _ProjectionRun:
-    """A projection under way: all before the position it has reached is known."""
+    """The state of a projection: all periods before its position are computed."""
 
     inputs: ProjectionInput
     power_kw: Floats = field(init=False)
@@ -164,7 +164,7 @@ class _ProjectionRun:
         ]
 
     def project_vectorised(self, first: int, end: int) -> int:
-        """Go on from `first` as scheduled, to the first period that does not fit or to `end`; where that is."""
+        """Project the periods from `first` on as scheduled; the first that exceeds a limit, or `end`."""
         inputs, span = self.inputs, slice(first, end)
         total_kw = self.total_kw[span]
         ends_kwh = self.energy_kwh[first] + np.cumsum(self.changes_kwh[span])
@@ -188,7 +188,7 @@ class _ProjectionRun:
         return first + fitting
 
     def project_stepwise(self, position: int) -> int:
-        """Period by period until some of them fit in a row; the first that is not looked at."""
+        """Project period by period until a few in a row are not cut; the first period after them."""
         fitting = 0
         while position < len(self.inputs) and fitting < _UNCUT_BEFORE_VECTORISING:
             fitting = 0 if self.step(position) else fitting + 1
@@ -196,7 +196,7 @@ class _ProjectionRun:
         return position
 
     def step(self, position: int) -> bool:
-        """One period by itself; whether it does not fit as it is scheduled."""
+        """Project one period; whether it is cut or unexplained."""
         inputs = self.inputs
         total_kw = accepted_kw = float(self.total_kw[position])
         activated_kwh = 0.0 if inputs.activated_kwh is None else float(inputs.activated_kwh[position])
@@ -220,7 +220,7 @@ class _ProjectionRun:
         return is_unexplained or bool(self.cuts and self.cuts[-1].position == position)
 
     def _fit_power(self, position: int, before_kwh: float) -> tuple[Floats, float, AdjustmentReason | None]:
-        """The lanes within what is available, what their sum is cut to, and why; no reason where all fits."""
+        """The lanes within their available power, their sum after cuts, and the reason; None if nothing is cut."""
         inputs = self.inputs
         scheduled_kw = self.power_kw[:, position]
         lanes_kw = np.clip(scheduled_kw, -inputs.charge_kw[:, position], inputs.discharge_kw[:, position])
@@ -238,9 +238,9 @@ class _ProjectionRun:
         after_kwh = before_kwh + _change_kwh(total_kw, inputs.efficiency)
         lowest_kwh, highest_kwh = float(inputs.lowest_kwh[position]), float(inputs.highest_kwh[position])
         if total_kw < -NOISE_KW and after_kwh > highest_kwh + inputs.slack_kwh:
-            room_kwh = max(0.0, highest_kwh - before_kwh)
-            # Never the -0.0 that a minus makes.
-            total_kw = 0.0 - room_kwh / inputs.efficiency.charge / QUARTER_HOUR_H
+            headroom_kwh = max(0.0, highest_kwh - before_kwh)
+            # 0.0 − x avoids -0.0.
+            total_kw = 0.0 - headroom_kwh / inputs.efficiency.charge / QUARTER_HOUR_H
             reason = AdjustmentReason.STATE_OF_ENERGY_BOUNDARIES
         elif total_kw > NOISE_KW and after_kwh < lowest_kwh - inputs.slack_kwh:
             total_kw = max(0.0, before_kwh - lowest_kwh) * inputs.efficiency.discharge / QUARTER_HOUR_H
@@ -262,7 +262,7 @@ class _ProjectionRun:
         return np.asarray(beyond.any(axis=0))
 
     def _exported_in_group_kwh(self, number: int, span: slice) -> Floats:
-        """What each period's group has exported up to and with the period."""
+        """The exports of each period's group up to and including the period."""
         groups, spent = self.inputs.cycles[number].groups[span], self.spent[number]
         running_kwh = np.cumsum(exported_kwh(self.total_kw[span]))
         starts = np.flatnonzero(np.diff(groups, prepend=spent.group))
@@ -286,7 +286,7 @@ def _change_kwh(power_kw: float, efficiency: Efficiency) -> float:
 
 
 def _reduce_pro_rata(lanes_kw: Floats, total_kw: float) -> Floats:
-    """The lanes with their sum reduced to `total_kw`: those of its direction give way in proportion."""
+    """The lanes with their sum reduced to `total_kw`, pro rata over the lanes of its direction."""
     surplus_kw = float(lanes_kw.sum()) - total_kw
     if surplus_kw == 0:
         return lanes_kw

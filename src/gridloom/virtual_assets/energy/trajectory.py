@@ -17,8 +17,8 @@ from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.market_calendar import PERIODS_PER_DAY, Floats
 from gridloom.virtual_assets.model import AssetTerms, Block, Efficiency, Market
 
-# A milliwatt-hour, and a billionth of the capacity for large ones: sums of doubles over decades of quarter-hours err by
-# less, and no meter sees it. A bound may be missed by this much and no more, however many schedules follow each other.
+# A milliwatt-hour plus a billionth of the capacity: rounding errors of sums over decades of quarter-hours are smaller.
+# It is absolute, so a series of changes cannot exceed it either.
 ABSOLUTE_TOLERANCE_KWH: Final = 1e-6
 
 
@@ -31,7 +31,7 @@ def tolerance_kwh(energy_capacity_kwh: float) -> float:
 
 def energy_changes_kwh(power_kw: Floats, efficiency: Efficiency) -> Floats:
     """The change of the stored energy in each period: `Δt·(charge·η_c − discharge/η_d)`."""
-    # A quarter of an hour is a power of two: it makes no difference to the last bit where it is multiplied.
+    # 0.25 h is a power of two: the order of multiplications changes no bit.
     factor_h = np.where(power_kw < 0, -QUARTER_HOUR_H * efficiency.charge, -QUARTER_HOUR_H * (1 / efficiency.discharge))
     return np.asarray(power_kw * factor_h)
 
@@ -39,7 +39,7 @@ def energy_changes_kwh(power_kw: Floats, efficiency: Efficiency) -> Floats:
 def energy_trajectory_kwh(initial_kwh: float, power_kw: Floats, efficiency: Efficiency) -> Floats:
     """The stored energy at the start of every period and, as the last value, at the end: one more than periods.
 
-    `power_kw` is the sum of all blocks' schedules: the battery sees only the sum.
+    `power_kw` is the sum of all blocks' schedules.
     """
     energy_kwh = np.empty(len(power_kw) + 1)
     energy_kwh[0] = 0.0
@@ -53,10 +53,10 @@ def exported_kwh(power_kw: Floats) -> Floats:
 
 
 class DaySummaries(Struct, frozen=True, eq=False):
-    """What each day does to the stored energy, relative to its own start: enough to judge days without their schedules.
+    """The change of stored energy of each day relative to its start: enough to validate days without their schedules.
 
-    Its rows, with a column for each day: the day's whole change, the lowest and the highest point over the ends of its
-    periods, and the energy delivered to the grid (for cycles). A day without a schedule is all zeros.
+    Rows, with a column for each day: the day's change, the lowest and the highest energy at the ends of its periods,
+    and its exports (for cycles). A day without a schedule is all zeros.
     """
 
     rows_kwh: Floats
@@ -88,7 +88,7 @@ class DaySummaries(Struct, frozen=True, eq=False):
     def of(power_kw: Floats, efficiency: Efficiency) -> DaySummaries:
         """Of whole days: `power_kw` has a row for each day and 96 columns.
 
-        Each is a function of its day alone, so that no error adds up over many small changes.
+        Each summary is computed from its day alone, so rounding errors do not add up.
         """
         assert power_kw.shape[1] == PERIODS_PER_DAY
         if len(power_kw) == 1:
@@ -103,7 +103,7 @@ class DaySummaries(Struct, frozen=True, eq=False):
 
     @staticmethod
     def _of_day(power_kw: Floats, efficiency: Efficiency) -> DaySummaries:
-        """The same of one day; without a second dimension the same sums take half the time."""
+        """The same for one day, in half the time."""
         relative_kwh = energy_changes_kwh(power_kw, efficiency).cumsum()
         rows_kwh = np.empty((4, 1))
         rows_kwh[0, 0] = relative_kwh[-1]
@@ -115,7 +115,7 @@ class DaySummaries(Struct, frozen=True, eq=False):
     def with_days(self, positions: Sequence[int], days: DaySummaries) -> DaySummaries:
         """These summaries with the days at `positions` replaced."""
         rows_kwh = self.rows_kwh.copy()
-        if len(positions) == 1:  # as in most changes, and an index by a list takes longer than all else here
+        if len(positions) == 1:  # as in most changes; a list as index is slow
             rows_kwh[:, positions[0]] = days.rows_kwh[:, 0]
         else:
             rows_kwh[:, positions] = days.rows_kwh
@@ -131,7 +131,7 @@ class DaySummaries(Struct, frozen=True, eq=False):
 
 @dataclass(frozen=True, slots=True)
 class BoundViolation:
-    """The first period that ends out of bounds: its place, and by how much (below zero: negative)."""
+    """The index of the first period that ends out of bounds, and its excess (negative: below empty)."""
 
     position: int
     excess_kwh: float
@@ -142,8 +142,8 @@ def first_excess(
 ) -> BoundViolation | None:
     """The first period whose energy a change moves out of `[0, available]`, or further out than it was.
 
-    The arrays hold the energy at each period's end and the capacity available in it. What lay outside already, because
-    capacity was lost after its schedule had been accepted, is not held against a change that leaves or improves it.
+    The arrays have the energy at each period's end and its available capacity. A violation that existed before, because
+    capacity was lost later, is not held against a change that does not make it worse.
     """
     noise_kwh = slack_kwh / 1000
     above_kwh = after_kwh - available_kwh
@@ -161,10 +161,9 @@ def first_excess(
 def days_possibly_out_of_bounds(
     before: DaySummaries, after: DaySummaries, initial_kwh: float, lowest_available_kwh: Floats, slack_kwh: float
 ) -> npt.NDArray[np.bool_]:
-    """The days whose energy a change may have moved out of bounds, judged by their summaries alone.
+    """The days whose energy a change may have moved out of bounds, by their summaries; conservative.
 
-    `lowest_available_kwh` is the least capacity of each day; where it varies within a day, the day may turn out well
-    when its periods are looked at. A day that is not suspicious cannot be out of bounds because of the change.
+    `lowest_available_kwh` is the lowest available capacity of each day.
     """
     before_kwh, after_kwh = before.day_starts_kwh(initial_kwh)[:-1], after.day_starts_kwh(initial_kwh)[:-1]
     same = (before.highest_kwh == after.highest_kwh) & (before.lowest_kwh == after.lowest_kwh)
@@ -175,10 +174,10 @@ def days_possibly_out_of_bounds(
 
 
 def reserved_kwh(blocks: Iterable[Block], first: int, end: int) -> tuple[Floats, Floats]:
-    """In each of the periods `first` up to but not `end`, what must be stored and what must be free at its end.
+    """The energy and the headroom that reserves need at the end of each of the periods [first, end).
 
-    FCR goes either way, aFRR its own: minutes of full power, `kW · reserve_minutes / 60`. A block begins with what is
-    stored at the end of the period before it, so that one counts as well.
+    `kW · reserve_minutes / 60`, for FCR in both directions, for aFRR in its own. The period before a block counts too,
+    because the block starts with the energy at its end.
     """
     stored_kwh, free_kwh = np.zeros(end - first), np.zeros(end - first)
     for block in blocks:
@@ -193,7 +192,7 @@ def reserved_kwh(blocks: Iterable[Block], first: int, end: int) -> tuple[Floats,
 
 
 def cycle_limits_kwh(terms: AssetTerms) -> tuple[float | None, float | None]:
-    """What may be exported in a market day and in a year."""
+    """The exports allowed in a market day and in a year; None without a limit."""
     capacity_kwh = terms.energy_capacity_kwh
     return (
         None if terms.daily_cycle_limit is None else terms.daily_cycle_limit * capacity_kwh,
@@ -202,9 +201,9 @@ def cycle_limits_kwh(terms: AssetTerms) -> tuple[float | None, float | None]:
 
 
 def may_exceed_cycles(exported_by_day_kwh: Floats, daily_limit_kwh: float | None, limit_kwh: float | None) -> bool:
-    """Whether days of UTC cannot rule out that a market day or a year exports too much; cheap, and never wrongly no."""
+    """Whether a market day or a year may exceed its limit, by the exports of UTC days; conservative."""
     if daily_limit_kwh is not None:
-        # A market day lies within two days of UTC.
+        # A market day lies within two UTC days.
         pairs_kwh = exported_by_day_kwh + np.append(exported_by_day_kwh[1:], 0.0)
         if pairs_kwh.max(initial=0.0) > daily_limit_kwh:
             return True

@@ -1,1 +1,1 @@
-"""What happens when gates close: schedules that no longer fit are cut, and whom it concerns is told."""
+"""Gate closure: revalidation, cuts and their events, and conflicts with batteries' availability."""

@@ -1,4 +1,4 @@
-"""Which stretches of blocks' schedules ask for more than the batteries behind them will have left."""
+"""Conflicts of blocks' schedules with the availability of the batteries that back them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gridloom.virtual_assets.schedule.store import lane_power_kw, read_day_range
 async def block_conflicts(
     db: Database, asset_key: int, window: Window, series: AvailabilitySeries
 ) -> list[CapacityConflict]:
-    """Of every virtual asset that the battery stands behind; what is cut at gate closure is named here before."""
+    """Of every virtual asset that the battery backs: the powers that gate closure would cut."""
     assets = await read_assets_backed_by(db, asset_key, window)
     return [
         conflict
@@ -56,14 +56,14 @@ async def _conflicts_of(db: Database, asset: VirtualAsset, available: AvailableF
 def _energy_conflicts(
     asset: VirtualAsset, lanes_kw: Mapping[Block, Floats], projection: AssetProjection, available: AvailableFraction
 ) -> list[CapacityConflict]:
-    """What will be cut because the store is too full or too empty for it by then; all blocks share the store."""
+    """Expected cuts by the bounds of stored energy, which all blocks share."""
     first = available.first
     cuts = {
         cut.period - first: cut for cut in projection.cuts if cut.reason is AdjustmentReason.STATE_OF_ENERGY_BOUNDARIES
     }
     conflicts = []
-    for stretch in _find_stretches(np.array(sorted(cuts), dtype=np.int64)):
-        worst = max(stretch.tolist(), key=lambda place: abs(cuts[place].accepted_kw - cuts[place].adjusted_kw))
+    for interval in _find_intervals(np.array(sorted(cuts), dtype=np.int64)):
+        worst = max(interval.tolist(), key=lambda index: abs(cuts[index].accepted_kw - cuts[index].adjusted_kw))
         cut = cuts[worst]
         block = _largest_contributor(lanes_kw, worst, cut.accepted_kw)
         stored_kwh = float(projection.trajectory.energy_kwh[worst])
@@ -73,8 +73,8 @@ def _energy_conflicts(
                 kind=ConflictKind.VIRTUAL_ASSET_BLOCK,
                 id=block.id,
                 virtual_asset_id=asset.id,
-                start=period_start(first + int(stretch[0])),
-                end=period_start(first + int(stretch[-1]) + 1),
+                start=period_start(first + int(interval[0])),
+                end=period_start(first + int(interval[-1]) + 1),
                 power=cut.accepted_kw,
                 available=abs(cut.adjusted_kw),
                 detail=(
@@ -87,20 +87,20 @@ def _energy_conflicts(
     return conflicts
 
 
-def _largest_contributor(lanes_kw: Mapping[Block, Floats], place: int, direction: float) -> Block:
-    """The block that asks for most in this direction."""
-    return max(lanes_kw, key=lambda block: lanes_kw[block][place] * np.sign(direction))
+def _largest_contributor(lanes_kw: Mapping[Block, Floats], index: int, direction: float) -> Block:
+    """The block with the highest power in this direction."""
+    return max(lanes_kw, key=lambda block: lanes_kw[block][index] * np.sign(direction))
 
 
-def _find_stretches(places: Ints) -> list[Ints]:
-    """Places that follow each other, together."""
-    return [stretch for stretch in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(stretch)]
+def _find_intervals(indices: Ints) -> list[Ints]:
+    """Consecutive indices, joined."""
+    return [interval for interval in np.split(indices, np.flatnonzero(np.diff(indices) > 1) + 1) if len(interval)]
 
 
 def _find_beyond(
     asset: VirtualAsset, block: Block, power_kw: Floats, available: AvailableFraction
 ) -> list[CapacityConflict]:
-    """power_kw: the block's lane over the same periods as what is available."""
+    """`power_kw` is the block's lane over the periods of `available`."""
     inside = slice(max(0, block.first - available.first), block.end - available.first)
     limit_kw = np.where(power_kw > 0, block.discharge_kw * available.discharge, block.charge_kw * available.charge)[
         inside
@@ -109,27 +109,27 @@ def _find_beyond(
     wrong = np.flatnonzero(excess_kw > POWER_TOLERANCE_KW)
     offset = available.first + inside.start
     return [
-        _make_conflict(asset, block, stretch, power_kw[inside], limit_kw, excess_kw, offset)
-        for stretch in _find_stretches(wrong)
+        _make_conflict(asset, block, interval, power_kw[inside], limit_kw, excess_kw, offset)
+        for interval in _find_intervals(wrong)
     ]
 
 
 def _make_conflict(
     asset: VirtualAsset,
     block: Block,
-    stretch: Ints,
+    interval: Ints,
     power_kw: Floats,
     limit_kw: Floats,
     excess_kw: Floats,
     offset: int,
 ) -> CapacityConflict:
-    worst = int(stretch[np.argmax(excess_kw[stretch])])
+    worst = int(interval[np.argmax(excess_kw[interval])])
     return CapacityConflict(
         kind=ConflictKind.VIRTUAL_ASSET_BLOCK,
         id=block.id,
         virtual_asset_id=asset.id,
-        start=period_start(offset + int(stretch[0])),
-        end=period_start(offset + int(stretch[-1]) + 1),
+        start=period_start(offset + int(interval[0])),
+        end=period_start(offset + int(interval[-1]) + 1),
         power=float(power_kw[worst]),
         available=float(limit_kw[worst]),
         detail=(

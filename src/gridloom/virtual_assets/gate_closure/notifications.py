@@ -31,16 +31,16 @@ MAX_EVENT_ITEMS = 100
 
 @dataclass(frozen=True, slots=True)
 class AvailabilityBefore:
-    """The virtual assets behind which a battery stands in a window, and what was available of each."""
+    """The virtual assets that a battery backs in a window, and their available fractions before a change."""
 
     window: Window
     available: Sequence[tuple[VirtualAsset, AvailableFraction]]
 
 
 async def read_backed_availability(db: Database, battery_key: int, window: Window) -> AvailabilityBefore:
-    """To be called under the battery's lock, before its availability changes in the window.
+    """Call it under the battery's lock, before its availability changes in the window.
 
-    What was missing at gates that have closed is sealed: the change no longer counts for them.
+    It seals the shortfalls of closed periods, to which the change does not apply.
     """
     assets = await read_assets_backed_by(db, battery_key, window)
     if assets:
@@ -49,7 +49,7 @@ async def read_backed_availability(db: Database, battery_key: int, window: Windo
 
 
 async def emit_availability_changed(db: Database, before: AvailabilityBefore, now: datetime) -> None:
-    """To be called after the change, in its transaction: each holder whose asset it touches learns of it."""
+    """Call it after the change, in its transaction: emits an event for each virtual asset that is affected."""
     if not before.available:
         return
     assets = [asset for asset, _ in before.available]
@@ -67,14 +67,14 @@ async def emit_availability_changed(db: Database, before: AvailabilityBefore, no
 
 
 def changed_periods(before: AvailableFraction, after: AvailableFraction) -> Ints:
-    """The places of periods in which something else is available than before."""
+    """The indices of periods whose available fraction has changed."""
     return np.flatnonzero(
         (before.charge != after.charge) | (before.discharge != after.discharge) | (before.energy != after.energy)
     )
 
 
 async def expected_cuts(db: Database, asset: VirtualAsset, now: datetime) -> list[Adjustment]:
-    """What of the asset's schedules will be cut at gate closure by all that is known now, the earliest first."""
+    """The expected cuts of the asset's schedules, the earliest first."""
     first = first_cuttable_period(asset, now)
     return list((await load_projection(db, asset, now, first, asset.end)).cuts) if first < asset.end else []
 
@@ -109,7 +109,7 @@ def expected_cut_data(cut: Adjustment) -> dict[str, Any]:
 
 
 def availability_intervals(asset: VirtualAsset, has: AvailableFraction, changed: Ints) -> list[dict[str, Any]]:
-    """Periods that follow each other and have the same available, together."""
+    """Consecutive periods with the same available fraction, joined."""
     values = np.stack([has.charge, has.discharge, has.energy], axis=1)[changed]
     breaks = (np.diff(changed) > 1) | (np.diff(values, axis=0) != 0).any(axis=1)
     starts = np.concatenate(([0], np.flatnonzero(breaks) + 1))
@@ -128,7 +128,7 @@ def availability_intervals(asset: VirtualAsset, has: AvailableFraction, changed:
 
 
 async def emit_adjusted(db: Database, asset: VirtualAsset, adjustments: Sequence[Adjustment]) -> None:
-    """One event and one entry per battery for each run of cuts with the same reason."""
+    """One event and one logbook entry per battery for consecutive cuts with the same reason."""
     for reason, run in groupby(adjustments, key=lambda adjustment: adjustment.reason):
         cut = list(run)
         first, end = cut[0].period, cut[-1].period + 1

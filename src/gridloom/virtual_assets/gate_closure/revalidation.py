@@ -1,8 +1,10 @@
-"""Re-validation: when gates close, schedules that no longer fit are cut and the cuts are recorded.
+"""Revalidation: when gates close, schedules that exceed a limit are cut and the cuts are recorded.
 
-Schedules fit when they are accepted. They stop to fit when capacity is lost afterwards, and they may exceed the cycle
-limits from the start. Until the gate closes the trader can mend them; then the platform cuts what does not fit. An
-asset whose schedules all fit has no job waiting.
+Accepted schedules exceed a limit if capacity is lost later; cycle limits they may exceed from the start. The trader can
+repair them until their gate closes. An asset without expected cuts has no job.
+
+A cut is announced if it follows from an unavailability that was recorded before 12:00 market time of the day before
+delivery: its holder can trade around it. Every other cut is the owners' imbalance.
 """
 
 from __future__ import annotations
@@ -29,24 +31,24 @@ from gridloom.virtual_assets.gate_closure.notifications import emit_adjusted
 from gridloom.virtual_assets.history import store as history_store
 from gridloom.virtual_assets.model import PLATFORM, Adjustment, AdjustmentReason, LockedAsset, VersionKind, VirtualAsset
 from gridloom.virtual_assets.rules import first_open_period
-from gridloom.virtual_assets.schedule import notifications as gate_jobs
 from gridloom.virtual_assets.schedule.change.draft import draft_change
 from gridloom.virtual_assets.schedule.change.version_store import write_version
+from gridloom.virtual_assets.schedule.notifications import CLOSE_GATE, enqueue_revalidation, reschedule_revalidation
 from gridloom.virtual_assets.schedule.projection_input import load_projection_input
 from gridloom.virtual_assets.schedule.store import LaneChange
 
 
 def announced_before(day: date) -> datetime:
-    """Until when an unavailability of a market day is announced in time."""
+    """The latest instant to announce an unavailability of a market day."""
     return datetime.combine(day - timedelta(days=1), time(12), MARKET_ZONE)
 
 
 async def with_announced(
     db: Database, asset: VirtualAsset, adjustments: Sequence[Adjustment], *, own_cycles: bool
 ) -> list[Adjustment]:
-    """The adjustments with what is left of each by announced unavailabilities alone.
+    """The adjustments with the power that announced unavailabilities alone would leave.
 
-    `own_cycles`: a cut by CYCLE_LIMIT is by the virtual asset's own limit, which its holder knows beforehand.
+    `own_cycles`: a cut by CYCLE_LIMIT is by the virtual asset's own limit and counts as announced.
     """
     if not adjustments:
         return []
@@ -63,17 +65,17 @@ async def with_announced(
 
 
 async def _load_announced_limits_kw(db: Database, asset: VirtualAsset, first: int, end: int) -> tuple[Floats, Floats]:
-    """What the asset's wholesale blocks could import and export if only what was announced in time were missing."""
+    """The charging and discharging power of wholesale blocks with announced unavailabilities alone."""
     available = await _load_announced(db, asset, first, end)
-    _, standing = await load_projection_input(db, asset, first, end, available=available)
-    return standing.charge_kw.sum(axis=0), standing.discharge_kw.sum(axis=0)
+    _, inputs = await load_projection_input(db, asset, first, end, available=available)
+    return inputs.charge_kw.sum(axis=0), inputs.discharge_kw.sum(axis=0)
 
 
 async def _load_announced(db: Database, asset: VirtualAsset, first: int, end: int) -> AvailableFraction:
     keys = [promise.physical_asset_key for promise in asset.promises]
     books = await load_firm_capacity(db, keys, first, end)
     outages = await read_recorded_outages(db, keys, period_start(first), period_start(end))
-    parts = []
+    fractions = []
     for low, high, day in _split_days(first, end):
         until = announced_before(day)
         announced = {
@@ -83,12 +85,12 @@ async def _load_announced(db: Database, asset: VirtualAsset, first: int, end: in
             )
             for key, book in books.items()
         }
-        parts.append(available_fraction(asset.promises, announced, low, high))
+        fractions.append(available_fraction(asset.promises, announced, low, high))
     return AvailableFraction(
         first,
-        np.concatenate([part.charge for part in parts]),
-        np.concatenate([part.discharge for part in parts]),
-        np.concatenate([part.energy for part in parts]),
+        np.concatenate([one.charge for one in fractions]),
+        np.concatenate([one.discharge for one in fractions]),
+        np.concatenate([one.energy for one in fractions]),
     )
 
 
@@ -109,18 +111,18 @@ def _list_outages(outages: Sequence[RecordedOutage], key: int, until: datetime) 
 
 @job(AVAILABILITY_CHANGED, clock="platform")
 async def enqueue_backed_assets(run: JobRun) -> None:
-    """Each virtual asset behind which the battery stands gets a look of its own, in a transaction of its own."""
+    """Enqueue a revalidation for each virtual asset that the battery backs."""
     for asset in await lock_assets_backed_by(run.db, int(run.key), run.due):
-        await gate_jobs.enqueue_revalidation(run.db, asset, run.due)
+        await enqueue_revalidation(run.db, asset, run.due)
 
 
-@job(gate_jobs.CLOSE_GATE, clock="platform")
+@job(CLOSE_GATE, clock="platform")
 async def close_gate(run: JobRun) -> None:
     await revalidate(run.db, int(run.key), run.due)
 
 
 async def revalidate(db: Database, asset_key: int, since: datetime) -> list[Adjustment]:
-    """Cut what does not fit and whose gate closed after `since`, and come back when the next such gate closes."""
+    """Cut the powers that exceed a limit and whose gate closed after `since`; reschedule for the next expected cut."""
     asset = await store.lock_virtual_asset_by_key(db, asset_key)
     if asset is None:
         return []
@@ -130,34 +132,34 @@ async def revalidate(db: Database, asset_key: int, since: datetime) -> list[Adju
         first = min(first, asset.first_misfit)
     first, end = asset.clip(max(first, asset.judged_until or 0), asset.end)
     closed = min(max(first, first_open_period(now, asset.terms.gate_closure_s)), end)
-    lanes, standing = await load_projection_input(db, asset, first, end)
-    projection = project(standing)
+    lanes, inputs = await load_projection_input(db, asset, first, end)
+    projection = project(inputs)
     cuts = [cut for cut in projection.cuts if first + cut.position < closed]
     adjustments = [Adjustment(first + c.position, c.accepted_kw, c.adjusted_kw, c.reason) for c in cuts]
     if cuts:
         adjustments = await with_announced(db, asset, adjustments, own_cycles=True)
-        await _write_cuts(db, asset, _list_changes(lanes, projection.power_kw, cuts, first), adjustments, now)
-    misfit = next((first + cut.position for cut in projection.cuts[len(cuts) :]), None)
-    await store.set_validated(db, asset, closed, misfit)
-    if misfit is not None:
-        await gate_jobs.reschedule_revalidation(db, asset, misfit)
+        await _write_adjustments(db, asset, _list_changes(lanes, projection.power_kw, cuts, first), adjustments, now)
+    expected_cut = next((first + cut.position for cut in projection.cuts[len(cuts) :]), None)
+    await store.set_validated(db, asset, closed, expected_cut)
+    if expected_cut is not None:
+        await reschedule_revalidation(db, asset, expected_cut)
     return adjustments
 
 
 async def adjust_unserved_periods(
     db: Database, asset_key: int, periods: Ints, power_kw: Floats, reason: AdjustmentReason
 ) -> None:
-    """Bring closed periods down to the power that the batteries of the zone could serve, lanes in proportion."""
+    """Reduce closed periods to the power that the zone's batteries could serve, pro rata over lanes."""
     asset = await store.lock_virtual_asset_by_key(db, asset_key)
     if asset is None or not len(periods):
         return
     first, end = int(periods[0]), int(periods[-1]) + 1
-    lanes, standing = await load_projection_input(db, asset, first, end)
-    places = periods - first
-    accepted_kw = standing.power_kw.sum(axis=0)[places]
-    kept = np.ones(len(periods))
-    np.divide(power_kw, accepted_kw, out=kept, where=accepted_kw != 0)
-    lanes_kw = standing.power_kw[:, places] * np.clip(kept, 0.0, 1.0)
+    lanes, inputs = await load_projection_input(db, asset, first, end)
+    indices = periods - first
+    accepted_kw = inputs.power_kw.sum(axis=0)[indices]
+    fraction = np.ones(len(periods))
+    np.divide(power_kw, accepted_kw, out=fraction, where=accepted_kw != 0)
+    lanes_kw = inputs.power_kw[:, indices] * np.clip(fraction, 0.0, 1.0)
     changes = {lane: LaneChange(periods, lanes_kw[row]) for row, lane in enumerate(lanes)}
     adjustments = [
         Adjustment(period, accepted, adjusted, reason)
@@ -167,16 +169,16 @@ async def adjust_unserved_periods(
     ]
     now = await platform_now(db)
     adjustments = await with_announced(db, asset, adjustments, own_cycles=False)
-    await _write_cuts(db, asset, changes, adjustments, now)
-    await gate_jobs.enqueue_revalidation(db, asset, now)
+    await _write_adjustments(db, asset, changes, adjustments, now)
+    await enqueue_revalidation(db, asset, now)
 
 
 def _list_changes(lanes: Sequence[int], power_kw: Floats, cuts: Sequence[Cut], first: int) -> dict[int, LaneChange]:
-    places = np.array([cut.position for cut in cuts], dtype=np.int64)
-    return {lane: LaneChange(places + first, power_kw[row, places]) for row, lane in enumerate(lanes)}
+    indices = np.array([cut.position for cut in cuts], dtype=np.int64)
+    return {lane: LaneChange(indices + first, power_kw[row, indices]) for row, lane in enumerate(lanes)}
 
 
-async def _write_cuts(
+async def _write_adjustments(
     db: Database,
     asset: LockedAsset,
     changes: dict[int, LaneChange],

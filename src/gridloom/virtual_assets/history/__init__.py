@@ -1,1 +1,1 @@
-"""What was set when and by whom, and what was cut."""
+"""The versions of schedules with their authors, and the adjustments at gate closure."""

@@ -1,4 +1,4 @@
-"""HTTP for what was set when and by whom, and what was cut."""
+"""HTTP for the versions of schedules and the adjustments at gate closure."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ async def list_schedule_history(
 
 
 async def _read_names(request: Request, db: Database, versions: Sequence[ScheduleVersion]) -> dict[UUID, str]:
-    """Of the authors whom the caller may know by name: those of its own organisation; the operator knows all."""
+    """The names of authors that the caller may read: those of its organisation; the operator reads all."""
     ids = {version.author.id for version in versions if version.author.id is not None}
     within = None if request.caller.is_operator else request.caller.organisation_id
     return await read_author_names(db, ids, within=within) if ids else {}

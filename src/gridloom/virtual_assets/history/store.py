@@ -1,4 +1,4 @@
-"""What was set when and by whom, and what was cut, in PostgreSQL."""
+"""Versions of schedules and adjustments in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def read_versions(
 
 @dataclass(frozen=True, slots=True)
 class StoredChange:
-    """What a version set on a lane; the powers may have been left where they are."""
+    """The periods that a version set on a lane; `power_kw` is None if it was not read."""
 
     version: int
     lane: int
@@ -74,7 +74,7 @@ class StoredChange:
 async def read_changes(
     db: Database, key: int, versions: Sequence[int], listed_periods: int | None = None
 ) -> list[StoredChange]:
-    """What these versions set, with the powers of those that set no more than `listed_periods` (None: of all)."""
+    """The changes of these versions, with powers if they set at most `listed_periods` (None: always)."""
     rows = await db.fetch(
         """select version, lane, run_first, run_length,
                   case when $3::int is null or cardinality(power_kw) <= $3 then power_kw end as power_kw
@@ -87,7 +87,7 @@ async def read_changes(
 
 
 async def read_powers_as_of(db: Database, key: int, moment: datetime, first: int, end: int) -> tuple[Floats, Floats]:
-    """The asset's power as it stood at a moment, and the power that had been accepted: the same without cuts."""
+    """The asset's power as of an instant, and its accepted power: the same without cuts."""
     lanes_kw: dict[int, tuple[Floats, Floats]] = {}
     for row in await db.fetch(
         """select c.lane, c.run_first, c.run_length, c.power_kw, v.kind <> 'ADJUSTMENT' as is_accepted
@@ -131,7 +131,7 @@ async def write_adjustments(db: Database, asset: LockedAsset, version: int, adju
 
 
 async def read_accepted_kw(db: Database, key: int, first: int, power_kw: Floats) -> Floats:
-    """The power that was accepted, from what stands in the periods from `first` on: cuts taken back."""
+    """The accepted power in the periods from `first` on: `power_kw` with cuts undone."""
     accepted_kw = power_kw.copy()
     for row in await db.fetch(
         """select period, accepted_kw from schedule_adjustment
@@ -146,7 +146,7 @@ async def read_accepted_kw(db: Database, key: int, first: int, power_kw: Floats)
 
 @dataclass(frozen=True, slots=True)
 class UnannouncedCut:
-    """What was cut in a period beyond what was announced in time, with the sign of the cut power."""
+    """The unannounced part of the cut in a period, with the sign of the cut power."""
 
     period: int
     power_kw: float
@@ -155,7 +155,7 @@ class UnannouncedCut:
 async def read_unannounced_cuts(
     db: Database, keys: Sequence[int], first: int, end: int, as_of: datetime | None = None
 ) -> dict[int, list[UnannouncedCut]]:
-    """By asset, of those that have one in these periods."""
+    """By asset; assets without one in these periods are left out."""
     found: dict[int, list[UnannouncedCut]] = {}
     for row in await fetch_by_keys(
         db,

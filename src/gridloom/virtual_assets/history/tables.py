@@ -42,7 +42,7 @@ VERSIONS = pa.schema(
 
 
 def changes_by_block(change: StoredChange, blocks: Sequence[Block]) -> Iterator[tuple[Block, Ints, slice]]:
-    """A lane's change cut into the blocks that lay on it: the periods set on each, and where their powers stand."""
+    """A lane's change split by the blocks on it: the periods set on each, and the slice of their powers."""
     periods = change.periods()
     for block in blocks:
         if block.lane != change.lane:
@@ -53,7 +53,7 @@ def changes_by_block(change: StoredChange, blocks: Sequence[Block]) -> Iterator[
 
 
 def adjustments_table(media_type: str, target: str, page: Page[Adjustment]) -> Stream:
-    """The page that JSON would show."""
+    """The same page as JSON."""
 
     async def batches() -> AsyncIterator[pa.RecordBatch]:
         yield pa.record_batch(
@@ -70,9 +70,9 @@ def adjustments_table(media_type: str, target: str, page: Page[Adjustment]) -> S
 
 
 def history_table(pool: Pool, media_type: str, target: str, asset: VirtualAsset, page: Page[ScheduleVersion]) -> Stream:
-    """The versions that JSON would show, with all the periods that each has set; one row where it has set none.
+    """The versions of the page with all periods that each has set; one row if it has set none.
 
-    Versions are only ever added, so they can be read while they are sent.
+    Versions never change, so they are read while they are sent.
     """
 
     async def batches() -> AsyncIterator[pa.RecordBatch]:
@@ -115,7 +115,7 @@ def _version_batch(
 
 
 def _link_page(table: Stream, target: str, page: Page[Adjustment] | Page[ScheduleVersion]) -> Stream:
-    """The table with the link to its next page, as JSON has it."""
+    """The table with the link to its next page, as for JSON."""
     if page.next_cursor is None:
         return table
     return replace(table, headers={**table.headers, "Link": next_link(target, page.next_cursor)})

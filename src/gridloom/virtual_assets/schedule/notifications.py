@@ -23,7 +23,7 @@ READ = Permission.READ_VIRTUAL_ASSETS
 async def emit_updated(
     db: RowSink, asset: VirtualAsset, block_id: UUID, first: int, end: int, periods: int, version: int
 ) -> None:
-    """`periods` of those from `first` to `end` were set."""
+    """`periods` of the periods [first, end) were set."""
     await record_event(
         db,
         type="schedule.updated",
@@ -42,18 +42,18 @@ async def emit_updated(
 
 
 CLOSE_GATE: Final = "virtual-assets.close-gate"
-"""Job, keyed by a virtual asset's key: cut what does not fit and whose gate has closed."""
+"""Job, keyed by a virtual asset's key: revalidates the periods whose gates have closed."""
 
 
 async def enqueue_revalidation(db: Database, asset: LockedAsset | LockedAssetKey, due: datetime) -> None:
-    """Look at all gates that close from `due` on; a look that waits for earlier ones does not lose them.
+    """Revalidate all gates that close from `due` on, and earlier ones that a pending job covers.
 
-    The row is held because a look under way could otherwise put off one that it knows nothing of.
+    The asset must be locked, because a running revalidation could otherwise reschedule over it.
     """
     await enqueue(db, CLOSE_GATE, key=str(asset.key), due=due, clock="platform", keep_earlier_due=True)
 
 
 async def reschedule_revalidation(db: Database, asset: LockedAsset, period: int) -> None:
-    """For the look itself: all before this period is settled, so the next look is when its gate closes."""
+    """For the revalidation itself: the next one is due when the gate of this period closes."""
     due = period_start(period) - timedelta(seconds=asset.terms.gate_closure_s)
     await enqueue(db, CLOSE_GATE, key=str(asset.key), due=due, clock="platform")

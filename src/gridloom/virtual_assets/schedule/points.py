@@ -46,8 +46,8 @@ class SchedulePoints(Struct, frozen=True, eq=False):
 
     periods: Ints
     power_kw: Floats
-    places: Ints
-    """Where each stood in the request."""
+    indices: Ints
+    """The index of each in the request."""
 
     @property
     def first(self) -> int:
@@ -65,7 +65,7 @@ _FEW_POINTS = 8
 
 
 def touched_days(body: NewSchedule, asset: VirtualAsset) -> list[int]:
-    """The days of UTC within the asset's life that the points of a body may touch, in order; of a long body all."""
+    """The UTC days of the asset's life that the points of a body may touch, in order; all days for a long body."""
     if len(body.schedule) > _LONG_BODY_POINTS:
         return list(asset.days)
     if len(body.schedule) == 1:
@@ -76,7 +76,7 @@ def touched_days(body: NewSchedule, asset: VirtualAsset) -> list[int]:
 
 
 async def points_of(body: NewSchedule, span: tuple[int, int], whose: str = "block") -> SchedulePoints:
-    """In a thread where there are many, so that the event loop stays free."""
+    """In a thread if there are many, so that the event loop is not blocked."""
     if len(body.schedule) > _LONG_BODY_POINTS:
         return await asyncio.to_thread(_read_body, body, span, whose)
     return _read_body(body, span, whose)
@@ -94,17 +94,17 @@ def _read_body(body: NewSchedule, span: tuple[int, int], whose: str) -> Schedule
 def read_points(
     times: Sequence[datetime], power_kw: Floats, span: tuple[int, int], whose: str = "block"
 ) -> SchedulePoints:
-    """The schedule in the order of time; or a refusal pointing at what is empty, doubled, off the grid or outside.
+    """The schedule in the order of time; refuses an empty one, and points that are doubled, off the grid or outside.
 
-    `span`: the periods of the block, or of the asset, from the first up to but not the second.
+    `span` are the periods [first, end) of the block or the asset.
     """
     if not times:
         raise BadRequest("The schedule is empty.", [FieldError("/schedule", "Expected at least one {time, power}.")])
     numbers, on_grid = period_numbers(times)
     is_in_order = bool((numbers[1:] > numbers[:-1]).all())
     is_inside = is_in_order and span[0] <= numbers[0] and numbers[-1] < span[1]
-    if is_inside and on_grid.all() and np.isfinite(power_kw).all():  # as nearly all are
-        return SchedulePoints(numbers, power_kw + 0.0, np.arange(len(numbers)))  # an optimiser's -0.0 is a plain 0
+    if is_inside and on_grid.all() and np.isfinite(power_kw).all():
+        return SchedulePoints(numbers, power_kw + 0.0, np.arange(len(numbers)))  # -0.0 becomes 0
     _reject_points(~on_grid, "Expected a time on a 15-minute boundary.")
     outside = (numbers < span[0]) | (numbers >= span[1])
     if outside.any():
@@ -122,7 +122,7 @@ def read_points(
 def read_few_points(
     times: Sequence[datetime], powers_kw: Sequence[float], span: tuple[int, int]
 ) -> SchedulePoints | None:
-    """The same one by one, which takes less than arrays do where there are few; None where anything is odd."""
+    """The same without arrays, which is faster for few points; None if a point has a fault."""
     numbers, before = [], span[0] - 1
     for time, power_kw in zip(times, powers_kw, strict=True):
         number, rest_s = divmod(time.timestamp(), PERIOD_S)
@@ -137,7 +137,6 @@ def read_few_points(
     )
 
 
-# Schedules come from doubles that other programs computed; a nanowatt too much is not a refusal.
 _MAX_ERRORS = 20
 
 
@@ -156,20 +155,19 @@ def wholesale_blocks(blocks: Sequence[Block]) -> list[Block]:
 
 
 def rated_kw(blocks: Sequence[Block], periods: Ints) -> tuple[Floats, Floats]:
-    """What wholesale blocks can charge and discharge together, in each of these periods, which are in order."""
+    """The rated power of all wholesale blocks in each of these periods, which are in order."""
     charge_kw, discharge_kw = np.zeros(len(periods)), np.zeros(len(periods))
-    for block, places in _find_covered(blocks, periods):
-        charge_kw[places] += block.charge_kw
-        discharge_kw[places] += block.discharge_kw
+    for block, indices in _find_covered(blocks, periods):
+        charge_kw[indices] += block.charge_kw
+        discharge_kw[indices] += block.discharge_kw
     return charge_kw, discharge_kw
 
 
 def distribute_over_blocks(blocks: Sequence[Block], points: SchedulePoints) -> dict[Block, LaneChange]:
-    """The part of each wholesale block that covers some of the points: `power · its power / the power of all`.
+    """The part of each wholesale block that covers some of the points: `power · its rated power ÷ the sum of all`.
 
-    The power is that of the point's direction. Of what rounding leaves over the largest block takes care, so that the
-    parts sum to what was asked for. A point without power rests all blocks; where no block has power in its direction,
-    nothing is set.
+    The rated power is that of the point's direction. The largest block takes the rounding error, so that the parts sum
+    to the point. Where no block has power in its direction, nothing is set.
     """
     covered = list(_find_covered(blocks, points.periods))
     charging = points.power_kw < 0
@@ -177,22 +175,22 @@ def distribute_over_blocks(blocks: Sequence[Block], points: SchedulePoints) -> d
     rest_kw, largest_kw = points.power_kw.copy(), np.zeros(len(points.periods))
     largest = np.zeros(len(points.periods), dtype=np.int64)
     parts_kw: list[Floats] = []
-    for number, (block, places) in enumerate(covered):
-        block_kw = np.where(charging[places], block.charge_kw, block.discharge_kw)
-        share = np.divide(block_kw, total_kw[places], out=np.zeros(len(block_kw)), where=total_kw[places] > 0)
-        parts_kw.append(points.power_kw[places] * share)
-        rest_kw[places] -= parts_kw[-1]
-        largest[places] = np.where(block_kw > largest_kw[places], number, largest[places])
-        largest_kw[places] = np.maximum(block_kw, largest_kw[places])
+    for number, (block, indices) in enumerate(covered):
+        block_kw = np.where(charging[indices], block.charge_kw, block.discharge_kw)
+        share = np.divide(block_kw, total_kw[indices], out=np.zeros(len(block_kw)), where=total_kw[indices] > 0)
+        parts_kw.append(points.power_kw[indices] * share)
+        rest_kw[indices] -= parts_kw[-1]
+        largest[indices] = np.where(block_kw > largest_kw[indices], number, largest[indices])
+        largest_kw[indices] = np.maximum(block_kw, largest_kw[indices])
     changes = {}
-    for number, ((block, places), part_kw) in enumerate(zip(covered, parts_kw, strict=True)):
-        takes_rest = (largest[places] == number) & (total_kw[places] > 0)
-        changes[block] = LaneChange(points.periods[places], part_kw + np.where(takes_rest, rest_kw[places], 0.0))
+    for number, ((block, indices), part_kw) in enumerate(zip(covered, parts_kw, strict=True)):
+        takes_rest = (largest[indices] == number) & (total_kw[indices] > 0)
+        changes[block] = LaneChange(points.periods[indices], part_kw + np.where(takes_rest, rest_kw[indices], 0.0))
     return changes
 
 
 def _find_covered(blocks: Sequence[Block], periods: Ints) -> Iterator[tuple[Block, slice]]:
-    """The wholesale blocks that cover some of the periods, and which."""
+    """The wholesale blocks that cover some of the periods, with the slice of these."""
     for block in wholesale_blocks(blocks):
         low, high = np.searchsorted(periods, (block.first, block.end)).tolist()
         if low < high:
@@ -200,7 +198,7 @@ def _find_covered(blocks: Sequence[Block], periods: Ints) -> Iterator[tuple[Bloc
 
 
 def group_by_lane(parts: Mapping[Block, LaneChange]) -> dict[int, LaneChange]:
-    """Blocks of one lane follow each other, and so do their parts."""
+    """The parts joined by lane; blocks of one lane follow each other."""
     lanes: dict[int, list[LaneChange]] = {}
     for block in sorted(parts, key=lambda block: block.first):
         lanes.setdefault(block.lane, []).append(parts[block])

@@ -34,7 +34,7 @@ from gridloom.virtual_assets.schedule.store import DayPowers, lane_power_kw, rea
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ActivatedEnergy:
-    """What an asset has exported for aFRR: in all before some periods, and in each of them."""
+    """The exports of an asset for aFRR: before some periods, and in each of them."""
 
     before_kwh: float
     period_kwh: Floats
@@ -42,41 +42,41 @@ class ActivatedEnergy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ActivationsAsOf:
-    """What was activated upward and downward in each period, on the grid's side, by what was known at some moment."""
+    """Energy activated upward and downward in each period, at the grid, as it was settled by an instant."""
 
     up_kwh: Floats
     down_kwh: Floats
 
     def changes_kwh(self, efficiency: Efficiency) -> Floats:
-        """What they add to the store, below zero what they take."""
+        """The changes of stored energy; negative where it is drawn."""
         return np.asarray(self.down_kwh * efficiency.charge - self.up_kwh / efficiency.discharge)
 
     def exported_from(self, place: int) -> ActivatedEnergy:
-        """What was exported from a place in the periods on."""
+        """The exports from the index `place` on."""
         return ActivatedEnergy(float(self.up_kwh[:place].sum()), self.up_kwh[place:])
 
 
 READ_ACTIVATED: Dependency[Callable[[Database, int, int, int], Awaitable[ActivatedEnergy]]] = Dependency(
     "settled activations"
 )
-"""From an asset's key, the first period and the one after the last."""
+"""Called with an asset's key and the periods [first, end)."""
 
 
 READ_ACTIVATED_AS_OF: Dependency[Callable[[Database, int, int, int, datetime], Awaitable[ActivationsAsOf]]] = (
     Dependency("settled activations as they were known at a moment")
 )
-"""From an asset's key, the first period, the one after the last, and the moment."""
+"""Called with an asset's key, the periods [first, end) and the instant."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EnergyTrajectory:
-    """The asset's power and stored energy from `first` on: energies have one value more than periods, the end."""
+    """The asset's power and stored energy from `first` on; `energy_kwh` has one value more, at the end."""
 
     first: int
     power_kw: Floats
     energy_kwh: Floats
     exported_before_kwh: float
-    """What was exported in the asset's life before `first`."""
+    """The exports of the asset's life before `first`."""
 
 
 async def load_trajectory(db: Database, asset: VirtualAsset, first: int, end: int) -> EnergyTrajectory:
@@ -114,9 +114,9 @@ async def load_projection_input(
     closed: int | None = None,
     available: AvailableFraction | None = None,
 ) -> tuple[Sequence[int], ProjectionInput]:
-    """The lanes, and their schedules with all that they must fit into, in the periods `first` up to but not `end`.
+    """The lanes, and their schedules with all limits in the periods [first, end).
 
-    Those before `closed` stay as they are; left out, all may be cut.
+    Periods before `closed` are not cut; by default all may be cut.
     """
     if available is None or available.first > first:
         available = await load_available(db, asset, first, end)
@@ -142,7 +142,7 @@ async def load_projection_input(
 async def load_projection_input_as_of(
     db: Database, asset: VirtualAsset, version: int, closed: int, end: int, activated_kwh: Floats
 ) -> ProjectionInput:
-    """The whole life up to but not `end` as its schedules stood at a version; what is available is the present."""
+    """The life before `end` by the schedules of a version; the available capacity is the present one."""
     first = asset.first
     blocks = await block_store.read_blocks(db, asset.key, version)
     set_kw = await history_store.read_lanes_as_of(db, asset.key, None, version, first, end)
@@ -194,7 +194,7 @@ def _input_of(
 
 
 async def _energy_at(db: Database, asset: VirtualAsset, period: int, scheduled_kwh: float) -> float:
-    """The energy at the start of a period before which nothing can change: by the schedules, and by activations."""
+    """The energy at the start of a period before which nothing can change: by schedules and activations."""
     start = asset.first_activated
     if start is None or start >= period:
         return scheduled_kwh
@@ -206,7 +206,7 @@ async def _energy_at(db: Database, asset: VirtualAsset, period: int, scheduled_k
 
 
 def _final_input(asset: VirtualAsset, trajectory: EnergyTrajectory, activated_kwh: Floats | None) -> ProjectionInput:
-    """A course of which nothing is cut any more."""
+    """The input of periods that are final: without limits."""
     count, capacity_kwh = len(trajectory.power_kw), asset.terms.energy_capacity_kwh
     return ProjectionInput(
         power_kw=trajectory.power_kw.reshape(1, count),

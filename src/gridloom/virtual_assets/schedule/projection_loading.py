@@ -42,7 +42,7 @@ from gridloom.virtual_assets.schedule.projection_input import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AssetProjection:
-    """The course of some periods as it will be, the cuts to expect in them, and what activations leave unexplained."""
+    """The projected trajectory of some periods, their expected cuts, and the unexplained energy of activations."""
 
     trajectory: EnergyTrajectory
     cuts: Sequence[Adjustment]
@@ -51,12 +51,12 @@ class AssetProjection:
 
 
 def first_cuttable_period(asset: VirtualAsset, now: datetime) -> int:
-    """The first period that can still be cut: its gate is open, or it closed and the look at it is under way."""
+    """The first period that can still be cut: its gate is open, or it closed and its revalidation is pending."""
     return first_cuttable_from(asset, first_open_period(now, asset.terms.gate_closure_s))
 
 
 def first_cuttable_from(asset: VirtualAsset, first_open: int) -> int:
-    """The same where it is known which gate is the first that is open."""
+    """The same, given the first period whose gate is open."""
     closed = first_open
     if asset.first_misfit is not None:
         closed = min(closed, asset.first_misfit)
@@ -64,7 +64,7 @@ def first_cuttable_from(asset: VirtualAsset, first_open: int) -> int:
 
 
 def is_fully_available(available: AvailableFraction, first: int, end: int) -> bool:
-    """Whether nothing of the asset is lost in these periods."""
+    """Whether nothing is lost in the periods [first, end)."""
     if available.is_full or first >= end:
         return True
     part = available.between(first, end)
@@ -72,7 +72,7 @@ def is_fully_available(available: AvailableFraction, first: int, end: int) -> bo
 
 
 async def load_projection(db: Database, asset: VirtualAsset, now: datetime, first: int, end: int) -> AssetProjection:
-    """The periods `first` up to but not `end`, which lie within the asset's life."""
+    """The periods [first, end), which lie within the asset's life."""
     closed = first_cuttable_period(asset, now)
     available = await load_available(db, asset, min(closed, end), end)
     summaries = await _precheck_follows_schedule(db, asset, available, end)
@@ -88,8 +88,8 @@ async def load_projection(db: Database, asset: VirtualAsset, now: datetime, firs
 async def load_projection_as_of(
     db: Database, asset: VirtualAsset, version: int, moment: datetime, first: int, end: int
 ) -> tuple[AssetProjection, ActivatedEnergy]:
-    """The same by the schedules of the version that stood at a moment and the activations that were settled by then,
-    and what these had exported; what is available is the present."""
+    """The same by the schedules of a version and the activations that were settled by an instant, and the exports of
+    these; the available capacity is the present one."""
     known = await READ_ACTIVATED_AS_OF.get()(db, asset.key, asset.first, end, moment)
     closed = first_open_period(moment, asset.terms.gate_closure_s)
     activated_kwh = known.changes_kwh(asset.terms.efficiency)
@@ -100,7 +100,7 @@ async def load_projection_as_of(
 async def _precheck_follows_schedule(
     db: Database, asset: VirtualAsset, available: AvailableFraction, end: int
 ) -> DaySummaries | None:
-    """The summaries of the asset's days where, by these alone, nothing is cut or was activated before `end`."""
+    """The summaries if they prove that nothing is cut and nothing was activated before `end`; conservative."""
     if asset.first_activated is not None and asset.first_activated < end:
         return None
     if not is_fully_available(available, available.first, end):
@@ -110,9 +110,9 @@ async def _precheck_follows_schedule(
 
 
 def precheck_uncut(asset: VirtualAsset, summaries: DaySummaries, starts_kwh: Floats | None = None) -> bool:
-    """Whether, by its days alone, nothing is cut of an asset of which nothing is lost; never wrongly yes.
+    """Whether summaries prove that nothing is cut of a fully available asset; conservative.
 
-    starts_kwh: the stored energy at the days' starts, and at the end, where it is known.
+    `starts_kwh` is the stored energy at the days' starts and at the end, if it is computed already.
     """
     if asset.first_misfit is not None or may_exceed_cycles(summaries.exported_kwh, *cycle_limits_kwh(asset.terms)):
         return False
@@ -148,15 +148,15 @@ def adjustments_of(projection: Projection, first: int) -> list[Adjustment]:
 
 
 DayLookup = Callable[[int], Floats | None]
-"""All that is scheduled on a day, or None where that is not known."""
+"""The power of all lanes on a day, or None if it was not read."""
 
 
 LAST_DAYS: Final = 2
-"""So many are looked into before an asset's whole life is."""
+"""Days at the end of life that are examined before the whole life is."""
 
 
 def imbalance_at_end(asset: VirtualAsset, end_kwh: float, remaining_kwh: float = 0.0) -> Imbalance:
-    """remaining_kwh: what no schedule that is still possible mends of it."""
+    """`remaining_kwh` is the part that no schedule can repair any more."""
     terms = asset.terms
     return imbalance_of(
         end_kwh, terms.energy_capacity_kwh, terms.final_soc_tolerance, terms.final_soc_target, remaining_kwh
@@ -166,7 +166,7 @@ def imbalance_at_end(asset: VirtualAsset, end_kwh: float, remaining_kwh: float =
 def projected_imbalance(
     asset: VirtualAsset, now: datetime, first: int, inputs: ProjectionInput, projection: Projection
 ) -> Imbalance:
-    """Where a projection that starts with the period `first` and reaches to the end of life leaves the asset."""
+    """The imbalance after a projection of the periods from `first` to the end of life."""
     known = imbalance_at_end(asset, projection.end_kwh)
     if known.balanced:
         return known
@@ -184,8 +184,10 @@ def imbalance_from_summaries(
     summaries: DaySummaries,
     find_day_kw: DayLookup | None = None,
 ) -> Imbalance | None:
-    """The same for an asset of whose schedules nothing is cut; None where its last days are full, so that only its
-    schedules can tell what is left to mend it. `find_day_kw` knows those of some days."""
+    """The same for an asset of which nothing is cut; None if only the schedules show which part can be repaired.
+
+    `find_day_kw` has the schedules of some days.
+    """
     known = imbalance_at_end(asset, end_kwh)
     if known.balanced or _repairable_in_idle_days(asset, now, known, blocks, summaries):
         return known
@@ -202,7 +204,7 @@ async def load_imbalance(
     blocks: Sequence[Block],
     summaries: DaySummaries,
 ) -> Imbalance:
-    """The same for an asset of whose schedules nothing is cut; looks into them only where their last days are full."""
+    """The same for an asset of which nothing is cut; reads its schedules only if summaries are not enough."""
     known = imbalance_from_summaries(asset, now, end_kwh, blocks, summaries)
     if known is not None:
         return known
@@ -214,10 +216,10 @@ async def load_imbalance(
 async def read_imbalances(
     db: Database, assets: Sequence[VirtualAsset], blocks: Mapping[int, Sequence[Block]], now: datetime
 ) -> dict[int, Imbalance]:
-    """Where the schedules leave these assets after all cuts to come, by their keys.
+    """The imbalances of these assets after expected cuts, by their keys.
 
-    Assets of which nothing can be cut are judged by what their rows know, however many they are; whether their last
-    days have the room to mend an imbalance is looked at where there is one asset.
+    For assets of which nothing is cut their rows are enough, however many they are. Which part can be repaired is
+    computed for a single asset only.
     """
     lasting = [asset for asset in assets if first_cuttable_period(asset, now) < asset.end]
     there: dict[int, AvailableFraction] = {}
@@ -260,7 +262,7 @@ async def _read_imbalance(
 def _repairable_in_idle_days(
     asset: VirtualAsset, now: datetime, known: Imbalance, blocks: Sequence[Block], summaries: DaySummaries
 ) -> bool:
-    """Whether the days without a schedule at the end of life have the power, judged by these blocks alone."""
+    """Whether the power of the blocks on days without a schedule at the end of life is enough; conservative."""
     if asset.terms.daily_cycle_limit is not None or asset.terms.annual_cycle_limit is not None:
         return False
     busy = np.flatnonzero((summaries.exported_kwh != 0) | (summaries.lowest_kwh != 0) | (summaries.highest_kwh != 0))
@@ -284,9 +286,9 @@ def _repairable_in_last_days(
     summaries: DaySummaries,
     find_day_kw: DayLookup,
 ) -> bool:
-    """Whether the last days have the room beside what is scheduled on them.
+    """Whether the last days have enough headroom beside their schedules; conservative.
 
-    The best is done as late as possible, so the days before them could only add to it.
+    Energy is best moved as late as possible, so earlier days could only add to it.
     """
     terms, end_day = asset.terms, asset.days.stop
     if terms.daily_cycle_limit is not None or terms.annual_cycle_limit is not None:

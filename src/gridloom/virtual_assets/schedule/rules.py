@@ -1,4 +1,4 @@
-"""What a schedule must respect: the grid, its block, gate closure, available power, and the energy in the store."""
+"""Rules of a schedule: gate closure, available power and the bounds of stored energy; pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.points import SchedulePoints
 
 _FEW_POINTS: Final = 8
-"""One by one they take less than as an array."""
+"""They are faster one by one than as an array."""
 
 
 class BlockWithoutSchedule(Problem):
@@ -66,7 +66,7 @@ def check_schedulable(block: Block) -> None:
 
 
 def check_gate(first: int, first_open: int, pointer: str | None = None) -> None:
-    """`pointer`: where the request names the period."""
+    """`pointer` is the place of the period in the request."""
     if first < first_open:
         raise GateClosed(
             f"The period {format_period(first)} can no longer be changed; "
@@ -80,7 +80,7 @@ def check_gate(first: int, first_open: int, pointer: str | None = None) -> None:
 def check_power(
     points: SchedulePoints, charge_kw: Floats | float, discharge_kw: Floats | float, who: str = "the block"
 ) -> None:
-    """`charge_kw` and `discharge_kw` are what the block has available in each of the points' periods, or in all."""
+    """`charge_kw` and `discharge_kw` are available in each of the points' periods, or in all."""
     if isinstance(charge_kw, float) and isinstance(discharge_kw, float) and len(points.power_kw) <= _FEW_POINTS:
         least_kw, most_kw = -charge_kw - POWER_TOLERANCE_KW, discharge_kw + POWER_TOLERANCE_KW
         if all(least_kw <= power_kw <= most_kw for power_kw in points.power_kw.tolist()):
@@ -94,7 +94,7 @@ def check_power(
     raise PowerBeyondAvailable(
         f"In the period {format_period(int(points.periods[first]))} {who} can charge with {charge_kw[first]:g} kW and "
         f"discharge with {discharge_kw[first]:g} kW; {points.power_kw[first]:g} kW was asked for.",
-        [FieldError(f"/schedule/{points.places[first]}/power", "Expected a power that is available.")],
+        [FieldError(f"/schedule/{points.indices[first]}/power", "Expected a power that is available.")],
         firstPeriod=format_period(int(points.periods[first])),
         periods=len(positions),
         availableCharge=float(charge_kw[first]),
@@ -118,7 +118,7 @@ def energy_out_of_bounds(
 
 @contextmanager
 def linking_repair(asset: VirtualAsset) -> Iterator[None]:
-    """Add `repair` to a refusal that another schedule would not meet."""
+    """Add the link `repair` to a refusal that a repaired schedule would avoid."""
     try:
         yield
     except (EnergyOutOfBounds, PowerBeyondAvailable) as refusal:

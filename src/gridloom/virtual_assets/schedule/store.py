@@ -21,7 +21,7 @@ from gridloom.virtual_assets.energy.trajectory import DaySummaries
 from gridloom.virtual_assets.model import LockedAssetKey, VirtualAsset
 
 DayPowers = dict[int, dict[int, Floats]]
-"""Lanes' powers by day: `powers[day][lane]` has 96 values; what was never scheduled is not there."""
+"""Lanes' powers by day: `powers[day][lane]` has 96 values; a day without a row is left out."""
 
 
 async def read_days(db: Database, key: int, days: Iterable[int]) -> DayPowers:
@@ -58,7 +58,7 @@ def powers_of_rows(packed: bytes | None) -> DayPowers:
 
 
 def lane_power_kw(powers: DayPowers, lane: int, first: int, end: int) -> Floats:
-    """One lane over the periods `first` up to but not `end`."""
+    """One lane over the periods [first, end)."""
     power_kw = np.zeros(max(0, end - first))
     for day, lanes in powers.items():
         if lane in lanes:
@@ -67,7 +67,7 @@ def lane_power_kw(powers: DayPowers, lane: int, first: int, end: int) -> Floats:
 
 
 def total_power_kw(powers: DayPowers, first: int, end: int) -> Floats:
-    """All lanes together over the periods `first` up to but not `end`."""
+    """All lanes together over the periods [first, end)."""
     power_kw = np.zeros(max(0, end - first))
     for day, lanes in powers.items():
         copy_overlap(power_kw, first, first_period_of_utc_day(day), np.sum(list(lanes.values()), axis=0))
@@ -85,7 +85,7 @@ def copy_overlap(target: Floats, first: int, piece_first: int, piece: Floats) ->
 
 
 async def read_summaries(db: Database, asset: VirtualAsset) -> DaySummaries:
-    """What each day of the asset's life does to the stored energy."""
+    """The summaries of all days of the asset's life."""
     packed = await db.fetchval(
         """select string_agg(array_send(span::float8 || change_kwh || lowest_kwh || highest_kwh || exported_kwh),
                              ''::bytea)
@@ -137,20 +137,20 @@ class LaneChange(Struct, frozen=True):
     power_kw: Floats
 
     @property
-    def is_run(self) -> bool:
-        """Whether the periods follow each other without a gap, as they do in most changes."""
+    def is_contiguous(self) -> bool:
+        """Whether the periods are consecutive, as in most changes."""
         return int(self.periods[-1]) - int(self.periods[0]) + 1 == len(self.periods)
 
     def days(self) -> list[int]:
         """The days that are touched, in order."""
-        if self.is_run:
+        if self.is_contiguous:
             return list(utc_days_of(int(self.periods[0]), int(self.periods[-1]) + 1))
         touched: list[int] = np.unique(self.periods // PERIODS_PER_DAY).tolist()
         return touched
 
-    def runs(self) -> tuple[list[int], list[int]]:
-        """Where runs of consecutive periods start, and how long they are."""
-        if self.is_run:
+    def intervals(self) -> tuple[list[int], list[int]]:
+        """The first periods and the lengths of intervals of consecutive periods."""
+        if self.is_contiguous:
             return [int(self.periods[0])], [len(self.periods)]
         breaks = (np.flatnonzero(self.periods[1:] - self.periods[:-1] != 1) + 1).tolist()
         starts, ends = [0, *breaks], [*breaks, len(self.periods)]
@@ -171,7 +171,7 @@ def lane_days(powers: DayPowers, lane: int, days: Sequence[int]) -> Floats:
 
 
 async def read_lane_as_of(db: Database, key: int, lane: int, version: int, first: int, end: int) -> Floats:
-    """A lane as it stood at a version, made of all that was set until then."""
+    """A lane at a version: the overlay of all changes until then."""
     lanes_kw = await read_lanes_as_of(db, key, [lane], version, first, end)
     return lanes_kw.get(lane, np.zeros(max(0, end - first)))
 
@@ -179,7 +179,7 @@ async def read_lane_as_of(db: Database, key: int, lane: int, version: int, first
 async def read_lanes_as_of(
     db: Database, key: int, lanes: Sequence[int] | None, version: int, first: int, end: int
 ) -> dict[int, Floats]:
-    """Lanes (None: all) as they stood at a version; one on which nothing was set in these periods is not there."""
+    """Lanes (None: all) at a version; a lane without changes in these periods is left out."""
     lanes_kw: dict[int, Floats] = {}
     for row in await db.fetch(
         """select lane, run_first, run_length, power_kw from schedule_change
@@ -201,7 +201,7 @@ async def read_lanes_as_of(
 
 
 async def read_activated_kwh(db: Database, asset: VirtualAsset, first: int, end: int) -> Floats | None:
-    """What settled activations add to the store in each of these periods, below zero what they take; None for nothing.
+    """The stored energy that settled activations add in each period, negative where it is drawn; None for none.
 
     Grid-side volumes: upward ÷ η_d, downward × η_c.
     """
@@ -226,7 +226,7 @@ async def read_activated_kwh(db: Database, asset: VirtualAsset, first: int, end:
 
 
 async def write_activations(db: Database, key: int, days: Mapping[int, tuple[Floats, Floats]]) -> None:
-    """What these days have activated upward and downward, in kWh a period, in the place of what was known before."""
+    """Replace the energy activated upward and downward on these days, in kWh per period."""
     await db.execute(
         """
         insert into virtual_activation as known (asset_key, day, up_kwh, down_kwh)
@@ -248,7 +248,7 @@ def _join_days(days: Sequence[Floats]) -> list[float]:
 
 
 async def set_first_activated(db: Database, key: int, first_period: int) -> LockedAssetKey | None:
-    """Remember from when on activations are known; the asset's row, held. None where it is no virtual asset."""
+    """Lower the first activated period of an asset, and lock its row; None if it is no virtual asset."""
     known = await db.fetchval(
         """
         update virtual_asset

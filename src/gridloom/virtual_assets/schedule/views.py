@@ -125,7 +125,7 @@ def expected_cuts(cuts: Sequence[Adjustment]) -> list[ExpectedCut]:
 def series_fields(first: int, power_kw: Floats, capacities_kw: Sequence[Floats]) -> dict[str, Any]:
     """A schedule and the capacities beside it, in the order of `CAPACITY_COLUMNS`.
 
-    A struct for each point where there are few, as after a change of one period; JSON by columns where there are many.
+    A struct for each of few points, as after a change of one period; JSON by columns for many.
     """
     if len(power_kw) <= FEW_POINTS:
         return list_few_points(first, power_kw.tolist(), [column.tolist() for column in capacities_kw])
@@ -156,7 +156,7 @@ def list_few_points(first: int, power_kw: Sequence[float], capacities_kw: Sequen
 
 
 def streamed_schedule(head: ResponseBody, first: int, columns: Mapping[str, Floats]) -> Stream:
-    """A block or an asset with its schedule and capacity over a long window; `head` is all but these."""
+    """A block or an asset with its schedule and capacity over a long window; `head` is the rest."""
 
     async def chunks() -> AsyncIterator[bytes]:
         yield to_json(head)[:-1] + b',"schedule":'
@@ -171,7 +171,7 @@ def streamed_schedule(head: ResponseBody, first: int, columns: Mapping[str, Floa
 
 
 def schedule_head(asset: VirtualAsset, version: int | None = None) -> AssetScheduleHead:
-    """version: one that was made since the asset was read."""
+    """`version` is one that was written after the asset was read."""
     return AssetScheduleHead(
         id=asset.id,
         start=asset.terms.window.start,
@@ -186,7 +186,7 @@ def schedule_head(asset: VirtualAsset, version: int | None = None) -> AssetSched
 def schedule_columns(
     blocks: Sequence[Block], first: int, power_kw: Floats, available: AvailableFraction
 ) -> dict[str, Floats]:
-    """The power, and what the wholesale blocks have available and are rated for together, in each period."""
+    """The power, and the available and rated power of all wholesale blocks, in each period."""
     end = first + len(power_kw)
     there = available.between(first, end)
     charge_kw, discharge_kw = rated_kw(blocks, np.arange(first, end))

@@ -42,16 +42,16 @@ class OperationalSeries:
 
 
 def _maximum_kw(c: OperationalInput) -> Floats:
-    """What the store could give within the period, and what the inverter may: the smaller of the two."""
+    """The lesser of the power that stored energy allows and the available power."""
     from_store_kw = np.maximum(c.energy_kwh, 0.0) * c.terms.efficiency.discharge / QUARTER_HOUR_H
     return np.minimum(c.available.discharge * c.terms.discharge_kw, from_store_kw)
 
 
 def _minimum_kw(c: OperationalInput) -> Floats:
-    """The most the asset can take within the period, as a negative power."""
-    room_kwh = np.maximum(c.available.energy * c.terms.energy_capacity_kwh - c.energy_kwh, 0.0)
+    """The highest charging power that headroom and available power allow, as a negative power."""
+    headroom_kwh = np.maximum(c.available.energy * c.terms.energy_capacity_kwh - c.energy_kwh, 0.0)
     return 0.0 - np.minimum(
-        c.available.charge * c.terms.charge_kw, room_kwh / c.terms.efficiency.charge / QUARTER_HOUR_H
+        c.available.charge * c.terms.charge_kw, headroom_kwh / c.terms.efficiency.charge / QUARTER_HOUR_H
     )
 
 

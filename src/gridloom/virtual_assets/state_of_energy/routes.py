@@ -1,4 +1,4 @@
-"""Stored energy and operational series as they cross the wire."""
+"""HTTP for the stored energy and the operational series of a virtual asset."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ async def read_operational(
 async def _load_projection(
     db: Database, asset: VirtualAsset, now: datetime, as_of: datetime | None, first: int, end: int
 ) -> tuple[AssetProjection, ActivatedEnergy | None]:
-    """What will happen by all that is known, or was known at a moment; then with what was activated by then."""
+    """The projection and the activated energy, now or as of an instant."""
     version = None if as_of is None or as_of >= now else await version_as_of(db, asset, as_of)
     if as_of is None or version is None:
         return await load_projection(db, asset, now, first, end), None
@@ -243,7 +243,7 @@ async def _load_projection(
 
 
 def _energy_json(first: int, energy_kwh: Floats, projection: AssetProjection) -> bytes:
-    """The points of a series, some of them with what is to be said about their period."""
+    """The points of a series, some of them with further members."""
     points = points_json(period_times(first, first + len(energy_kwh)), energy_kwh, name="energy")[2:-2].split(b"},{")
     for cut in projection.cuts:
         view = ScheduleCut(accepted_schedule=cut.accepted_kw, adjusted_schedule=cut.adjusted_kw, reason=cut.reason)

@@ -194,7 +194,7 @@ def _check_gate_and_find_available(
     """The available fraction from the first period on that may still be cut, if the first point's gate is open."""
     first, first_open = points.first, first_open_period(context.now, asset.terms.gate_closure_s)
     if first < first_open:
-        check_gate(first, first_open, f"/schedule/{points.places[0]}/time")
+        check_gate(first, first_open, f"/schedule/{points.indices[0]}/time")
     day_start = first_period_of_utc_day(first // PERIODS_PER_DAY)
     return context.available(asset, min(max(asset.first, day_start), first_cuttable_from(asset, first_open)))
 

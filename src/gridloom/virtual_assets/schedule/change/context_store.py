@@ -27,6 +27,7 @@ from gridloom.virtual_assets.schedule.store import DayPowers, powers_of_rows, su
 from gridloom.virtual_assets.store import MUTABLE_COLUMNS, refresh_asset
 
 R = TypeVar("R")
+_decode_blocks = msgspec.json.Decoder(list[tuple[BlockID, int, int, int, Market, float, float, float]]).decode
 SHORT_TEXT: Final = 2048
 
 
@@ -135,7 +136,7 @@ def _read_context_row(asset: VirtualAsset, row: asyncpg.Record) -> ScheduleConte
 
 
 def _read_blocks(text: str) -> Sequence[Block]:
-    blocks = (_read_block(*values) for values in msgspec.json.decode(text))
+    blocks = (Block(*values) for values in _decode_blocks(text))
     return tuple(sorted(blocks, key=lambda block: (block.first, block.lane)))
 
 
@@ -154,25 +155,3 @@ def _decode_cached(read: Callable[..., R], text: str | None, *more: int) -> R:
 @lru_cache(maxsize=2048)
 def _decode_short_text(read: Callable[..., R], text: str, *more: int) -> R:
     return read(text, *more)
-
-
-def _read_block(
-    block_id: str,
-    lane: int,
-    first: int,
-    end: int,
-    market: str,
-    charge_kw: float,
-    discharge_kw: float,
-    reserve_minutes: float,
-) -> Block:
-    return Block(
-        BlockID(UUID(block_id)),
-        lane,
-        first,
-        end,
-        Market(market),
-        float(charge_kw),
-        float(discharge_kw),
-        float(reserve_minutes),
-    )

@@ -136,7 +136,7 @@ def _add_lanes(rows_kw: Mapping[int, Floats], days: int) -> Floats:
 
 def _overlay_lane(rows_kw: Floats, days: list[int], change: LaneChange) -> None:
     """Set the change's periods in whole days; those of a run lie side by side there."""
-    if change.is_run:
+    if change.is_contiguous:
         day, slot = divmod(int(change.periods[0]), PERIODS_PER_DAY)
         start = bisect_left(days, day) * PERIODS_PER_DAY + slot
         rows_kw.reshape(-1)[start : start + len(change.periods)] = change.power_kw

@@ -63,7 +63,7 @@ select version from made
 
 
 # The same for consecutive periods on one lane of a day that has a row: most changes are of one period.
-_WRITE_RUN = NamedStatement("""
+_WRITE_INTERVAL = NamedStatement("""
 with next as (
   update virtual_asset set version = version + 1, end_kwh = :end_kwh, revision = revision + 1
   where asset_key = :asset_key and version = :version and revision = :revision returning version
@@ -119,10 +119,10 @@ async def write_version(
         "author_id": author.id,
         "block_id": block_id,
     }
-    run = _find_run(draft)
-    if run is not None:
-        statement = _WRITE_RUN
-        values |= _run_values(asset, draft.after, draft.days[0], *run)
+    interval = _find_interval(draft)
+    if interval is not None:
+        statement = _WRITE_INTERVAL
+        values |= _interval_values(asset, draft.after, draft.days[0], *interval)
     else:
         statement = _WRITE_VERSION
         values |= _day_columns(draft) | _span_columns(asset, draft.after, draft.days) | _change_columns(draft.changes)
@@ -137,15 +137,15 @@ async def write_version(
     return version
 
 
-def _find_run(draft: Draft) -> tuple[int, LaneChange] | None:
+def _find_interval(draft: Draft) -> tuple[int, LaneChange] | None:
     """The lane and its change, if the draft sets consecutive periods of one lane on a day that has a row."""
     if not draft.is_of_known_row:
         return None
     [(lane, change)] = draft.changes.items()
-    return (lane, change) if change.is_run else None
+    return (lane, change) if change.is_contiguous else None
 
 
-def _run_values(
+def _interval_values(
     asset: VirtualAsset, summaries: DaySummaries, day: int, lane: int, change: LaneChange
 ) -> dict[str, object]:
     """The powers of consecutive periods of a day, and the day's summary."""
@@ -199,13 +199,13 @@ def _span_columns(asset: VirtualAsset, summaries: DaySummaries, days: Sequence[i
 
 def _change_columns(changes: Mapping[int, LaneChange]) -> dict[str, object]:
     """The periods and powers that were set on each lane."""
-    runs = [change.runs() for change in changes.values()]
+    intervals = [change.intervals() for change in changes.values()]
     return {
         "lanes": list(changes),
-        "first_periods": [firsts[0] for firsts, _ in runs],
-        "end_periods": [firsts[-1] + lengths[-1] for firsts, lengths in runs],
-        "runs_first": [format_int_array(firsts) for firsts, _ in runs],
-        "runs_length": [format_int_array(lengths) for _, lengths in runs],
+        "first_periods": [firsts[0] for firsts, _ in intervals],
+        "end_periods": [firsts[-1] + lengths[-1] for firsts, lengths in intervals],
+        "runs_first": [format_int_array(firsts) for firsts, _ in intervals],
+        "runs_length": [format_int_array(lengths) for _, lengths in intervals],
         "set_powers_kw": [format_float8_array(change.power_kw) for change in changes.values()],
     }
 
