@@ -384,7 +384,7 @@ class BlockChange(ResponseStruct):
 
 
 class BlockPowerCapacity(ResponseStruct):
-    """What a block can do in one quarter-hour, and what it is rated for, in kW."""
+    """The available and the rated power of a block in one quarter-hour, in kW."""
 
     time: datetime  # The start of the quarter-hour, or the moment of the value
     charge_power_capacity: float  # Charge power that is available in this period, kW

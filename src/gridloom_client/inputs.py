@@ -49,7 +49,7 @@ class AfrrCapacityAward(InputStruct):
 
 
 class Backing(InputStruct):
-    """A physical asset and the share of the virtual one that it stands for."""
+    """A physical asset and the share of the virtual one that it backs."""
 
     physical_asset_id: ID  # The physical asset
     share: float  # Its part of the virtual battery; all sum to 1

@@ -24,7 +24,7 @@ from gridloom.virtual_assets.schedule.change.version_store import add_first_vers
 
 class AllocationStands(Problem):
     """An allocation can be undone before the asset's first gate closes, while nothing is traded or settled on it, and
-    unless it was won in an auction. The detail says which of these stands in the way."""
+    unless it was won in an auction. The detail names the reason."""
 
     status = 409
     title = "The allocation cannot be undone"

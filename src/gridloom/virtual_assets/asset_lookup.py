@@ -78,13 +78,13 @@ async def require_locked_asset(request: Request, organisation_id: UUID, virtual_
     return asset
 
 
-async def version_as_of(db: Database, asset: VirtualAsset, moment: datetime | None) -> int | None:
+async def version_as_of(db: Database, asset: VirtualAsset, instant: datetime | None) -> int | None:
     """The version at the instant; None for the present."""
-    if moment is None:
+    if instant is None:
         return None
-    version = await version_at(db, asset.key, moment)
+    version = await version_at(db, asset.key, instant)
     if version is None:
-        raise NotFound(f"The virtual asset was not there yet at {format_instant(moment)}.")
+        raise NotFound(f"The virtual asset was not there yet at {format_instant(instant)}.")
     return version
 
 

@@ -21,7 +21,7 @@ DEFAULT_FINAL_SOC_TOLERANCE: Final = 0.01
 
 
 class Market(StrEnum):
-    """Where a block's power is sold. Only wholesale blocks follow a schedule; the others stand by."""
+    """Where a block's power is sold. Only wholesale blocks follow a schedule; the others are reserves."""
 
     WHOLESALE = "WHOLESALE"
     FCR = "FCR"
@@ -38,7 +38,7 @@ class AdjustmentReason(StrEnum):
 
 
 class VersionKind(StrEnum):
-    """What made a version of a virtual asset's schedule."""
+    """The kind of change that made a version of a virtual asset's schedule."""
 
     ALLOCATION = "ALLOCATION"
     SCHEDULE = "SCHEDULE"

@@ -24,7 +24,7 @@ class NewPortfolio(RequestBody):
 
 
 class PortfolioChange(RequestBody):
-    """What is left out stays; a list of assets replaces the one before."""
+    """Members that are left out do not change; a list of assets replaces the one before."""
 
     name: Name | UnsetType = UNSET
     virtual_asset_ids: Annotated[list[UUID], Meta(max_length=10_000)] | UnsetType = UNSET

@@ -140,7 +140,7 @@ def _read_terms(body: NewVirtualAsset) -> AssetTerms:
 async def read_virtual_asset(
     request: Request, organisation_id: UUID, virtual_asset_id: UUID
 ) -> Response[VirtualAssetView]:
-    """With its blocks, its backing and the imbalance at the end of its life as things stand now."""
+    """With its blocks, its backing and the imbalance at the end of its life by the current schedules."""
     async with repeatable_read(request.pool) as db:
         asset = await require_asset(db, request.caller, organisation_id, virtual_asset_id)
         (view,) = await asset_views(db, [asset], await platform_now(db))

@@ -20,7 +20,7 @@ def check_window(start: datetime, end: datetime, *, on_grid: bool = True, place:
         raise BadRequest("A window starts before it ends.", [FieldError(f"{place}end", "Expected a time after start.")])
     if not on_grid:
         return
-    faults = [name for name, moment in (("start", start), ("end", end)) if not is_period_start(moment)]
+    faults = [name for name, instant in (("start", start), ("end", end)) if not is_period_start(instant)]
     if faults:
         raise BadRequest(
             "A window starts and ends on 15-minute boundaries.",

@@ -376,9 +376,9 @@ async def _insert_promises(db: Database, key: int, promises: Sequence[Promise]) 
     )
 
 
-async def version_at(db: Database, key: int, moment: datetime) -> int | None:
+async def version_at(db: Database, key: int, instant: datetime) -> int | None:
     """The version at an instant; None before the asset was allocated."""
     version: int | None = await db.fetchval(
-        "select max(version) from schedule_version where asset_key = $1 and accepted_at <= $2", key, moment
+        "select max(version) from schedule_version where asset_key = $1 and accepted_at <= $2", key, instant
     )
     return version

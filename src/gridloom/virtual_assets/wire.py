@@ -33,14 +33,14 @@ RampRate = Annotated[
     Meta(
         gt=0,
         le=MAX_POWER_KW,
-        description="kW/s; a term for whoever dispatches. Schedules are means of quarter-hours and are not held to it.",
+        description="kW/s; a term for dispatch. Schedules are means of quarter-hours and are not validated against it.",
     ),
 ]
 Percentage = Annotated[float, Meta(ge=0, le=100)]
 
 
 class Backing(RequestBody):
-    """A physical asset and the share of the virtual one that it stands for."""
+    """A physical asset and the share of the virtual one that it backs."""
 
     physical_asset_id: UUID
     share: Annotated[float, Meta(gt=0, le=1)]
@@ -69,7 +69,7 @@ class NewVirtualAsset(RequestBody):
 
 
 class VirtualAssetChange(RequestBody):
-    """What is left out stays; null takes the asset out of its portfolio."""
+    """Members that are left out do not change; null takes the asset out of its portfolio."""
 
     name: Name | UnsetType = UNSET
     portfolio_id: UUID | UnsetType | None = UNSET
@@ -135,5 +135,5 @@ class VirtualAssetsQuery(Paging):
 
 
 def raw_json(body: bytes) -> Any:
-    """A list that is JSON already, to stand where the list is declared: arrays skip a struct for each point."""
+    """An encoded list in the place of the declared one, without a struct for each point."""
     return msgspec.Raw(body)

@@ -114,14 +114,14 @@ def project(inputs: ProjectionInput) -> Projection:
     """
     projector = _ProjectionRun(inputs)
     count = len(inputs)
-    position, look = 0, _MAX_CHUNK_PERIODS
+    position, chunk = 0, _MAX_CHUNK_PERIODS
     while position < count:
-        end = min(count, position + look)
+        end = min(count, position + chunk)
         reached = projector.project_vectorised(position, end)
         if reached < end:
-            reached, look = projector.project_stepwise(reached), _MIN_CHUNK_PERIODS
+            reached, chunk = projector.project_stepwise(reached), _MIN_CHUNK_PERIODS
         else:
-            look = min(2 * look, _MAX_CHUNK_PERIODS)
+            chunk = min(2 * chunk, _MAX_CHUNK_PERIODS)
         position = reached
     energy_kwh = np.clip(projector.energy_kwh, 0.0, inputs.capacity_kwh) if count else projector.energy_kwh
     return Projection(projector.power_kw, energy_kwh, projector.cuts, projector.unexplained_kwh)

@@ -86,7 +86,7 @@ async def read_changes(
     return [StoredChange(**row) for row in rows]
 
 
-async def read_powers_as_of(db: Database, key: int, moment: datetime, first: int, end: int) -> tuple[Floats, Floats]:
+async def read_powers_as_of(db: Database, key: int, instant: datetime, first: int, end: int) -> tuple[Floats, Floats]:
     """The asset's power as of an instant, and its accepted power: the same without cuts."""
     lanes_kw: dict[int, tuple[Floats, Floats]] = {}
     for row in await db.fetch(
@@ -96,7 +96,7 @@ async def read_powers_as_of(db: Database, key: int, moment: datetime, first: int
              and c.end_period > $3 and c.first_period < $4
            order by c.version""",
         key,
-        moment,
+        instant,
         first,
         end,
     ):

@@ -63,7 +63,7 @@ READ_ACTIVATED: Dependency[Callable[[Database, int, int, int], Awaitable[Activat
 
 
 READ_ACTIVATED_AS_OF: Dependency[Callable[[Database, int, int, int, datetime], Awaitable[ActivationsAsOf]]] = (
-    Dependency("settled activations as they were known at a moment")
+    Dependency("settled activations as of an instant")
 )
 """Called with an asset's key, the periods [first, end) and the instant."""
 

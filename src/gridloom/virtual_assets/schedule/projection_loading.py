@@ -86,12 +86,12 @@ async def load_projection(db: Database, asset: VirtualAsset, now: datetime, firs
 
 
 async def load_projection_as_of(
-    db: Database, asset: VirtualAsset, version: int, moment: datetime, first: int, end: int
+    db: Database, asset: VirtualAsset, version: int, instant: datetime, first: int, end: int
 ) -> tuple[AssetProjection, ActivatedEnergy]:
     """The same by the schedules of a version and the activations that were settled by an instant, and the exports of
     these; the available capacity is the present one."""
-    known = await READ_ACTIVATED_AS_OF.get()(db, asset.key, asset.first, end, moment)
-    closed = first_open_period(moment, asset.terms.gate_closure_s)
+    known = await READ_ACTIVATED_AS_OF.get()(db, asset.key, asset.first, end, instant)
+    closed = first_open_period(instant, asset.terms.gate_closure_s)
     activated_kwh = known.changes_kwh(asset.terms.efficiency)
     inputs = await load_projection_input_as_of(db, asset, version, closed, end, activated_kwh)
     return _projection_of(project(inputs), asset.first, first, 0.0), known.exported_from(first - asset.first)

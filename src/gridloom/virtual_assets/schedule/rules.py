@@ -20,7 +20,7 @@ _FEW_POINTS: Final = 8
 
 
 class BlockWithoutSchedule(Problem):
-    """Only `WHOLESALE` blocks take schedules; `FCR`, `AFRR_POS` and `AFRR_NEG` blocks stand by for the grid."""
+    """Only `WHOLESALE` blocks take schedules; `FCR`, `AFRR_POS` and `AFRR_NEG` blocks are reserves for the grid."""
 
     status = 422
     title = "This block takes no schedule"

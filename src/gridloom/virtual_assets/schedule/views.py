@@ -24,7 +24,7 @@ from gridloom.virtual_assets.wire import raw_json
 
 
 class PowerCapacity(ResponseBody):
-    """What a block can do in one quarter-hour, and what it is rated for, in kW."""
+    """The available and the rated power of a block in one quarter-hour, in kW."""
 
     time: datetime
     charge_power_capacity: float

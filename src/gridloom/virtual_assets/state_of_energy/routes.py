@@ -57,7 +57,7 @@ class LatestStateOfEnergy(ResponseBody):
     energy: float
     state_of_charge_percentage: float
     unexplained_energy: float
-    """What settled activations have moved so far beyond what the store could give (above 0) or take (below 0)."""
+    """Energy of settled activations so far beyond what the battery could discharge (above 0) or charge (below 0)."""
     units_energy: str = "kWh"
 
 
