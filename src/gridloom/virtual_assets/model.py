@@ -124,6 +124,10 @@ class AssetTerms:
     final_soc_tolerance: float = DEFAULT_FINAL_SOC_TOLERANCE
     auction_id: AuctionID | None = None
 
+    @property
+    def has_cycle_limit(self) -> bool:
+        return self.daily_cycle_limit is not None or self.annual_cycle_limit is not None
+
 
 class VirtualAsset(Struct, frozen=True):
     """An allocated virtual asset as in its row: its terms, and the state of its schedules."""

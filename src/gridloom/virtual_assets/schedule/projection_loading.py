@@ -244,10 +244,9 @@ async def _read_imbalance(
     first = first_cuttable_period(asset, now)
     if asset.first_activated is None and available is None:
         return imbalance_at_end(asset, asset.end_kwh, asset.terms.energy_capacity_kwh)
-    is_limited = asset.terms.daily_cycle_limit is not None or asset.terms.annual_cycle_limit is not None
     may_be_cut = asset.first_misfit is not None or asset.first_activated is not None
     if available is not None and not may_be_cut and is_fully_available(available, first, asset.end):
-        if not is_alone and not is_limited:
+        if not is_alone and not asset.terms.has_cycle_limit:
             return imbalance_at_end(asset, asset.end_kwh)
         summaries = await schedule_store.read_summaries(db, asset)
         if precheck_uncut(asset, summaries):
@@ -263,7 +262,7 @@ def _repairable_in_idle_days(
     asset: VirtualAsset, now: datetime, known: Imbalance, blocks: Sequence[Block], summaries: DaySummaries
 ) -> bool:
     """Whether the power of the blocks on days without a schedule at the end of life is enough; conservative."""
-    if asset.terms.daily_cycle_limit is not None or asset.terms.annual_cycle_limit is not None:
+    if asset.terms.has_cycle_limit:
         return False
     busy = np.flatnonzero((summaries.exported_kwh != 0) | (summaries.lowest_kwh != 0) | (summaries.highest_kwh != 0))
     idle_from = first_period_of_utc_day(asset.first_day + (int(busy[-1]) + 1 if len(busy) else 0))
@@ -291,7 +290,7 @@ def _repairable_in_last_days(
     Energy is best moved as late as possible, so earlier days could only add to it.
     """
     terms, end_day = asset.terms, asset.days.stop
-    if terms.daily_cycle_limit is not None or terms.annual_cycle_limit is not None:
+    if terms.has_cycle_limit:
         return False
     days_kw: list[Floats] = []
     while len(days_kw) < min(LAST_DAYS, len(asset.days)):

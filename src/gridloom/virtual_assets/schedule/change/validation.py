@@ -56,8 +56,7 @@ class ValidatedChange:
 
 def supports_optimistic(asset: VirtualAsset) -> bool:
     """Whether summaries can prove that nothing is cut: without cycle limits and settled activations."""
-    is_limited = asset.terms.daily_cycle_limit is not None or asset.terms.annual_cycle_limit is not None
-    return not is_limited and asset.first_activated is None
+    return not asset.terms.has_cycle_limit and asset.first_activated is None
 
 
 def validate_optimistic(
