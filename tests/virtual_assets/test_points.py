@@ -41,7 +41,7 @@ class TestFewPoints:
         if few is None:
             assert many.indices.tolist() != list(range(len(times))), "only what is out of order is left to others"
             return
-        for name in ("periods", "power_kw", "places"):
+        for name in ("periods", "power_kw", "indices"):
             mine, theirs = getattr(few, name), getattr(many, name)
             assert mine.tolist() == theirs.tolist()
             assert mine.dtype == theirs.dtype
