@@ -239,6 +239,9 @@ async def invite_simulator(connection: Connection, home: Path) -> list[SignIn]:
             _, token, _ = await _invite_person(connection, "simulator@example.org", "ADMIN", None)
         kept = SimulatorCredentials(kept.secret, token)
         write_credentials(home, kept)
+    elif kept.invitation is not None:  # accepted since: a simulator that offered it again would be refused
+        kept = SimulatorCredentials(kept.secret)
+        write_credentials(home, kept)
     return newcomer_sign_ins(kept)
 
 

@@ -1,78 +1,78 @@
-"""Traders see the same past and plan differently: each by its own strategy, and so that it pays."""
+"""Traders see the same past and plan, bid and pay differently: each by its own strategy, and so that it pays."""
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from collections import Counter
+from datetime import date
 
 import numpy as np
 import pytest
+from tests.simulator.economy import Month, live_month
 
 from gridloom.simulator.market.market_data import MarketData
-from gridloom.simulator.participants.planning import Store, plan_day
-from gridloom.simulator.participants.strategies import NORMALS, PATIENT, SHARP, STRATEGIES, Strategy, see_prices
-from gridloom.simulator.random_streams import stream
-from gridloom.simulator.scenario import TRADERS
+from gridloom.simulator.participants.strategies import (
+    CAUTIOUS,
+    NORMALS,
+    STRATEGIES,
+    customers_periods,
+    see_prices,
+)
+from gridloom.simulator.participants.valuing import annual_toll, decide_offer
+from gridloom.simulator.scenario import TRADERS, ZONES
 
 pytestmark = pytest.mark.pure
 
-FIRST_DAY = date(2026, 10, 20)
-DAYS = 28
-ZONES = 3
+
+@pytest.fixture(scope="module", params=[(1, date(2026, 10, 17)), (2, date(2026, 5, 1))], ids=["autumn", "spring"])
+def month(request: pytest.FixtureRequest) -> Month:
+    """Thirty days of tolls, auctions, plans and trades, without the platform."""
+    seed, first = request.param
+    return live_month(seed, first)
 
 
-def plan_of(strategy: Strategy, board: MarketData, day: date, name: str, zone: int) -> np.ndarray:
-    expected = board.expected(day, day - timedelta(days=1), strategy.weights)
-    hunch = stream(1, f"view of {name}", zone, day.toordinal()).standard_normal(NORMALS)
-    seen = see_prices(strategy, expected, hunch)
-    flat = np.full(len(expected), 10_000.0)
-    store = Store(flat, flat, 20_000, 0.943, 0.943)
-    return plan_day(
-        store, seen, most_cycles=strategy.most_cycles, least_margin_eur_mwh=strategy.least_margin_eur_mwh
-    ).power_kw
+class TestThirtyDays:
+    def test_leave_every_trader_between_a_small_loss_and_a_quarter_more_than_it_paid(self, month: Month):
+        for trader in TRADERS:
+            assert -0.05 <= month.earned_eur[trader.slug] / month.paid_eur[trader.slug] - 1 <= 0.25, trader.name
 
+    def test_leave_the_newcomer_a_modest_gain(self, month: Month):
+        assert 0.02 <= month.earned_eur["hanse"] / month.paid_eur["hanse"] - 1 <= 0.2
 
-@pytest.fixture(scope="module")
-def plans() -> dict[str, list[np.ndarray]]:
-    board = MarketData(lambda _: 1)
-    days = [FIRST_DAY + timedelta(days=n) for n in range(DAYS)]
-    return {
-        name: [plan_of(one, board, day, name, zone) for day in days for zone in range(ZONES)]
-        for name, one in STRATEGIES.items()
-    }
+    def test_have_auctions_won_by_all_traders_at_prices_of_their_day(self, month: Month):
+        wins = Counter(month.winners)
+        assert wins.keys() == STRATEGIES.keys()
+        assert max(wins.values()) < 0.65 * wins.total()
+        assert np.std(month.prices_eur_mw) > 0.05 * np.mean(month.prices_eur_mw)
+
+    def test_net_some_hundredths_of_exports(self, month: Month):
+        assert 0.03 <= month.netted_share <= 0.10
+
+    def test_leave_small_imbalances(self, month: Month):
+        assert 0.001 < month.open_share < 0.02
 
 
 class TestStrategies:
     def test_has_every_trader_one(self):
         assert STRATEGIES.keys() == {trader.slug for trader in TRADERS}
 
-    def test_meet_on_opposite_sides_every_week(self, plans: dict[str, list[np.ndarray]]):
-        """Where one charges and the other discharges, the smaller of the two is netted."""
-        netted, moved = np.zeros(DAYS), np.zeros(DAYS)
-        for n, (one, other) in enumerate(zip(*plans.values(), strict=True)):
-            opposite = np.where(one * other < 0, np.minimum(np.abs(one), np.abs(other)), 0)
-            netted[n // ZONES] += 2 * opposite.sum()
-            moved[n // ZONES] += (np.abs(one) + np.abs(other)).sum()
-        assert (netted.reshape(4, 7).sum(axis=1) > 0).all()
-        assert 0.01 < netted.sum() / moved.sum() < 0.5
+    def test_see_hours_by_what_they_average_over(self):
+        prices = np.arange(96.0)
+        seen = see_prices(CAUTIOUS, prices, np.zeros(NORMALS)).reshape(-1, CAUTIOUS.averages_over)
+        assert (seen == seen[:, :1]).all()
 
-    def test_earn_a_good_part_of_what_foresight_would(self, plans: dict[str, list[np.ndarray]]):
+    def test_supply_customers_by_the_wall_clock(self):
+        assert customers_periods(CAUTIOUS, date(2026, 3, 29)).sum() == 16
+        assert customers_periods(CAUTIOUS, date(2026, 11, 12)).nonzero()[0].tolist() == list(range(44, 60))
+
+    def test_stay_away_on_some_days(self):
         board = MarketData(lambda _: 1)
-        flat = np.full(96, 10_000.0)
-        for name, mine in plans.items():
-            best = earned = 0.0
-            for n, power in enumerate(mine):
-                prices = board.day_ahead(FIRST_DAY + timedelta(days=n // ZONES))
-                if len(prices) != 96:
-                    continue
-                best += plan_day(Store(flat, flat, 20_000, 0.943, 0.943), prices, most_cycles=2.0).value_eur
-                earned += float(prices @ power) / 4000
-            assert earned > 0.35 * best, name
+        days = [date.fromordinal(date(2026, 1, 1).toordinal() + n) for n in range(200)]
+        for slug, strategy in STRATEGIES.items():
+            offers = [decide_offer(board, slug, "TenneT", day, 100.0, is_last=False) for day in days]
+            assert offers.count(None) / len(days) == pytest.approx(strategy.absence, abs=0.07), slug
 
-    def test_see_the_course_of_a_day_each_at_its_own_time(self):
-        prices = np.zeros(96)
-        prices[40:48] = 100.0
-        still = np.zeros(NORMALS)
-        sharp, patient = (see_prices(one, prices, still) for one in (SHARP, PATIENT))
-        assert sharp.argmax() == 40 + SHARP.later, "as it was"
-        assert patient.reshape(24, 4).std(axis=1).max() == 0, "hours, not quarters"
-        assert patient @ np.arange(96) > sharp @ np.arange(96)
+    def test_pay_tolls_that_differ_by_contract(self):
+        board = MarketData(lambda _: 1)
+        tolls = {zone: annual_toll(board, zone, date(2026, 5, 1)) for zone in ZONES}
+        assert len(set(tolls.values())) == len(ZONES)
+        assert 60_000 < min(tolls.values()) <= max(tolls.values()) < 150_000

@@ -20,6 +20,9 @@ class PriceSeries:
 
 _TABLE: Final = (
     PriceSeries("DAY_AHEAD_DE_LU", "EUR/MWh", "Day-ahead auction, bidding zone DE-LU; hourly until 2025-09-30"),
+    PriceSeries("IDA1_DE_LU", "EUR/MWh", "First intraday auction, gate 15:00 the day before"),
+    PriceSeries("IDA2_DE_LU", "EUR/MWh", "Second intraday auction, gate 22:00 the day before"),
+    PriceSeries("IDA3_DE_LU", "EUR/MWh", "Third intraday auction, gate 10:00 for the hours from 12:00 to 24:00"),
     PriceSeries(
         "INTRADAY_DE_LU", "EUR/MWh", "Intraday, all continuous trades of a quarter-hour, volume-weighted (ID-full)"
     ),

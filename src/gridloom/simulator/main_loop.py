@@ -78,15 +78,12 @@ async def run_forever(connect: Connect, credentials: SimulatorCredentials) -> No
 
 
 async def _sign_in(client: AsyncClient, credentials: SimulatorCredentials) -> ApiSession:
+    """With an invitation at hand it is accepted first: a member who is unknown would only be refused."""
     voice = ApiSession(client, "")
-    try:
-        await client.sign_in()
-    except UnauthenticatedError:
-        if credentials.invitation is None:
-            raise
+    if credentials.invitation is not None:
         name, password = member_name(credentials, "operator"), member_password(credentials, "operator")
         await accept_invitation(voice, credentials.invitation, name, password, "Simulator")
-        await client.sign_in()
+    await client.sign_in()
     voice.organisation_id = str((await client.auth.me()).organisation_id)
     return voice
 

@@ -12,6 +12,8 @@ import numpy as np
 from gridloom.kernel.market_time import PERIOD
 from gridloom.simulator.api_session import ApiSession, written
 from gridloom.simulator.market.balancing import SimulatedDirection, afrr_capacity_prices, blocks_of, fcr_prices_eur_mw
+from gridloom.simulator.market.calendar import periods_of
+from gridloom.simulator.market.market_data import MarketData
 from gridloom_client import JSON
 
 Row = dict[str, Any]
@@ -45,6 +47,17 @@ def afrr_rows(seed: int, day: date) -> list[Row]:
             for block, price in zip(blocks_of(day), prices.tolist(), strict=True):
                 series = f"AFRR_CAPACITY_{direction}_DE_{kind}"
                 rows.append(_block_row(series, block.window.start, block.window.end, price))
+    return rows
+
+
+def continuous_rows(board: MarketData, day: date, over: slice) -> list[Row]:
+    """Of quarter-hours that are over: the index of continuous trading, and the aFRR energy prices."""
+    periods = periods_of(day)[over]
+    rows = price_rows("INTRADAY_DE_LU", periods, board.intraday(day)[over])
+    for direction in SimulatedDirection:
+        average, marginal = board.activation_prices(day, direction)
+        rows += price_rows(f"AFRR_ENERGY_{direction}_DE_AVERAGE", periods, average[over])
+        rows += price_rows(f"AFRR_ENERGY_{direction}_DE_MARGINAL", periods, marginal[over])
     return rows
 
 

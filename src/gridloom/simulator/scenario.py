@@ -46,6 +46,7 @@ ORGANISATIONS: Final = (
     SimulatedOrganisation("alpenstrom", "Alpenstrom Speicher", trades=False),
     SimulatedOrganisation("kuestenspeicher", "Küstenspeicher", trades=False, is_newcomers=True),
     SimulatedOrganisation("rheintal", "Rheintal Trading", trades=True, asks_for_values=True),
+    SimulatedOrganisation("neckar", "Neckar Flex", trades=True),
     SimulatedOrganisation("hanse", "Hanse Energiehandel", trades=True, is_newcomers=True),
 )
 TRADERS: Final = tuple(one for one in ORGANISATIONS if one.trades)
@@ -83,9 +84,12 @@ AUCTIONED_SHARE: Final = 0.25
 """Of each battery, auctioned day by day."""
 VIRTUAL_EFFICIENCY: Final = 0.943
 DAILY_CYCLES: Final = 2.0
+STORAGE_HOURS: Final = 2.0
+"""Energy over power, of every battery"""
 TOLL_DAYS: Final = 14
-ANNUAL_TOLL_EUR_MW: Final = {"50Hertz": 118_000, "Amprion": 121_500, "TenneT": 114_000, "TransnetBW": 126_000}
-TOLL_HOLDERS: Final = {"50Hertz": "rheintal", "Amprion": "hanse", "TenneT": "hanse", "TransnetBW": "rheintal"}
+TOLL_SHARES: Final = {"50Hertz": 0.87, "Amprion": 0.88, "TenneT": 0.84, "TransnetBW": 0.85}
+"""What each zone's owners get, by contract, of what a careful trader is expected to earn with their batteries"""
+TOLL_HOLDERS: Final = {"50Hertz": "rheintal", "Amprion": "hanse", "TenneT": "hanse", "TransnetBW": "neckar"}
 CLOSING_HOURS: Final = {"50Hertz": 8, "Amprion": 9, "TenneT": 10, "TransnetBW": 11}
 """When the auctions of a zone close, the day before delivery, on the wall clock."""
 

@@ -30,8 +30,7 @@ class OpenAuction(msgspec.Struct):
     zone: str
     delivery_day: date
     end: datetime
-    worth_eur: float
-    """By the operator's own reckoning; the hurdle price is a part of it."""
+    power_mw: float
 
 
 class Award(msgspec.Struct):

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Final
 
+from gridloom.simulator.market.intraday import IntradayAuction
 from gridloom.simulator.participants import operator, owners, traders, trading
 from gridloom.simulator.step_context import StepContext
 
@@ -60,6 +61,27 @@ async def publish_day_ahead(scene: StepContext) -> None:
     await operator.publish_day_ahead(scene, scene.today + _DAY)
 
 
+async def publish_first_auction(scene: StepContext) -> None:
+    await operator.publish_auction(scene, scene.today + _DAY, IntradayAuction.FIRST)
+
+
+async def publish_second_auction(scene: StepContext) -> None:
+    await operator.publish_auction(scene, scene.today + _DAY, IntradayAuction.SECOND)
+
+
+async def publish_third_auction(scene: StepContext) -> None:
+    """For the hours from noon on, on the day itself."""
+    await operator.publish_auction(scene, scene.today, IntradayAuction.THIRD)
+
+
+async def sell_at_first_auction(scene: StepContext) -> None:
+    await trading.sell_at_auction(scene, scene.today + _DAY, IntradayAuction.FIRST)
+
+
+async def sell_at_second_auction(scene: StepContext) -> None:
+    await trading.sell_at_auction(scene, scene.today + _DAY, IntradayAuction.SECOND)
+
+
 async def sell_tomorrow(scene: StepContext) -> None:
     await trading.sell_day_ahead(scene, scene.today + _DAY)
 
@@ -83,16 +105,30 @@ TIMETABLE: Final[dict[tuple[int, int], tuple[Item, ...]]] = {
     (8, 15): (publish_fcr,),
     (9, 45): (clear_balancing, offer_auctions),
     (10, 15): (bid_first,),
+    (10, 30): (publish_third_auction,),
     (11, 30): (plan_tomorrow,),
     (12, 0): (publish_intraday,),
     (12, 45): (publish_day_ahead,),
     (13, 0): (sell_tomorrow,),
+    (15, 30): (publish_first_auction, sell_at_first_auction),
     (16, 0): (publish_intraday, trading.trade_intraday),
     (17, 0): (renew_tolls,),
     (18, 30): (bid_last,),
     (20, 0): (publish_intraday,),
+    (22, 30): (publish_second_auction, sell_at_second_auction),
 }
 """By the hour and minute on the wall; nothing between two and three, which some days have twice and some not at all."""
 
-CATCH_UP_ACTIONS: Final = frozenset({begin_day, settle_yesterday, publish_intraday, publish_fcr, publish_day_ahead})
+CATCH_UP_ACTIONS: Final = frozenset(
+    {
+        begin_day,
+        settle_yesterday,
+        publish_intraday,
+        publish_fcr,
+        publish_day_ahead,
+        publish_first_auction,
+        publish_second_auction,
+        publish_third_auction,
+    }
+)
 """What can still be done when the clock has passed its time."""

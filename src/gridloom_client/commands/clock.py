@@ -47,7 +47,7 @@ def clock(
         raise Misunderstood("Give one of --advance, --to and --stop.")
     moment = to.replace(tzinfo=MARKET_ZONE) if to is not None and to.tzinfo is None else to
     moves = moment is not None or advance is not None
-    with connect(options) as client, waiting("moving on") if moves else nullcontext():
+    with connect(options, mentions_history=False) as client, waiting("moving on") if moves else nullcontext():
         if moment is not None:
             seen = client.sandbox.set_clock(now=moment)
         elif advance is not None:

@@ -47,7 +47,7 @@ def simulator(
     seed
         Which world, from the next days and the next reset on.
     """
-    with connect(options) as client:
+    with connect(options, mentions_history=False) as client:
         if running is None and speed is None and seed is None:
             seen = client.sandbox.simulator()
         else:
@@ -73,7 +73,7 @@ def wait(*, options: Options = USUAL) -> None:
 
         gridloom sandbox wait
     """
-    with connect(options) as client, share_progress() as shown:
+    with connect(options, mentions_history=False) as client, share_progress() as shown:
         task = shown.add_task("history", total=1.0)
         while not (seen := client.sandbox.simulator()).history_complete:
             if seen.fault is not None or not seen.running:
@@ -101,6 +101,6 @@ def reset(*, yes: Annotated[bool, Parameter(negative="")] = False, options: Opti
     if not agree("Remove everything but the operator's people?", yes=yes):
         print("Nothing was changed.")
         return
-    with connect(options) as client, waiting("removing"):
+    with connect(options, mentions_history=False) as client, waiting("removing"):
         client.sandbox.reset()
     print("The sandbox starts over.")

@@ -13,9 +13,10 @@ Floats = np.ndarray
 
 
 class Coefficients(msgspec.Struct, frozen=True):
-    """Hourly prices are mean + scale × Σ score × component; scores persist from day to day.
+    """Hourly prices are mean + scale × deviation. Deviations are normal variables, one an hour of the day, of which
+    each day carries a part over from the day before, mapped to the distribution of their hour.
 
-    Dimensions: 12 months, 3 types of day, 24 hours of the wall clock, k components, q probabilities.
+    Dimensions: 12 months, 3 types of day, 24 hours of the wall clock, q probabilities.
     """
 
     calibrated_on: str
@@ -23,14 +24,16 @@ class Coefficients(msgspec.Struct, frozen=True):
     mean_eur_mwh: list[list[list[float]]]
     """[month][type of day][hour]"""
     scale_eur_mwh: list[list[float]]
-    """[month][hour]: how far prices stray"""
-    components: list[list[float]]
-    """[k][hour], of length 1"""
-    persistence: list[float]
-    """[k]: correlation of a day's score with the day before"""
+    """[month][hour]: the standard deviation around the mean"""
+    carry_over: list[list[float]]
+    """[hour][hour of the day before]: persistence, from one hour of the day to others too"""
+    innovation: list[list[float]]
+    """[hour][k]: a factor of the covariance of a day's surprises"""
     probabilities: list[float]
-    score_quantiles: list[list[float]]
-    """[k][q]: how the scores are distributed"""
+    deviation_quantiles: list[list[float]]
+    """[hour][q]: the distribution of the deviations of an hour"""
+    mixing: list[list[float]]
+    """[hour][hour]: takes back the chance of single hours: deviations last over hours of a day as real ones do"""
     raw_quantiles_eur_mwh: list[float]
     price_quantiles_eur_mwh: list[float]
     """What comes out so far, and what the market pays as often: spikes, and many hours just below zero"""

@@ -19,8 +19,8 @@ from gridloom.simulator.random_streams import daily_normals, stream
 LOWEST_EUR_MWH, HIGHEST_EUR_MWH = -500.0, 4000.0
 FIRST_QUARTER_HOURLY_DAY = date(2025, 10, 1)
 """Before, an hour had one price."""
-REMEMBERED_DAYS = 40
-"""What lies further back is forgotten: at a persistence of 0.8 a ten-thousandth of it would be left."""
+MEMORY_DAYS = 60
+"""Surprises further back have no effect: of a persistence of 0.85 less than a ten-thousandth is left."""
 
 
 class DayAhead:
@@ -56,32 +56,29 @@ class DayAhead:
 
     def hourly(self, first: date, days: int) -> list[Floats]:
         """EUR/MWh of each hour, for so many days in a row: the means of the quarter-hours, but for cents."""
-        scores = self.scores(first, days)
-        return [self._make_hours(first + timedelta(days=n), scores[n]) for n in range(days)]
+        deviations = self.deviations(first, days)
+        return [self._make_hours(first + timedelta(days=n), deviations[n]) for n in range(days)]
 
     # --- how it comes about ----------------------------------------------------------------------------------------
 
-    def scores(self, first: date, days: int) -> Floats:
-        """[day][k]: each a chain that forgets, mapped from the normal to its own distribution."""
-        innovations = daily_normals(
-            self.seed, "day-ahead", first - timedelta(days=REMEMBERED_DAYS), days + REMEMBERED_DAYS, len(self._phi)
+    def deviations(self, first: date, days: int) -> Floats:
+        """[day][hour of the wall clock]: standard deviations from the mean, mapped from the normal distribution."""
+        surprises = daily_normals(
+            self.seed, "day-ahead", first - timedelta(days=MEMORY_DAYS), days + MEMORY_DAYS, len(self._memory[0])
         )
-        chain = np.zeros((days, len(self._phi)))
-        for back in range(REMEMBERED_DAYS + 1):
-            window = innovations[REMEMBERED_DAYS - back : REMEMBERED_DAYS - back + days]
-            chain += self._phi**back * window
-        chain *= np.sqrt(1 - self._phi**2)
-        return np.column_stack(
-            [np.interp(chain[:, k], self._normal_quantiles, self._score_quantiles[k]) for k in range(len(self._phi))]
-        )
+        normal = np.zeros((days, 24))
+        for back, weights in enumerate(self._memory):
+            normal += surprises[MEMORY_DAYS - back : MEMORY_DAYS - back + days] @ weights
+        mapped = [np.interp(normal[:, hour], self._normal_quantiles, self._quantiles[hour]) for hour in range(24)]
+        return np.asarray(np.column_stack(mapped) @ self._mixing)
 
-    def _make_hours(self, day: date, scores: Floats) -> Floats:
-        of_day = _map_values(self.raw_hours(day, scores), self._raw_quantiles, self._price_quantiles)
+    def _make_hours(self, day: date, deviations: Floats) -> Floats:
+        of_day = _map_values(self.raw_hours(day, deviations), self._raw_quantiles, self._price_quantiles)
         return np.asarray(np.clip(of_day, LOWEST_EUR_MWH, HIGHEST_EUR_MWH)[hours_of(day)])
 
-    def raw_hours(self, day: date, scores: Floats) -> Floats:
+    def raw_hours(self, day: date, deviations: Floats) -> Floats:
         """The 24 hours of the wall clock before they are brought to the market's distribution."""
-        return np.asarray(self._find_mean(day) + self._find_scale(day) * (scores @ self._components))
+        return np.asarray(self._find_mean(day) + self._find_scale(day) * deviations)
 
     def _find_mean(self, day: date) -> Floats:
         low, high, weight = _months_around(day)
@@ -115,16 +112,20 @@ class DayAhead:
         return array(self.table.scale_eur_mwh)
 
     @cached_property
-    def _components(self) -> Floats:
-        return array(self.table.components)
+    def _memory(self) -> list[Floats]:
+        """[days ago][k][hour]: the weight of each past surprise."""
+        carry_over, weights = array(self.table.carry_over), [array(self.table.innovation)]
+        for _ in range(MEMORY_DAYS):
+            weights.append(carry_over @ weights[-1])
+        return [one.T for one in weights]
 
     @cached_property
-    def _phi(self) -> Floats:
-        return array(self.table.persistence)
+    def _mixing(self) -> Floats:
+        return array(self.table.mixing).T
 
     @cached_property
-    def _score_quantiles(self) -> Floats:
-        return array(self.table.score_quantiles)
+    def _quantiles(self) -> Floats:
+        return array(self.table.deviation_quantiles)
 
     @cached_property
     def _normal_quantiles(self) -> Floats:

@@ -14,7 +14,7 @@ from gridloom.simulator.market.balancing import SimulatedDirection, afrr_activat
 from gridloom.simulator.market.calendar import hours_of
 from gridloom.simulator.market.coefficients import Floats
 from gridloom.simulator.market.day_ahead import DayAhead
-from gridloom.simulator.market.intraday import imbalance_prices, intraday_prices
+from gridloom.simulator.market.intraday import IntradayAuction, auction_prices, imbalance_prices, intraday_prices
 
 LOOK_BACK_DAYS = 7
 
@@ -44,6 +44,10 @@ class MarketData:
         seed = self._seed_of(day)
         return self._spot.setdefault(seed, DayAhead(seed)).quarter_hours(day)
 
+    def auction(self, day: date, auction: IntradayAuction) -> Floats:
+        """Of an intraday auction; the third trades only the quarter-hours from noon on."""
+        return auction_prices(self._seed_of(day), day, self.day_ahead(day), auction)
+
     def intraday(self, day: date) -> Floats:
         return intraday_prices(self._seed_of(day), day, self.day_ahead(day))
 
@@ -53,7 +57,7 @@ class MarketData:
     def activation(self, day: date, direction: SimulatedDirection) -> Floats:
         return afrr_activation(self._seed_of(day), day, direction)
 
-    def activation_prices(self, day: date, direction: SimulatedDirection) -> Floats:
+    def activation_prices(self, day: date, direction: SimulatedDirection) -> tuple[Floats, Floats]:
         return afrr_energy_prices(self._seed_of(day), day, direction, self.intraday(day))
 
     def _frequency_hz(self, day: date) -> Floats:

@@ -7,17 +7,16 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
-
 from gridloom.kernel.market_time import MARKET_ZONE, PERIOD, market_day_window, period_count
 from gridloom.kernel.window import Window
 from gridloom.simulator import publishing
 from gridloom.simulator.api_session import RequestRejected, record_rejection, written
 from gridloom.simulator.market.balancing import SimulatedBlock, SimulatedDirection, blocks_of
 from gridloom.simulator.market.calendar import periods_of
-from gridloom.simulator.participants.planning import Store, plan_day
+from gridloom.simulator.market.intraday import IntradayAuction, periods_of_third
+from gridloom.simulator.participants.strategies import USUAL
+from gridloom.simulator.participants.valuing import annual_toll, expected_value
 from gridloom.simulator.scenario import (
-    ANNUAL_TOLL_EUR_MW,
     AUCTIONED_SHARE,
     CLOSING_HOURS,
     DAILY_CYCLES,
@@ -32,8 +31,8 @@ from gridloom.simulator.scenario import (
 from gridloom.simulator.state import Award, OpenAuction, SimulatedHolding
 from gridloom.simulator.step_context import StepContext
 
-HURDLE_SHARE = 0.35
-"""Of what the operator reckons a day to be worth."""
+HURDLE_SHARE = 0.6
+"""Of what the operator expects a day to be worth."""
 
 
 def wall_clock(day: date, hour: int, minute: int = 0) -> datetime:
@@ -61,12 +60,6 @@ def _size_lot(zone: str, share: float) -> tuple[float, float]:
     )
 
 
-def worth_of(power_kw: float, energy_kwh: float, prices: np.ndarray) -> float:
-    flat = np.full(len(prices), power_kw)
-    store = Store(flat, flat, energy_kwh, VIRTUAL_EFFICIENCY, VIRTUAL_EFFICIENCY)
-    return plan_day(store, prices, most_cycles=DAILY_CYCLES).value_eur
-
-
 def _describe_battery(life: Window, zone: str, power_kw: float, energy_kwh: float) -> dict[str, Any]:
     """The virtual battery that is auctioned or tolled."""
     return {
@@ -92,7 +85,7 @@ async def _offer_auction(scene: StepContext, today: date, zone: str) -> None:
     day = today + timedelta(days=2)
     window = market_day_window(day)
     power_kw, energy_kwh = _size_lot(zone, AUCTIONED_SHARE)
-    worth = worth_of(power_kw, energy_kwh, scene.board.expected(day, today))
+    worth = power_kw / 1000 * await asyncio.to_thread(expected_value, scene.board, USUAL, day, today)
     closing = wall_clock(today + timedelta(days=1), CLOSING_HOURS[zone])
     body = {
         "start": written(scene.step + PERIOD),
@@ -107,7 +100,7 @@ async def _offer_auction(scene: StepContext, today: date, zone: str) -> None:
     except RequestRejected as problem:
         record_rejection(f"auction in {zone}", problem)
         return
-    scene.memory.auctions.append(OpenAuction(made["id"], zone, day, closing, round(worth, 2)))
+    scene.memory.auctions.append(OpenAuction(made["id"], zone, day, closing, power_kw / 1000))
 
 
 async def renew_tolls(scene: StepContext, first: date) -> None:
@@ -144,7 +137,7 @@ async def _agree_toll(scene: StepContext, first: date, zone: str) -> None:
         "assetID": made["id"],
         "start": written(start),
         "end": written(end),
-        "annualPrice": ANNUAL_TOLL_EUR_MW[zone],
+        "annualPrice": await asyncio.to_thread(annual_toll, scene.board, zone, first),
     }
     await scene.operator.post("/settlements/tolling-contracts", [contract], scene.key(f"contract/{zone}"))
 
@@ -157,15 +150,23 @@ async def publish_day_ahead(scene: StepContext, day: date) -> None:
     await publishing.publish(scene.operator, rows)
 
 
+async def publish_auction(scene: StepContext, day: date, auction: IntradayAuction) -> None:
+    """The prices of an intraday auction."""
+    traded = periods_of_third(day) if auction is IntradayAuction.THIRD else slice(None)
+    prices = scene.board.auction(day, auction)[traded]
+    rows = publishing.price_rows(f"IDA{auction.value}_DE_LU", periods_of(day)[traded], prices)
+    await publishing.publish(scene.operator, rows)
+
+
 async def publish_intraday(scene: StepContext, until: datetime, hours: int) -> None:
-    """The quarter-hours of the last hours, now that their trading is over."""
+    """The quarter-hours of the last hours, now that they are over: continuous trading, and what aFRR was paid."""
+    day, since = (until - PERIOD).astimezone(MARKET_ZONE).date(), until - timedelta(hours=hours)
     rows = []
-    day = (until - PERIOD).astimezone(MARKET_ZONE).date()
-    since = until - timedelta(hours=hours)
     for one in (day - timedelta(days=1), day):
-        for period, price in zip(periods_of(one), scene.board.intraday(one).tolist(), strict=True):
-            if since <= period < until:
-                rows += publishing.price_rows("INTRADAY_DE_LU", [period], np.array([price]))
+        periods = periods_of(one)
+        over = [n for n, period in enumerate(periods) if since <= period < until]
+        if over:
+            rows += publishing.continuous_rows(scene.board, one, slice(over[0], over[-1] + 1))
     await publishing.publish(scene.operator, rows)
 
 
@@ -211,7 +212,7 @@ def _capacity_row(scene: StepContext, day: date, award: Award, price_field: str)
 
 def _energy_rows(scene: StepContext, day: date, award: Award) -> list[dict[str, Any]]:
     direction, block = read_product(day, award.product)
-    called, prices = scene.board.activation(day, direction), scene.board.activation_prices(day, direction)
+    called, (_, prices) = scene.board.activation(day, direction), scene.board.activation_prices(day, direction)
     periods = periods_of(day)
     return [
         {

@@ -48,17 +48,23 @@ def plan_day(
     end: float = 0.5,
     most_cycles: float | None = None,
     least_margin_eur_mwh: float = WEAR_EUR_MWH[0],
+    delivers: Floats | None = None,
 ) -> SimulatedPlan:
-    """The best way from one state of charge (a ratio) to another within so many cycles, as far as there is one."""
+    """The best way from one state of charge (a ratio) to another within so many cycles, as far as there is one.
+
+    delivers: [period], whether a level of the store is discharged there, for whatever price, as far as power allows
+    """
     for wear_eur_mwh in (least_margin_eur_mwh, *(wear for wear in WEAR_EUR_MWH if wear > least_margin_eur_mwh)):
-        plan = _plan_at(store, prices_eur_mwh, start, end, wear_eur_mwh)
+        plan = _plan_at(store, prices_eur_mwh, start, end, wear_eur_mwh, delivers)
         discharged_kwh = float(np.maximum(plan.power_kw, 0).sum()) / 4
         if most_cycles is None or discharged_kwh <= most_cycles * store.energy_kwh:
             break
     return plan
 
 
-def _plan_at(store: Store, prices_eur_mwh: Floats, start: float, end: float, wear_eur_mwh: float) -> SimulatedPlan:
+def _plan_at(
+    store: Store, prices_eur_mwh: Floats, start: float, end: float, wear_eur_mwh: float, delivers: Floats | None
+) -> SimulatedPlan:
     level_kwh = store.energy_kwh / LEVELS
     first, last = round(start * LEVELS), round(end * LEVELS)
     charge_kw = level_kwh / 0.25 / store.charge_efficiency  # of one level in a quarter-hour
@@ -69,6 +75,8 @@ def _plan_at(store: Store, prices_eur_mwh: Floats, start: float, end: float, wea
     power = np.where(moves > 0, -moves * charge_kw, -moves * discharge_kw)
     worth = prices_eur_mwh[:, None] * power / 4000 - wear_eur_mwh * np.maximum(power, 0) / 4000
     worth = np.where((moves > up[:, None]) | (-moves > down[:, None]), -np.inf, worth)
+    if delivers is not None:
+        worth = np.where((delivers & (down > 0))[:, None] & (moves != -1), -np.inf, worth)
     choice = _best_choices(worth, moves, last)
     chosen = _follow_choices(choice, moves, first)
     powers = np.round(np.where(chosen > 0, -chosen * charge_kw, -chosen * discharge_kw), 3) + 0.0

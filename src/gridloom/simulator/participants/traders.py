@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import zlib
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -12,24 +11,19 @@ import numpy as np
 from gridloom.kernel.market_time import PERIOD, market_day_window
 from gridloom.simulator.api_session import ApiSession, RequestRejected, read_moment, record_rejection, written
 from gridloom.simulator.market.calendar import periods_of
+from gridloom.simulator.market.market_data import MarketData
 from gridloom.simulator.participants.operator import euros, is_whole_day
 from gridloom.simulator.participants.planning import Store, plan_day
-from gridloom.simulator.participants.strategies import NORMALS, STRATEGIES, see_prices
+from gridloom.simulator.participants.strategies import NORMALS, STRATEGIES, customers_periods, see_prices
+from gridloom.simulator.participants.valuing import decide_offer, expected_value, number_text
+from gridloom.simulator.random_streams import stream
 from gridloom.simulator.scenario import DAILY_CYCLES, ORGANISATIONS, TRADERS, VIRTUAL_EFFICIENCY, SimulatedOrganisation
 from gridloom.simulator.state import OpenAuction, SimulatedHolding
 from gridloom.simulator.step_context import StepContext
 
-VIEW_SPREAD = 0.12
-"""How far traders' views of a day's worth lie apart."""
-FIRST_OFFER, LAST_OFFER = (0.42, 0.54), (0.50, 0.64)
-"""The part of what a trader thinks a day is worth that it offers, at first and in the end."""
-FORECAST_SHARE = 0.92
-"""What planning on forecasts brings of what foresight would."""
+FORECAST_SHARE = 0.85
+"""What a trader's plans bring of what foresight would."""
 NEWCOMERS = frozenset(one.slug for one in ORGANISATIONS if one.is_newcomers)
-
-
-def _number_text(text: str) -> int:
-    return zlib.crc32(text.encode())
 
 
 # --- bids ------------------------------------------------------------------------------------------------------------
@@ -43,17 +37,14 @@ async def bid(scene: StepContext, *, is_last: bool) -> None:
 
 
 async def _place_bid(scene: StepContext, trader: SimulatedOrganisation, auction: OpenAuction, is_last: bool) -> None:
-    place = (_number_text(trader.slug), auction.delivery_day.toordinal(), _number_text(auction.zone))
-    view, low_draw, high_draw = scene.chance("view", *place).standard_normal(3)
-    if is_last and high_draw < -0.4:
-        return  # content with the first offer
-    low, high = LAST_OFFER if is_last else FIRST_OFFER
-    part = low + (high - low) * float(1 / (1 + np.exp(-(high_draw if is_last else low_draw))))
-    part *= STRATEGIES[trader.slug].offers_share
+    # Absent, or content with its first offer: then the platform need not be asked either.
+    if decide_offer(scene.board, trader.slug, auction.zone, auction.delivery_day, 1.0, is_last=is_last) is None:
+        return
     voice = scene.voices[trader.slug]
     try:
-        price = await _value_auction(scene, trader, auction) * float(np.exp(VIEW_SPREAD * view)) * part
-        if price < 1:
+        worth_eur = await _value_auction(scene, trader, auction)
+        price = decide_offer(scene.board, trader.slug, auction.zone, auction.delivery_day, worth_eur, is_last=is_last)
+        if price is None or price < 1:
             return
         await voice.post(
             f"/auctions/{auction.id}/bids", {"price": euros(price)}, scene.key(f"bid/{trader.slug}/{auction.id}")
@@ -63,10 +54,13 @@ async def _place_bid(scene: StepContext, trader: SimulatedOrganisation, auction:
 
 
 async def _value_auction(scene: StepContext, trader: SimulatedOrganisation, auction: OpenAuction) -> float:
-    """One trader asks the platform what an auction is worth; the other trusts its own reckoning, as both do when time
-    is hurrying."""
+    """EUR. One trader asks the platform what an auction is worth; the others trust their own reckoning, as all do when
+    time is hurrying."""
     if scene.is_hurrying or not trader.asks_for_values:
-        return auction.worth_eur
+        day = auction.delivery_day
+        known_until = day - timedelta(days=2)
+        strategy = STRATEGIES[trader.slug]
+        return auction.power_mw * await asyncio.to_thread(expected_value, scene.board, strategy, day, known_until)
     key = scene.key(f"value/{trader.slug}/{auction.id}")
     found = await scene.voices[trader.slug].post(f"/auctions/{auction.id}/valuations", {"basis": "FORESIGHT"}, key)
     return FORECAST_SHARE * float(found["p50"])
@@ -161,16 +155,26 @@ def _choose_powers(scene: StepContext, holding: SimulatedHolding, day: date, blo
         holding.charge_efficiency,
         holding.discharge_efficiency,
     )
-    strategy = STRATEGIES[holding.holder]
-    expected = scene.board.expected(day, day - timedelta(days=1), strategy.weights)
-    chance = scene.chance("price view", _number_text(holding.holder), _number_text(holding.zone), day.toordinal())
+    most_cycles = holding.daily_cycle_limit or DAILY_CYCLES
+    return plan_holding(scene.board, holding.holder, holding.zone, day, store, start, most_cycles)
+
+
+def plan_holding(
+    board: MarketData, holder: str, zone: str, day: date, store: Store, start: float, most_cycles: float
+) -> list[float]:
+    """The powers, in kW, by which a trader runs a virtual battery over a day whose prices are not known yet."""
+    strategy = STRATEGIES[holder]
+    expected = board.expected(day, day - timedelta(days=1), strategy.weights)
+    seed = board.seed_of(day - timedelta(days=1))
+    chance = stream(seed, "price view", number_text(holder), number_text(zone), day.toordinal())
     found = plan_day(
         store,
         see_prices(strategy, expected, chance.standard_normal(NORMALS)),
         start=start,
         end=0.5,
-        most_cycles=min(strategy.most_cycles, holding.daily_cycle_limit or strategy.most_cycles),
+        most_cycles=min(strategy.most_cycles, most_cycles),
         least_margin_eur_mwh=strategy.least_margin_eur_mwh,
+        delivers=customers_periods(strategy, day),
     )
     powers: list[float] = found.power_kw.tolist()
     return powers

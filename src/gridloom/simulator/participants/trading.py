@@ -1,4 +1,4 @@
-"""Where traders sell what they planned: most of it at the auction, the rest on the day itself."""
+"""Where traders sell what they planned: most of it the day before, the rest in later auctions and on the day itself."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Iterable
 from datetime import date, datetime
 from typing import Any, Final
 
+import numpy as np
+
 from gridloom.kernel.market_time import MARKET_ZONE
 from gridloom.simulator.api_session import RequestRejected, record_rejection, written
 from gridloom.simulator.market.calendar import periods_of
-from gridloom.simulator.participants.strategies import STRATEGIES
+from gridloom.simulator.market.intraday import IntradayAuction
+from gridloom.simulator.participants.strategies import STRATEGIES, customers_periods, customers_price
 from gridloom.simulator.scenario import TRADERS
 from gridloom.simulator.step_context import StepContext
 
@@ -21,37 +24,69 @@ Volumes = dict[str, list[float]]
 
 
 async def sell_day_ahead(scene: StepContext, day: date) -> None:
-    """At the auction's prices; what a trader holds back stays open until the day itself."""
+    """At the auction's prices; what a trader holds back, and what is no whole lot, stays open for later."""
     plans = scene.memory.plans.pop(day.isoformat(), {})
-    prices, periods = scene.board.day_ahead(day).tolist(), periods_of(day)
-    kept: Volumes = {}
+    planned = {asset_id: [round(power / 4000, 8) for power in powers] for asset_id, powers in plans.items()}
+    prices, left = scene.board.day_ahead(day), dict[str, list[float]]()
     for trader in TRADERS:
         share = STRATEGIES[trader.slug].day_ahead_share
-        rows = []
-        for asset_id, powers in _pick_held(scene, trader.slug, plans).items():
-            planned = [round(power / 4000, 8) for power in powers]
-            sold = planned if share == 1 else [round(share * volume, 3) for volume in planned]
-            rows += _list_trades("DA", "DAY_AHEAD", day, asset_id, zip(periods, sold, prices, strict=True))
-            if share < 1:
-                kept[asset_id] = [round(all_of_it - part, 8) for all_of_it, part in zip(planned, sold, strict=True)]
-        await _record_trades(scene, trader.slug, "trades", rows)
-    scene.memory.unsold[day.isoformat()] = kept
+        mine = await _supply_customers(scene, trader.slug, _pick_held(scene, trader.slug, planned), day, prices)
+        left |= await _sell_share(scene, trader.slug, share, mine, day, ("DA", "DAY_AHEAD", prices.tolist()))
+    scene.memory.unsold[day.isoformat()] = left
+
+
+async def _supply_customers(scene: StepContext, slug: str, planned: Volumes, day: date, prices: np.ndarray) -> Volumes:
+    """Sell to a trader's own customers what is discharged for them, not at the exchange; what is left of the plans."""
+    supplied, price = customers_periods(STRATEGIES[slug], day).tolist(), customers_price(prices)
+    rows, left = list[dict[str, Any]](), dict[str, list[float]]()
+    for asset_id, volumes in planned.items():
+        sold = [volume if is_supplied else 0.0 for volume, is_supplied in zip(volumes, supplied, strict=True)]
+        rows += _list_trades(
+            "OTC", "OTC", day, asset_id, ((t, v, price) for t, v in zip(periods_of(day), sold, strict=True))
+        )
+        left[asset_id] = [round(volume - part, 8) for volume, part in zip(volumes, sold, strict=True)]
+    await _record_trades(scene, slug, "otc", rows)
+    return left
+
+
+async def sell_at_auction(scene: StepContext, day: date, auction: IntradayAuction) -> None:
+    """Those who sell at this intraday auction offer half of what they have left."""
+    left, prices = scene.memory.unsold.get(day.isoformat(), {}), scene.board.auction(day, auction).tolist()
+    market = (f"IDA{auction.value}", "INTRADAY_AUCTION", prices)
+    for trader in TRADERS:
+        if STRATEGIES[trader.slug].intraday_auction is auction:
+            left |= await _sell_share(scene, trader.slug, 0.5, left, day, market)
+
+
+async def _sell_share(
+    scene: StepContext, slug: str, share: float, left: Volumes, day: date, market: tuple[str, str, list[float]]
+) -> Volumes:
+    """Trades of one trader in whole lots; what is left of each of its virtual batteries after them."""
+    prefix, name, prices = market
+    step_mwh, rows, still = STRATEGIES[slug].lot_mw / 4, list[dict[str, Any]](), dict[str, list[float]]()
+    for asset_id, volumes in _pick_held(scene, slug, left).items():
+        sold = [round(round(share * volume / step_mwh) * step_mwh, 8) for volume in volumes]
+        rows += _list_trades(prefix, name, day, asset_id, zip(periods_of(day), sold, prices, strict=True))
+        still[asset_id] = [round(volume - part, 8) for volume, part in zip(volumes, sold, strict=True)]
+    await _record_trades(scene, slug, prefix.lower(), rows)
+    return still
 
 
 async def trade_intraday(scene: StepContext) -> None:
-    """What is open in the next hours, at what the quarter-hours go for."""
+    """What is open in the next hours, in whole lots, at what the quarter-hours go for; the rest is imbalance."""
     day, (hour, _) = scene.today, scene.clock
-    kept = scene.memory.unsold.get(day.isoformat(), {})
-    if not kept:
+    left = scene.memory.unsold.get(day.isoformat(), {})
+    if not left:
         return
     coming = [
         (period, n) for n, period in enumerate(periods_of(day)) if hour <= _wall_hour(period) < hour + SHIFT_HOURS
     ]
     prices = scene.board.intraday(day).tolist()
     for trader in TRADERS:
-        rows = []
-        for asset_id, volumes in _pick_held(scene, trader.slug, kept).items():
-            open_now = ((period, volumes[n], prices[n]) for period, n in coming)
+        rows, step_mwh = [], STRATEGIES[trader.slug].lot_mw / 4
+        for asset_id, volumes in _pick_held(scene, trader.slug, left).items():
+            lots = ((period, round(volumes[n] / step_mwh) * step_mwh, prices[n]) for period, n in coming)
+            open_now = ((period, round(volume, 8), price) for period, volume, price in lots)
             rows += _list_trades("ID", "INTRADAY_CONTINUOUS", day, asset_id, open_now)
         await _record_trades(scene, trader.slug, "intraday", rows)
 

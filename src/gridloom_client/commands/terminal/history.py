@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from gridloom_client.errors import NotFoundError
+from gridloom_client.errors import NotFoundError, ProblemError
 
 if TYPE_CHECKING:
     from gridloom_client.answers import Simulator
@@ -29,3 +30,11 @@ def mention_history(client: Client) -> None:
         return
     if not seen.history_complete:
         sys.stderr.write(f"history {history_text(seen)}\n")
+
+
+def mention_history_to_people(client: Client) -> None:
+    """The same before the answer of any command, where a person reads it: figures of an unfinished past change. A
+    service that refuses this question answers the command's own."""
+    if sys.stderr.isatty():
+        with suppress(ProblemError):
+            mention_history(client)

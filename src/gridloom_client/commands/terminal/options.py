@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from gridloom_client.commands.terminal.history import mention_history_to_people
 from gridloom_client.errors import CredentialsError
 from gridloom_client.profiles import NOT_SIGNED_IN, find_identity, find_url
 from gridloom_client.tokens import ApiKey, Password
@@ -64,8 +65,16 @@ def make_client(url: str, **options: Any) -> Client:
     return Client(url, **options)
 
 
-def connect(options: Options) -> Client:
-    """A client for whoever the environment names, or else whoever signed in."""
+def connect(options: Options, *, mentions_history: bool = True) -> Client:
+    """A client for whoever the environment names, or else whoever signed in. While a sandbox plays its history, every
+    command says so first, but for those that show it themselves."""
+    client = _identify_client(options)
+    if mentions_history and options.form == "table":
+        mention_history_to_people(client)
+    return client
+
+
+def _identify_client(options: Options) -> Client:
     who = find_identity(options.url, options.profile)
     if who.is_nobody:
         raise CredentialsError(NOT_SIGNED_IN)
