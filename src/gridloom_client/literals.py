@@ -34,6 +34,9 @@ DocumentFormat: TypeAlias = Literal["acer-umm", "entsoe"]
 EndStateOfCharge: TypeAlias = Literal["FREE", "HARD"]
 EnergyPriceSeries: TypeAlias = Literal[
     "DAY_AHEAD_DE_LU",
+    "IDA1_DE_LU",
+    "IDA2_DE_LU",
+    "IDA3_DE_LU",
     "INTRADAY_DE_LU",
     "REBAP_DE",
     "AFRR_ENERGY_POS_DE_AVERAGE",
@@ -93,6 +96,9 @@ Permission: TypeAlias = Literal[
 ]
 PriceSeries: TypeAlias = Literal[
     "DAY_AHEAD_DE_LU",
+    "IDA1_DE_LU",
+    "IDA2_DE_LU",
+    "IDA3_DE_LU",
     "INTRADAY_DE_LU",
     "REBAP_DE",
     "FCR_DE",

@@ -128,7 +128,7 @@ async def test_a_bid_becomes_power_and_money_as_it_should(
     target = f"/organisations/{won['organisationID']}/virtual-assets/{won['id']}"
     position = await world.get(f"{target}/position", **span)
     assert [point["scheduled"] for point in position] == pytest.approx((power_kw / 4000).tolist(), abs=1e-8)
-    assert [point["open"] for point in position] == pytest.approx((power_kw / 4000 - traded_mwh).tolist(), abs=1e-6)
+    assert [point["open"] for point in position] == pytest.approx((traded_mwh - power_kw / 4000).tolist(), abs=1e-6)
 
     # The zone's batteries do together what its virtual batteries are scheduled for.
     dispatched_kw = np.zeros_like(power_kw)

@@ -14,6 +14,14 @@ from gridloom.simulator.api_session import written
 
 pytestmark = pytest.mark.slow
 
+PUBLISHED = (
+    "DAY_AHEAD_DE_LU",
+    "IDA1_DE_LU",
+    "IDA3_DE_LU",
+    "INTRADAY_DE_LU",
+    "FCR_DE",
+    "AFRR_ENERGY_POS_DE_MARGINAL",
+)
 DEATHS = 3
 UNTIL = timedelta(hours=38, minutes=30)
 """From midnight: two mornings with auctions, schedules, balancing power and trades."""
@@ -47,14 +55,7 @@ async def facts_of(world: SimulatedWorld, start: datetime, end: datetime, lived_
     for kind in ("wholesale-trades", "fcr", "afrr-capacity", "afrr-energy", "net-off", "tolling-contracts"):
         rows = [row for row in await world.pages(f"/settlements/{kind}") if row["recordedAt"] < written(lived_until)]
         found[kind] = sorted(str((known[row["assetID"]], *_plain(row))) for row in rows)
-    for series in (
-        "DAY_AHEAD_DE_LU",
-        "IDA1_DE_LU",
-        "IDA3_DE_LU",
-        "INTRADAY_DE_LU",
-        "FCR_DE",
-        "AFRR_ENERGY_POS_DE_MARGINAL",
-    ):
+    for series in PUBLISHED:
         rows = await world.pages("/reference-prices", series=series, **window)
         found[series] = [(row["start"], row["price"]) for row in rows]
     for asset_id, name in batteries.items():

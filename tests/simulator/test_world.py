@@ -68,7 +68,7 @@ class TestTheMarket:
             "AFRR_CAPACITY_POS_DE_AVERAGE",
             "AFRR_CAPACITY_NEG_DE_MARGINAL",
             "AFRR_ENERGY_POS_DE_MARGINAL",
-            "AFRR_ENERGY_NEG_DE_AVERAGE",
+            "AFRR_ENERGY_NEG_DE_MARGINAL",
         ],
     )
     async def test_publishes_every_series(self, world: SimulatedWorld, series: str):

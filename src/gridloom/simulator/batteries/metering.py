@@ -23,6 +23,8 @@ from gridloom_client import ARROW
 
 MINUTE = timedelta(minutes=1)
 MINUTES_A_PERIOD = 15
+LONGEST_RUN = timedelta(hours=12)
+"""Of the physics at once: with its sums over powers of a factor it stays far from the ends of a double."""
 UPKEEP_FROM, UPKEEP_SHARE = 0.002, 0.05
 """Upkeep starts when this share of the store is owed, with at most this share of the power, in idle quarter-hours."""
 
@@ -67,8 +69,7 @@ async def meter(scene: StepContext, until: datetime) -> None:
     since = scene.memory.metered_until
     assert since is not None
     while since < until:
-        # A step of the physics is at most a quarter of a day long.
-        end = min(until, since + timedelta(hours=6))
+        end = min(until, since + LONGEST_RUN)
         metered = run_orders(scene, await read_orders(scene, since, end))
         await send(scene, metered, 0, len(metered.signals["frequency"][0]))
         scene.memory.store_state(metered.state, metered.owed_kwh)

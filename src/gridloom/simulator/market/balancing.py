@@ -92,15 +92,13 @@ def afrr_activation(seed: int, day: date, direction: SimulatedDirection) -> Floa
     return np.asarray(np.round(np.clip((called - 0.45) / 2.6, 0, 1), 3))
 
 
-def afrr_energy_prices(seed: int, day: date, direction: SimulatedDirection, intraday: Floats) -> tuple[Floats, Floats]:
-    """Average and marginal price in EUR/MWh, positive is paid to the provider. Charging costs less than in the market,
-    discharging brings more. A provider is paid the marginal price, or its own bid where that is higher."""
+def afrr_energy_prices(seed: int, day: date, direction: SimulatedDirection, intraday: Floats) -> Floats:
+    """Marginal price in EUR/MWh, positive is paid to the provider. Charging costs less than in the market, discharging
+    brings more. A provider is paid this price, or its own bid where that is higher."""
     called = afrr_activation(seed, day, direction)
     if direction is SimulatedDirection.POS:
-        market = np.maximum(intraday, 0)
-        return in_cents(market + 20.0 + 90.0 * called), in_cents(market + 35.0 + 160.0 * called)
-    market = np.minimum(intraday, 150)
-    return in_cents(-(market - 25.0 - 90.0 * called)), in_cents(-(market - 45.0 - 160.0 * called))
+        return in_cents(np.maximum(intraday, 0) + 35.0 + 160.0 * called)
+    return in_cents(-(np.minimum(intraday, 150) - 45.0 - 160.0 * called))
 
 
 def frequency_hz(seed: int, day: date) -> Floats:

@@ -57,7 +57,7 @@ class MarketData:
     def activation(self, day: date, direction: SimulatedDirection) -> Floats:
         return afrr_activation(self._seed_of(day), day, direction)
 
-    def activation_prices(self, day: date, direction: SimulatedDirection) -> tuple[Floats, Floats]:
+    def activation_prices(self, day: date, direction: SimulatedDirection) -> Floats:
         return afrr_energy_prices(self._seed_of(day), day, direction, self.intraday(day))
 
     def _frequency_hz(self, day: date) -> Floats:

@@ -212,7 +212,7 @@ def _capacity_row(scene: StepContext, day: date, award: Award, price_field: str)
 
 def _energy_rows(scene: StepContext, day: date, award: Award) -> list[dict[str, Any]]:
     direction, block = read_product(day, award.product)
-    called, (_, prices) = scene.board.activation(day, direction), scene.board.activation_prices(day, direction)
+    called, prices = scene.board.activation(day, direction), scene.board.activation_prices(day, direction)
     periods = periods_of(day)
     return [
         {

@@ -17,7 +17,14 @@ from gridloom.simulator.participants.planning import Store, plan_day
 from gridloom.simulator.participants.strategies import NORMALS, STRATEGIES, customers_periods, see_prices
 from gridloom.simulator.participants.valuing import decide_offer, expected_value, number_text
 from gridloom.simulator.random_streams import stream
-from gridloom.simulator.scenario import DAILY_CYCLES, ORGANISATIONS, TRADERS, VIRTUAL_EFFICIENCY, SimulatedOrganisation
+from gridloom.simulator.scenario import (
+    DAILY_CYCLES,
+    ORGANISATIONS,
+    STORAGE_HOURS,
+    TRADERS,
+    VIRTUAL_EFFICIENCY,
+    SimulatedOrganisation,
+)
 from gridloom.simulator.state import OpenAuction, SimulatedHolding
 from gridloom.simulator.step_context import StepContext
 
@@ -69,28 +76,30 @@ async def _value_auction(scene: StepContext, trader: SimulatedOrganisation, auct
 async def take_what_was_won(scene: StepContext, day: date) -> None:
     """Look up the auctions for a day that have closed."""
     closed = [one for one in scene.memory.auctions if one.delivery_day == day and one.end <= scene.step]
-    found = await asyncio.gather(*(_take_won(scene, trader, auction) for auction in closed for trader in TRADERS))
+    found = await asyncio.gather(*(_take_won(scene, auction) for auction in closed))
     known = {one.id for one in scene.memory.holdings}
     scene.memory.holdings += [one for one in found if one is not None and one.id not in known]
     scene.memory.auctions = [one for one in scene.memory.auctions if one not in closed]
 
 
-async def _take_won(scene: StepContext, trader: SimulatedOrganisation, auction: OpenAuction) -> SimulatedHolding | None:
+async def _take_won(scene: StepContext, auction: OpenAuction) -> SimulatedHolding | None:
+    """As the operator reads it: each winner would learn the same of its own."""
     try:
-        seen = await scene.voices[trader.slug].get(f"/auctions/{auction.id}")
+        results = await scene.operator.get(f"/auctions/{auction.id}/results")
     except RequestRejected as problem:
         record_rejection(f"auction in {auction.zone}", problem)
         return None
-    if seen["status"] != "WON":
+    winners = [one for one in TRADERS if scene.memory.organisations[one.slug] == results.get("winnerID")]
+    if not winners:
         return None
-    item = seen["item"]
+    window = market_day_window(auction.delivery_day)
     return SimulatedHolding(
-        seen["virtualAssetID"],
-        trader.slug,
+        results["virtualAssetID"],
+        winners[0].slug,
         auction.zone,
-        read_moment(item["start"]),
-        read_moment(item["end"]),
-        item["energyCapacity"],
+        window.start,
+        window.end,
+        STORAGE_HOURS * 1000 * auction.power_mw,
         VIRTUAL_EFFICIENCY,
         VIRTUAL_EFFICIENCY,
         DAILY_CYCLES,

@@ -38,7 +38,7 @@ VIEW_SPREAD: Final = 0.1
 """How far traders' views of a day's worth lie apart, as the standard deviation of the logarithm"""
 FIRST_OFFER: Final = 0.88
 """Of the offer that a trader is ready to make in the end"""
-CONTENT_CHANCE: Final = 0.3
+CONTENT_CHANCE: Final = 0.5
 """That a trader leaves it at its first offer, which then is the full one"""
 TOLL_STEP_EUR: Final = 500
 _MW: Final = 1000.0
