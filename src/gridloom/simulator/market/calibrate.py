@@ -57,7 +57,7 @@ def hourly_days(prices: dict[datetime, float], year: int) -> dict[date, Floats]:
 
 
 def calibrate(prices: dict[datetime, float]) -> Coefficients:
-    fitted = [_standardise(prices, year) for year in PATTERN_YEARS]
+    fitted = [_standardise_year(prices, year) for year in PATTERN_YEARS]
     mean, scale, standard = fitted[-1]
     normal = [_rank_to_normal(of_year) for _, _, of_year in fitted]
     carry_over, innovation = _fit_persistence(normal)
@@ -81,7 +81,7 @@ def calibrate(prices: dict[datetime, float]) -> Coefficients:
     return _match_distribution(table, np.concatenate(list(hourly_days(prices, YEAR).values())))
 
 
-def _standardise(prices: dict[datetime, float], year: int) -> tuple[Floats, Floats, Floats]:
+def _standardise_year(prices: dict[datetime, float], year: int) -> tuple[Floats, Floats, Floats]:
     """Means, scales and, day by day, each hour's deviation in scales."""
     days = {day: hours for day, hours in hourly_days(prices, year).items() if len(hours) == 24}
     dates, profile = list(days), np.array(list(days.values()))
