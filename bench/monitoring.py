@@ -8,6 +8,7 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import timedelta
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -16,13 +17,13 @@ import asyncpg
 import numpy as np
 import psutil
 
-from bench import telemetry, telemetry_reads, tsdb_comparison
+from bench import telemetry, telemetry_overwrites, telemetry_reads, tsdb_comparison
 from bench.harness import Client, Harness
 from gridloom.database.pool import create_pool
-from gridloom.monitoring import segments
+from gridloom.monitoring import blocks, segments
 from gridloom.monitoring.compaction import day_compaction
 from gridloom.monitoring.market_days import market_date
-from gridloom.monitoring.model import Points
+from gridloom.monitoring.model import Points, SignalSeries
 
 ARROW = "application/vnd.apache.arrow.stream"
 ROWS_A_BODY = 500
@@ -49,7 +50,9 @@ def run(harness: Harness) -> None:
         arrow_rate = arrow_rate or rate
     _overwrite(harness, organisation.admin, assets, bodies)
     asyncio.run(_bare(harness, bodies, arrow_rate))
-    asyncio.run(_fold(harness, len(forms) * bodies * POINTS_A_BODY))
+    asyncio.run(_fold(harness))
+    asyncio.run(_store_seconds(harness))
+    telemetry_overwrites.measure_overwrites(harness, organisation.admin, assets[0])
     years, short = (_new_asset(organisation.admin, organisation.id) for _ in range(2))
     days = 30 if quick else 3 * 365
     asyncio.run(telemetry_reads.fill_history(harness, years, days))
@@ -197,7 +200,9 @@ def _other_engine(harness: Harness, engine: tsdb_comparison.Engine, bodies: int)
     """The same bodies' points, sent by the same senders; skipped where the engine is not installed."""
     with tsdb_comparison.running(engine) as started:
         if started is None:
-            print(f"monitoring: {engine.name} is not installed; skipped", flush=True)
+            print(
+                f"monitoring: {engine.name} is not installed; skipped (`apt-get install {engine.package}`)", flush=True
+            )
             return
         address, home = started
         if engine.prepare is not None:
@@ -299,7 +304,7 @@ def _instant(time_us: int) -> Any:
     return instant_of(time_us)
 
 
-async def _fold(harness: Harness, points: int) -> None:
+async def _fold(harness: Harness) -> None:
     """Compaction as the job does it: closed days into a block each, then the days of a month into one."""
     pool = await create_pool(harness.database_url, size=2)
     began = time.perf_counter()
@@ -340,6 +345,38 @@ async def _fold(harness: Harness, points: int) -> None:
         },
         target="<= 0.5 bytes a point",
         met=in_months / int(stored) <= 0.5,
+    )
+
+
+async def _store_seconds(harness: Harness) -> None:
+    """The same batteries sampled every second: too dense to be joined, so a block a day."""
+    days = 1 if harness.options.quick else 3
+    pool = await create_pool(harness.database_url, size=1)
+    try:
+        await pool.execute("create table bench_block (like telemetry_block including all)")
+        for day in range(days):
+            columns = telemetry.battery(3, 1440, day * 1440, a_minute=60)
+            times = (telemetry.START_S + 86_400 * day + np.arange(86_400)) * 1_000_000
+            series = ((place, SignalSeries(times, values)) for place, values in enumerate(columns.values()))
+            began = time.process_time()
+            block = blocks.encode(*[market_date(telemetry_reads.FIRST_DAY + day)] * 2, series)
+            encode_s = time.process_time() - began
+            row = {"asset_key": 1} | asdict(block)
+            await pool.copy_records_to_table("bench_block", records=[tuple(row.values())], columns=list(row))
+        size = await pool.fetchval("select pg_total_relation_size('bench_block')")
+    finally:
+        await pool.execute("drop table if exists bench_block")
+        await pool.close()
+    points = days * 86_400 * len(telemetry.SIGNALS)
+    harness.report(
+        "stored every second, with indexes",
+        {
+            "bytes_a_point": round(size / points, 3),
+            "points": points,
+            "encoded_points_s": round(points / days / encode_s),
+        },
+        target="<= 0.5 bytes a point",
+        met=size / points <= 0.5,
     )
 
 

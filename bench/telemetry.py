@@ -20,10 +20,14 @@ SIGNALS = (
 )  # fmt: skip
 
 
-def battery(seed: int, minutes: int, first_minute: int = 0) -> dict[str, NDArray[np.float64]]:
-    """A battery that trades between day and night: power to 0.1 kW, charge to 0.1 %, frequency to 1 mHz."""
+def battery(seed: int, minutes: int, first_minute: int = 0, *, a_minute: int = 1) -> dict[str, NDArray[np.float64]]:
+    """A battery that trades between day and night: power to 0.1 kW, charge to 0.1 %, frequency to 1 mHz.
+
+    a_minute: how often it is sampled in a minute.
+    """
     noise = np.random.default_rng([seed, first_minute])
-    minute = first_minute + np.arange(minutes)
+    minute = first_minute + np.arange(minutes * a_minute) / a_minute
+    minutes *= a_minute
     swing = np.sin(2 * np.pi * (minute / 1440 + seed / 7))
     power = np.where(np.abs(swing) > 0.3, 8000 * swing, 0.0) + noise.normal(0, 4, minutes) * (np.abs(swing) > 0.3)
     charge = 50 - 40 * np.cos(2 * np.pi * (minute / 1440 + seed / 7)) + noise.normal(0, 0.03, minutes)

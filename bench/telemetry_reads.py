@@ -15,7 +15,6 @@ from bench import telemetry
 from bench.harness import Client, Harness, Request, cpu_seconds
 from gridloom.database.pool import create_pool
 from gridloom.monitoring import blocks, store
-from gridloom.monitoring.blocks import PackedBlock
 from gridloom.monitoring.market_days import market_date
 from gridloom.monitoring.model import SignalSeries
 
@@ -39,7 +38,7 @@ async def fill_history(harness: Harness, asset_id: str, days: int) -> None:
         await pool.close()
 
 
-def _make_block(days: list[int]) -> PackedBlock:
+def _make_block(days: list[int]) -> store.PackedBlock:
     batteries = [telemetry.battery(3, 1440, day * 1440) for day in days]
     times = telemetry.times_s(1440 * len(days), days[0] * 1440) * 1_000_000
     series = (
@@ -50,23 +49,27 @@ def _make_block(days: list[int]) -> PackedBlock:
 
 
 def measure_reads(harness: Harness, client: Client, years: str, short: str, days: int) -> None:
+    """Processor time of the worker for each; the targets are of it."""
+    one, all_signals = "datapoints=active_power&", ""
+    first, month, year = "2024-12-31T23:00:00Z", "2025-01-30T23:00:00Z", "2025-12-31T23:00:00Z"
     spans = {
-        "one series, one day, raw": ("2025-01-10T23:00:00Z", "2025-01-11T23:00:00Z", "raw", 5.0),
-        "one series, 30 days at 15 minutes": ("2024-12-31T23:00:00Z", "2025-01-30T23:00:00Z", "15-minute", 10.0),
-        "one series, 30 days, daily": ("2024-12-31T23:00:00Z", "2025-01-30T23:00:00Z", "daily", None),
+        "one series, one day, raw": (one, "2025-01-10T23:00:00Z", "2025-01-11T23:00:00Z", "raw", None),
+        "one series, 30 days at 15 minutes": (one, first, month, "15-minute", 2.0),
+        "20 series, 30 days at 15 minutes": (all_signals, first, month, "15-minute", 15.0),
+        "one series, 30 days, daily": (one, first, month, "daily", None),
+        "one series, a year, daily": (one, first, year, "daily", 3.0),
     }
-    for name, (start, end, resolution, target) in spans.items():
+    for name, (signals, start, end, resolution, target_ms) in spans.items():
         figures: dict[str, float] = {}
         for history, asset in (("month", short), ("three_years" if days > 365 else "filled", years)):
-            query = f"datapoints=active_power&start={start}&end={end}&resolution={resolution}"
-            path = f"/monitoring/{asset}/datapoints?{query}"
+            path = f"/monitoring/{asset}/datapoints?{signals}start={start}&end={end}&resolution={resolution}"
             figures[f"{history}_ms"], figures[f"{history}_cpu_ms"] = _server_ms(harness, client, path)
-        worst = max(taken for figure, taken in figures.items() if not figure.endswith("cpu_ms"))
+        worst = max(taken for figure, taken in figures.items() if figure.endswith("cpu_ms"))
         harness.report(
             name,
             figures,
-            target=None if target is None else f"< {target} ms",
-            met=None if target is None else worst < target,
+            target=None if target_ms is None else f"<= {target_ms} ms of processor time",
+            met=None if target_ms is None else worst <= target_ms,
         )
 
 

@@ -29,6 +29,7 @@ from bench.harness import await_answer, free_port
 class Engine:
     name: str
     program: str
+    package: str
     start: Callable[[Path, int], list[str]]
     prepare: str | None
     write: str
@@ -80,9 +81,17 @@ def _victoria_read(asset: str, start_s: int, end_s: int) -> str:
 
 ENGINES = (
     Engine(
-        "InfluxDB 1", "influxd", _influx, "/query?q=create+database+bench", "/write?db=bench&precision=s", _influx_read
+        "InfluxDB 1",
+        "influxd",
+        "influxdb",
+        _influx,
+        "/query?q=create+database+bench",
+        "/write?db=bench&precision=s",
+        _influx_read,
     ),
-    Engine("VictoriaMetrics", "victoria-metrics", _victoria, None, "/write?precision=s", _victoria_read),
+    Engine(
+        "VictoriaMetrics", "victoria-metrics", "victoria-metrics", _victoria, None, "/write?precision=s", _victoria_read
+    ),
 )
 
 

@@ -41,13 +41,13 @@ class TestAReadOverThousandsOfSignals:
         owner = await new_organisation()
         asset = await with_signals(owner, 2000)
         reads = []
-        original = store.bodies_between
+        original = store.read_bodies
 
-        async def counted(*arguments):
+        async def counted(*arguments, **options):
             reads.append(arguments)
-            return await original(*arguments)
+            return await original(*arguments, **options)
 
-        monkeypatch.setattr(store, "bodies_between", counted)
+        monkeypatch.setattr(store, "read_bodies", counted)
         params = {"start": START, "end": END, "resolution": "raw"}
         answer = await owner.viewer.get(f"/monitoring/{asset.id}/datapoints", params=params)
         assert answer.status_code == 200
@@ -82,13 +82,13 @@ class TestAReadOverThousandsOfSignals:
         owner = await new_organisation()
         asset = await with_signals(owner, 256)
         reads = []
-        original = store.summaries_between
+        original = store.read_bodies
 
-        async def counted(*arguments):
+        async def counted(*arguments, **options):
             reads.append(arguments)
-            return await original(*arguments)
+            return await original(*arguments, **options)
 
-        monkeypatch.setattr(store, "summaries_between", counted)
+        monkeypatch.setattr(store, "read_bodies", counted)
         answer = await owner.viewer.get(f"/monitoring/{asset.id}/{path}start={START}&end={END}")
         assert answer.status_code == 200
         data = answer.json()["data"]

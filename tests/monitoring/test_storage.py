@@ -25,7 +25,7 @@ from gridloom.monitoring.market_days import DAY_US, day_number, day_start, marke
 from gridloom.monitoring.model import MAX_SIGNALS, MINUTE_US, Points
 from gridloom.monitoring.query.aggregation import Aggregation
 from gridloom.monitoring.query.series import read, read_in_steps
-from gridloom.monitoring.query.summaries import daily
+from gridloom.monitoring.query.summaries import aggregate_days, read_spans
 from gridloom.wiring import provide_dependencies
 
 START = 1_774_738_800_000_000 - DAY_US
@@ -79,6 +79,11 @@ async def everything(pool: asyncpg.Pool, asset_key: int, start: int = START, end
         for name, signal_id in ids.items()
         for time, value in zip(found[signal_id].times.tolist(), found[signal_id].values.tolist(), strict=True)
     }
+
+
+async def daily(pool: asyncpg.Pool, asset_key: int, signal_id: int, start: int, end: int, by: Aggregation) -> Any:
+    async for _, span, first_us, stop_us in read_spans(pool, asset_key, [signal_id], start, end):
+        yield aggregate_days(span, by, first_us, stop_us)
 
 
 async def fold_day(pool: asyncpg.Pool, asset_key: int, day: date, *, join: bool = False) -> None:

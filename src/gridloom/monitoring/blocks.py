@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import date
 from itertools import accumulate
 
@@ -16,24 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridloom.monitoring import codec
-from gridloom.monitoring.codec import Times
+from gridloom.monitoring.codec import Times, Values
 from gridloom.monitoring.market_days import day_starts, market_day_number
 from gridloom.monitoring.model import SUMMARY, SignalSeries
+from gridloom.monitoring.store.compaction import PackedBlock
+from gridloom.monitoring.store.series import StoredBlock
 
 _TIMES_HEADER = struct.Struct("<HH")
-
-
-@dataclass(frozen=True, slots=True)
-class PackedBlock:
-    first_day: date
-    last_day: date
-    signal_ids: list[int]
-    points: list[int]
-    first_us: list[int]
-    starts: list[int]
-    times: bytes
-    summaries: bytes
-    body: bytes
 
 
 def encode(first_day: date, last_day: date, found: Iterable[tuple[int, SignalSeries]]) -> PackedBlock:
@@ -64,8 +52,22 @@ def encode(first_day: date, last_day: date, found: Iterable[tuple[int, SignalSer
     )
 
 
-def times_of(packed: bytes, places: Iterable[int]) -> Iterator[Times]:
-    """The times of the signals at some places of a block; signals that share them have the same array."""
+def unpack(block: StoredBlock) -> Iterator[tuple[int, Times, bytes]]:
+    """Each signal that was asked for, its times, and its packed values, empty where they were not asked for.
+
+    Signals that share their times have the same array.
+    """
+    slices = block.slices or [b""] * len(block.places)
+    times = map(codec.decode_times, slices) if block.times is None else _unpack_times(block.times, block.places)
+    for place, grid, packed in zip(block.places, times, slices, strict=True):
+        yield block.signal_ids[place], grid, packed
+
+
+def decode_values(block: StoredBlock, packed: bytes) -> Values:
+    return codec.decode_values(packed) if block.times is not None else codec.decode(packed)[1]
+
+
+def _unpack_times(packed: bytes, places: Iterable[int]) -> Iterator[Times]:
     signals, grids = _TIMES_HEADER.unpack_from(packed)
     start = _TIMES_HEADER.size
     grids_of = np.frombuffer(packed, "<u2", signals, start)

@@ -175,6 +175,6 @@ LATEST: Final = np.dtype([("time", "<i8"), ("value", "<f8")])
 """How a head keeps the last point of each signal."""
 
 SUMMARY: Final = np.dtype(
-    [("points", "<i4"), *((name, "<f8") for name in ("first", "last", "lowest", "highest", "total"))]
+    [("points", ">i4"), *((name, ">f8") for name in ("first", "last", "lowest", "highest", "total"))]
 )
-"""A market day of a signal, as a block keeps it."""
+"""A market day of a signal, as a block keeps it, in the byte order of PostgreSQL's own binary format."""

@@ -14,7 +14,6 @@ from datetime import date, timedelta
 from gridloom.database.pool import Database
 from gridloom.kernel.dependency import Dependency
 from gridloom.monitoring import blocks, segments, store
-from gridloom.monitoring.blocks import PackedBlock
 from gridloom.monitoring.compaction.rules import (
     BUSY_POINTS,
     BUSY_SEGMENTS,
@@ -80,17 +79,17 @@ async def rewrite_days(
 ) -> CompactionResult | None:
     """One block of all that some days hold; of segments those up to a sequence, none where it is None."""
     wanted_ids = list((await store.signal_ids(db, asset_key)).values())
-    found = await store.bodies_between(db, asset_key, wanted_ids, first_day, last_day)
+    found = await store.read_bodies(db, asset_key, wanted_ids, first_day, last_day)
     last_sequence = last_sequence if last_sequence is not None else -1
     found.segments = [segment for segment in found.segments if segment.sequence <= last_sequence]
-    if not (found.segments or (last_sequence < 0 and (found.chunks or found.blocks))):
+    if not (found.segments or (last_sequence < 0 and found.blocks)):
         return None
     block = await asyncio.to_thread(_make_block, found, first_day, last_day)
     await store.put_block(db, asset_key, block, last_sequence)
     return CompactionResult(len(found.segments), sum(block.points), len(block.body))
 
 
-def _make_block(found: store.StoredBodies, first_day: date, last_day: date) -> PackedBlock:
+def _make_block(found: store.StoredBodies, first_day: date, last_day: date) -> store.PackedBlock:
     start_us = day_start(market_day_number(first_day))
     end_us = day_start(market_day_number(last_day) + 1)
     within = ((signal_id, series.between(start_us, end_us)) for signal_id, series in assemble(found))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gridloom.database.commit.after_commit import after_commit
 from gridloom.database.pool import Database
-from gridloom.monitoring import blocks, codec, segments, store
+from gridloom.monitoring import blocks, segments, store
 from gridloom.monitoring.codec import Times
 from gridloom.monitoring.compaction.day_compaction import merge_segments
 from gridloom.monitoring.compaction.rules import Merge, plan
@@ -24,8 +24,6 @@ from gridloom.monitoring.offload import HEAVY_BYTES, HEAVY_POINTS, HEAVY_SIGNALS
 from gridloom.monitoring.segments import SegmentColumns
 from gridloom.monitoring.signal_id_cache import SignalIdCache
 
-SERIES_DAY_BATCH_SIZE: Final = 2000
-"""How much of what is stored is looked at together, to find what is overwritten."""
 MANY_BODIES: Final = 200
 
 
@@ -153,11 +151,9 @@ async def _find_overlap(db: Database, head: store.Head, columns: SegmentColumns)
     late, days = await off_loop(_is_heavy(columns, columns.signal_ids), _find_late, head, columns)
     if not late:
         return overlap
-    at_once = max(1, SERIES_DAY_BATCH_SIZE // len(late))
-    for first in range(0, len(days), at_once):
-        found = await store.times_on(db, head.asset_key, list(late), days[first : first + at_once])
-        heavy = _is_heavy(columns, late) or found.packed_bytes > HEAVY_BYTES or found.count > MANY_BODIES
-        await off_loop(heavy, _add_overlap, overlap, found, late)
+    found = await store.read_bodies(db, head.asset_key, list(late), days[0], days[-1], store.BlockPart.TIMES, only=days)
+    heavy = _is_heavy(columns, late) or found.packed_bytes > HEAVY_BYTES
+    await off_loop(heavy or len(found.segments) + len(found.blocks) > MANY_BODIES, _add_overlap, overlap, found, late)
     return overlap
 
 
@@ -198,10 +194,8 @@ def _add_overlap(overlap: Overlap, found: store.StoredBodies, late: Mapping[int,
     """How many times of the new series the stored ones have too, and which segments have no others."""
     stored: dict[int, list[Times]] = defaultdict(list)
     for block in found.blocks:
-        for place, times in zip(block.places, blocks.times_of(block.times, block.places), strict=True):
-            stored[block.signal_ids[place]].append(times)
-    for chunk in found.chunks:
-        stored[chunk.signal_id].append(codec.decode_times(chunk.body))
+        for signal_id, times, _ in blocks.unpack(block):
+            stored[signal_id].append(times)
     counts: dict[tuple[int, ...], int] = {}
 
     def count(times: Times, layers: Sequence[Times]) -> int:

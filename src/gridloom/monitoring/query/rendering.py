@@ -15,12 +15,12 @@ from gridloom.database.pool import Database
 from gridloom.edge import JSON, Content, Stream, to_json
 from gridloom.kernel.resolution import Resolution
 from gridloom.monitoring.market_days import DAY_US
-from gridloom.monitoring.model import SignalSeries, signal_type
+from gridloom.monitoring.model import EMPTY, SignalSeries, signal_type
 from gridloom.monitoring.offload import HEAVY_POINTS, HEAVY_SIGNALS, off_loop
 from gridloom.monitoring.query.aggregation import MAX_CARRY_FORWARD, Aggregation, aggregate
 from gridloom.monitoring.query.read_limiter import take_turns
 from gridloom.monitoring.query.series import count_points, in_batches, read, read_in_steps
-from gridloom.monitoring.query.summaries import SIGNAL_BATCH_SIZE, SignalSpan, daily, read_group
+from gridloom.monitoring.query.summaries import aggregate_days, read_spans
 from gridloom.monitoring.views import DataPointMeta
 from gridloom.tables import TIME, PointWriter, stream_table
 
@@ -82,56 +82,47 @@ async def _put_first(first: Iterable[T], rest: AsyncIterator[T]) -> AsyncIterato
 
 async def pieces(db: Database, selection: Selection) -> AsyncIterator[tuple[str, SignalSeries]]:
     """Signal after signal, each in the order of time; a signal may come in several pieces, and comes at least once."""
-    start_us, end_us, before = selection.start_us, selection.end_us, selection.before
-    known = {name: signal_id for name, signal_id in selection.signals.items() if signal_id is not None}
+    names = iter(selection.signals.items())
+    name, current = "", None
+    async for signal_id, series in _known_pieces(db, selection):
+        while current != signal_id:
+            name, current = next(names)
+            if current is None:
+                yield name, EMPTY
+        yield name, series
+    for name, _ in names:
+        yield name, EMPTY
+
+
+async def _known_pieces(db: Database, selection: Selection) -> AsyncIterator[tuple[int, SignalSeries]]:
+    """The same for signals that have an id."""
+    asset_key, start_us, end_us, turn = selection.asset_key, selection.start_us, selection.end_us, selection.turn
+    wanted_ids = [signal_id for signal_id in selection.signals.values() if signal_id is not None]
+    if not wanted_ids:
+        return
     if selection.resolution is Resolution.DAY and selection.aggregation is not Aggregation.TIME_WEIGHTED_AVG:
-        ids, spans = list(known.values()), dict[int, SignalSpan]()
-        for name, signal_id in selection.signals.items():
-            if signal_id is None:
-                yield name, _make_empty_series()
-                continue
-            if signal_id not in spans:
-                place = ids.index(signal_id)
-                async with selection.turn:
-                    some = ids[place : place + SIGNAL_BATCH_SIZE]
-                    spans = await read_group(db, selection.asset_key, some, start_us, end_us)
-            span = spans.get(signal_id)
-            days = daily(db, selection.asset_key, signal_id, start_us, end_us, selection.aggregation, span)
-            async for series in take_turns(selection.turn, days):
-                yield name, series
+        spans = read_spans(db, asset_key, wanted_ids, start_us, end_us)
+        async for signal_id, span, first_us, stop_us in take_turns(turn, spans):
+            yield signal_id, aggregate_days(span, selection.aggregation, first_us, stop_us)
         return
-    if len(known) * (end_us - start_us) <= _SERIES_DAY_BATCH_SIZE * DAY_US:
-        early_us = start_us - before // timedelta(microseconds=1)
-        async with selection.turn:
-            found = await read(db, selection.asset_key, list(known.values()), early_us, end_us) if known else {}
-        for name, signal_id in selection.signals.items():
-            if signal_id is None:
-                yield name, _make_empty_series()
-                continue
-            yield name, await _cut_series(found[signal_id], selection, start_us, end_us)
-        return
-    wanted_ids = list(known.values())
-    in_segments, compacted = await count_points(db, selection.asset_key, wanted_ids, start_us, end_us)
-    groups = in_batches(wanted_ids, in_segments, compacted)
-    group_of = {signal_id: group for group in groups for signal_id in group}
-    found = {}
-    for name, signal_id in selection.signals.items():
-        if signal_id is None:
-            yield name, _make_empty_series()
+    groups, compacted = [wanted_ids], dict[int, int]()
+    is_long = len(wanted_ids) * (end_us - start_us) > _SERIES_DAY_BATCH_SIZE * DAY_US
+    if is_long:
+        in_segments, compacted = await count_points(db, asset_key, wanted_ids, start_us, end_us)
+        groups = in_batches(wanted_ids, in_segments, compacted)
+    early_us = start_us - selection.before // timedelta(microseconds=1)
+    for group in groups:
+        if is_long and len(group) == 1:
+            points = compacted.get(group[0])
+            steps = read_in_steps(db, asset_key, group[0], start_us, end_us, before=selection.before, points=points)
+            async for first_us, stop_us, series in take_turns(turn, steps):
+                yield group[0], await _cut_series(series, selection, first_us, stop_us)
             continue
-        group = group_of[signal_id]
-        if len(group) == 1:
-            points = compacted.get(signal_id)
-            steps = read_in_steps(db, selection.asset_key, signal_id, start_us, end_us, before=before, points=points)
-            async for first_us, stop_us, series in take_turns(selection.turn, steps):
-                yield name, await _cut_series(series, selection, first_us, stop_us)
-            continue
-        if signal_id not in found:
-            early_us = start_us - before // timedelta(microseconds=1)
-            async with selection.turn:
-                found = await read(db, selection.asset_key, group, early_us, end_us)
-        yield name, await _cut_series(found[signal_id], selection, start_us, end_us)
-        await asyncio.sleep(0)  # thousands of small steps, and others in between
+        async with turn:
+            found = await read(db, asset_key, group, early_us, end_us)
+        for signal_id in group:
+            yield signal_id, await _cut_series(found[signal_id], selection, start_us, end_us)
+            await asyncio.sleep(0)  # thousands of small steps, and others in between
 
 
 async def _cut_series(series: SignalSeries, selection: Selection, start_us: int, end_us: int) -> SignalSeries:
@@ -144,10 +135,6 @@ async def _cut_series(series: SignalSeries, selection: Selection, start_us: int,
         start_us,
         end_us,
     )
-
-
-def _make_empty_series() -> SignalSeries:
-    return SignalSeries(np.empty(0, dtype=np.int64), np.empty(0))
 
 
 async def _stream_json(found: AsyncIterator[tuple[str, SignalSeries]], selection: Selection) -> AsyncIterator[bytes]:

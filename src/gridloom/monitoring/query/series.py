@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequen
 from datetime import timedelta
 
 from gridloom.database.pool import Database
-from gridloom.monitoring import blocks, codec, segments, store
+from gridloom.monitoring import blocks, segments, store
 from gridloom.monitoring.codec import Times
 from gridloom.monitoring.market_days import DAY_US, day_number, day_start, market_date, market_day_number
 from gridloom.monitoring.model import EMPTY, SignalSeries
@@ -24,20 +24,17 @@ def assemble(
     """The series of each wanted signal, all where it is None, by id; the values of blocks are decoded one signal at a
     time."""
     above: dict[int, list[SignalSeries]] = defaultdict(list)
-    for chunk in found.chunks:
-        above[chunk.signal_id].append(SignalSeries(*codec.decode(chunk.body)))
     for segment in found.segments:
         for signal_id, series in segments.decode(segment.body).series():
             if wanted_ids is None or signal_id in wanted_ids:
                 above[signal_id].append(series)
-    below: dict[int, list[tuple[Times, bytes]]] = defaultdict(list)
+    below: dict[int, list[tuple[Times, store.StoredBlock, bytes]]] = defaultdict(list)
     for block in found.blocks:
-        if block.slices:
-            grids = blocks.times_of(block.times, block.places)
-            for place, times, values in zip(block.places, grids, block.slices, strict=True):
-                below[block.signal_ids[place]].append((times, values))
+        for signal_id, times, packed in blocks.unpack(block) if block.slices else ():
+            below[signal_id].append((times, block, packed))
     for signal_id in sorted(above.keys() | below.keys()):
-        layers = [SignalSeries(times, codec.decode_values(values)) for times, values in below.get(signal_id, ())]
+        below_it = below.get(signal_id, ())
+        layers = [SignalSeries(times, blocks.decode_values(block, packed)) for times, block, packed in below_it]
         yield signal_id, segments.merge_last_wins([*layers, *above.pop(signal_id, ())])
 
 
@@ -55,7 +52,7 @@ async def read(
 ) -> dict[int, SignalSeries]:
     """The points of [start, end) of each signal, in one statement."""
     first, last = day_number(start_us), day_number(end_us - 1)
-    found = await store.bodies_between(db, asset_key, wanted_ids, market_date(first), market_date(last))
+    found = await store.read_bodies(db, asset_key, wanted_ids, market_date(first), market_date(last))
     is_heavy = found.packed_bytes > HEAVY_BYTES // 4 or len(wanted_ids) > HEAVY_SIGNALS
     return await off_loop(is_heavy, _assemble_between, found, wanted_ids, start_us, end_us)
 
@@ -96,7 +93,7 @@ async def next_day_with_points(db: Database, asset_key: int, signal_id: int, fro
 
 async def count_points(
     db: Database, asset_key: int, wanted_ids: Sequence[int], start_us: int, end_us: int
-) -> tuple[int, Mapping[int, int]]:
+) -> tuple[int, dict[int, int]]:
     """How many points a span has at most: of all signals in segments, and of each wanted one elsewhere."""
     first, last = day_number(start_us), day_number(end_us - 1)
     return await store.points_between(db, asset_key, wanted_ids, market_date(first), market_date(last))

@@ -26,8 +26,6 @@ from gridloom.monitoring.query.aggregation import Aggregation, Summary, aggregat
 from gridloom.monitoring.query.series import assemble, next_day_with_points, read
 
 _DAY_BATCH_SIZE = 400
-
-
 SIGNAL_BATCH_SIZE = 32
 """What segments hold of all signals is unpacked once for so many of them."""
 
@@ -40,62 +38,43 @@ class SignalSpan(NamedTuple):
     series: SignalSeries
 
 
-async def read_group(
+async def read_spans(
     db: Database, asset_key: int, wanted_ids: Sequence[int], start_us: int, end_us: int
-) -> dict[int, SignalSpan]:
-    """Some signals in one statement; nothing where the window is too long for that."""
-    if start_us >= end_us or day_number(end_us - 1) - day_number(start_us) >= _DAY_BATCH_SIZE:
-        return {}
-    return await _read_days(db, asset_key, wanted_ids, start_us, end_us)
+) -> AsyncIterator[tuple[int, SignalSpan, int, int]]:
+    """Signal after signal, each with what a window holds of it; a long span takes several windows."""
+    is_long = start_us < end_us and day_number(end_us - 1) - day_number(start_us) >= _DAY_BATCH_SIZE
+    at_once = 1 if is_long else SIGNAL_BATCH_SIZE
+    for place in range(0, len(wanted_ids), at_once):
+        some, first_us = wanted_ids[place : place + at_once], start_us
+        while first_us < end_us:
+            stop_us = min(end_us, day_start(day_number(first_us) + _DAY_BATCH_SIZE))
+            spans = await _read_days(db, asset_key, some, first_us, stop_us)
+            for signal_id in some:
+                yield signal_id, spans[signal_id], first_us, stop_us
+            first_us = stop_us
+            if is_long and not len(spans[some[0]].days) and not len(spans[some[0]].series):
+                first_us = await next_day_with_points(db, asset_key, some[0], stop_us, end_us)
 
 
-async def daily(
-    db: Database,
-    asset_key: int,
-    wanted_id: int,
-    start_us: int,
-    end_us: int,
-    aggregation: Aggregation,
-    known: SignalSpan | None = None,
-) -> AsyncIterator[SignalSeries]:
-    """A signal in market days, piece by piece; every aggregation but the one weighted by time."""
-    async for span, first_us, stop_us in _read_spans(db, asset_key, wanted_id, start_us, end_us, known):
-        whole = SignalSeries(day_starts(span.days), _pick_values(span.summaries, aggregation))
-        if len(span.series):
-            cut = aggregate(span.series, Resolution.DAY, aggregation, first_us, stop_us)
-            whole = segments.merge_last_wins((whole, cut))
-        yield whole
+def aggregate_days(span: SignalSpan, aggregation: Aggregation, first_us: int, stop_us: int) -> SignalSeries:
+    """A window in market days, by every aggregation but the one weighted by time."""
+    whole = SignalSeries(day_starts(span.days), _pick_values(span.summaries, aggregation))
+    if not len(span.series):
+        return whole
+    cut = aggregate(span.series, Resolution.DAY, aggregation, first_us, stop_us)
+    return segments.merge_last_wins((whole, cut))
 
 
-async def total(
-    db: Database, asset_key: int, wanted_id: int, start_us: int, end_us: int, known: SignalSpan | None = None
-) -> Summary | None:
-    """A signal over a span; None where it has no points."""
-    whole: Summary | None = None
-    async for span, first_us, stop_us in _read_spans(db, asset_key, wanted_id, start_us, end_us, known):
-        parts = [summarise(span.series.between(first_us, stop_us))]
-        if len(span.days):
-            points, totals = int(span.summaries["points"].sum()), float(span.summaries["total"].sum())
-            lowest, highest = float(span.summaries["lowest"].min()), float(span.summaries["highest"].max())
-            parts.append(Summary(points, totals, lowest, highest))
-        for part in parts:
-            if part is not None:
-                whole = part if whole is None else whole + part
-    return whole
-
-
-async def _read_spans(
-    db: Database, asset_key: int, wanted_id: int, start_us: int, end_us: int, known: SignalSpan | None
-) -> AsyncIterator[tuple[SignalSpan, int, int]]:
-    if known is not None:
-        yield known, start_us, end_us
-        return
-    while start_us < end_us:
-        stop_us = min(end_us, day_start(day_number(start_us) + _DAY_BATCH_SIZE))
-        span = (await _read_days(db, asset_key, (wanted_id,), start_us, stop_us))[wanted_id]
-        yield span, start_us, stop_us
-        is_silent = not len(span.days) and not len(span.series)
-        start_us = await next_day_with_points(db, asset_key, wanted_id, stop_us, end_us) if is_silent else stop_us
+def summarise_span(span: SignalSpan, first_us: int, stop_us: int) -> Summary | None:
+    """A window as a whole; None where it has no points."""
+    rest = summarise(span.series.between(first_us, stop_us))
+    if not len(span.days):
+        return rest
+    days = span.summaries
+    whole = Summary(
+        int(days["points"].sum()), float(days["total"].sum()), float(days["lowest"].min()), float(days["highest"].max())
+    )
+    return whole if rest is None else whole + rest
 
 
 async def _read_days(
@@ -105,11 +84,11 @@ async def _read_days(
     partial = {first} if day_start(first) < start_us else set()
     if day_start(last + 1) > stop_us:
         partial.add(last)
-    found = await store.summaries_between(
-        db, asset_key, wanted_ids, market_date(first), market_date(last), [market_date(day) for day in sorted(partial)]
-    )
+    found = await store.read_bodies(
+        db, asset_key, wanted_ids, market_date(first), market_date(last), store.BlockPart.SUMMARIES,
+        partial=[market_date(day) for day in sorted(partial)],
+    )  # fmt: skip
     exact = partial | {market_day_number(segment.day) for segment in found.segments}
-    exact |= {market_day_number(chunk.day) for chunk in found.chunks}
     is_heavy = found.packed_bytes > HEAVY_BYTES // 4
     spans = await off_loop(is_heavy, _make_spans, found, wanted_ids, range(first, last + 1), exact)
     if all(np.isfinite(span.summaries["total"]).all() for span in spans.values()):
@@ -125,7 +104,7 @@ def _make_spans(
 ) -> dict[int, SignalSpan]:
     """Of the `exact` days the points, of the others the summaries."""
     exact_days = np.array(sorted(exact), np.int64)
-    by_id = {signal_id: np.zeros(len(days), SUMMARY) for signal_id in wanted_ids}
+    by_id = {signal_id: np.zeros(len(days), SUMMARY.newbyteorder("=")) for signal_id in wanted_ids}
     for block in found.blocks:
         first, last = market_day_number(block.first_day), market_day_number(block.last_day)
         inside = slice(max(0, first - days.start), max(0, last + 1 - days.start))

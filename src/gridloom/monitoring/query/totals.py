@@ -13,8 +13,9 @@ from gridloom.database.pool import Database
 from gridloom.monitoring.model import instant_of, is_power, microseconds, signal_type
 from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
 from gridloom.monitoring.query.aggregation import MAX_CARRY_FORWARD, NO_ENERGY, Energy, Summary, energy, summarise
+from gridloom.monitoring.query.read_limiter import take_turns
 from gridloom.monitoring.query.series import read_in_steps
-from gridloom.monitoring.query.summaries import SIGNAL_BATCH_SIZE, SignalSpan, read_group, total
+from gridloom.monitoring.query.summaries import read_spans, summarise_span
 from gridloom.monitoring.views import SignalSum
 from gridloom.physical_assets.store import read_parameters_at
 
@@ -34,23 +35,24 @@ async def sum_signals(
         now_us = microseconds(await platform_now(db))
         parameters = await read_parameters_at(db, asset_key, instant_of(start_us))
         capacity_kwh = parameters.energy_capacity if parameters is not None else 0.0
-    sums: dict[str, SignalSum] = {}
     ids = [signal_id for name, signal_id in signals.items() if signal_id is not None and not is_power(name)]
-    group: dict[int, SignalSpan] = {}
+    totals: dict[int, Summary | None] = {}
+    async for known_id, span, first_us, stop_us in take_turns(turn, read_spans(db, asset_key, ids, start_us, end_us)):
+        totals[known_id] = _add_summaries(totals.get(known_id), summarise_span(span, first_us, stop_us))
+    sums: dict[str, SignalSum] = {}
     for name, signal_id in signals.items():
         summary, moved = None, NO_ENERGY
-        if signal_id is not None:
+        if signal_id is not None and is_power(name):
             async with turn:
-                if not is_power(name) and signal_id not in group:
-                    place = ids.index(signal_id)
-                    some = ids[place : place + SIGNAL_BATCH_SIZE]
-                    group = await read_group(db, asset_key, some, start_us, end_us)
-                if is_power(name):
-                    summary, moved = await _sum_power(db, asset_key, signal_id, start_us, end_us, now_us)
-                else:
-                    summary = await total(db, asset_key, signal_id, start_us, end_us, group.get(signal_id))
+                summary, moved = await _sum_power(db, asset_key, signal_id, start_us, end_us, now_us)
+        elif signal_id is not None:
+            summary = totals.get(signal_id)
         sums[name] = _view_sum(name, summary, moved, capacity_kwh)
     return sums
+
+
+def _add_summaries(one: Summary | None, other: Summary | None) -> Summary | None:
+    return other if one is None else one if other is None else one + other
 
 
 async def _sum_power(
@@ -62,9 +64,7 @@ async def _sum_power(
         db, asset_key, signal_id, start_us, end_us, before=MAX_CARRY_FORWARD
     ):
         heavy = len(series) > HEAVY_POINTS
-        part = await off_loop(heavy, summarise, series.between(first_us, stop_us))
-        if part is not None:
-            whole = part if whole is None else whole + part
+        whole = _add_summaries(whole, await off_loop(heavy, summarise, series.between(first_us, stop_us)))
         moved += await off_loop(heavy, energy, series, first_us, min(stop_us, now_us))
     return whole, moved
 

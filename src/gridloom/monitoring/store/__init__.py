@@ -1,6 +1,7 @@
 """All SQL of monitoring."""
 
 from gridloom.monitoring.store.compaction import (
+    PackedBlock,
     Pending,
     backlog,
     drop_before,
@@ -27,34 +28,32 @@ from gridloom.monitoring.store.heads import (
 )
 from gridloom.monitoring.store.quota import StoredTelemetry, mark_near, measure_stored, put_stored, read_stored
 from gridloom.monitoring.store.series import (
+    BlockPart,
     StoredBlock,
     StoredBodies,
-    StoredChunk,
     StoredSegment,
-    bodies_between,
     first_times,
     is_complete_after,
     next_day,
     points_between,
+    read_bodies,
     segments_after,
-    summaries_between,
-    times_on,
 )
 
 __all__ = [
     "CHANNEL",
+    "BlockPart",
     "Head",
     "NewSegment",
+    "PackedBlock",
     "Pending",
     "StoredBlock",
     "StoredBodies",
-    "StoredChunk",
     "StoredSegment",
     "StoredTelemetry",
     "add_signals",
     "append",
     "backlog",
-    "bodies_between",
     "delete_segments",
     "drop_before",
     "find_head",
@@ -72,12 +71,11 @@ __all__ = [
     "put_block",
     "put_segment",
     "put_stored",
+    "read_bodies",
     "read_stored",
     "segments_after",
     "signal_ids",
-    "summaries_between",
     "take_segments",
-    "times_on",
     "try_fold_lock",
     "watch",
 ]

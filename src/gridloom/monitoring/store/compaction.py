@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from gridloom.database.pool import Database
-from gridloom.monitoring.blocks import PackedBlock
 from gridloom.monitoring.store.heads import NewSegment
 from gridloom.monitoring.store.series import StoredSegment
 
@@ -86,6 +85,19 @@ async def put_segment(db: Database, segment: NewSegment, settle: timedelta) -> N
         """,
         segment.asset_key, segment.sequence, segment.day, segment.points, segment.body, settle,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PackedBlock:
+    first_day: date
+    last_day: date
+    signal_ids: list[int]
+    points: list[int]
+    first_us: list[int]
+    starts: list[int]
+    times: bytes
+    summaries: bytes
+    body: bytes
 
 
 async def put_block(db: Database, asset_key: int, block: PackedBlock, last_sequence: int) -> None:

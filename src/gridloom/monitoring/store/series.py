@@ -1,11 +1,11 @@
-"""Reading: segments, chunks and blocks always in one statement, or a point on its way between them could be missed."""
+"""Reading: segments and blocks always in one statement, or a point on its way between them could be missed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from enum import StrEnum
 
 from gridloom.database.pool import Database
 
@@ -18,160 +18,109 @@ class StoredSegment:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredChunk:
-    """A day of one signal, as earlier releases stored it."""
-
-    signal_id: int
-    day: date
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class StoredBlock:
-    """What was asked for of a block: of the signals at some places, their values or their days."""
+    """What was asked for of a block: of the signals at some places, their values, their times or their days.
+
+    A day of one signal, as earlier releases stored it, is one without `times`: its slice holds them too.
+    """
 
     first_day: date
     last_day: date
     signal_ids: Sequence[int]
     places: Sequence[int]
-    times: bytes
-    slices: Sequence[bytes]
+    times: bytes | None
+    slices: Sequence[bytes] | None
     summaries: Sequence[bytes]
 
 
 @dataclass(slots=True)
 class StoredBodies:
-    """Each in the order in which later ones win; chunks win over blocks, segments over both."""
+    """Each in the order in which later ones win; segments win over blocks."""
 
     segments: list[StoredSegment] = field(default_factory=list)
-    chunks: list[StoredChunk] = field(default_factory=list)
     blocks: list[StoredBlock] = field(default_factory=list)
 
     @property
     def packed_bytes(self) -> int:
-        return (
-            sum(len(segment.body) for segment in self.segments)
-            + sum(len(chunk.body) for chunk in self.chunks)
-            + sum(len(part) for block in self.blocks for part in (*block.slices, block.times))
+        return sum(len(segment.body) for segment in self.segments) + sum(
+            len(part) for block in self.blocks for part in (*(block.slices or ()), block.times or b"")
         )
 
-    @property
-    def count(self) -> int:
-        return len(self.segments) + len(self.chunks) + len(self.blocks)
+
+class BlockPart(StrEnum):
+    """What of a block is read. SUMMARIES: with the values where segments lie over it, or of a day only a part is asked
+    for."""
+
+    VALUES = "VALUES"
+    TIMES = "TIMES"
+    SUMMARIES = "SUMMARIES"
 
 
-async def bodies_between(
-    db: Database, asset_key: int, wanted_ids: Sequence[int], first_day: date, last_day: date
+async def read_bodies(
+    db: Database,
+    asset_key: int,
+    wanted_ids: Sequence[int],
+    first_day: date,
+    last_day: date,
+    part: BlockPart = BlockPart.VALUES,
+    *,
+    only: Sequence[date] | None = None,
+    partial: Sequence[date] = (),
 ) -> StoredBodies:
+    """The days from the first to the last, or only some of them."""
     rows = await db.fetch(
         """
-        select 'segment' as kind, day, sequence, body
-             , null::date as last_day, null::smallint[] as signal_ids, null::int[] as places, null::bytea as times
-             , null::bytea[] as slices, null::bytea[] as summaries
-        from telemetry_segment where asset_key = $1 and day between $3 and $4
-        union all
-        select 'chunk', day, signal_id, body, null, null, null, null, null, null
-        from telemetry_chunk where asset_key = $1 and signal_id = any($2::smallint[]) and day between $3 and $4
-        union all
-        select 'block', first_day, null, null, last_day, signal_ids
-             , array(select place::int from unnest(signal_ids) with ordinality as s (id, place)
-                     where id = any($2::smallint[]) order by place)
-             , times
-             , array(select substring(body from starts[place] + 1 for starts[place + 1] - starts[place])
-                     from unnest(signal_ids) with ordinality as s (id, place)
-                     where id = any($2::smallint[]) order by place)
-             , null
-        from telemetry_block
-        where asset_key = $1 and last_day between $3 and $4::date + 30 and first_day <= $4
-        """,
-        asset_key, wanted_ids, first_day, last_day,
-    )  # fmt: skip
-    return _read_bodies(rows)
-
-
-async def times_on(db: Database, asset_key: int, wanted_ids: Sequence[int], days: Sequence[date]) -> StoredBodies:
-    """What tells which times are stored: of blocks not the values."""
-    rows = await db.fetch(
-        """
-        select 'segment' as kind, day, sequence, body
-             , null::date as last_day, null::smallint[] as signal_ids, null::int[] as places, null::bytea as times
-             , null::bytea[] as slices, null::bytea[] as summaries
-        from telemetry_segment where asset_key = $1 and day = any($3::date[])
-        union all
-        select 'chunk', day, signal_id, body, null, null, null, null, null, null
-        from telemetry_chunk where asset_key = $1 and signal_id = any($2::smallint[]) and day = any($3::date[])
-        union all
-        select 'block', first_day, null, null, last_day, signal_ids
-             , array(select place::int from unnest(signal_ids) with ordinality as s (id, place)
-                     where id = any($2::smallint[]) order by place)
-             , times, null, null
-        from telemetry_block
-        where asset_key = $1 and exists (
-          select from unnest($3::date[]) as d (day) where d.day between first_day and last_day)
-        """,
-        asset_key, wanted_ids, days,
-    )  # fmt: skip
-    return _read_bodies(rows)
-
-
-async def summaries_between(
-    db: Database, asset_key: int, wanted_ids: Sequence[int], first_day: date, last_day: date, partial: Sequence[date]
-) -> StoredBodies:
-    """Days by the summaries of their blocks; with values where segments or chunks lie over the block, or a day of it is
-    asked for in part."""
-    rows = await db.fetch(
-        """
-        with above as materialized (
-          select 'segment' as kind, day, sequence, body
-          from telemetry_segment where asset_key = $1 and day between $3 and $4
-          union all
-          select 'chunk', day, signal_id, body
-          from telemetry_chunk where asset_key = $1 and signal_id = any($2::smallint[]) and day between $3 and $4
+        with hot as materialized (
+          select day, sequence, body from telemetry_segment
+          where asset_key = $1 and day between $3 and $4 and ($6::date[] is null or day = any($6))
         )
-        select kind, day, sequence, body
-             , null::date as last_day, null::smallint[] as signal_ids, null::int[] as places, null::bytea as times
-             , null::bytea[] as slices, null::bytea[] as summaries
-        from above
+        select day, day as last_day, sequence, body as times, null::smallint[] as signal_ids, null::int[] as places,
+               null::bytea[] as slices, null::bytea[] as summaries
+        from hot
         union all
-        select 'block', first_day, null, null, last_day, signal_ids
-             , array(select place::int from unnest(signal_ids) with ordinality as s (id, place)
-                     where id = any($2::smallint[]) order by place)
-             , times
-             , case when exists (select from unnest($5::date[]) as d (day) where d.day between first_day and last_day)
-                      or exists (select from above where above.day between first_day and last_day)
+        select first_day, last_day, null, times, signal_ids,
+               array(select place::int - 1 from unnest(signal_ids) with ordinality as s (id, place)
+                     where id = any($2::smallint[]) order by place),
+               case when $5 = 'VALUES' or $5 = 'SUMMARIES' and (
+                 exists (select from unnest($7::date[]) as d (day) where day between first_day and last_day)
+                 or exists (select from hot where hot.day between first_day and last_day))
                then array(select substring(body from starts[place] + 1 for starts[place + 1] - starts[place])
                           from unnest(signal_ids) with ordinality as s (id, place)
+                          where id = any($2::smallint[]) order by place) end,
+               case when $5 = 'SUMMARIES'
+               then array(select substring(summaries from ((place - 1) * 44 * (last_day - first_day + 1))::int + 1
+                                                     for 44 * (last_day - first_day + 1))
+                          from unnest(signal_ids) with ordinality as s (id, place)
                           where id = any($2::smallint[]) order by place) end
-             , array(select substring(summaries from ((place - 1) * 44 * (last_day - first_day + 1))::int + 1
-                                                for 44 * (last_day - first_day + 1))
-                     from unnest(signal_ids) with ordinality as s (id, place)
-                     where id = any($2::smallint[]) order by place)
         from telemetry_block
         where asset_key = $1 and last_day between $3 and $4::date + 30 and first_day <= $4
+          and ($6 is null or exists (select from unnest($6) as d (day) where day between first_day and last_day))
+        union all
+        select day, day, null, null, array[signal_id], array[0],
+               case when $5 <> 'SUMMARIES' or day = any($7) or day in (select day from hot) then array[body] end,
+               array[int4send(points) || float8send(first_value) || float8send(last_value) || float8send(lowest)
+                     || float8send(highest) || float8send(total)]
+        from telemetry_chunk
+        where asset_key = $1 and signal_id = any($2::smallint[]) and day between $3 and $4
+          and ($6 is null or day = any($6))
         """,
-        asset_key, wanted_ids, first_day, last_day, partial,
+        asset_key, wanted_ids, first_day, last_day, part.value, only, partial,
     )  # fmt: skip
-    return _read_bodies(rows)
-
-
-def _read_bodies(rows: Iterable[Iterable[Any]]) -> StoredBodies:
     found = StoredBodies()
-    for kind, day, number, body, last_day, signal_ids, places, times, slices, summaries in rows:
-        if kind == "segment":
-            found.segments.append(StoredSegment(day, number, body))
-        elif kind == "chunk":
-            found.chunks.append(StoredChunk(number, day, body))
+    for day, last, sequence, times, signal_ids, places, slices, summaries in rows:
+        if sequence is not None:
+            found.segments.append(StoredSegment(day, sequence, times))
         else:
-            places = [place - 1 for place in places]
-            found.blocks.append(StoredBlock(day, last_day, signal_ids, places, times, slices or (), summaries or ()))
+            found.blocks.append(StoredBlock(day, last, signal_ids, places, times, slices, summaries or ()))
     found.segments.sort(key=lambda segment: segment.sequence)
-    found.blocks.sort(key=lambda block: (block.first_day, -block.last_day.toordinal()))
+    # The narrower is the newer; so is, of one day, what an earlier release compacts during an upgrade.
+    found.blocks.sort(key=lambda block: (block.first_day, -block.last_day.toordinal(), block.times is None))
     return found
 
 
 async def points_between(
     db: Database, asset_key: int, wanted_ids: Sequence[int], first_day: date, last_day: date
-) -> tuple[int, Mapping[int, int]]:
+) -> tuple[int, dict[int, int]]:
     """How many points the days hold: of all signals in segments, and of each wanted one elsewhere, at most."""
     rows = await db.fetch(
         """
@@ -217,11 +166,7 @@ async def first_times(db: Database, asset_key: int) -> tuple[dict[int, int], lis
         select null::date as day, null::bigint as sequence, s.id as signal_id, s.first_us, null::bytea as body
         from telemetry_block b, unnest(b.signal_ids, b.first_us) as s (id, first_us) where b.asset_key = $1
         union all
-        select null, null, signal.signal_id, chunk.first_us, null
-        from telemetry_signal signal cross join lateral (
-          select first_us from telemetry_chunk chunk
-          where chunk.asset_key = $1 and chunk.signal_id = signal.signal_id order by day limit 1) chunk
-        where signal.asset_key = $1
+        select null, null, signal_id, min(first_us), null from telemetry_chunk where asset_key = $1 group by signal_id
         union all
         select day, sequence, null, null, body from telemetry_segment where asset_key = $1
         """,
