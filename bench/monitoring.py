@@ -24,6 +24,7 @@ from gridloom.monitoring import blocks, segments
 from gridloom.monitoring.compaction import day_compaction
 from gridloom.monitoring.market_days import market_date
 from gridloom.monitoring.model import Points, SignalSeries
+from gridloom.wiring import provide_dependencies
 
 ARROW = "application/vnd.apache.arrow.stream"
 ROWS_A_BODY = 500
@@ -34,6 +35,7 @@ SENDERS = 3
 
 def run(harness: Harness) -> None:
     quick = harness.options.quick
+    provide_dependencies()  # compaction runs in this process
     organisation = harness.new_organisation()
     assets = [_new_asset(organisation.admin, organisation.id) for _ in range(ASSETS)]
     bodies = 20 if quick else 400
@@ -359,7 +361,8 @@ async def _store_seconds(harness: Harness) -> None:
             times = (telemetry.START_S + 86_400 * day + np.arange(86_400)) * 1_000_000
             series = ((place, SignalSeries(times, values)) for place, values in enumerate(columns.values()))
             began = time.process_time()
-            block = blocks.encode(*[market_date(telemetry_reads.FIRST_DAY + day)] * 2, series)
+            at = market_date(telemetry_reads.FIRST_DAY + day)
+            block = blocks.encode(at, at, series)
             encode_s = time.process_time() - began
             row = {"asset_key": 1} | asdict(block)
             await pool.copy_records_to_table("bench_block", records=[tuple(row.values())], columns=list(row))
