@@ -114,6 +114,26 @@ class TestABatteryWithDrift:
         after = await yard.dispatch(battery, start=wire(window.end), end=wire(window.end + timedelta(hours=1)))
         assert after["dispatch"][0]["stateOfChargePercentage"] == pytest.approx(50.0, abs=0.1)
 
+    async def test_yields_to_what_is_held_after_it_was_placed(self, yard: Yard) -> None:
+        """Placed drift is in no book: free stays free, and a promise made later is served in full."""
+        battery = await yard.battery(**LARGE)
+        await yard.virtual(battery, end=wire(yard.start + timedelta(days=4)))
+        await yard.advance(yard.start + QUARTER)
+        await measure(yard, battery, 60.0)
+        today = market_day_of(yard.start)
+        window = market_day_window(today + timedelta(days=1))
+        await yard.advance(datetime.combine(today, datetime.min.time(), MARKET_ZONE).replace(hour=12, minute=20))
+        sizes = {"ratedChargePower": 3000, "ratedDischargePower": 3000, "energyCapacity": 6000}
+        later = await yard.virtual(battery, start=wire(window.start), end=wire(window.end), **sizes)
+        await yard.schedule(later, [3000.0], offset=int((window.start - yard.start) / QUARTER) + 8)
+        await yard.advance(window.start + timedelta(hours=2))
+        span = {"start": wire(window.start + 7 * QUARTER), "end": wire(window.start + 9 * QUARTER)}
+        before, busy = (await yard.dispatch(battery, **span))["dispatch"]
+        kinds = [{part["kind"]: part["power"] for part in point["parts"]} for point in (before, busy)]
+        assert kinds[0]["DRIFT"] > 0
+        assert kinds[1]["VIRTUAL"] == pytest.approx(3000.0)
+        assert busy["power"] <= 4000.0
+
     async def _trades(self, yard: Yard, battery: dict[str, Any]) -> Any:
         answer = await yard.operator.get("/settlements/wholesale-trades", params={"asset-id": battery["id"]})
         assert answer.status_code == 200, answer.text

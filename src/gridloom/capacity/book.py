@@ -141,10 +141,8 @@ def build_book(
     series = available_between(ratings_and_outages, grid_ms, int(edges[-1]) * PERIOD_MS)
     lines = np.zeros((len(BookLine), len(edges) - 1, 3))
     rated = series.rated
-    for kind in (HoldingKind.VIRTUAL_ASSET, HoldingKind.AUCTION):
-        for holding in holdings:
-            if holding.kind is kind:
-                _add_efficiency_weighted(lines[line_of(holding)], holding, edges, rated)
+    for holding in _merge_alike(holdings):
+        _add_efficiency_weighted(lines[line_of(holding)], holding, edges, rated)
     usable = rated[:, USABLE]
     _add_reserves(lines, [one for one in holdings if one.losses is None], edges, usable)
     _add_own(lines[BookLine.OWN], own, edges, usable)
@@ -169,6 +167,25 @@ def _find_edges(
     found += [np.array(span, dtype=np.int64) for span in market_days_of(busy)]
     every = np.unique(np.concatenate(found))
     return every[(every >= first) & (every <= end)]
+
+
+def _merge_alike(holdings: Sequence[Holding]) -> list[Holding]:
+    """Shares of virtual batteries; those with the same window and efficiencies weigh together, as one."""
+    merged: dict[object, list[Holding]] = {}
+    for one in holdings:
+        if one.losses is not None:
+            merged.setdefault((one.kind, one.is_firm, one.first, one.end, one.losses), []).append(one)
+    return [
+        replace(
+            alike[0],
+            charge_kw=sum(one.charge_kw for one in alike),
+            discharge_kw=sum(one.discharge_kw for one in alike),
+            energy_kwh=sum(one.energy_kwh for one in alike),
+        )
+        if len(alike) > 1
+        else alike[0]
+        for alike in merged.values()
+    ]
 
 
 def _add_efficiency_weighted(line: Floats, holding: Holding, edges: Ints, rated: Floats) -> None:

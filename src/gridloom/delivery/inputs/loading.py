@@ -9,7 +9,7 @@ import numpy as np
 
 from gridloom.capacity.book import market_days_around
 from gridloom.capacity.loss_order import firm_coverage
-from gridloom.capacity.store import load_battery_capacity as load_standing_books
+from gridloom.capacity.store import load_battery_capacity
 from gridloom.database.pool import Database
 from gridloom.delivery.inputs import store
 from gridloom.delivery.inputs.store import ActiveAsset, BackingRow, Reserve
@@ -18,9 +18,8 @@ from gridloom.delivery.planning.distribution import energy_changes_kwh
 from gridloom.delivery.planning.model import StoredInputs, ZoneInput
 from gridloom.delivery.planning.reserves import HeldReserves, ReserveCapability, ReservePower, hold_reserves
 from gridloom.kernel.market_time import period_number, period_start
-from gridloom.kernel.window import Window
-from gridloom.market_calendar import PERIOD_S, Floats, Ints, first_period_of_utc_day
-from gridloom.physical_assets.availability import CHARGE, DISCHARGE, ENERGY, load_availability
+from gridloom.market_calendar import PERIOD_S, Floats, Ints, first_period_of_utc_day, utc_day_of
+from gridloom.physical_assets.availability import CHARGE, DISCHARGE, ENERGY
 from gridloom.virtual_assets.energy.projection import project
 from gridloom.virtual_assets.schedule.projection_input import load_projection_input
 from gridloom.virtual_assets.store import read_asset_by_key
@@ -49,14 +48,17 @@ async def load_zone(db: Database, name: str, first: int, end: int) -> LoadedZone
     """The periods [first, end)."""
     assets = await store.read_active_assets(db, name, period_start(first), period_start(end))
     keys = [asset.key for asset in assets]
-    power_kw = await load_powers_kw(db, assets, first, end)
+    day_first = first_period_of_utc_day(utc_day_of(first))
+    since_kw = await store.read_powers_kw(db, keys, day_first, end)
+    power_kw, today_kw = since_kw[:, first - day_first :].copy(), since_kw[:, : first - day_first]
+    await _apply_expected_cuts(db, assets, power_kw, first, end)
     backing = await _load_backing(db, assets)
     blocks = await store.read_block_reserves(db, keys, first, end)
     digest = await store.read_holdings_digest(db, backing.battery_keys, *market_days_around(first, end))
     park = await _load_park(db, backing, _block_reserves(blocks, backing, first, end), first, end)
     efficiencies = np.array([(one.charge_efficiency, one.discharge_efficiency) for one in assets]).reshape(-1, 2)
     lifetimes = np.array([(one.first, one.end) for one in assets], dtype=np.int64).reshape(-1, 2)
-    energies_kwh = await _load_energies_kwh(db, assets, first)
+    energies_kwh = await _load_energies_kwh(db, assets, first, today_kw)
     inputs = StoredInputs(
         first,
         lifetimes,
@@ -119,9 +121,9 @@ async def _load_park(
     awards = await store.read_awarded_reserves(db, keys, period_start(first), period_start(end))
     own = [_reserve_power(indices[one.asset_key], one, 0, 1.0, first, end) for one in awards]
     promised_kwh = _sum_promised(backing, lambda asset: asset.capacity_kwh, first, end)
-    capability = await _load_capability(db, keys, promised_kwh > 0, first, end)
-    reserves = hold_reserves([*block_reserves, *own], capability)
-    limits, capacity_kwh = await _load_limits(db, backing, reserves, capability, promised_kwh, first, end)
+    books = await _load_books(db, keys, first, end)
+    reserves = hold_reserves([*block_reserves, *own], books.capability(promised_kwh > 0))
+    limits, capacity_kwh = await _load_limits(db, backing, reserves, books, promised_kwh, first, end)
     return BatteryPark(limits, capacity_kwh, reserves)
 
 
@@ -161,15 +163,15 @@ def share_energy_changes_kwh(power_kw: Floats, inputs: StoredInputs, share_of: I
     return own_kwh + sum_rows(shares[:, None] * changes_kwh[share_of[:, 0]], share_of[:, 1], len(own_kwh))
 
 
-async def _load_energies_kwh(db: Database, assets: Sequence[ActiveAsset], first: int) -> Floats:
-    """Of each virtual asset: stored at `first`, energy capacity, target of the end of life."""
-    keys = [asset.key for asset in assets]
-    day = first * PERIOD_S // 86_400
-    changes_kwh = await store.read_energy_changes_kwh(db, keys, day)
+async def _load_energies_kwh(db: Database, assets: Sequence[ActiveAsset], first: int, today_kw: Floats) -> Floats:
+    """Of each virtual asset: stored at `first`, energy capacity, target of the end of life.
+
+    `today_kw` is what they do in the periods of the UTC day before `first`.
+    """
+    changes_kwh = await store.read_energy_changes_kwh(db, [asset.key for asset in assets], utc_day_of(first))
     activated_kwh = await store.read_activated_changes_kwh(db, assets, first)
-    today_kw = await store.read_powers_kw(db, keys, first_period_of_utc_day(day), first + 1)
     today_kwh = energy_changes_kwh(
-        today_kw[:, :-1],
+        today_kw,
         np.array([[one.charge_efficiency] for one in assets]).reshape(-1, 1),
         np.array([[one.discharge_efficiency] for one in assets]).reshape(-1, 1),
     ).sum(axis=1)
@@ -221,35 +223,35 @@ def _name_shortfalls(keys: Ints, battery_keys: Sequence[int]) -> Ints:
 
 def _sum_promised(backing: _Backing, amount: Callable[[ActiveAsset], float], first: int, end: int) -> Floats:
     """Σ share × an amount of each virtual asset, by battery, in the periods in which the asset is alive."""
-    total = np.zeros((len(backing.battery_keys), end - first))
-    for (index, battery), share in zip(backing.share_of.tolist(), backing.shares.tolist(), strict=True):
-        asset = backing.assets[index]
-        total[battery, max(0, asset.first - first) : max(0, asset.end - first)] += share * amount(asset)
-    return total
+    amounts = np.array([amount(asset) for asset in backing.assets])
+    lifetimes = np.array([(asset.first, asset.end) for asset in backing.assets], dtype=np.int64).reshape(-1, 2)
+    periods = np.arange(first, end)
+    is_alive = (periods >= lifetimes[:, :1]) & (periods < lifetimes[:, 1:])
+    indices = backing.share_of[:, 0]
+    rows = np.where(is_alive[indices], (backing.shares * amounts[indices])[:, None], 0.0)
+    return sum_rows(rows, backing.share_of[:, 1], len(backing.battery_keys))
 
 
 async def _load_limits(
     db: Database,
     backing: _Backing,
     reserves: HeldReserves,
-    capability: ReserveCapability,
+    books: _Books,
     promised_kwh: Floats,
     first: int,
     end: int,
 ) -> tuple[BatteryLimits, Floats]:
     """What each battery can do, and its energy capacity."""
-    keys, count, periods = backing.battery_keys, len(backing.battery_keys), end - first
-    series = await load_availability(db, keys, Window(period_start(first), period_start(end)))
-    available = np.array([series[key].available for key in keys]).reshape(count, periods, 3)
-    rated = np.array([series[key].rated[:, ENERGY] for key in keys]).reshape(count, periods)
+    keys, count = backing.battery_keys, len(backing.battery_keys)
+    available, rated = books.available, books.rated_kwh
     means = await _load_parameters(db, keys, first, end)
     fcr_kw, up_kw, down_kw = reserves.by_kind(count)
     fcr_kwh, up_kwh, down_kwh = reserves.energy_by_kind(count)
-    low_kwh = means.min_soc * available[:, :, ENERGY] + (fcr_kwh + up_kwh) / means.discharge
-    high_kwh = means.max_soc * available[:, :, ENERGY] - (fcr_kwh + down_kwh) * means.charge
+    low_kwh = means.min_soc * available[ENERGY] + (fcr_kwh + up_kwh) / means.discharge
+    high_kwh = means.max_soc * available[ENERGY] - (fcr_kwh + down_kwh) * means.charge
     limits = BatteryLimits(
-        np.maximum(available[:, :, CHARGE] - fcr_kw - down_kw, 0.0),
-        np.maximum(available[:, :, DISCHARGE] - fcr_kw - up_kw, 0.0),
+        np.maximum(available[CHARGE] - fcr_kw - down_kw, 0.0),
+        np.maximum(available[DISCHARGE] - fcr_kw - up_kw, 0.0),
         low_kwh,
         np.maximum(high_kwh, low_kwh),
         means.charge,
@@ -308,17 +310,37 @@ async def _load_parameters(db: Database, keys: Sequence[int], first: int, end: i
     return found
 
 
-async def _load_capability(
-    db: Database, keys: Sequence[int], backs_virtual_asset: Mask, first: int, end: int
-) -> ReserveCapability:
-    """By each battery's book: what is free, and which fraction of its firm holdings a loss of capacity leaves."""
-    free = np.zeros((3, len(keys), end - first))
-    coverage = np.ones_like(free)
-    books = await load_standing_books(db, keys, first, end)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Books:
+    """Of all batteries' books, by column (CHARGE, DISCHARGE, ENERGY), battery and period: what is available, what of it
+    is free, and which fraction of its firm holdings a loss of capacity leaves; and the rated energy."""
+
+    available: Floats
+    free: Floats
+    coverage: Floats
+    rated_kwh: Floats
+
+    def capability(self, backs_virtual_asset: Mask) -> ReserveCapability:
+        return ReserveCapability(
+            self.free[CHARGE],
+            self.free[DISCHARGE],
+            self.free[ENERGY],
+            self.coverage[CHARGE],
+            self.coverage[DISCHARGE],
+            self.coverage[ENERGY],
+            backs_virtual_asset,
+        )
+
+
+async def _load_books(db: Database, keys: Sequence[int], first: int, end: int) -> _Books:
+    shape = (3, len(keys), end - first)
+    found = _Books(np.zeros(shape), np.zeros(shape), np.ones(shape), np.zeros(shape[1:]))
+    capacity = await load_battery_capacity(db, keys, first, end)
     for index, key in enumerate(keys):
-        book = books[key].book(first, end)
-        lengths, covered = np.diff(book.edges), firm_coverage(book)
-        for row, column in enumerate((CHARGE, DISCHARGE, ENERGY)):
-            free[row, index] = np.repeat(book.free[:, column], lengths)
-            coverage[row, index] = np.repeat(covered[:, column], lengths)
-    return ReserveCapability(free[0], free[1], free[2], coverage[0], coverage[1], coverage[2], backs_virtual_asset)
+        book = capacity[key].book(first, end)
+        steps = np.repeat(np.arange(len(book.edges) - 1), np.diff(book.edges))
+        found.available[:, index] = book.available[steps].T
+        found.free[:, index] = book.free[steps].T
+        found.coverage[:, index] = firm_coverage(book)[steps].T
+        found.rated_kwh[index] = book.rated[steps, ENERGY]
+    return found

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 import numpy as np
 
+from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
 from gridloom.market_calendar import (
     DAYS_PER_SUMMARY_ROW,
@@ -69,7 +71,7 @@ async def read_active_assets(db: Database, zone: str, start: datetime, end: date
         start,
         end,
     )
-    return [ActiveAsset(**row) for row in rows]
+    return [ActiveAsset(*row) for row in rows]
 
 
 async def read_assets(db: Database, keys: Sequence[int]) -> list[ActiveAsset]:
@@ -83,7 +85,7 @@ async def read_assets(db: Database, keys: Sequence[int]) -> list[ActiveAsset]:
            from virtual_asset where asset_key = any($1::int[]) order by asset_key""",
         list(keys),
     )
-    return [ActiveAsset(**row) for row in rows]
+    return [ActiveAsset(*row) for row in rows]
 
 
 async def read_holdings_digest(db: Database, keys: Sequence[int], first: int, end: int) -> Ints:
@@ -104,20 +106,32 @@ async def read_holdings_digest(db: Database, keys: Sequence[int], first: int, en
 
 async def read_powers_kw(db: Database, keys: Sequence[int], first: int, end: int) -> Floats:
     """All lanes together of each asset, a row for each key in its order."""
-    indices = {key: place for place, key in enumerate(keys)}
     days = utc_days_of(first, end)
-    power_kw = np.zeros((len(keys), len(days) * PERIODS_PER_DAY))
-    for row in await db.fetch(
-        """select asset_key, day, power_kw from virtual_schedule
-           where asset_key = any($1::int[]) and day >= $2 and day < $3""",
+    rows = await db.fetch(
+        """select asset_key, day, array_send(power_kw) as power_kw from virtual_schedule
+           where asset_key = any($1::int[]) and day >= $2 and day < $3 order by asset_key, day, lane""",
         list(keys),
         days.start,
         days.stop,
-    ):
-        low = (row["day"] - days.start) * PERIODS_PER_DAY
-        power_kw[indices[row["asset_key"]], low : low + PERIODS_PER_DAY] += row["power_kw"]
+    )
+    indices = {key: index for index, key in enumerate(keys)}
+    columns = [(indices[key], day - days.start) for key, day, _ in rows]
+    power_kw = np.zeros((len(keys), len(days), PERIODS_PER_DAY))
+    np.add.at(
+        power_kw, tuple(np.array(columns, dtype=np.int64).reshape(-1, 2).T), _decode_days([row[2] for row in rows])
+    )
     offset = first - first_period_of_utc_day(days.start)
-    return power_kw[:, offset : offset + end - first]
+    return power_kw.reshape(len(keys), len(days) * PERIODS_PER_DAY)[:, offset : offset + end - first]
+
+
+_SENT_PERIOD: Final = np.dtype([("length", ">i4"), ("value", ">f8")])
+_ARRAY_HEAD_BYTES: Final = 20
+
+
+def _decode_days(sent: Sequence[bytes]) -> Floats:
+    """Arrays of a day's periods as PostgreSQL sends them: behind a head each number comes with its length."""
+    body = b"".join([one[_ARRAY_HEAD_BYTES:] for one in sent])
+    return np.frombuffer(body, _SENT_PERIOD)["value"].astype(np.float64).reshape(-1, PERIODS_PER_DAY)
 
 
 async def read_energy_changes_kwh(db: Database, keys: Sequence[int], before_day: int) -> Floats:
@@ -168,7 +182,7 @@ async def read_backing(db: Database, keys: Sequence[int]) -> list[BackingRow]:
            order by asset_key, physical_asset_key""",
         list(keys),
     )
-    return [BackingRow(**row) for row in rows]
+    return [BackingRow(*row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +343,24 @@ async def read_measured_keys(db: Database, since: datetime, zone: str | None = N
     return measured
 
 
+async def read_states_of_charge(db: Database, keys: Sequence[int], since: datetime) -> dict[int, float]:
+    """The last measured state of charge (%) of each battery that has sent any telemetry from then on."""
+    rows = await fetch_by_keys(
+        db,
+        """select h.asset_key, s.signal_id, h.latest
+           from telemetry_head h join telemetry_signal s on s.asset_key = h.asset_key
+           where h.asset_key = any($1::int[]) and s.name = 'state_of_charge'""",
+        keys,
+    )
+    since_us = int(since.timestamp() * 1_000_000)
+    charges = {}
+    for key, signal_id, latest in rows:
+        known = unpack(latest)
+        if len(known) > signal_id and known["time"].max() > since_us:
+            charges[key] = float(known["value"][signal_id])
+    return charges
+
+
 async def read_backed_shares(db: Database, physical_asset_key: int, first: int, end: int) -> list[BackingRow]:
     """The virtual assets that a battery backs and that live in the periods."""
     rows = await db.fetch(
@@ -341,4 +373,4 @@ async def read_backed_shares(db: Database, physical_asset_key: int, first: int, 
         first,
         end,
     )
-    return [BackingRow(**row) for row in rows]
+    return [BackingRow(*row) for row in rows]

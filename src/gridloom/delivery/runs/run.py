@@ -26,6 +26,7 @@ from gridloom.delivery.dispatch.versions import (
     changed_versions,
     last_versions,
 )
+from gridloom.delivery.inputs import store as input_store
 from gridloom.delivery.inputs.loading import LoadedZone, load_zone
 from gridloom.delivery.inputs.reloading import batteries_unchanged, reload_changed_schedules
 from gridloom.delivery.inputs.zone_status_store import InputVersions, ZoneStatus, read_zone_status
@@ -33,7 +34,7 @@ from gridloom.delivery.model import DistributionMethod, StartState
 from gridloom.delivery.performance import store as performance_store
 from gridloom.delivery.performance.energy_use import load_exported_kwh
 from gridloom.delivery.performance.store import SocCorrection
-from gridloom.delivery.planning.model import ZonePlan
+from gridloom.delivery.planning.model import ZoneInput, ZonePlan
 from gridloom.delivery.planning.replanning import PlanStart, PlanUpdate, replan
 from gridloom.delivery.planning.start import carry_share_energy
 from gridloom.delivery.plans import store as plan_store
@@ -53,7 +54,6 @@ from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import period_number, period_number_from
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
 from gridloom.market_calendar import Floats
-from gridloom.monitoring.query.latest import latest_of_asset
 from gridloom.virtual_assets.allocation import DISPATCH_JOB
 from gridloom.virtual_assets.rules import first_open_period
 
@@ -205,12 +205,14 @@ async def _load_start(
     energy_kwh, fresh = np.empty(count), np.zeros(count, dtype=bool)
     start = StartState.of_rest(count)
     limits = zone.limits
+    new_keys = [key for key in zone.battery_keys.tolist() if key not in rows]
+    charges = await input_store.read_states_of_charge(db, new_keys, now - MAX_SOC_AGE) if new_keys else {}
     least_export_kwh = np.minimum(limits.daily_export_kwh, limits.annual_export_kwh).min(axis=1, initial=np.inf)
     for index, key in enumerate(zone.battery_keys.tolist()):
         capacity_kwh = float(zone.capacity_kwh[index, 0])
         row = rows.get(key)
         if row is None or before is None or done is None:
-            energy_kwh[index] = await _measured_energy_kwh(db, key, loaded, index, now)
+            energy_kwh[index] = _find_first_energy_kwh(zone, index, charges.get(key))
             fresh[index] = True
             if np.isfinite(least_export_kwh[index]):
                 exported_kwh = await load_exported_kwh(db, key, zone.first)
@@ -226,12 +228,12 @@ async def _load_start(
     return PlanStart(energy_kwh, share_energy_kwh, start)
 
 
-async def _measured_energy_kwh(db: Database, key: int, loaded: LoadedZone, index: int, now: datetime) -> float:
-    limits, capacity_kwh = loaded.zone.limits, float(loaded.zone.capacity_kwh[index, 0])
-    measured = await latest_of_asset(db, key)
-    if measured is None or measured.state_of_charge_percentage is None or now - measured.time >= MAX_SOC_AGE:
+def _find_first_energy_kwh(zone: ZoneInput, index: int, charge: float | None) -> float:
+    """By its state of charge (%) or, where that was not measured lately, half of what it may store."""
+    limits, capacity_kwh = zone.limits, float(zone.capacity_kwh[index, 0])
+    if charge is None:
         return (float(limits.low_kwh[index, 0]) + float(limits.high_kwh[index, 0])) / 2
-    return min(max(measured.state_of_charge_percentage / 100 * capacity_kwh, 0.0), capacity_kwh)
+    return min(max(charge / 100 * capacity_kwh, 0.0), capacity_kwh)
 
 
 async def _store_netting(db: Database, horizon: Horizon, before: ZonePlan | None, plan: ZonePlan) -> None:
