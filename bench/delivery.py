@@ -21,9 +21,8 @@ from gridloom.delivery.model import BatteryLimits, StartState
 from gridloom.delivery.planning.distribution import energy_changes_kwh
 from gridloom.delivery.planning.model import ZoneInput, ZonePlan
 from gridloom.delivery.planning.replanning import PlanStart, PlanUpdate, replan
-from gridloom.delivery.plans.chunks import changed_chunks, join_chunks
-from gridloom.delivery.plans.store import _array_cache, lock_zone
-from gridloom.delivery.runs.cutoff import wait_for_writers
+from gridloom.delivery.plans import _array_cache, changed_chunks, join_chunks, lock_zone
+from gridloom.delivery.runs.due_gates import wait_for_writers
 from gridloom.delivery.runs.run import plan_zone, read_one_zone_status
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
 from gridloom.wiring import provide_dependencies

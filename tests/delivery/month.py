@@ -14,7 +14,7 @@ import numpy as np
 
 from gridloom.delivery.model import BatteryLimits, DispatchInput, StartState, ZoneDispatch
 from gridloom.delivery.planning.dispatch_zone import compute_dispatch
-from gridloom.delivery.planning.drift_placement import NoonDrift, mean_gain_kwh, place_drift_kw, split_drift_kwh
+from gridloom.delivery.planning.drift import NoonDrift, mean_gain_kwh, place_drift_kw, split_drift_kwh
 from gridloom.kernel.market_time import period_count
 
 POWER_KW = (10_000.0, 6_000.0, 4_000.0)

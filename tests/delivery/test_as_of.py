@@ -10,7 +10,7 @@ from tests.delivery.conftest import Yard
 from tests.delivery.test_position import publish, trade
 from tests.virtual_assets.conftest import QUARTER, wire
 
-from gridloom.delivery.performance import measured_store
+from gridloom.delivery.performance import store as measured_store
 from gridloom.kernel.market_time import market_day_of
 from gridloom.monitoring.compaction import day_compaction
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import QUARTER, wire
 
-from gridloom.delivery.planning.drift_placement import NoonDrift, mean_gain_kwh, place_drift_kw, split_drift_kwh
+from gridloom.delivery.planning.drift import NoonDrift, mean_gain_kwh, place_drift_kw, split_drift_kwh
 from gridloom.delivery.runs.drift import next_noon
 from gridloom.kernel.market_time import MARKET_ZONE, market_day_of, market_day_window, period_count
 

@@ -85,12 +85,12 @@ async def test_no_gate_is_missed_for_a_session_that_hangs(yard: Yard, monkeypatc
     await yard.schedule(virtual, [100.0, 100.0])
     async with yard.edge.pool.acquire() as db, db.transaction():
         await db.execute("lock table virtual_asset in row exclusive mode")
-        monkeypatch.setattr("gridloom.delivery.runs.cutoff.CUTOFF_TIMEOUT_S", 0.5)
+        monkeypatch.setattr("gridloom.delivery.runs.due_gates.CUTOFF_TIMEOUT_S", 0.5)
         async with asyncio.timeout(20):
             await yard.gate_of(0)
         assert await yard.powers(battery, 2) == [100.0, 100.0]
         await yard.schedule(virtual, [200.0], offset=1)
-        monkeypatch.setattr("gridloom.delivery.runs.cutoff.CUTOFF_TIMEOUT_S", 600.0)
+        monkeypatch.setattr("gridloom.delivery.runs.due_gates.CUTOFF_TIMEOUT_S", 600.0)
         async with asyncio.timeout(20):
             await yard.gate_of(1)
     assert await yard.powers(battery, 2) == [100.0, 200.0]
@@ -119,7 +119,7 @@ async def test_no_gate_is_missed_for_a_virtual_asset_that_somebody_holds(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is to be cut, and nobody can write that now: the plan counts the cut, and a later run records it."""
-    monkeypatch.setattr("gridloom.delivery.runs.cutoff.CUTOFF_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("gridloom.delivery.runs.due_gates.CUTOFF_TIMEOUT_S", 0.2)
     monkeypatch.setattr("gridloom.delivery.runs.finalisation.LOCK_TIMEOUT_S", 0.5)
     one, two = await yard.battery(), await yard.battery()
     held, other = await yard.virtual(one), await yard.virtual(two)

@@ -16,7 +16,7 @@ from gridloom.delivery.planning.dispatch_zone import compute_dispatch
 from gridloom.kernel.units import MIN_EFFICIENCY
 from gridloom.physical_assets.model import MAX_ENERGY_KWH, MAX_POWER_KW
 
-CONTRADICTIONS = [
+CONTRADICTIONS: list[tuple[dict[str, float], str]] = [
     ({"minStateOfCharge": 0.9, "maxStateOfCharge": 0.1}, "minStateOfCharge"),
     ({"minStateOfCharge": 0.5, "maxStateOfCharge": 0.5}, "minStateOfCharge"),
     ({"minStateOfCharge": 1.0}, "minStateOfCharge"),

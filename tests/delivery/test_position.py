@@ -10,7 +10,7 @@ import pytest
 from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import QUARTER, wire
 
-from gridloom.delivery.positions.owner_position import load_owner_position
+from gridloom.delivery.positions.position import load_owner_position
 from gridloom.kernel.market_time import market_day_of, period_number
 from gridloom.virtual_assets.gate_closure.revalidation import announced_before
 

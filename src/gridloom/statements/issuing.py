@@ -19,7 +19,7 @@ import msgspec
 
 from gridloom.database.clock import platform_now_to_the_ms, real_now
 from gridloom.database.pool import Database
-from gridloom.delivery.performance import measured_store
+from gridloom.delivery.performance import store as measured_store
 from gridloom.delivery.performance.recording import record_measured_days
 from gridloom.edge.fields import to_json
 from gridloom.events.model import NewEvent

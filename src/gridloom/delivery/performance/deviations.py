@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from gridloom.database.pool import Database
+from gridloom.delivery import plans as plan_store
 from gridloom.delivery.inputs import store as input_store
 from gridloom.delivery.performance import store
 from gridloom.delivery.performance.performance import Performance, load_performance
-from gridloom.delivery.plans import store as plan_store
 from gridloom.events.outbox import record_event
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.market_time import period_number, period_start

@@ -12,7 +12,7 @@ import numpy as np
 from gridloom.database.pool import Database
 from gridloom.delivery.dispatch.reading import load_dispatch
 from gridloom.delivery.inputs.store import PhysicalParameters, read_parameters
-from gridloom.delivery.performance import measured_store
+from gridloom.delivery.performance import store
 from gridloom.delivery.performance.measured import Measurements
 from gridloom.delivery.performance.performance import Performance, load_measurements
 from gridloom.delivery.performance.recording import read_recorded
@@ -138,7 +138,7 @@ async def _load_dispatched_kw(db: Database, asset_key: int, first: int, end: int
     """From the days that were recorded; the others from the versions of dispatch, interval by interval."""
     power_kw = np.zeros(end - first)
     is_known = np.zeros(end - first, dtype=bool)
-    for day, recorded_kw in (await measured_store.read_dispatched_days(db, asset_key, first, end)).items():
+    for day, recorded_kw in (await store.read_dispatched_days(db, asset_key, first, end)).items():
         low, high = market_day_periods(day)
         # Before its end, a day was planned in another way.
         if low < first or high > end or (as_of is not None and period_start(high) > as_of):
@@ -163,7 +163,7 @@ async def load_exported_kwh(db: Database, asset_key: int, period: int) -> tuple[
 async def record_dispatched_days(db: Database, keys: Sequence[int], today: date) -> None:
     """Record the days before today that are not recorded yet, at most MAX_RECORDED_DAYS of them; their dispatch is
     final."""
-    last = await measured_store.read_last_dispatched_days(db, keys)
+    last = await store.read_last_dispatched_days(db, keys)
     for key in keys:
         since = max(last.get(key, date.min) + timedelta(days=1), today - timedelta(days=MAX_RECORDED_DAYS))
         if since >= today:
@@ -173,6 +173,6 @@ async def record_dispatched_days(db: Database, keys: Sequence[int], today: date)
         power_kw = dispatch.power_kw
         days = [since + timedelta(days=number) for number in range((today - since).days)]
         spans = [market_day_periods(day) for day in days]
-        await measured_store.add_dispatched_days(
+        await store.add_dispatched_days(
             db, key, days, [power_kw[low - first : high - first].tolist() for low, high in spans]
         )

@@ -12,9 +12,8 @@ from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.delivery.dispatch.reading import DispatchSeries, load_dispatch
 from gridloom.delivery.model import RESERVE_KINDS
-from gridloom.delivery.performance.measured import MeasuredMean, Measurements
+from gridloom.delivery.performance.measured import MeasuredMean, Measurements, read_telemetry
 from gridloom.delivery.performance.recording import read_recorded
-from gridloom.delivery.performance.telemetry import read_telemetry
 from gridloom.kernel.market_time import market_days_in, period_start
 from gridloom.kernel.units import POWER_TOLERANCE_KW, QUARTER_HOUR_H
 from gridloom.kernel.window import Window

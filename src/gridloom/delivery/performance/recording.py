@@ -10,9 +10,8 @@ import numpy as np
 from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.database.pool import Database
 from gridloom.delivery.codec import pack, unpack
-from gridloom.delivery.performance import measured_store
-from gridloom.delivery.performance.measured import MeasuredMean, Measurements
-from gridloom.delivery.performance.telemetry import read_telemetry
+from gridloom.delivery.performance import store
+from gridloom.delivery.performance.measured import MeasuredMean, Measurements, read_telemetry
 from gridloom.market_calendar import Floats, market_day_periods
 
 
@@ -20,7 +19,7 @@ async def record_folded_day(db: Database, asset_key: int, day: date) -> None:
     """A day whose telemetry has just been folded, and what the next day's first state of charge was taken from it."""
     await record_measured_days(db, asset_key, [day], await platform_now_to_the_ms(db))
     following = day + timedelta(days=1)
-    if await measured_store.read_measured_days(db, asset_key, following, following):
+    if await store.read_measured_days(db, asset_key, following, following):
         await record_measured_days(db, asset_key, [following], await platform_now_to_the_ms(db))
 
 
@@ -28,8 +27,8 @@ async def record_measured_days(db: Database, asset_key: int, days: Sequence[date
     """How many of the days got a new version."""
     if not days:
         return 0
-    await measured_store.lock_measured(db, asset_key)
-    known = await measured_store.read_measured_days(db, asset_key, min(days), max(days))
+    await store.lock_measured(db, asset_key)
+    known = await store.read_measured_days(db, asset_key, min(days), max(days))
     changed: dict[date, bytes] = {}
     for day in days:
         arrays = _to_arrays(await read_telemetry(db, asset_key, *market_day_periods(day)))
@@ -38,7 +37,7 @@ async def record_measured_days(db: Database, asset_key: int, days: Sequence[date
         if day in known or any(np.nan_to_num(values).any() for values in arrays.values()):
             changed[day] = pack(arrays)
     if changed:
-        await measured_store.add_measured_days(db, asset_key, list(changed), list(changed.values()), now)
+        await store.add_measured_days(db, asset_key, list(changed), list(changed.values()), now)
     return len(changed)
 
 
@@ -49,7 +48,7 @@ async def read_recorded(
     count = max(0, end - first)
     laid = {name: np.zeros(count) for name in ("active_share", "reserve_share")}
     laid |= {name: np.full(count, np.nan) for name in ("active", "reserve", "soc")}
-    bodies = await measured_store.read_measured_days(db, asset_key, days[0], days[-1], as_of) if days else {}
+    bodies = await store.read_measured_days(db, asset_key, days[0], days[-1], as_of) if days else {}
     for day, body in bodies.items():
         day_first, day_end = market_day_periods(day)
         low, high = max(first, day_first), min(end, day_end)

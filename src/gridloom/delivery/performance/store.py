@@ -1,11 +1,106 @@
-"""Measured states of charge that correct plans, in PostgreSQL."""
+"""What was measured of batteries by market day, their dispatched days, and corrections of plans, in PostgreSQL."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final
 
+import numpy as np
+
+from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
+from gridloom.kernel.market_time import market_day_of, period_start
+from gridloom.market_calendar import Floats
+
+_RECORDING: Final = 7_108_261
+"""The advisory lock of the process that records a battery's days, together with the battery's key."""
+
+
+async def lock_measured(db: Database, asset_key: int) -> None:
+    """Until the transaction ends no other process records what was measured of this battery."""
+    await db.execute("select pg_advisory_xact_lock($1, $2)", _RECORDING, asset_key)
+
+
+async def read_measured_days(
+    db: Database, asset_key: int, first: date, last: date, as_of: datetime | None = None
+) -> dict[date, bytes]:
+    """The last version of each day, or the one that was the last at a moment."""
+    rows = await db.fetch(
+        """select distinct on (day) day, body from measured_day
+           where asset_key = $1 and day between $2 and $3 and ($4::timestamptz is null or recorded_at <= $4)
+           order by day, version desc""",
+        asset_key,
+        first,
+        last,
+        as_of,
+    )
+    return {row["day"]: row["body"] for row in rows}
+
+
+async def add_measured_days(
+    db: Database, asset_key: int, days: Sequence[date], bodies: Sequence[bytes], now: datetime
+) -> None:
+    """Under the lock."""
+    await db.execute(
+        """insert into measured_day (asset_key, day, version, recorded_at, body)
+           select $1, n.day, coalesce(known.version, 0) + 1, $4, n.body
+           from unnest($2::date[], $3::bytea[]) n(day, body)
+           left join (select day, max(version) as version from measured_day
+                      where asset_key = $1 and day = any($2) group by day) known on known.day = n.day""",
+        asset_key,
+        list(days),
+        list(bodies),
+        now,
+    )
+
+
+async def read_unfolded_days(db: Database, asset_key: int, first: date, last: date) -> list[date]:
+    """Market days with telemetry that is not folded yet."""
+    rows = await db.fetch(
+        """select distinct day from telemetry_segment where asset_key = $1 and day between $2 and $3 order by day""",
+        asset_key,
+        first,
+        last,
+    )
+    return [row["day"] for row in rows]
+
+
+# --- dispatched days --------------------------------------------------------------------------------------------------
+
+
+async def read_dispatched_days(db: Database, asset_key: int, first: int, end: int) -> dict[date, Floats]:
+    """The power of each recorded day that the periods [first, end) touch."""
+    if first >= end:
+        return {}
+    rows = await db.fetch(
+        "select day, power_kw from dispatched_day where asset_key = $1 and day between $2 and $3",
+        asset_key,
+        market_day_of(period_start(first)),
+        market_day_of(period_start(end - 1)),
+    )
+    return {row["day"]: np.array(row["power_kw"]) for row in rows}
+
+
+async def read_last_dispatched_days(db: Database, keys: Sequence[int]) -> dict[int, date]:
+    """By battery, the last day that was recorded."""
+    rows = await fetch_by_keys(
+        db,
+        "select asset_key, max(day) as day from dispatched_day where asset_key = any($1::int[]) group by asset_key",
+        list(keys),
+    )
+    return {row["asset_key"]: row["day"] for row in rows}
+
+
+async def add_dispatched_days(
+    db: Database, asset_key: int, days: Sequence[date], powers_kw: Sequence[Sequence[float]]
+) -> None:
+    """What was dispatched on a day that is over never changes: a second record of it does nothing."""
+    await db.executemany(
+        "insert into dispatched_day (asset_key, day, power_kw) values ($1, $2, $3) on conflict do nothing",
+        [(asset_key, day, power_kw) for day, power_kw in zip(days, powers_kw, strict=True)],
+    )
 
 
 async def read_applied(db: Database, keys: Sequence[int]) -> dict[int, int]:

@@ -10,11 +10,12 @@ import numpy as np
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
+from gridloom.delivery import plans as plan_store
 from gridloom.delivery.dispatch.store import read_asset_ids
 from gridloom.delivery.inputs.loading import load_zone
 from gridloom.delivery.performance.energy_use import record_dispatched_days
 from gridloom.delivery.planning.distribution import energy_changes_kwh
-from gridloom.delivery.planning.drift_placement import (
+from gridloom.delivery.planning.drift import (
     GAIN_DAYS,
     NoonDrift,
     mean_gain_kwh,
@@ -22,10 +23,9 @@ from gridloom.delivery.planning.drift_placement import (
     split_drift_kwh,
 )
 from gridloom.delivery.planning.model import ZoneInput, ZonePlan
-from gridloom.delivery.plans import store as plan_store
-from gridloom.delivery.runs import drift_store
-from gridloom.delivery.runs.drift_store import PlacedDrift
+from gridloom.delivery.runs import store
 from gridloom.delivery.runs.finalisation import PLATFORM_ID
+from gridloom.delivery.runs.store import PlacedDrift
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.market_time import MARKET_ZONE, market_day_of, market_day_window, period_number
@@ -79,7 +79,7 @@ async def place_zone_drift(run: JobRun) -> None:
         return  # the next run of the zone asks for a placement again
     await enqueue(run.db, PLACE_DRIFT_JOB, key=run.key, due=next_noon(now), clock="platform")
     drift_kwh = _find_drift_kwh(zone, plan, first)
-    noons = await drift_store.read_noons(run.db, run.key, today - timedelta(days=GAIN_DAYS))
+    noons = await store.read_noons(run.db, run.key, today - timedelta(days=GAIN_DAYS))
     zone_drift_kwh = float(drift_kwh.sum())
     history = [noons.get(today - timedelta(days=days)) for days in range(GAIN_DAYS, 0, -1)]
     gain_kwh = mean_gain_kwh([*history, NoonDrift(zone_drift_kwh, 0.0)])
@@ -90,11 +90,11 @@ async def place_zone_drift(run: JobRun) -> None:
     price_eur_mwh = await READ_PRICE_FORECAST.get()(run.db, tomorrow)
     powers_kw = _place_all(zone, columns, ending_kwh, drift_kwh, price_eur_mwh)
     for row in np.flatnonzero(powers_kw.any(axis=1)).tolist():
-        await drift_store.add_placement(run.db, int(zone.battery_keys[row]), tomorrow, day_first, powers_kw[row], now)
+        await store.add_placement(run.db, int(zone.battery_keys[row]), tomorrow, day_first, powers_kw[row], now)
     until_noon = period_number(next_noon(now)) - first
     zone.limits.drift_kw[:, columns] = powers_kw
     placed_kwh = _find_placed_kwh(zone, zone.limits.drift_kw[:, :until_noon])
-    await drift_store.put_noon(run.db, run.key, today, NoonDrift(zone_drift_kwh, float(placed_kwh.sum())))
+    await store.put_noon(run.db, run.key, today, NoonDrift(zone_drift_kwh, float(placed_kwh.sum())))
     await enqueue(run.db, TRADE_DRIFT_JOB, key="", due=now, clock="platform", keep_earlier_due=True)
 
 
@@ -153,7 +153,7 @@ async def enqueue_trades(db: Database, prices: Sequence[PublishedPrice]) -> None
 async def trade_placed_drift(run: JobRun) -> None:
     """A trade for each placed quarter-hour of a day whose prices are all published; the same again changes nothing."""
     now = await platform_now(run.db)
-    placements = await drift_store.read_placements(run.db, market_day_of(now - MAX_PRICE_DELAY))
+    placements = await store.read_placements(run.db, market_day_of(now - MAX_PRICE_DELAY))
     ids = await read_asset_ids(run.db, sorted({one.asset_key for one in placements}))
     for day in sorted({one.day for one in placements}):
         prices = await read_period_prices(run.db, DAY_AHEAD_SERIES, *market_day_periods(day))

@@ -1,11 +1,16 @@
-"""Gates as they pass: one look at all zones, and a run only where something follows from it."""
+"""Gates as they pass: one status query for all zones, and a run only where something follows from it."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+import structlog
+
+from gridloom.database.pool import Database
 from gridloom.delivery.inputs.zone_status_store import (
     ZoneStatus,
     advance_final_until,
@@ -13,11 +18,12 @@ from gridloom.delivery.inputs.zone_status_store import (
     read_zone_status,
 )
 from gridloom.delivery.performance.deviations import CHECK_JOB, read_measured_zones
-from gridloom.delivery.runs.cutoff import wait_for_writers
+from gridloom.delivery.runs.store import Writer, read_writers
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window, period_number, period_start
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets.allocation import DISPATCH_JOB
+from gridloom.virtual_assets.asset_lookup import MAX_LOCK_S
 from gridloom.virtual_assets.rules import first_open_period
 
 _ONE_MICROSECOND = timedelta(microseconds=1)
@@ -92,3 +98,34 @@ def _next_gate(status: ZoneStatus, now: datetime) -> datetime:
 def _has_closed(status: ZoneStatus, now: datetime) -> bool:
     """Whether a gate has closed that no run has made final."""
     return status.final_until is None or first_open_period(now, status.gate_closure_s) > status.final_until
+
+
+log = structlog.get_logger()
+
+CUTOFF_TIMEOUT_S: Final = MAX_LOCK_S + 5.0
+"""A transaction that locks virtual assets for longer has no change left that was in time: it hangs, or is not the
+platform's. No gate is missed for it."""
+MIN_POLL_S: Final = 0.002
+MAX_POLL_S: Final = 0.1
+
+_timed_out_writers: set[Writer] = set()
+"""Writers that this process has waited for in vain: the next gates do not wait for them again."""
+
+
+async def wait_for_writers(db: Database) -> None:
+    """Wait until all transactions that are changing virtual assets have ended; later ones are not waited for.
+
+    To be called after the clock was read and before anything is locked: then all that was let through a gate that had
+    not closed by that clock is seen by what is read next.
+    """
+    found = await read_writers(db)
+    _timed_out_writers.intersection_update(found)
+    waiting = found - _timed_out_writers
+    until_s, pause_s = time.monotonic() + CUTOFF_TIMEOUT_S, MIN_POLL_S
+    while waiting and time.monotonic() < until_s:
+        await asyncio.sleep(pause_s)
+        pause_s = min(2 * pause_s, MAX_POLL_S)
+        waiting &= await read_writers(db)
+    if waiting:
+        _timed_out_writers.update(waiting)
+        log.warning("delivery.cutoff_timeout", pids=sorted(pid for pid, _ in waiting), waited_s=CUTOFF_TIMEOUT_S)

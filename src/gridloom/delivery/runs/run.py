@@ -19,6 +19,8 @@ import structlog
 from gridloom.database.clock import platform_now
 from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.database.pool import Connection, Database
+from gridloom.delivery import plans as plan_store
+from gridloom.delivery import zones as zone_store
 from gridloom.delivery.dispatch import store as dispatch_store
 from gridloom.delivery.dispatch.versions import (
     NewDispatchVersion,
@@ -37,18 +39,15 @@ from gridloom.delivery.performance.store import SocCorrection
 from gridloom.delivery.planning.model import ZoneInput, ZonePlan
 from gridloom.delivery.planning.replanning import PlanStart, PlanUpdate, replan
 from gridloom.delivery.planning.start import carry_share_energy
-from gridloom.delivery.plans import store as plan_store
-from gridloom.delivery.plans.store import FinalUntil, ZoneState
+from gridloom.delivery.plans import FinalUntil, ZoneState
 from gridloom.delivery.runs import store
-from gridloom.delivery.runs.cutoff import wait_for_writers
 from gridloom.delivery.runs.drift import enqueue_placement
-from gridloom.delivery.runs.due_gates import DUE_GATES_JOB, next_gate_closure, planning_window
+from gridloom.delivery.runs.due_gates import DUE_GATES_JOB, next_gate_closure, planning_window, wait_for_writers
 from gridloom.delivery.runs.finalisation import finalise_periods, next_fact_period, revalidate_closed_periods
 from gridloom.delivery.runs.notifications import emit_dispatched, emit_run_failed, emit_shortfalls
 from gridloom.delivery.runs.release import close_zone, release_batteries
 from gridloom.delivery.runs.store import Run
-from gridloom.delivery.zones import store as zone_store
-from gridloom.delivery.zones.totals import ZoneTotals, changed_totals
+from gridloom.delivery.zones import ZoneTotals, changed_totals
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import period_number, period_number_from

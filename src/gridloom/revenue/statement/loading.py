@@ -10,8 +10,7 @@ import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.delivery.performance.performance import Performance
-from gridloom.delivery.positions.owner_position import load_owner_position
-from gridloom.delivery.positions.position import IMBALANCE_SERIES, OpenPosition, load_open_position
+from gridloom.delivery.positions.position import IMBALANCE_SERIES, OpenPosition, load_open_position, load_owner_position
 from gridloom.kernel.market_time import market_day_of, period_start
 from gridloom.kernel.units import KW_PER_MW
 from gridloom.market_calendar import PERIOD_S, market_day_periods

@@ -1,1 +1,0 @@
-"""The plan that stands in each zone, and how it is kept."""

@@ -1,1 +1,0 @@
-"""Zones by quarter-hours: what was scheduled, netted and left unserved."""
