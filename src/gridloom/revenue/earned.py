@@ -1,4 +1,4 @@
-"""What a battery earns per MW, as its performance shows it."""
+"""Revenue of a battery per MW of rated power, for its performance."""
 
 from __future__ import annotations
 

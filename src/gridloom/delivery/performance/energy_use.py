@@ -153,7 +153,7 @@ async def _load_dispatched_kw(db: Database, asset_key: int, first: int, end: int
 
 
 async def load_exported_kwh(db: Database, asset_key: int, period: int) -> tuple[float, float]:
-    """What a battery was dispatched to export in the market day and in the year of a period, before it."""
+    """Energy that a battery was dispatched to export in the market day and in the year of a period, before it."""
     year_first, day_first = _find_year_first(period), market_day_periods(market_day_of(period_start(period)))[0]
     power_kw = await _load_dispatched_kw(db, asset_key, year_first, period, None)
     exported_kwh = QUARTER_HOUR_H * np.maximum(power_kw, 0.0)

@@ -1,4 +1,4 @@
-"""What was measured of batteries against what they were dispatched for, over HTTP."""
+"""Measured against dispatched power of batteries, over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured of batteries by market day, their dispatched days, and corrections of plans, in PostgreSQL."""
+"""Measured days, dispatched days and corrections of plans by measured states of charge, in PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs did, drift that is placed, and the transactions that runs wait for, in PostgreSQL."""
+"""Runs, placed drift and the transactions that runs wait for, in PostgreSQL."""
 
 from __future__ import annotations
 
