@@ -18,10 +18,10 @@ import psutil
 from bench.harness import Client, Harness
 from gridloom.database.pool import create_pool
 from gridloom.delivery.model import BatteryLimits, StartState
+from gridloom.delivery.plan_store import _array_cache, changed_chunks, join_chunks, lock_zone
 from gridloom.delivery.planning.distribution import energy_changes_kwh
 from gridloom.delivery.planning.model import ZoneInput, ZonePlan
 from gridloom.delivery.planning.replanning import PlanStart, PlanUpdate, replan
-from gridloom.delivery.plans import _array_cache, changed_chunks, join_chunks, lock_zone
 from gridloom.delivery.runs.due_gates import wait_for_writers
 from gridloom.delivery.runs.run import plan_zone, read_one_zone_status
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window

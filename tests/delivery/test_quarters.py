@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import wire
 
-from gridloom.delivery.zones import ZoneTotals, changed_totals
+from gridloom.delivery.zone_store import ZoneTotals, changed_totals
 
 POWERS = st.lists(st.sampled_from([0.0, 100.0, 250.0]), min_size=1, max_size=8)
 

@@ -16,9 +16,9 @@ from gridloom.database.clock import platform_now
 from gridloom.database.pool import Connection
 from gridloom.delivery.codec import pack, unpack
 from gridloom.delivery.inputs.reloading import reload_changed_schedules
+from gridloom.delivery.plan_store import ZoneState, _array_cache, lock_zone
 from gridloom.delivery.planning.model import ZonePlan
 from gridloom.delivery.planning.parts import list_parts
-from gridloom.delivery.plans import ZoneState, _array_cache, lock_zone
 from gridloom.delivery.runs.run import plan_zone, read_one_zone_status
 from gridloom.kernel.market_time import block_window, market_day_of, market_day_window, period_number
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from gridloom.database.pool import repeatable_read
-from gridloom.delivery import zones as zone_store
+from gridloom.delivery import zone_store
 from gridloom.delivery.dispatch import store as dispatch_store
 from gridloom.delivery.dispatch.reading import DispatchSeries, load_dispatch
 from gridloom.delivery.model import PartKind
@@ -26,7 +26,7 @@ from gridloom.delivery.wire import (
     RunsQuery,
     ZoneQuarter,
 )
-from gridloom.delivery.zones import ZoneTotals
+from gridloom.delivery.zone_store import ZoneTotals
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Content, Page, Request, Response, Stream, operation
 from gridloom.edge.fields import parameter_error, to_json
 from gridloom.identity.authorization import authorize_asset

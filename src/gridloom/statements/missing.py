@@ -14,7 +14,7 @@ from gridloom.database.pool import Database
 from gridloom.delivery.performance.performance import load_measurements
 from gridloom.delivery.performance.recording import read_recorded
 from gridloom.delivery.performance.store import read_measured_days, read_unfolded_days
-from gridloom.delivery.zones import read_final_until
+from gridloom.delivery.zone_store import read_final_until
 from gridloom.edge import ResponseBody
 from gridloom.kernel.market_time import market_days_in, period_number, period_number_from
 from gridloom.kernel.window import Window

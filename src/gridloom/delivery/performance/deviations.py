@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from gridloom.database.pool import Database
-from gridloom.delivery import plans as plan_store
+from gridloom.delivery import plan_store
 from gridloom.delivery.inputs import store as input_store
 from gridloom.delivery.performance import store
 from gridloom.delivery.performance.performance import Performance, load_performance

@@ -9,7 +9,7 @@ from datetime import datetime
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.delivery import zones as zone_store
+from gridloom.delivery import zone_store
 from gridloom.delivery.inputs import store as input_store
 from gridloom.delivery.model import PartKind
 from gridloom.delivery.performance.performance import Performance, load_performance

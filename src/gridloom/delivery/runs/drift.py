@@ -10,7 +10,7 @@ import numpy as np
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
-from gridloom.delivery import plans as plan_store
+from gridloom.delivery import plan_store
 from gridloom.delivery.dispatch.store import read_asset_ids
 from gridloom.delivery.inputs.loading import load_zone
 from gridloom.delivery.performance.energy_use import record_dispatched_days

@@ -9,16 +9,16 @@ from datetime import datetime
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.delivery import plans as plan_store
+from gridloom.delivery import plan_store
 from gridloom.delivery.codec import Arrays, pack
 from gridloom.delivery.dispatch import store as dispatch_store
 from gridloom.delivery.dispatch.versions import NewDispatchVersion, last_versions
 from gridloom.delivery.inputs.loading import BatteryPark, load_released_batteries
 from gridloom.delivery.model import CODE_OF_KIND, BatteryDispatch, BatteryLimits, DispatchInput, PartKind, StartState
+from gridloom.delivery.plan_store import ZoneState
 from gridloom.delivery.planning.distribution import distribute
 from gridloom.delivery.planning.model import ZonePlan, number_days
 from gridloom.delivery.planning.parts import list_parts
-from gridloom.delivery.plans import ZoneState
 from gridloom.delivery.runs.finalisation import finalise_periods
 from gridloom.delivery.runs.notifications import emit_dispatched
 from gridloom.kernel.ids import uuid7

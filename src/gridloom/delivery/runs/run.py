@@ -19,8 +19,7 @@ import structlog
 from gridloom.database.clock import platform_now
 from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.database.pool import Connection, Database
-from gridloom.delivery import plans as plan_store
-from gridloom.delivery import zones as zone_store
+from gridloom.delivery import plan_store, zone_store
 from gridloom.delivery.dispatch import store as dispatch_store
 from gridloom.delivery.dispatch.versions import (
     NewDispatchVersion,
@@ -36,10 +35,10 @@ from gridloom.delivery.model import DistributionMethod, StartState
 from gridloom.delivery.performance import store as performance_store
 from gridloom.delivery.performance.energy_use import load_exported_kwh
 from gridloom.delivery.performance.store import SocCorrection
+from gridloom.delivery.plan_store import FinalUntil, ZoneState
 from gridloom.delivery.planning.model import ZoneInput, ZonePlan
 from gridloom.delivery.planning.replanning import PlanStart, PlanUpdate, replan
 from gridloom.delivery.planning.start import carry_share_energy
-from gridloom.delivery.plans import FinalUntil, ZoneState
 from gridloom.delivery.runs import store
 from gridloom.delivery.runs.drift import enqueue_placement
 from gridloom.delivery.runs.due_gates import DUE_GATES_JOB, next_gate_closure, planning_window, wait_for_writers
@@ -47,7 +46,7 @@ from gridloom.delivery.runs.finalisation import finalise_periods, next_fact_peri
 from gridloom.delivery.runs.notifications import emit_dispatched, emit_run_failed, emit_shortfalls
 from gridloom.delivery.runs.release import close_zone, release_batteries
 from gridloom.delivery.runs.store import Run
-from gridloom.delivery.zones import ZoneTotals, changed_totals
+from gridloom.delivery.zone_store import ZoneTotals, changed_totals
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import period_number, period_number_from
