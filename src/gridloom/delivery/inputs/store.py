@@ -71,7 +71,7 @@ async def read_active_assets(db: Database, zone: str, start: datetime, end: date
         start,
         end,
     )
-    return [ActiveAsset(*row) for row in rows]
+    return [ActiveAsset(**row) for row in rows]
 
 
 async def read_assets(db: Database, keys: Sequence[int]) -> list[ActiveAsset]:
@@ -85,7 +85,7 @@ async def read_assets(db: Database, keys: Sequence[int]) -> list[ActiveAsset]:
            from virtual_asset where asset_key = any($1::int[]) order by asset_key""",
         list(keys),
     )
-    return [ActiveAsset(*row) for row in rows]
+    return [ActiveAsset(**row) for row in rows]
 
 
 async def read_holdings_digest(db: Database, keys: Sequence[int], first: int, end: int) -> Ints:
@@ -182,7 +182,7 @@ async def read_backing(db: Database, keys: Sequence[int]) -> list[BackingRow]:
            order by asset_key, physical_asset_key""",
         list(keys),
     )
-    return [BackingRow(*row) for row in rows]
+    return [BackingRow(**row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,4 +373,4 @@ async def read_backed_shares(db: Database, physical_asset_key: int, first: int, 
         first,
         end,
     )
-    return [BackingRow(*row) for row in rows]
+    return [BackingRow(**row) for row in rows]

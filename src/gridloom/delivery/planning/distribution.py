@@ -95,13 +95,9 @@ class _Projector:
         self._net_kw, self._days, self._years = net_kw.tolist(), given.days.tolist(), given.years.tolist()
         self._share_energy_kwh = np.ascontiguousarray(given.share_energy_kwh.T)
         self._charging = ChargingInView(net_kw)
-        own_kw = self._limits.own_kw
-        fair_kwh = energy_changes_kwh(
-            fair_kw.T + own_kw, self._limits.charge_efficiency, self._limits.discharge_efficiency
-        )
-        self._anticipated_kwh = anticipate_gaps_kwh(
-            fair_kwh - np.diff(self._share_energy_kwh, axis=0), self._limits.promised_kwh
-        )
+        netted_kw = (given.by_share(given.power_kw) - fair_kw).T
+        netted_kwh = energy_changes_kwh(netted_kw, self._limits.charge_efficiency, self._limits.discharge_efficiency)
+        self._anticipated_kwh = anticipate_gaps_kwh(-netted_kwh, self._limits.promised_kwh)
         self._is_ramped = bool(np.isfinite(limits.ramp_kw).any())
         self._is_cycled = bool(
             np.isfinite(limits.daily_export_kwh).any() or np.isfinite(limits.annual_export_kwh).any()

@@ -45,8 +45,8 @@ class ChargingInView:
 def anticipate_gaps_kwh(added_kwh: Floats, promised_kwh: Floats) -> Floats:
     """By period and battery: what the next ANTICIPATED_PERIODS will add to its gap.
 
-    `added_kwh` is what fair parts alone add to each battery's drift in a period: netting moves virtual energy without
-    moving a battery. Opposite schedules may leave next to no net for hours, so gaps are closed before they open.
+    `added_kwh` is what netting adds to each battery's drift in a period: virtual energy moves, and no battery does.
+    Opposite schedules may leave next to no net for hours, so gaps are closed before they open.
     """
     totals_kwh = promised_kwh.sum(axis=1, keepdims=True)
     parts = np.divide(promised_kwh, totals_kwh, out=np.zeros_like(promised_kwh), where=totals_kwh > 0)
