@@ -13,6 +13,7 @@ from msgspec import UNSET
 
 from gridloom.ancillary.model import Bid, BidsQuery, BidStatus, NewAncillaryBid, ProductCursor
 from gridloom.ancillary.products import ProductKey
+from gridloom.database.composition import compose
 from gridloom.database.pool import Database
 
 _BID = """
@@ -88,13 +89,16 @@ async def list_of_products(
 ) -> list[StoredBid]:
     """All bids of the given products that have one of the statuses, in the order in which they were made."""
     rows = await db.fetch(
-        f"""
-        select {_BID}
+        compose(
+            """
+        select {bid}
         from (select distinct * from unnest($2::date[], $3::text[]) as k (delivery_day, product)) k
         join ancillary_bid b on b.asset_key = $1 and b.delivery_day = k.delivery_day and b.product = k.product
         where b.status = any($4::text[])
         order by b.sequence
-        """,  # noqa: S608 — a constant
+        """,
+            bid=_BID,
+        ),
         asset_key,
         *_split_columns(keys),
         list(statuses),
@@ -107,7 +111,8 @@ async def list_bids(
 ) -> list[StoredBid]:
     """Bids of the first `limit` products after the place: days and products descending, bids as they were made."""
     rows = await db.fetch(
-        f"""
+        compose(
+            """
         with k as (
           select distinct delivery_day, product from ancillary_bid
           where asset_key = $1 and ($2::date is null or delivery_day = $2) and ($3::text is null or product = $3)
@@ -115,12 +120,14 @@ async def list_bids(
             and ($5::date is null or (delivery_day, product) < ($5, $6::text collate "C"))
           order by delivery_day desc, product desc limit $7
         )
-        select {_BID}
+        select {bid}
         from k join ancillary_bid b
           on b.asset_key = $1 and b.delivery_day = k.delivery_day and b.product = k.product
         where $4::text is null or b.status = $4
         order by b.delivery_day desc, b.product desc, b.sequence
-        """,  # noqa: S608 — a constant
+        """,
+            bid=_BID,
+        ),
         asset_key,
         query.delivery_day,
         query.product,
@@ -134,7 +141,7 @@ async def list_bids(
 
 async def read_bids(db: Database, asset_key: int, bid_ids: Iterable[UUID]) -> dict[UUID, StoredBid]:
     rows = await db.fetch(
-        f"select {_BID} from ancillary_bid b where b.asset_key = $1 and b.id = any($2::uuid[])",  # noqa: S608 — a constant
+        compose("select {bid} from ancillary_bid b where b.asset_key = $1 and b.id = any($2::uuid[])", bid=_BID),
         asset_key,
         list(bid_ids),
     )

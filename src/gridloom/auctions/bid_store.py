@@ -14,6 +14,7 @@ from gridloom.auctions.model import AuctionBid
 from gridloom.audit.model import NewAuditRecord
 from gridloom.audit.store import ENTRY, entry_row
 from gridloom.database.clock import platform_now
+from gridloom.database.composition import compose
 from gridloom.database.pool import Database, Pool
 from gridloom.edge.idempotency import RETENTION, IdempotencyKey, is_key_conflict
 from gridloom.events.model import NewEvent
@@ -106,7 +107,7 @@ _ONE = "select 1 as turn, " + ", ".join(
     f"${place}::{type} as {name}" for place, (name, type) in enumerate(_COLUMNS, start=1)
 )
 _MANY = (
-    "select * from unnest("  # noqa: S608
+    "select * from unnest("  # noqa: S608 — the names and types of _COLUMNS
     + ", ".join(f"${place}::{type}[]" for place, (_, type) in enumerate(_COLUMNS, start=1))
     + f") with ordinality as o ({', '.join(name for name, _ in _COLUMNS)}, turn) order by turn"
 )
@@ -215,11 +216,14 @@ async def read_own_bids(
 ) -> list[AuctionBid]:
     """The organisation's bids, newest first, withdrawn ones included."""
     rows = await db.fetch(
-        f"""
-        select {_BID} from auction_bid b
+        compose(
+            """
+        select {bid} from auction_bid b
         where b.auction_id = $1 and b.organisation_id = $2 and ($3::bigint is null or b.sequence < $3)
         order by b.position desc limit $4
-        """,  # noqa: S608
+        """,
+            bid=_BID,
+        ),
         auction_id,
         organisation_id,
         before,
@@ -230,7 +234,9 @@ async def read_own_bids(
 
 async def read_own_bid(db: Database, auction_id: UUID, organisation_id: UUID, bid_id: UUID) -> AuctionBid | None:
     row = await db.fetchrow(
-        f"select {_BID} from auction_bid b where b.auction_id = $1 and b.organisation_id = $2 and b.id = $3",  # noqa: S608
+        compose(
+            "select {bid} from auction_bid b where b.auction_id = $1 and b.organisation_id = $2 and b.id = $3", bid=_BID
+        ),
         auction_id,
         organisation_id,
         bid_id,
@@ -259,7 +265,9 @@ _STANDING = """
 
 async def read_standing_bids(db: Database, auction_id: UUID) -> list[AuctionBid]:
     """Each organisation's latest bid that was not withdrawn."""
-    rows = await db.fetch(f"select {_BID} from {_STANDING} where p.auction_id = $1", auction_id)  # noqa: S608
+    rows = await db.fetch(
+        compose("select {bid} from {standing} where p.auction_id = $1", bid=_BID, standing=_STANDING), auction_id
+    )
     return [_read_bid(row) for row in rows]
 
 
@@ -268,13 +276,17 @@ async def read_ranked_bids(
 ) -> list[tuple[AuctionBid, bool]]:
     """All bids from the highest price down, the earlier first, each with whether it stood when the auction closed."""
     rows = await db.fetch(
-        f"""
-        with standing as materialized (select b.position from {_STANDING} where p.auction_id = $1)
-        select {_BID}, exists (select from standing s where s.position = b.position) as is_standing
+        compose(
+            """
+        with standing as materialized (select b.position from {standing} where p.auction_id = $1)
+        select {bid}, exists (select from standing s where s.position = b.position) as is_standing
         from auction_bid b
         where b.auction_id = $1 and ($2::numeric is null or (-b.price_eur, b.position) > (-$2, $3))
         order by b.price_eur desc, b.position limit $4
-        """,  # noqa: S608
+        """,
+            standing=_STANDING,
+            bid=_BID,
+        ),
         auction_id,
         after[0] if after else None,
         after[1] if after else None,

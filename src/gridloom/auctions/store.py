@@ -21,6 +21,7 @@ from gridloom.auctions.model import (
     VisibleStatus,
 )
 from gridloom.database.clock import platform_now
+from gridloom.database.composition import compose
 from gridloom.database.pool import Database
 from gridloom.database.statement import NamedStatement
 from gridloom.kernel.window import Window
@@ -208,27 +209,34 @@ async def lock_terms(db: Database, auction_id: UUID) -> None:
 
 async def read_locked_terms(db: Database, auction_id: UUID) -> Auction | None:
     """The auction after any change of its terms that is under way, and before the next one. Bids do not wait for it."""
-    row = await db.fetchrow(f"select {_AUCTION} from auction a where a.id = $1 for share", auction_id)  # noqa: S608
+    row = await db.fetchrow(
+        compose("select {auction} from auction a where a.id = $1 for share", auction=_AUCTION), auction_id
+    )
     return None if row is None else _read_auction(row)
 
 
 async def read_auction(db: Database, auction_id: UUID) -> Auction | None:
-    row = await db.fetchrow(f"select {_AUCTION} from auction a where a.id = $1", auction_id)  # noqa: S608
+    row = await db.fetchrow(compose("select {auction} from auction a where a.id = $1", auction=_AUCTION), auction_id)
     return None if row is None else _read_auction(row)
 
 
 async def read_visible(db: Database, auction_id: UUID, organisation_id: UUID) -> VisibleAuction | None:
     """The auction, the clock, and what this organisation has to do with it; None where there is no such auction."""
     rows = await db.fetch(
-        f"""
-        select {_AUCTION}, $3::timestamptz as now, p.organisation_id is not null as is_invited, {_OWN_BID},
+        compose(
+            """
+        select {auction}, $3::timestamptz as now, p.organisation_id is not null as is_invited, {own_bid},
           exists (select 1 from auction_bid any_bid where any_bid.auction_id = $1 and any_bid.withdrawn_at is null)
             as has_standing_bid
         from auction a
         left join auction_participant p on p.auction_id = a.id and p.organisation_id = $2
-        {_JOIN_OWN_BID}
+        {join_own_bid}
         where a.id = $1
-        """,  # noqa: S608
+        """,
+            auction=_AUCTION,
+            own_bid=_OWN_BID,
+            join_own_bid=_JOIN_OWN_BID,
+        ),
         auction_id,
         organisation_id,
         await platform_now(db),
@@ -262,9 +270,10 @@ async def list_seen(
     own."""
     now = await platform_now(db)
     rows = await db.fetch(
-        f"""
+        compose(
+            """
         with seen as (
-          select {_AUCTION}, p.organisation_id is not null as is_invited, coalesce(p.bids_made, 0) > 0 as has_bids,
+          select {auction}, p.organisation_id is not null as is_invited, coalesce(p.bids_made, 0) > 0 as has_bids,
             exists (select 1 from auction_bid any_bid
                     where any_bid.auction_id = a.id and any_bid.withdrawn_at is null) as has_standing_bid,
             case
@@ -286,7 +295,9 @@ async def list_seen(
             and ($3::timestamptz is null or (a.opens_at, a.id) < ($3, $4))
         )
         select * from seen where $5::text[] is null or status = any($5) order by opens_at desc, id desc limit $6
-        """,  # noqa: S608
+        """,
+            auction=_AUCTION,
+        ),
         sees_all,
         organisation_id,
         after[0] if after else None,
@@ -307,11 +318,14 @@ async def _read_own_bids(db: Database, organisation_id: UUID, auction_ids: Seque
     if not auction_ids:
         return {}
     rows = await db.fetch(
-        f"""
-        select distinct on (b.auction_id) b.auction_id, {_OWN_BID} from auction_bid b
+        compose(
+            """
+        select distinct on (b.auction_id) b.auction_id, {own_bid} from auction_bid b
         where b.auction_id = any($1::uuid[]) and b.organisation_id = $2 and b.withdrawn_at is null
         order by b.auction_id, b.position desc
-        """,  # noqa: S608
+        """,
+            own_bid=_OWN_BID,
+        ),
         list(auction_ids),
         organisation_id,
     )

@@ -41,7 +41,7 @@ async def read_contents(connection: Connection) -> Contents:
             continue  # a database of an earlier release
         row = await connection.fetchrow(
             # A table's name cannot be a parameter; these come from the list above.
-            f"select count(*) as rows, coalesce(sum(('x' || left(md5(t::text), 15))::bit(60)::bigint), 0) as checksum "  # noqa: S608
+            f"select count(*) as rows, coalesce(sum(('x' || left(md5(t::text), 15))::bit(60)::bigint), 0) as checksum "  # noqa: S608 — of a table's own name
             f'from "{table}" t'
         )
         assert row is not None

@@ -21,6 +21,7 @@ from gridloom.capacity.availability import (
 from gridloom.capacity.book import market_days_around
 from gridloom.capacity.model import Holding, HoldingKind, OneWayEfficiency, OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
+from gridloom.database.composition import compose
 from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
 from gridloom.kernel.market_time import PERIOD, floor_to_period, period_start
@@ -209,11 +210,14 @@ async def write_holdings(
         return
     rows = [_write_row(key, holding) for key, holding in added]
     await db.execute(
-        f"""
-        insert into capacity_holding ({_HOLDING})
+        compose(
+            """
+        insert into capacity_holding ({holding})
         select * from unnest($1::int[], $2::text[], $3::uuid[], $4::int[], $5::int[], $6::float8[], $7::float8[],
                              $8::float8[], $9::bool[], $10::float8[], $11::float8[], $12::uuid[], $13::text[])
-        """,  # noqa: S608 — a constant
+        """,
+            holding=_HOLDING,
+        ),
         *(list(column) for column in zip(*rows, strict=True)),
     )
 

@@ -12,6 +12,7 @@ import msgspec
 from gridloom.database.commit.deferred_rows import defer_insert, flush_deferred
 from gridloom.database.commit.insert_target import InsertTarget
 from gridloom.database.commit.single_statement import SingleStatementWrite
+from gridloom.database.composition import compose
 from gridloom.edge import to_json
 from gridloom.events.framing import frame
 from gridloom.events.model import Event, NewEvent, SequencedEvent
@@ -65,13 +66,16 @@ async def put_in_outbox(db: RowSink, events: Sequence[NewEvent]) -> list[UUID]:
     else:
         await flush_deferred(db)  # events keep the order in which they are told
         await db.execute(
-            f"""
-            insert into {OUTBOX}
+            compose(
+                """
+            insert into {outbox}
             select id, type, organisation_id, subject, permission, asset_key, data::jsonb, platform_now()
             from unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[], $5::text[], $6::int[], $7::text[])
               with ordinality as told (id, type, organisation_id, subject, permission, asset_key, data, place)
             order by place
-            """,  # noqa: S608
+            """,
+                outbox=OUTBOX,
+            ),
             *(list(column) for column in zip(*rows, strict=True)),
         )
     return [cast(UUID, row[0]) for row in rows]
@@ -107,14 +111,14 @@ IS_READABLE = """
 async def read_events(db: Database, organisation_id: UUID, after: int, most: int) -> list[SequencedEvent]:
     """The next events of an order, each with whether the organisation may read it at this moment."""
     rows = await db.fetch(
-        f"""
+        compose("""
         select e.sequence, e.id, e.type, e.time, e.origin_id, e.subject, e.permission, e.data::text as data,
-               {IS_READABLE} as is_open
+               {is_readable} as is_open
         from event e
         where e.organisation_id = $1 and e.sequence > $2
         order by e.sequence
         limit $3
-        """,  # noqa: S608 — a constant
+        """, is_readable=IS_READABLE),
         organisation_id, after, most,
     )  # fmt: skip
     return [_read_event_row(row) for row in rows]

@@ -11,6 +11,7 @@ import asyncpg
 
 from gridloom.database.commit.deferred_rows import defer_insert
 from gridloom.database.commit.insert_target import InsertTarget
+from gridloom.database.composition import compose
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import uuid7
 from gridloom.logbook.model import EntryCursor, EntrySource, Impact, LogbookEntry, LogbookQuery, NewLogbookEntry
@@ -112,7 +113,7 @@ async def write_system_entry(
 
 async def read_entry(db: Database, asset_key: int, entry_id: UUID) -> LogbookEntry | None:
     row = await db.fetchrow(
-        f"select {_COLUMNS} from logbook_entry where asset_key = $1 and id = $2",  # noqa: S608 — a constant
+        compose("select {columns} from logbook_entry where asset_key = $1 and id = $2", columns=_COLUMNS),
         asset_key,
         entry_id,
     )
@@ -124,8 +125,9 @@ async def search_entries(
 ) -> list[EntryWithCursor]:
     """The latest start first; entries without an end last as long as their start."""
     rows = await db.fetch(
-        f"""
-        select sequence, {_COLUMNS} from logbook_entry
+        compose(
+            """
+        select sequence, {columns} from logbook_entry
         where asset_key = $1
           and ($2::timestamptz is null or coalesce(ends_at, starts_at + interval '1 millisecond') > $2)
           and ($3::timestamptz is null or starts_at < $3)
@@ -136,7 +138,9 @@ async def search_entries(
           and ($8::text is null or impact = $8)
           and ($9::timestamptz is null or (starts_at, sequence) < ($9, $10::bigint))
         order by starts_at desc, sequence desc limit $11
-        """,  # noqa: S608 — a constant
+        """,
+            columns=_COLUMNS,
+        ),
         asset_key,
         query.start,
         query.end,

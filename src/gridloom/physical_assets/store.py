@@ -10,6 +10,7 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.database.clock import platform_now, platform_now_to_the_ms
+from gridloom.database.composition import compose
 from gridloom.database.pool import Database
 from gridloom.database.statement import NamedStatement
 from gridloom.physical_assets.model import (
@@ -27,12 +28,15 @@ select a.key, a.id, a.organisation_id, p.fleet_id, p.name, p.delivery_zone, p.co
 from physical_asset p
 join asset a on a.key = p.asset_key
 """
-_READ = f"""
-{_ASSET}
+_READ = compose(
+    """
+{asset}
 join (select * from physical_asset_parameters q where q.asset_key = $1
       order by q.valid_from desc, q.version desc limit 1) v on v.asset_key = p.asset_key
 where p.asset_key = $1
-"""  # noqa: S608 — constants
+""",
+    asset=_ASSET,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +138,14 @@ async def list_assets(
     rows of an index, alone and in its order, leaves it no other way; and what comes as `array(…)` it takes for short.
     """
     rows = await db.fetch(
-        f"""
+        compose(
+            """
         with reader as materialized (
           select $1::uuid as id, coalesce((select key from asset where id = $4), 0) as place
         ), own as (
           select a.key from asset a
           where (a.organisation_id, a.kind, a.key) > ((select id from reader), 'PHYSICAL', (select place from reader))
-            and (a.organisation_id, a.kind, a.key) <= ((select id from reader), 'PHYSICAL', {_LAST_KEY})
+            and (a.organisation_id, a.kind, a.key) <= ((select id from reader), 'PHYSICAL', {last_key})
             and ((select $2::uuid) is null or a.organisation_id = (select $2))
             and ((select $6::uuid[]) is null or a.id = any((select $6)::uuid[]))
             and ((select $3::uuid) is null
@@ -149,7 +154,7 @@ async def list_assets(
         ), granted as (
           select g.asset_key as key from asset_grant g
           where (g.organisation_id, g.asset_key) > ((select id from reader), (select place from reader))
-            and (g.organisation_id, g.asset_key) <= ((select id from reader), {_LAST_KEY})
+            and (g.organisation_id, g.asset_key) <= ((select id from reader), {last_key})
             and g.permissions @> array['Read:physical-assets']
             and (select a.kind = 'PHYSICAL' and ((select $2) is null or a.organisation_id = (select $2))
                         and ((select $6) is null or a.id = any((select $6)::uuid[]))
@@ -162,11 +167,14 @@ async def list_assets(
         , page as materialized (
           select key from own union select key from granted order by key limit (select $5)
         )
-        {_ASSET}
+        {asset}
         join (select distinct on (q.asset_key) q.* from page join physical_asset_parameters q on q.asset_key = page.key
               order by q.asset_key, q.valid_from desc, q.version desc) v on v.asset_key = p.asset_key
         order by p.asset_key
-        """,  # noqa: S608 — glued from constants only
+        """,
+            last_key=_LAST_KEY,
+            asset=_ASSET,
+        ),
         reader_organisation_id,
         organisation_id,
         fleet_id,

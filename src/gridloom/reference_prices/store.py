@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gridloom.database.clock import platform_now_to_the_ms
+from gridloom.database.composition import compose
 from gridloom.database.pool import Database
 from gridloom.reference_prices.model import PublishedPrice, SettledPriceDeviation
 
@@ -143,21 +144,28 @@ _SETTLED: Final = {
           'DAY_AHEAD_DE_LU' as series, true as is_exact
         from wholesale_trade f where f.market = 'DAY_AHEAD' and f.volume_mwh > 0
     """,
-    "fcr": f"""
-        select f.asset_key, {_BLOCK_START} as time, f.product as reference, '' as side, f.price_eur_mw_h as settled,
+    "fcr": compose(
+        """
+        select f.asset_key, {block_start} as time, f.product as reference, '' as side, f.price_eur_mw_h as settled,
           'FCR_DE' as series, true as is_exact
         from fcr_award f where f.capacity_mw > 0
-    """,  # noqa: S608 — a constant of this file
-    "afrr-capacity": f"""
-        select f.asset_key, {_BLOCK_START} as time, f.product as reference, '' as side, f.price_eur_mw_h as settled,
+    """,
+        block_start=_BLOCK_START,
+    ),
+    "afrr-capacity": compose(
+        """
+        select f.asset_key, {block_start} as time, f.product as reference, '' as side, f.price_eur_mw_h as settled,
           'AFRR_CAPACITY_' || split_part(f.product, '_', 1) || '_DE_MARGINAL' as series, false as is_exact
         from afrr_capacity_award f where f.capacity_mw > 0
-    """,  # noqa: S608 — a constant of this file
+    """,
+        block_start=_BLOCK_START,
+    ),
 }
 
 
 DEVIATIONS: Final = {
-    kind: f"""
+    kind: compose(
+        """
     select f.asset_key, a.id as asset_id, f.time, f.reference, f.side, f.series, f.settled,
       p.price as published
     from ({settled}) f
@@ -172,8 +180,10 @@ DEVIATIONS: Final = {
       and ($7::int is null or (f.asset_key, f.time, f.reference, f.side) > ($7, $8, $9, $10))
     order by f.asset_key, f.time, f.reference, f.side
     limit $6
-    """  # noqa: S608 — constants of this file
-    for kind, settled in _SETTLED.items()
+    """,
+        settled=_SETTLED[kind],
+    )
+    for kind in _SETTLED
 }
 """By the kind of fact, of which the prices are compared."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
-from typing import Annotated, TypeVar
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Final, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -21,12 +21,6 @@ from gridloom.settlements import store
 from gridloom.settlements.capability_checks import ImplausibleSettlement
 from gridloom.settlements.decoding import BULK_FORMATS, MAX_ROWS
 from gridloom.settlements.model import (
-    AFRR_ACTIVATIONS,
-    AFRR_CAPACITY_AWARDS,
-    FCR_AWARDS,
-    NET_OFFS,
-    TOLLING_CONTRACTS,
-    WHOLESALE_TRADES,
     Counts,
     FactKind,
     Origin,
@@ -41,34 +35,81 @@ from gridloom.settlements.views import (
     TOLLING_LISTING,
     WHOLESALE_LISTING,
     Listing,
-    RecordedAFRRActivation,
-    RecordedAFRRCapacityAward,
-    RecordedFCRAward,
-    RecordedNetOff,
-    RecordedTollingContract,
-    RecordedWholesaleTrade,
     V,
 )
 
 TAG = "Settlements"
+H = TypeVar("H", bound=Callable[..., Awaitable[Any]])
+
 SETTLE = Permission.CREATE_SETTLEMENTS
 TRADE = Permission.CREATE_TRADES
 
-H = TypeVar("H", bound=Callable[..., Awaitable[Counts]])
+
+@dataclass(frozen=True, slots=True)
+class FactOperations:
+    """The two operations of a kind of fact: recording it in bulk, and listing it."""
+
+    listing: Listing[Any]
+    name: str
+    """Of the handlers `record_…` and `list_…`, and so of the operations."""
+    noun: str
+    known_by: str
+    """What a row is known again by; lists are in this order."""
+    order: str
+    more: str = ""
+    problems: tuple[type[Problem], ...] = (ImplausibleSettlement,)
+    access: Permission = SETTLE
 
 
-def _declare_bulk(
-    kind: FactKind, summary: str, problems: tuple[type[Problem], ...] = (), access: Permission = SETTLE
-) -> Callable[[H], H]:
-    """The declaration that the six kinds share: raw bytes, decoded and checked before the transaction starts."""
-    return operation(
-        "POST",
-        f"/settlements/{kind.path}",
-        summary=summary,
-        access=access,
-        problems=(UnknownSettledAsset, ContradictingRows, *problems),
-        transaction="manual",
-    )
+FACT_OPERATIONS: Final = (
+    FactOperations(
+        WHOLESALE_LISTING,
+        "wholesale_trades",
+        "wholesale trades",
+        "asset, trade, period and side: the same row changes nothing, another one corrects it",
+        "asset, period, trade and side",
+        """
+
+A trade over several periods is a row for each. Traders record the trades of their own virtual assets; a row of the
+operator's prevails, and a trader's after it counts as unchanged. What did not happen is corrected to volume 0.""",
+        access=TRADE,
+    ),
+    FactOperations(
+        FCR_LISTING,
+        "fcr",
+        "FCR awards",
+        "asset, delivery day and product",
+        "asset, delivery day and product",
+        " Prices are per hour; results are published per block.\n\n",
+        problems=(DeliveryBeyondBlock, ImplausibleSettlement),
+    ),
+    FactOperations(
+        AFRR_CAPACITY_LISTING,
+        "afrr_capacity",
+        "aFRR capacity awards",
+        "asset, delivery day and product",
+        "asset, delivery day and product",
+        problems=(DeliveryBeyondBlock, ImplausibleSettlement),
+    ),
+    FactOperations(
+        AFRR_ENERGY_LISTING,
+        "afrr_energy",
+        "activated aFRR energy",
+        "asset, period and direction",
+        "asset, period and direction",
+        " A positive price is paid to the provider, in both directions.\n\n",
+    ),
+    FactOperations(NET_OFF_LISTING, "net_off", "netted volumes", "asset and period", "asset and period"),
+    FactOperations(
+        TOLLING_LISTING,
+        "tolling_contracts",
+        "tolling contracts",
+        "asset and contract",
+        "asset and contract",
+        " Tolls on one asset add up, within its life.",
+        problems=(),
+    ),
+)
 
 
 def _format_rows(kind: FactKind) -> BodyFormat:
@@ -96,53 +137,6 @@ def _recorder_of(request: Request) -> Recorder:
     if SETTLE in request.caller.permissions:
         return Recorder(request.caller.id)
     return Recorder(request.caller.id, Origin.TRADER, request.caller.organisation_id)
-
-
-@_declare_bulk(WHOLESALE_TRADES, "Record wholesale trades", (ImplausibleSettlement,), access=TRADE)
-async def record_wholesale_trades(request: Request, body: Annotated[bytes, _format_rows(WHOLESALE_TRADES)]) -> Counts:
-    """Known again by asset, trade, period and side: the same row changes nothing, another one corrects it.
-
-    A trade over several periods is a row for each. Traders record the trades of their own virtual assets; a row of the
-    operator's prevails, and a trader's after it counts as unchanged. What did not happen is corrected to volume 0. All
-    rows are recorded or none.
-    """
-    return await _record_facts(request, WHOLESALE_TRADES, body)
-
-
-@_declare_bulk(FCR_AWARDS, "Record FCR awards", (DeliveryBeyondBlock, ImplausibleSettlement))
-async def record_fcr(request: Request, body: Annotated[bytes, _format_rows(FCR_AWARDS)]) -> Counts:
-    """Known again by asset, delivery day and product. Prices are per hour; results are published per block.
-
-    All rows are recorded or none.
-    """
-    return await _record_facts(request, FCR_AWARDS, body)
-
-
-@_declare_bulk(AFRR_CAPACITY_AWARDS, "Record aFRR capacity awards", (DeliveryBeyondBlock, ImplausibleSettlement))
-async def record_afrr_capacity(request: Request, body: Annotated[bytes, _format_rows(AFRR_CAPACITY_AWARDS)]) -> Counts:
-    """Known again by asset, delivery day and product. All rows are recorded or none."""
-    return await _record_facts(request, AFRR_CAPACITY_AWARDS, body)
-
-
-@_declare_bulk(AFRR_ACTIVATIONS, "Record activated aFRR energy", (ImplausibleSettlement,))
-async def record_afrr_energy(request: Request, body: Annotated[bytes, _format_rows(AFRR_ACTIVATIONS)]) -> Counts:
-    """Known again by asset, period and direction. A positive price is paid to the provider, in both directions.
-
-    All rows are recorded or none.
-    """
-    return await _record_facts(request, AFRR_ACTIVATIONS, body)
-
-
-@_declare_bulk(NET_OFFS, "Record netted volumes", (ImplausibleSettlement,))
-async def record_net_off(request: Request, body: Annotated[bytes, _format_rows(NET_OFFS)]) -> Counts:
-    """Known again by asset and period. All rows are recorded or none."""
-    return await _record_facts(request, NET_OFFS, body)
-
-
-@_declare_bulk(TOLLING_CONTRACTS, "Record tolling contracts")
-async def record_tolling_contracts(request: Request, body: Annotated[bytes, _format_rows(TOLLING_CONTRACTS)]) -> Counts:
-    """Known again by asset and contract. Tolls on one asset add up, within its life. All rows are recorded or none."""
-    return await _record_facts(request, TOLLING_CONTRACTS, body)
 
 
 # --- lists ---------------------------------------------------------------------------------------------------------
@@ -187,67 +181,51 @@ async def _asset_keys(request: Request, asset_id: UUID | None) -> Sequence[int] 
     return [keys[asset_id]]
 
 
-@operation(
-    "GET",
-    "/settlements/wholesale-trades",
-    summary="List wholesale trades",
-    access=Permission.READ_REVENUE,
-    replica_read=True,
-)
-async def list_wholesale_trades(request: Request, query: SettlementQuery) -> Page[RecordedWholesaleTrade]:
-    """By asset, period, trade and side."""
-    return await _list_facts(request, query, WHOLESALE_LISTING)
+# --- the operations, from the table -----------------------------------------------------------------------------------
 
 
-@operation("GET", "/settlements/fcr", summary="List FCR awards", access=Permission.READ_REVENUE, replica_read=True)
-async def list_fcr(request: Request, query: SettlementQuery) -> Page[RecordedFCRAward]:
-    """By asset, delivery day and product."""
-    return await _list_facts(request, query, FCR_LISTING)
+def _declare_recording(fact: FactOperations) -> Callable[..., Awaitable[Counts]]:
+    """Raw bytes, decoded and checked before the transaction starts."""
+    kind = fact.listing.kind
+
+    async def record(request: Request, body: bytes) -> Counts:
+        return await _record_facts(request, kind, body)
+
+    record.__doc__ = f"Known again by {fact.known_by}.{fact.more.rstrip(' ')} All rows are recorded or none."
+    record.__annotations__["body"] = Annotated[bytes, _format_rows(kind)]
+    return operation(
+        "POST",
+        f"/settlements/{kind.path}",
+        summary=f"Record {fact.noun}",
+        access=fact.access,
+        problems=(UnknownSettledAsset, ContradictingRows, *fact.problems),
+        transaction="manual",
+    )(_name_handler(record, f"record_{fact.name}"))
 
 
-@operation(
-    "GET",
-    "/settlements/afrr-capacity",
-    summary="List aFRR capacity awards",
-    access=Permission.READ_REVENUE,
-    replica_read=True,
-)
-async def list_afrr_capacity(request: Request, query: SettlementQuery) -> Page[RecordedAFRRCapacityAward]:
-    """By asset, delivery day and product."""
-    return await _list_facts(request, query, AFRR_CAPACITY_LISTING)
+def _declare_listing(fact: FactOperations) -> Callable[..., Awaitable[Page[Any]]]:
+    async def list_recorded(request: Request, query: SettlementQuery) -> Page[Any]:
+        return await _list_facts(request, query, fact.listing)
+
+    list_recorded.__doc__ = f"By {fact.order}."
+    list_recorded.__annotations__["return"] = Page[fact.listing.view]  # type: ignore[name-defined]
+    return operation(
+        "GET",
+        f"/settlements/{fact.listing.kind.path}",
+        summary=f"List {fact.noun}",
+        access=Permission.READ_REVENUE,
+        replica_read=True,
+    )(_name_handler(list_recorded, f"list_{fact.name}"))
 
 
-@operation(
-    "GET",
-    "/settlements/afrr-energy",
-    summary="List activated aFRR energy",
-    access=Permission.READ_REVENUE,
-    replica_read=True,
-)
-async def list_afrr_energy(request: Request, query: SettlementQuery) -> Page[RecordedAFRRActivation]:
-    """By asset, period and direction."""
-    return await _list_facts(request, query, AFRR_ENERGY_LISTING)
+def _name_handler(handler: H, name: str) -> H:
+    """A handler's name is its operation's, and where another process finds it."""
+    handler.__name__ = handler.__qualname__ = name
+    globals()[name] = handler
+    return handler
 
 
-@operation(
-    "GET",
-    "/settlements/net-off",
-    summary="List netted volumes",
-    access=Permission.READ_REVENUE,
-    replica_read=True,
-)
-async def list_net_off(request: Request, query: SettlementQuery) -> Page[RecordedNetOff]:
-    """By asset and period."""
-    return await _list_facts(request, query, NET_OFF_LISTING)
-
-
-@operation(
-    "GET",
-    "/settlements/tolling-contracts",
-    summary="List tolling contracts",
-    access=Permission.READ_REVENUE,
-    replica_read=True,
-)
-async def list_tolling_contracts(request: Request, query: SettlementQuery) -> Page[RecordedTollingContract]:
-    """By asset and contract."""
-    return await _list_facts(request, query, TOLLING_LISTING)
+for _fact in FACT_OPERATIONS:
+    _declare_recording(_fact)
+for _fact in FACT_OPERATIONS:
+    _declare_listing(_fact)

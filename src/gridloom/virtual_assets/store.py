@@ -11,6 +11,7 @@ from uuid import UUID
 import asyncpg
 from msgspec import structs
 
+from gridloom.database.composition import compose
 from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
 from gridloom.database.statement import NamedStatement
@@ -33,19 +34,27 @@ MUTABLE_COLUMNS = """
 """The columns of an asset that can change."""
 
 
-_READ = f"select {COLUMNS} from virtual_asset v join asset a on a.key = v.asset_key where v.asset_key = $1"  # noqa: S608 — constants, here and below
-_READ_MANY = f"""
-  select {COLUMNS} from virtual_asset v join asset a on a.key = v.asset_key where v.asset_key = any($1::int[])
-"""  # noqa: S608
+_READ = compose(
+    "select {columns} from virtual_asset v join asset a on a.key = v.asset_key where v.asset_key = $1", columns=COLUMNS
+)
+_READ_MANY = compose(
+    """
+  select {columns} from virtual_asset v join asset a on a.key = v.asset_key where v.asset_key = any($1::int[])
+""",
+    columns=COLUMNS,
+)
 
 # The row is locked by its key alone, and read as the lock found it.
-_LOCK = f"""
+_LOCK = compose(
+    """
   with v as materialized (select * from virtual_asset where asset_key = $1 for no key update)
-  select {COLUMNS} from v join asset a on a.key = v.asset_key where v.asset_key = $1
-"""  # noqa: S608
+  select {columns} from v join asset a on a.key = v.asset_key where v.asset_key = $1
+""",
+    columns=COLUMNS,
+)
 
 
-LIST_ASSETS = f"select {COLUMNS} from virtual_asset v join asset a on a.key = v.asset_key"  # noqa: S608
+LIST_ASSETS = compose("select {columns} from virtual_asset v join asset a on a.key = v.asset_key", columns=COLUMNS)
 
 
 _key_cache: dict[UUID, int] = {}

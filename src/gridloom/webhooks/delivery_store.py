@@ -10,6 +10,7 @@ from uuid import UUID
 
 import msgspec
 
+from gridloom.database.composition import compose
 from gridloom.edge import to_json
 from gridloom.events.model import Event
 from gridloom.events.store import IS_READABLE, wait_for_sequencer
@@ -131,15 +132,15 @@ async def disable_orphans(db: Database, reason: str) -> int:
 async def _read_next(db: Database, webhook: asyncpg.Record, readable: list[str], most: int) -> list[asyncpg.Record]:
     """The next events of its organisation's order, each with whether the webhook wants it."""
     return await db.fetch(
-        f"""
+        compose("""
         select e.sequence, e.id, e.type, e.time, e.origin_id, e.subject, e.permission, e.data::text as data,
                (e.type = any($3::text[]) or cardinality($3::text[]) = 0) and e.permission = any($4::text[])
-                 and {IS_READABLE} as is_wanted
+                 and {is_readable} as is_wanted
         from event e
         where e.organisation_id = $1 and e.sequence > $2
         order by e.sequence
         limit $5
-        """,  # noqa: S608 — a constant
+        """, is_readable=IS_READABLE),
         webhook["organisation_id"], webhook["position"], webhook["types"], readable, most,
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from gridloom.database.clock import real_now
+from gridloom.database.composition import compose
 from gridloom.events.store import IS_READABLE, last_sequences
 from gridloom.webhooks.model import Attempt, Delivery, DeliveryState, Webhook
 
@@ -96,12 +97,8 @@ async def page(db: Database, organisation_id: UUID, after: UUID | None, most: in
 async def read(
     db: Database, organisation_id: UUID, webhook_id: UUID, *, to_change: bool = False
 ) -> StoredWebhook | None:
-    lock = "for update" if to_change else ""
-    row = await db.fetchrow(
-        f"select * from webhook where organisation_id = $1 and id = $2 {lock}",  # noqa: S608
-        organisation_id,
-        webhook_id,
-    )
+    statement = "select * from webhook where organisation_id = $1 and id = $2"
+    row = await db.fetchrow(f"{statement} for update" if to_change else statement, organisation_id, webhook_id)
     return None if row is None else _read_webhook_row(row)
 
 
@@ -199,15 +196,15 @@ async def page_of_deliveries(
 ) -> list[Delivery]:
     """The newest first, each with its attempts, as far as these permissions cover the events."""
     rows = await db.fetch(
-        f"""
+        compose("""
         select d.* from webhook_delivery d
           left join event e on e.organisation_id = d.organisation_id and e.sequence = d.sequence
         where d.organisation_id = $1 and d.webhook_id = $2 and ($3::text is null or d.state = $3)
           and ($4::uuid is null or d.id < $4) and d.permission = any($6::text[])
-          and (e.id is null or {IS_READABLE})
+          and (e.id is null or {is_readable})
         order by d.id desc
         limit $5
-        """,  # noqa: S608 — a constant
+        """, is_readable=IS_READABLE),
         organisation_id, webhook_id, state, before, most, sorted(permissions),
     )  # fmt: skip
     return await _with_attempts(db, organisation_id, rows)
@@ -218,12 +215,12 @@ async def permission_of_delivery(
 ) -> tuple[str, bool] | None:
     """What reading a delivery takes, and whether the organisation may still read its event; None for an unknown one."""
     row = await db.fetchrow(
-        f"""
-        select coalesce(d.permission, '') as permission, e.id is null or {IS_READABLE} as is_open
+        compose("""
+        select coalesce(d.permission, '') as permission, e.id is null or {is_readable} as is_open
         from webhook_delivery d
           left join event e on e.organisation_id = d.organisation_id and e.sequence = d.sequence
         where d.organisation_id = $1 and d.webhook_id = $2 and d.id = $3
-        """,  # noqa: S608 — a constant
+        """, is_readable=IS_READABLE),
         organisation_id, webhook_id, delivery_id,
     )  # fmt: skip
     return None if row is None else (row["permission"], row["is_open"])

@@ -26,7 +26,7 @@ class InsertTarget:
     def insert(self, rows: int, before: int) -> str:
         """The statement for so many rows, whose first value is the parameter after `before`."""
         names = ", ".join(name for name, _ in self.columns)
-        return f"insert into {self.table} ({names}) values {self._write_values(rows, before)} {self.on_conflict}"  # noqa: S608
+        return f"insert into {self.table} ({names}) values {self._write_values(rows, before)} {self.on_conflict}"  # noqa: S608 — declared targets
 
     def _write_values(self, rows: int, before: int) -> str:
         written = []

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from gridloom.capacity.capacity_json_store import BATTERY_CAPACITY_JSON, decode_battery_capacity
 from gridloom.capacity.rules import BatteryCapacity
+from gridloom.database.composition import compose
 from gridloom.database.pool import Database
 from gridloom.database.statement import NamedStatement
 from gridloom.kernel.ids import BlockID
@@ -57,7 +58,8 @@ class ScheduleContext(Struct, frozen=True, eq=False):
 
 # Each kind of row as one list of lists, or its numbers one after the other: what is sent between the nodes of a
 # distributed database has no whole rows.
-_PARTS = f"""
+_PARTS = compose(
+    """
   (select json_agg(json_build_array(b.id, b.lane, b.first_period, b.end_period, b.market, b.charge_kw, b.discharge_kw,
                                     b.reserve_minutes))::text
    from virtual_block b where b.asset_key = :asset_key and b.until_version is null) as blocks,
@@ -66,23 +68,36 @@ _PARTS = f"""
   (select string_agg(array_send(e.span::float8 || e.change_kwh || e.lowest_kwh || e.highest_kwh || e.exported_kwh),
                      ''::bytea)
    from virtual_energy e where e.asset_key = :asset_key) as spans,
-  {BATTERY_CAPACITY_JSON} as batteries
-"""  # noqa: S608 — constants, here and below
-_CONTEXT = NamedStatement(f"""
+  {battery_capacity_json} as batteries
+""",
+    battery_capacity_json=BATTERY_CAPACITY_JSON,
+)
+_CONTEXT = NamedStatement(
+    compose(
+        """
 with moment as materialized (select platform_now() as now)
-select moment.now, {_PARTS}
+select moment.now, {parts}
 from moment
-""")  # noqa: S608
+""",
+        parts=_PARTS,
+    )
+)
 # Materialised parts are computed first, also where other parts are on other nodes. So a revision that a revalidation
 # has raised after a change of the batteries is never read together with the batteries before that change.
-_ASSET_AND_CONTEXT = NamedStatement(f"""
+_ASSET_AND_CONTEXT = NamedStatement(
+    compose(
+        """
 with v as materialized (
-  select v.asset_key, v.organisation_id, {MUTABLE_COLUMNS} from virtual_asset v where v.asset_key = :asset_key
+  select v.asset_key, v.organisation_id, {mutable_columns} from virtual_asset v where v.asset_key = :asset_key
 ), moment as materialized (select platform_now() as now)
-select moment.now, {MUTABLE_COLUMNS}, {_PARTS}
+select moment.now, {mutable_columns}, {parts}
 from moment, v join asset a on a.key = v.asset_key
 where v.asset_key = :asset_key and a.id = :asset_id and v.organisation_id = :organisation_id
-""")  # noqa: S608
+""",
+        mutable_columns=MUTABLE_COLUMNS,
+        parts=_PARTS,
+    )
+)
 
 
 async def read_context(db: Database, asset: LockedAsset, days: Sequence[int]) -> ScheduleContext:
