@@ -3,7 +3,7 @@
 from datetime import datetime
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import pytest
@@ -118,6 +118,19 @@ class TestARefusedQuery:
         places = [error.pointer for error in refusal.value.errors]
         assert places == ["query:limit", "query:side", "query:colour", "query:start"]
         assert "BUY, SELL" in refusal.value.errors[1].detail
+
+    def test_names_the_choices_of_every_enumeration(self):
+        class Choosing(QueryParameters):
+            side: Annotated[Side | None, Meta(description="Optional and described")] = None
+            sides: tuple[Side, ...] | None = None
+            order: Literal["asc", "desc"] = "asc"
+
+        with pytest.raises(BadRequest) as refusal:
+            ParameterDecoder(Choosing)([("side", "HOLD"), ("sides", "BUY,HOLD"), ("order", "up")])
+        assert [error.detail.partition("; ")[2] for error in refusal.value.errors] == [
+            *["one of BUY, SELL"] * 2,
+            "one of asc, desc",
+        ]
 
     def test_is_read_where_nothing_is_at_fault(self):
         query = ParameterDecoder(Query)([("start", "2026-01-01T01:00:00+01:00"), ("limit", "5")])

@@ -399,10 +399,10 @@ class TestChange:
 
 
 class TestList:
-    async def test_is_by_start_filtered_and_paged(self, new_organisation):
+    async def test_is_by_start_the_latest_first_filtered_and_paged(self, new_organisation):
         asset = await register_asset(await new_organisation())
         ids = [(await create(asset, first=first, last=first + 10)).json()["id"] for first in (40, 0, 20)]
-        ordered = [ids[1], ids[2], ids[0]]
+        ordered = [ids[0], ids[2], ids[1]]
         path = asset.path("/unavailability")
         first = await asset.owner.viewer.get(path, params={"limit": 2})
         rest = await asset.owner.viewer.get(first.headers["link"][1:].split(">")[0])

@@ -16,7 +16,7 @@ class TestLiveness:
                 raise AssertionError("liveness asked the database")
 
         monkeypatch.setattr(app, "pool", Nothing())
-        monkeypatch.setattr(app, "_limiter", Nothing())
+        monkeypatch.setattr(app, "_by_network", Nothing())
         answer = await anonymous.get("/health/live")
         assert answer.status_code == 200
         assert "ratelimit" not in answer.headers
@@ -56,9 +56,30 @@ class TestReadiness:
         began = time.monotonic()
         first, second = await asyncio.gather(checks.ask(app.pool), checks.ask(app.pool))
         assert time.monotonic() - began < 2.0
-        assert first.status == second.status == "DOWN"
+        assert first.status == second.status == "DEGRADED"
         assert [check.detail for check in first.checks if check.name == "what hangs"] == ["no answer"]
         checks._asked["what hangs"].cancel()
+
+    async def test_fails_only_where_this_replica_cannot_serve(self, app, anonymous, monkeypatch):
+        """Jobs, events and webhooks of a replica that runs none are done by the others."""
+
+        async def check_part(pool):
+            return Check(name="part", status="DOWN", detail="has stopped")
+
+        checks = app.resources[HealthChecks]
+        monkeypatch.setattr(checks, "checks", [*checks.checks, check_part])
+        answer = await anonymous.get("/health/ready")
+        assert (answer.status_code, answer.json()["status"]) == (200, "DEGRADED")
+        assert {"name": "part", "status": "DOWN", "detail": "has stopped"} in answer.json()["checks"]
+
+    async def test_fails_while_the_replica_stops(self, app, anonymous):
+        app.stopping.set()
+        try:
+            answer = await anonymous.get("/health/ready")
+        finally:
+            app.stopping.clear()
+        assert answer.status_code == 503
+        assert answer.json()["checks"][0] == {"name": "service", "status": "DOWN", "detail": "is stopping"}
 
     async def test_shares_one_round_among_all_who_ask(self, app):
         rounds = []

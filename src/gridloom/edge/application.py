@@ -190,7 +190,7 @@ class Application:
             if operation is None:
                 response = EncodedResponse(204, {"Allow": ", ".join(values)}, b"")
             else:
-                request = self._make_request(operation, scope, headers, response_headers["X-Request-Id"], trace_id)
+                request = self._make_request(operation, scope, headers, response_headers["X-Request-Id"])
                 if not operation.changes_state:
                     watch = self._disconnects.expect(receive)
                 response = await self._admit_decode_run(request, values, scope, receive, response_headers)
@@ -214,7 +214,7 @@ class Application:
             gone = watch.gone if watch is not None else None
             await send_response(response, headers, send, receive, is_head=scope["method"] == "HEAD", gone=gone)
         except Exception as error:  # the status has been sent: all that is left is to abort
-            details = _describe_request(scope, request, response_headers["X-Request-Id"])
+            details = self._describe_request(scope, request, response_headers["X-Request-Id"], trace_id)
             report_broken_stream(details.pop("operation", "none"), error, **details)
             raise
         finally:
@@ -223,7 +223,7 @@ class Application:
             took_s = time.perf_counter() - started
             _observe_request(operation, response.status, took_s)
             if failure is not None or response.status >= 400 or took_s > SLOW_REQUEST_S:
-                details = _describe_request(scope, request, response_headers["X-Request-Id"])
+                details = self._describe_request(scope, request, response_headers["X-Request-Id"], trace_id)
                 details |= {"status": response.status, "seconds": round(took_s, 4)}
                 self._log_request(request, failure, details)
 
@@ -233,7 +233,6 @@ class Application:
         scope: Scope,
         headers: dict[bytes, bytes],
         request_id: str,
-        trace_id: str | None,
     ) -> Request:
         path, query = scope["path"], scope["query_string"]
         return Request(
@@ -243,7 +242,6 @@ class Application:
             target=f"{path}?{query.decode('latin-1')}" if query else path,
             address=self._proxies.find_client(scope),
             request_id=request_id,
-            trace_id=trace_id,
             pool=self.pool,
             resources=self.resources,
             shares=self.shares,
@@ -251,6 +249,20 @@ class Application:
             audit=self.audit,
             accepts=operation.produces[0],
         )
+
+    def _describe_request(
+        self, scope: Scope, request: Request | None, request_id: str, trace_id: str | None
+    ) -> dict[str, Any]:
+        """What a log line says of a request: never a header, a query or a body, which may hold secrets."""
+        details: dict[str, Any] = {"method": scope["method"], "path": scope["path"], "request_id": request_id}
+        details["address"] = self._proxies.find_client(scope)
+        if trace_id is not None:
+            details["trace_id"] = trace_id
+        if request is not None:
+            details["operation"] = request.operation.operation_id
+            if (caller := request.caller_if_known) is not None:
+                details |= {"user": caller.username, "organisation": str(caller.organisation_id)}
+        return details
 
     def _log_request(self, request: Request | None, failure: Exception | None, details: dict[str, Any]) -> None:
         caller = None if request is None else request.caller_if_known
@@ -313,19 +325,6 @@ def _identify_request(headers: dict[bytes, bytes]) -> tuple[dict[str, str], str 
     if trace is None:
         return {"X-Request-Id": request_id}, None
     return {"X-Request-Id": request_id, "traceparent": trace[0].decode()}, trace[1].decode()
-
-
-def _describe_request(scope: Scope, request: Request | None, request_id: str) -> dict[str, Any]:
-    """What a log line says of a request: never a header, a query or a body, which may hold secrets."""
-    details: dict[str, Any] = {"method": scope["method"], "path": scope["path"], "request_id": request_id}
-    if request is not None:
-        details |= {"operation": request.operation.operation_id, "address": request.address}
-        if request.trace_id is not None:
-            details["trace_id"] = request.trace_id
-        caller = request.caller_if_known
-        if caller is not None:
-            details |= {"user": caller.username, "organisation": str(caller.organisation_id)}
-    return details
 
 
 def _observe_request(operation: Operation | None, status: int, seconds: float) -> None:

@@ -29,10 +29,15 @@ HealthCheck = Callable[[asyncpg.Pool], Awaitable[Check]]
 
 
 class HealthChecks:
-    """The checks of readiness; a package that runs something of its own appends its check."""
+    """The checks of readiness; a package that runs something of its own appends its check.
 
-    def __init__(self, *checks: HealthCheck) -> None:
-        self.checks: list[HealthCheck] = list(checks)
+    `required` are those without which this replica cannot serve: readiness is DOWN when one of them is. What other
+    parts do, other replicas do as well: readiness is DEGRADED when one of those is DOWN.
+    """
+
+    def __init__(self, *required: HealthCheck) -> None:
+        self.checks: list[HealthCheck] = list(required)
+        self._required = required
         self._asked: dict[str, asyncio.Task[Check]] = {}
 
     async def ask(self, pool: asyncpg.Pool) -> Readiness:
@@ -43,8 +48,9 @@ class HealthChecks:
         tasks = [self._begin_check(check, pool) for check in self.checks]
         await asyncio.wait(tasks, timeout=CHECK_TIMEOUT_S)
         checks = [_outcome_of(check, task) for check, task in zip(self.checks, tasks, strict=True)]
-        status = max((check.status for check in checks), key=("OK", "DEGRADED", "DOWN").index)
-        return Readiness(status=status, checks=checks)
+        is_well = all(check.status == "OK" for check in checks)
+        cannot_serve = any(check.status == "DOWN" for check in checks[: len(self._required)])
+        return Readiness(status="DOWN" if cannot_serve else "OK" if is_well else "DEGRADED", checks=checks)
 
     def _begin_check(self, check: HealthCheck, pool: asyncpg.Pool) -> asyncio.Task[Check]:
         name = _name_of(check)

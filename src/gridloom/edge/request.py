@@ -71,7 +71,6 @@ class Request:
     """Path and query as they were asked for."""
     address: str
     request_id: str
-    trace_id: str | None
     pool: asyncpg.Pool
     resources: AppState
     shares: Shares

@@ -102,7 +102,7 @@ async def create_unavailability(
 async def list_unavailabilities(
     request: Request, physical_asset_id: UUID, query: UnavailabilitiesQuery
 ) -> Page[Unavailability]:
-    """By start, the earliest first."""
+    """By start, the latest first."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     check_order(query.start, query.end)
     rows = await store.list_unavailabilities(

@@ -157,8 +157,8 @@ async def list_unavailabilities(
         where u.asset_key = $1
           and ($2::timestamptz is null or u.ends_at > $2) and ($3::timestamptz is null or u.starts_at < $3)
           and ($4::text is null or u.type = $4)
-          and ($5::timestamptz is null or (u.starts_at, u.id) > ($5, $6::uuid))
-        order by u.starts_at, u.id limit $7
+          and ($5::timestamptz is null or (u.starts_at, u.id) < ($5, $6::uuid))
+        order by u.starts_at desc, u.id desc limit $7
         """,
         asset_key,
         query.start,

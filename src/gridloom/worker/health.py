@@ -37,8 +37,10 @@ class Liveness(ResponseBody):
 
 
 def standard_checks(*more: HealthCheck) -> HealthChecks:
-    """The checks of every worker: the database, a write to it and its migrations; then `more`."""
-    return HealthChecks(check_database, WriteProbe().check_writes, check_migrations, *more)
+    """Without the database, a write to it and its migrations no worker can serve; then `more`."""
+    checks = HealthChecks(check_database, WriteProbe().check_writes, check_migrations)
+    checks.checks.extend(more)
+    return checks
 
 
 async def check_database(pool: asyncpg.Pool) -> Check:
@@ -107,11 +109,16 @@ async def read_liveness(request: Request) -> Liveness:
 
 @operation("GET", "/health/ready", summary="Whether the service can do its work", access=PROBE)
 async def read_readiness(request: Request) -> Response[Readiness]:
-    """Asks the database, a write to it, the migrations and the job runner; 503 while one of them is down.
+    """One check for each part, with what is wrong with it. 503 only while this replica cannot serve: the database does
+    not answer, nothing can be written, migrations are missing, or the replica is stopping. Anything else that is wrong
+    (job runner, event sequencer, webhooks, disk, read replicas, revocations) is `DEGRADED` with a 200.
 
     It answers within two seconds, whatever hangs. Which release of PostgreSQL runs is told to the operator only.
     """
     readiness = await request.resources[HealthChecks].ask(request.pool)
+    if request.stopping.is_set():
+        stopping = Check(name="service", status="DOWN", detail="is stopping")
+        readiness = Readiness(status="DOWN", checks=[stopping, *readiness.checks])
     if readiness.status == "DOWN" or not await _is_operator(request):
         readiness = Readiness(status=readiness.status, checks=[_without_version(check) for check in readiness.checks])
     return Response(readiness, status=503 if readiness.status == "DOWN" else 200)
