@@ -1,4 +1,4 @@
-"""What is read at a glance says what a long look would say, and nobody is kept waiting for it."""
+"""The fast path reads what the usual path would, and no other request waits for it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from tests.assets import register_asset
 
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.problem import BadRequest, Problem
-from gridloom.monitoring.ingest import arrow_limits, json_columns, parsing, tables
-from gridloom.monitoring.ingest import fast_path as glances
+from gridloom.monitoring.ingest import arrow_limits, fast_path, json_columns, parsing, tables
 from gridloom.monitoring.ingest.parsing import ARROW, CSV, JSON, NDJSON, parse
 from gridloom.monitoring.model import Received
 
@@ -27,8 +26,8 @@ ROWS, SIGNALS = 500, 20
 NAMES = [f"signal_{number}" for number in range(SIGNALS)]
 
 
-def glance(body: bytes, media_type: str, *, many: bool = False) -> Received | None:
-    return glances.glance(body, media_type, many=many, latest_us=LATEST_US)
+def parse_fast(body: bytes, media_type: str, *, many: bool = False) -> Received | None:
+    return fast_path.parse_fast(body, media_type, many=many, latest_us=LATEST_US)
 
 
 def told(read: Any, body: bytes, media_type: str, *, many: bool = False) -> Any:
@@ -98,21 +97,21 @@ class TestAUsualBody:
         ],
         ids=["columns", "columns with blanks", "wide", "long"],
     )
-    def test_is_read_at_a_glance(self, body: bytes, media_type: str) -> None:
-        assert told(glances.glance, body, media_type) == told(parse, body, media_type)
-        received = glance(body, media_type)
+    def test_is_read_by_the_fast_path(self, body: bytes, media_type: str) -> None:
+        assert told(fast_path.parse_fast, body, media_type) == told(parse, body, media_type)
+        received = parse_fast(body, media_type)
         assert received is not None
         assert received.refusals.total == 0
 
     def test_may_name_the_asset_of_each_point(self) -> None:
         body = packed({str(uuid7()): columns(signals=3), str(uuid7()): columns(signals=2)})
-        assert glance(body, JSON, many=True) is not None
-        assert told(glances.glance, body, JSON, many=True) == told(parse, body, JSON, many=True)
+        assert parse_fast(body, JSON, many=True) is not None
+        assert told(fast_path.parse_fast, body, JSON, many=True) == told(parse, body, JSON, many=True)
 
-    def test_is_refused_for_what_a_glance_can_tell(self) -> None:
+    def test_is_refused_for_what_the_fast_path_finds(self) -> None:
         body = packed({"a": {"time": ["2026-01-05T10:00:00Z", "2026-01-05T10:01:00Z"], "value": [1.0]}})
-        assert told(glances.glance, body, JSON)[0] is BadRequest
-        assert told(glances.glance, body, JSON) == told(parse, body, JSON)
+        assert told(fast_path.parse_fast, body, JSON)[0] is BadRequest
+        assert told(fast_path.parse_fast, body, JSON) == told(parse, body, JSON)
 
 
 def with_changed(change: Any) -> bytes:
@@ -126,8 +125,8 @@ class TestAnythingElse:
         ("body", "media_type"),
         [
             (packed(columns(rows=600)), JSON),
-            (packed({"a": {"time": times(1), "value": [1] * (glances.MAX_COMMAS + 2)}}), JSON),
-            (packed(columns(rows=2, signals=glances.MAX_BRACES)), JSON),
+            (packed({"a": {"time": times(1), "value": [1] * (fast_path.MAX_COMMAS + 2)}}), JSON),
+            (packed(columns(rows=2, signals=fast_path.MAX_BRACES)), JSON),
             (
                 packed(
                     {
@@ -161,16 +160,16 @@ class TestAnythingElse:
         ],
     )
     def test_takes_a_closer_look(self, body: bytes, media_type: str) -> None:
-        assert glance(body, media_type) is None
+        assert parse_fast(body, media_type) is None
 
     @given(st.data())
-    def test_is_read_the_same_wherever_a_glance_dares_to(self, data: st.DataObject) -> None:
+    def test_is_read_the_same_wherever_the_fast_path_reads_it(self, data: st.DataObject) -> None:
         """JSON with a few strange things in it, and Arrow with some bytes changed."""
         time = st.sampled_from(["2026-01-05T10:00:00Z", "2026-01-05T10:00:00.5+01:00", "2026-13-05T10:00:00Z", 'a"b'])
         value = st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers(), st.none(), st.just("1"))
         column = st.fixed_dictionaries({"time": st.lists(time, max_size=3), "value": st.lists(value, max_size=3)})
         body = packed(data.draw(st.dictionaries(st.sampled_from(["a", "b", "A", ""]), column)))
-        assert told(glances.glance, body, JSON) in (None, told(parse, body, JSON))
+        assert told(fast_path.parse_fast, body, JSON) in (None, told(parse, body, JSON))
 
     def test_is_never_a_failure_however_a_stream_is_damaged(self) -> None:
         chance = random.Random(11)
@@ -180,12 +179,12 @@ class TestAnythingElse:
                 for _ in range(chance.randint(1, 6)):
                     mutated[chance.randrange(len(mutated))] = chance.randrange(256)
                 body = bytes(mutated)
-                assert repr(told(glances.glance, body, ARROW)) in ("None", repr(told(parse, body, ARROW)))
+                assert repr(told(fast_path.parse_fast, body, ARROW)) in ("None", repr(told(parse, body, ARROW)))
 
 
 class TestTheEventLoop:
     @pytest.mark.parametrize(("is_usual", "is_on_loop"), [(True, True), (False, False)])
-    async def test_reads_what_a_glance_is_enough_for(
+    async def test_parses_what_the_fast_path_reads(
         self, new_organisation: Any, monkeypatch: pytest.MonkeyPatch, is_usual: bool, is_on_loop: bool
     ) -> None:
         owner = await new_organisation()
@@ -199,7 +198,7 @@ class TestTheEventLoop:
 
             return settle_watched
 
-        for reader in (glances, parsing):
+        for reader in (fast_path, parsing):
             monkeypatch.setattr(reader, "drop_invalid", watch(reader.drop_invalid))
         document = columns()
         if not is_usual:

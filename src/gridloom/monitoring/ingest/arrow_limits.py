@@ -57,7 +57,7 @@ def check(body: bytes) -> Extent:
     return Extent(rows, unpacked)
 
 
-def glance(body: bytes) -> Extent | None:
+def check_fast(body: bytes) -> Extent | None:
     """The same for a stream of few and short messages, none of them packed, that names few signals; None for others."""
     rows = entries = 0
     try:

@@ -1,4 +1,15 @@
-"""From a request's body to stored points: read, checked, written, counted."""
+"""From a request's body to stored points: parsed, checked, written, counted.
+
+A body is parsed in one of three ways, by its size:
+
+| Way | Bodies |
+|---|---|
+| on the event loop | up to 32 KiB (`INLINE_MAX_BYTES`), except Arrow; fast path up to 320 KiB (`FAST_PATH_MAX_BYTES`) |
+| in a thread | up to 512 KiB (`SUBPROCESS_MIN_BYTES`), and Arrow of instants and numbers alone |
+| in a process of its own | above |
+
+The size of Arrow is what it unpacks to, 8 bytes a row at least: a few bytes may stand for a million rows.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +21,10 @@ from uuid import UUID
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, Pool
 from gridloom.edge import Request
-from gridloom.edge.decode.decoder_process import SUBPROCESS_MIN_BYTES, run_in_subprocess
+from gridloom.edge.decode.decoder_process import INLINE_MAX_BYTES, SUBPROCESS_MIN_BYTES, run_in_subprocess
 from gridloom.monitoring import metrics
 from gridloom.monitoring.ingest import arrow_limits
-from gridloom.monitoring.ingest.fast_path import glance
+from gridloom.monitoring.ingest.fast_path import parse_fast
 from gridloom.monitoring.ingest.ingest import REFUSED_HERE, Stored, ingest
 from gridloom.monitoring.ingest.parsing import ARROW, parse
 from gridloom.monitoring.ingest.tables import is_typed
@@ -27,13 +38,11 @@ from gridloom.monitoring.model import (
     Refusals,
     microseconds,
 )
-from gridloom.monitoring.offload import HEAVY_POINTS, off_loop
+from gridloom.monitoring.offload import off_loop
 from gridloom.monitoring.views import Refusal
 
 _ASK_AGAIN_S = 5.0
-LIGHT_BYTES = 32 * 1024
-"""What is read here and now, whatever it is: a few milliseconds. Never Arrow, of which a few bytes may stand for a
-million rows."""
+_ROW_BYTES = 8
 
 
 @dataclass(slots=True)
@@ -56,16 +65,15 @@ class CachedClock:
 
 
 async def receive(request: Request, body: bytes, reception: CachedClock, *, many: bool) -> Received:
-    """The points of a body: at once where a glance is enough or it is short, in a process where it is long and
-    laborious, else in a thread."""
+    """The points of a body."""
     metrics.BODY_BYTES.labels(request.content_type).inc(len(body))
     media_type = request.content_type
 
     async def read(now_us: int) -> Received:
         latest_us = min(now_us + TOLERATED_AHEAD_US, LATEST_US - 1)
-        if len(body) <= LIGHT_BYTES and media_type != ARROW:
+        if len(body) <= INLINE_MAX_BYTES and media_type != ARROW:
             return parse(body, media_type, many=many, latest_us=latest_us)
-        found = glance(body, media_type, many=many, latest_us=latest_us)
+        found = parse_fast(body, media_type, many=many, latest_us=latest_us)
         if found is not None:
             return found
         if len(body) <= SUBPROCESS_MIN_BYTES or media_type == ARROW:
@@ -94,7 +102,7 @@ def _is_long(body: bytes) -> bool:
     if len(body) > SUBPROCESS_MIN_BYTES:
         return True
     extent = arrow_limits.check(body)
-    return extent.rows > HEAVY_POINTS or extent.unpacked_bytes > SUBPROCESS_MIN_BYTES
+    return max(extent.unpacked_bytes, _ROW_BYTES * extent.rows) > SUBPROCESS_MIN_BYTES
 
 
 async def write(

@@ -52,7 +52,7 @@ def from_columns(body: bytes, *, many: bool) -> PointColumns:
     return _join_pieces(pieces, many=many)
 
 
-def glance(body: bytes, *, many: bool) -> PointColumns | None:
+def from_columns_fast(body: bytes, *, many: bool) -> PointColumns | None:
     """The columns of a body without a fault in it, whose signals were sampled together; None for any other."""
     try:
         pieces = _read_pieces(body, _KnownTimes(_fast_path_times, most=MAX_FAST_PATH_TIMES), many=many)
@@ -65,7 +65,7 @@ _Piece = tuple[str, str, Times, Faults, Values, Faults | None]
 
 
 class _Unusual(Exception):
-    """There is more to it than a glance can tell."""
+    """The fast path cannot read the body."""
 
 
 def _read_pieces(body: bytes, known: _KnownTimes, *, many: bool) -> list[_Piece]:
@@ -87,7 +87,7 @@ class _KnownTimes:
 
     def read(self, raw: msgspec.Raw) -> tuple[Times, Faults]:
         array = bytes(raw)
-        if array != self._last:  # a glance; to look it up, all of it is hashed
+        if array != self._last:  # a cheap comparison; to look it up, all of it is hashed
             found = self._known.get(array)
             if found is None:
                 if len(self._known) == self._most:
@@ -103,7 +103,7 @@ def _read_times(array: bytes) -> tuple[Times, Faults]:
 
 
 def _fast_path_times(array: bytes) -> tuple[Times, Faults]:
-    found = timestamps.glance(array)
+    found = timestamps.parse_fast(array)
     if found is None:
         raise _Unusual
     return found

@@ -79,10 +79,10 @@ def from_arrow(body: bytes, *, many: bool) -> PointColumns:
         raise BadRequest(f"The Arrow stream cannot be read: {_shorten_error(error)}") from None
 
 
-def glance(body: bytes, *, many: bool) -> PointColumns | None:
+def from_arrow_fast(body: bytes, *, many: bool) -> PointColumns | None:
     """What `from_arrow` makes of a small stream of moments and numbers, wide or with the signals' names in a
     dictionary; None for any other."""
-    extent = arrow_limits.glance(body)
+    extent = arrow_limits.check_fast(body)
     if extent is None:
         return None
     try:

@@ -117,7 +117,7 @@ def from_json(array: bytes | memoryview) -> tuple[Times, Faults] | None:
     return None if texts is None else from_arrow(texts)
 
 
-def glance(array: bytes | memoryview) -> tuple[Times, Faults] | None:
+def parse_fast(array: bytes | memoryview) -> tuple[Times, Faults] | None:
     """The same where nothing is wrong with any of them; None where it is anything else."""
     texts = _split_array(array)
     times = None if texts is None else _cast_all(texts)
