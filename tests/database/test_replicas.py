@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 import asyncpg
 import httpx2
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,6 +97,24 @@ class TestAReplica:
                 while await count_transactions(pair) < before + READS:
                     for _ in range(READS):
                         assert (await owner.admin.get("/physical-assets")).status_code == 200
+
+    async def test_that_hangs_is_left_out_and_the_primary_answers(self, pair: Pair, edge: Application) -> None:
+        async with People(edge) as people, asyncio.timeout(40):  # a statement alone may take a minute
+            owner = (await people.new_organisation()).admin
+            await await_replicas(owner, "1 of 1 answer reads")
+            assert pair.standby.pid is not None
+            server = psutil.Process(pair.standby.pid)
+            processes = [server, *server.children(recursive=True)]
+            for process in processes:
+                process.suspend()
+            try:
+                reads = await asyncio.gather(*(owner.get("/physical-assets") for _ in range(20)))
+                assert {answer.status_code for answer in reads} == {200}
+                await await_replicas(owner, "left out")
+            finally:
+                for process in reversed(processes):
+                    process.resume()
+            await await_replicas(owner, "1 of 1 answer reads")
 
     @pytest.mark.parametrize("hands_position", [True, False])
     async def test_hides_no_write_from_its_writer(self, pair: Pair, edge: Application, hands_position: bool) -> None:

@@ -20,12 +20,14 @@ import structlog
 
 from gridloom.database.errors import DATABASE_ERRORS, DatabaseFailure
 from gridloom.database.lsn import Lsn, LsnCipher, read_position
-from gridloom.database.pool import Pool, create_pool, prepare_connection
+from gridloom.database.pool import Pool, abort_connections, create_pool, prepare_connection
 
 log = structlog.get_logger()
 
-POLL_INTERVAL_S: Final = 0.5
-POLL_TIMEOUT_S: Final = 1.0
+POLL_INTERVAL_S: Final = 0.25
+POLL_TIMEOUT_S: Final = 0.6
+"""A replica that does not answer for so long is left out, and the primary answers what it was asked: within a second,
+also where it hangs."""
 MAX_REPLAY_LAG_S: Final = 3.0
 """A replica that is further behind is left out: waiting for it would mostly be in vain."""
 WAIT_S: Final = 0.05
@@ -99,6 +101,11 @@ class Replica:
             log.warning("replica.disabled", replica=self.name, reason=reason)
         self.disabled_because = reason
 
+    def disable_unanswering(self, error: BaseException) -> None:
+        """Leave it out, and let go of reads that wait for it: the primary answers them."""
+        self.disable(f"does not answer ({type(error).__name__})")
+        abort_connections(self.pool)
+
     def enable(self) -> None:
         if self.disabled_because is not None:
             log.info("replica.enabled", replica=self.name)
@@ -108,7 +115,9 @@ class Replica:
 async def follow_replica(name: str, url: str, size: int) -> Replica:
     """Connections are made when they are needed: the replica need not be there yet."""
     replica = Replica(name)
-    replica.pool = await create_pool(url, size=size, min_size=0, prepare=replica.prepare_connection)
+    replica.pool = await create_pool(
+        url, size=size, min_size=0, connect_timeout_s=POLL_TIMEOUT_S, prepare=replica.prepare_connection
+    )
     return replica
 
 
@@ -159,7 +168,7 @@ class Replicas:
             replica.answered += 1
             return replica
         except DATABASE_ERRORS as error:
-            replica.disable(f"does not answer ({type(error).__name__})")
+            replica.disable_unanswering(error)
             return None
 
     async def read_primary_position(self) -> Lsn:
@@ -193,7 +202,7 @@ class Replicas:
                 if not await replica.poll():
                     return
         except DATABASE_ERRORS as error:
-            replica.disable(f"does not answer ({type(error).__name__})")
+            replica.disable_unanswering(error)
             return
         lag_s = self._measure_lag_s(replica)
         if replica.database != self._database:
