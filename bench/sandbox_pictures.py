@@ -25,7 +25,7 @@ from gridloom.simulator.scenario import TRADERS
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures" / "sandbox"
 SEED, SIMULATED_YEAR, FIRST_DAY = 1, 2026, date(2026, 10, 17)
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 560, 260, 52, 30, 34
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 560, 280, 52, 30, 52
 COLOURS = ("#2563eb", "#ea580c", "#16a34a", "#9333ea")
 Points = Sequence[tuple[float, float]]
 Days = dict[date, np.ndarray]
@@ -34,12 +34,12 @@ Days = dict[date, np.ndarray]
 class Chart:
     """Axes from the data, a title, a legend: as little as a reader needs."""
 
-    def __init__(self, title: str, x: tuple[float, float], y: tuple[float, float]) -> None:
+    def __init__(self, title: str, x: tuple[float, float], y: tuple[float, float], steps: int = 4) -> None:
         self._x, self._y = x, y
         self._parts = [_text(LEFT, 18, title, weight="bold")]
         self._named = 0
-        for n in range(5):
-            value = y[0] + n * (y[1] - y[0]) / 4
+        for n in range(steps + 1):
+            value = y[0] + n * (y[1] - y[0]) / steps
             at = self._at(x[0], value)[1]
             self._parts.append(f'<path d="M{LEFT} {at:.0f}H{WIDTH - 8}" stroke="#8884" fill="none"/>')
             self._parts.append(_text(LEFT - 6, at + 4, f"{value:.0f}", anchor="end"))
@@ -53,10 +53,10 @@ class Chart:
         self._parts += [_text(self._at(x, 0)[0], HEIGHT - 10, name, anchor="middle") for x, name in names]
 
     def _name_colour(self, name: str) -> str:
-        colour, place = COLOURS[self._named], LEFT + 330 + 95 * self._named - 95
+        colour, place = COLOURS[self._named], LEFT + 100 * self._named
         self._named += 1
-        self._parts.append(f'<rect x="{place}" y="9" width="10" height="10" fill="{colour}"/>')
-        self._parts.append(_text(place + 14, 18, name))
+        self._parts.append(f'<rect x="{place}" y="27" width="10" height="10" fill="{colour}"/>')
+        self._parts.append(_text(place + 14, 36, name))
         return colour
 
     def line(self, name: str, points: Points) -> None:
@@ -91,7 +91,7 @@ def _text(x: float, y: float, text: str, anchor: str = "start", weight: str = "n
 
 def draw_hours(years: dict[str, Days]) -> None:
     for name, months in (("winter", (12, 1, 2)), ("summer", (6, 7, 8))):
-        chart = Chart(f"Mean price by hour, {name}, EUR/MWh", (0, 23), (0, 160))
+        chart = Chart(f"Mean price by hour, {name}, EUR/MWh", (0, 23), (0, 200))
         chart.name_x([(hour, f"{hour}") for hour in range(0, 24, 3)])
         for label, days in years.items():
             of_season = [_by_clock(day, hours) for day, hours in days.items() if day.month in months]
@@ -124,7 +124,7 @@ def _spread(hours: np.ndarray) -> float:
 
 
 def draw_duration(years: dict[str, Days]) -> None:
-    chart = Chart("Duration curve: the price exceeded in so many percent of hours", (0, 100), (-100, 300))
+    chart = Chart("Duration curve: EUR/MWh exceeded in a share of hours", (0, 100), (-100, 300))
     chart.name_x([(percent, f"{percent} %") for percent in range(0, 101, 20)])
     percent = np.array([0.5, *range(1, 100), 99.5])
     for label, days in years.items():
@@ -154,13 +154,13 @@ def draw_markets() -> None:
 
 def draw_economy(month: Month) -> None:
     highest = 100 * (1 + int(max(*month.prices_eur_mw, *month.values_eur_mw) // 100))
-    chart = Chart("Auctions: paid (across) and earned (up), EUR per MW and day", (0, highest), (-50, highest))
+    chart = Chart("Auctions: paid (across) and earned (up), EUR per MW and day", (0, highest), (0, highest))
     chart.name_x([(value, f"{value}") for value in range(0, highest + 1, 100)])
     chart.line("as much", [(0, 0), (highest, highest)])
     chart.dots("a lot", list(zip(month.prices_eur_mw, month.values_eur_mw, strict=True)))
     chart.write("auctions")
     results = [100 * (month.earned_eur[one.slug] / month.paid_eur[one.slug] - 1) for one in TRADERS]
-    chart = Chart("Traders: result of thirty days, % of what they paid", (0, len(TRADERS)), (-5, 25))
+    chart = Chart("Traders: result of thirty days, % of what they paid", (0, len(TRADERS)), (-5, 25), steps=6)
     chart.name_x([(n + 0.5, one.name) for n, one in enumerate(TRADERS)])
     chart.bars("result", [(n + 0.25, value) for n, value in enumerate(results)], 0.5)
     chart.write("traders")

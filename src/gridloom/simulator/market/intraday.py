@@ -32,7 +32,7 @@ CONTINUOUS_SPREAD_EUR_MWH = 11.6
 """Of the index of continuous trading from the second auction"""
 CONTINUOUS_SHARES_THIRD = 0.6
 """Correlation of what moves the third auction and the continuous trades after the second"""
-MEAN_ABSOLUTE = 0.822
+MEAN_ABSOLUTE = 0.852
 """Of `_draw_moves` at the level of a usual year, by which the spreads are divided"""
 INTRADAY_PERSISTENCE = 0.93
 """From one quarter-hour to the next"""
