@@ -6,15 +6,18 @@ import asyncio
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.simulator.worlds import simulated_world
+from tests.simulator.worlds import connect_within, simulated_world
 
+from gridloom.operator_commands import invite_simulator
 from gridloom.serving.simulator_process import LOGIN_REJECTED_DELAY_S, SimulatorProcess
 from gridloom.settings import Settings
-from gridloom.simulator.credentials import SHUT_OUT_STATUS, SimulatorCredentials, new_secret
+from gridloom.simulator.credentials import SHUT_OUT_STATUS, SimulatorCredentials, new_secret, read_credentials
 from gridloom.simulator.main_loop import LoginRejectedError, run_forever
 
 
@@ -39,3 +42,29 @@ async def test_whoever_asks_is_told_why_the_world_stands_still_until_it_moves_ag
         taken = await world.operator.put("/sandbox/simulator/step", json={})
         assert taken.status_code == 200, taken.text
         assert "fault" not in await world.get("/sandbox/simulator")
+
+
+async def test_the_first_start_is_refused_nowhere_and_the_invitation_is_not_kept(settings: Settings, tmp_path: Path):
+    async with simulated_world(settings, tmp_path, days=0) as world:
+        statuses: list[int] = []
+
+        async def recording(scope: Any, receive: Any, send: Any) -> None:
+            async def record(message: Any) -> None:
+                if message["type"] == "http.response.start":
+                    statuses.append(message["status"])
+                await send(message)
+
+            await world.edge(scope, receive, record)
+
+        life = asyncio.create_task(run_forever(connect_within(recording), world.kept))  # type: ignore[arg-type]
+        async with asyncio.timeout(60):
+            while len(statuses) < 12:
+                await asyncio.sleep(0.1)
+        life.cancel()
+        with suppress(asyncio.CancelledError):
+            await life
+        assert 401 not in statuses
+        assert world.kept.invitation is not None
+        async with world.edge.pool.acquire() as connection:
+            await invite_simulator(connection, tmp_path)
+        assert read_credentials(tmp_path) == SimulatorCredentials(world.kept.secret)
