@@ -142,7 +142,7 @@ async def _enter_world(
 ) -> SimulationRun:
     if asked.memory:
         memory = read_memory(asked.memory)
-        voices = await join_again(connect, credentials, memory)
+        voices = await join_again(connect, credentials, operator_voice, memory)
     else:
         first_day = market_day_of(asked.start) - timedelta(days=800)
         memory = SimulatorState(world=asked.world, seeds={first_day.isoformat(): asked.seed})

@@ -62,38 +62,45 @@ async def seed_world(
 
 
 async def join_again(
-    connect: Connect, credentials: SimulatorCredentials, memory: SimulatorState
+    connect: Connect, credentials: SimulatorCredentials, operator: ApiSession, memory: SimulatorState
 ) -> dict[str, ApiSession]:
-    """The voices of a world that was seeded before."""
-    return {
-        one.slug: ApiSession(_member_client(connect, credentials, one.slug), memory.organisations[one.slug])
-        for one in ORGANISATIONS
-    }
+    """The voices of a world that was seeded before; organisations that a later release knows join it now."""
+    voices = {}
+    for one in ORGANISATIONS:
+        if one.slug in memory.organisations:
+            client = _member_client(connect, credentials, one.slug)
+            voices[one.slug] = ApiSession(client, memory.organisations[one.slug])
+            continue
+        voices[one.slug] = await _found_organisation(connect, credentials, operator, memory, one)
+        await _group_assets(voices[one.slug], one, memory)
+    return voices
 
 
 async def _found_all(
     connect: Connect, credentials: SimulatorCredentials, operator: ApiSession, memory: SimulatorState
 ) -> list[ApiSession]:
-    passwords = {one.organisation: one for one in newcomer_sign_ins(credentials)}
-    voices = []
-    for one in ORGANISATIONS:
-        found = await operator.post(
-            "/organisations", {"name": one.name, "kind": "PARTICIPANT"}, f"{memory.world}/{one.slug}"
-        )
-        memory.organisations[one.slug] = found["id"]
-        await _let_in(
-            operator,
-            found["id"],
-            member_name(credentials, one.slug),
-            member_password(credentials, one.slug),
-            "Simulator",
-            memory,
-        )
-        if one.slug in passwords:
-            person = passwords[one.slug]
+    return [await _found_organisation(connect, credentials, operator, memory, one) for one in ORGANISATIONS]
+
+
+async def _found_organisation(
+    connect: Connect,
+    credentials: SimulatorCredentials,
+    operator: ApiSession,
+    memory: SimulatorState,
+    organisation: SimulatedOrganisation,
+) -> ApiSession:
+    """Make it, with the simulator's member and, where it is the newcomer's, theirs."""
+    slug = organisation.slug
+    found = await operator.post(
+        "/organisations", {"name": organisation.name, "kind": "PARTICIPANT"}, f"{memory.world}/{slug}"
+    )
+    memory.organisations[slug] = found["id"]
+    name, password = member_name(credentials, slug), member_password(credentials, slug)
+    await _let_in(operator, found["id"], name, password, "Simulator", memory)
+    for person in newcomer_sign_ins(credentials):
+        if person.organisation == slug:
             await _let_in(operator, found["id"], person.username, person.password, person.username.title(), memory)
-        voices.append(ApiSession(_member_client(connect, credentials, one.slug), found["id"]))
-    return voices
+    return ApiSession(_member_client(connect, credentials, slug), found["id"])
 
 
 def _member_client(connect: Connect, credentials: SimulatorCredentials, slug: str) -> Any:

@@ -30,7 +30,8 @@ class OpenAuction(msgspec.Struct):
     zone: str
     delivery_day: date
     end: datetime
-    power_mw: float
+    power_mw: float = 0.0
+    """Zero where an earlier release opened it: then nothing is bid for it any more."""
 
 
 class Award(msgspec.Struct):

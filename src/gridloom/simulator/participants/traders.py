@@ -90,7 +90,7 @@ async def _take_won(scene: StepContext, auction: OpenAuction) -> SimulatedHoldin
         record_rejection(f"auction in {auction.zone}", problem)
         return None
     winners = [one for one in TRADERS if scene.memory.organisations[one.slug] == results.get("winnerID")]
-    if not winners:
+    if not winners or not auction.power_mw:
         return None
     window = market_day_window(auction.delivery_day)
     return SimulatedHolding(
