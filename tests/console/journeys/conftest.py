@@ -26,6 +26,7 @@ from tests.people import PASSWORD
 from gridloom.app import create_edge
 from gridloom.console.application import ConsoleMiddleware
 from gridloom.database.pool import create_pool
+from gridloom.edge.application import Application
 from gridloom.identity.bootstrap import bootstrap_operator
 from gridloom.settings import Settings
 
@@ -68,6 +69,31 @@ async def browser(chromium: str, built: None) -> AsyncIterator[Browser]:
         await launched.close()
 
 
+class Service:
+    """The service on a port of this machine, in a thread."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    def start(self, edge: Application) -> None:
+        self._server = uvicorn.Server(
+            uvicorn.Config(ConsoleMiddleware(edge), port=self._port, log_level="warning", timeout_graceful_shutdown=3)
+        )
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        self._thread.start()
+        deadline = time.monotonic() + 30
+        while not self._server.started and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(20)
+
+    def restart(self, edge: Application) -> None:
+        self.stop()
+        self.start(edge)
+
+
 @pytest.fixture(scope="session")
 async def scene(settings: Settings, browser: Browser) -> AsyncIterator[Scene]:
     """The service on a real port with a small world in it; one for all journeys, which keep out of each other's way."""
@@ -80,21 +106,18 @@ async def scene(settings: Settings, browser: Browser) -> AsyncIterator[Scene]:
             port = probe.getsockname()[1]
         address = f"http://127.0.0.1:{port}"
         own = replace(settings, database_url=url, base_url=address, sandbox_base_url=address, simulator=False)
-        edge = create_edge(await read_from_standby(own))
-        server = uvicorn.Server(
-            uvicorn.Config(ConsoleMiddleware(edge), port=port, log_level="warning", timeout_graceful_shutdown=3)
-        )
-        thread = threading.Thread(target=server.run, daemon=True)
-        thread.start()
-        deadline = time.monotonic() + 30
-        while not server.started and time.monotonic() < deadline:
-            await asyncio.sleep(0.05)
+        own = await read_from_standby(own)
+        edge = create_edge(own)
+        service = Service(port)
+        service.start(edge)
         try:
             with counting_reads(edge):
-                yield await asyncio.to_thread(make_scene, address)
+                scene = await asyncio.to_thread(make_scene, address)
+                scene.database_url = url
+                scene.restart = lambda: service.restart(create_edge(own))
+                yield scene
         finally:
-            server.should_exit = True
-            await asyncio.to_thread(thread.join, 20)
+            await asyncio.to_thread(service.stop)
 
 
 @pytest.fixture(scope="session")

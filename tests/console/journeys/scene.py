@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -45,6 +46,9 @@ class Scene:
     assets: dict[str, str] = field(default_factory=dict)
     auctions: dict[str, str] = field(default_factory=dict)
     virtual_asset_id: str = ""
+    database_url: str = ""
+    restart: Callable[[], None] = lambda: None
+    """Ends the service and starts it anew at the same address."""
 
     @property
     def now(self) -> datetime:

@@ -48,6 +48,26 @@ class TestAnOwner:
             await expect(page.get_by_text("Transformer oil change").first).to_be_visible()
             await tab.check()
 
+    async def test_reports_an_outage_with_the_keyboard_alone(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("owner") as tab:
+            page = tab.page
+            await tab.open(f"/physical-assets/{scene.assets['Hürth']}", "Hürth")
+            await tab.settle()
+            await tab.tab_to("Report unavailability")
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_label("Missing power")).to_be_visible()
+            await tab.tab_to("Missing power")
+            await page.keyboard.press("Control+a")
+            await page.keyboard.type("3")
+            await tab.tab_to("Missing energy")
+            await page.keyboard.press("Control+a")
+            await page.keyboard.type("6")
+            await tab.tab_to("Reason")
+            await page.keyboard.type("Inverter tripped")
+            await tab.tab_to("Report 3 MW missing")
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_role("cell", name=re.compile("Inverter tripped")).first).to_be_visible()
+
     async def test_sees_who_would_lose_before_reporting_it(self, open_tab: OpenTab, scene: Scene):
         async with open_tab("owner") as tab:
             page = tab.page

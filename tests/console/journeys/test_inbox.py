@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 
+import pytest
 from playwright.async_api import expect
 from tests.console.journeys.conftest import OpenTab
 from tests.console.journeys.scene import Scene
 from tests.console.journeys.test_conflicts import put_power
+
+MAX_MESSAGES = 12
+LINKS = "(links) => [...new Set(links.map((one) => one.getAttribute('href').replace('/console', '')))]"
 
 
 class TestAnInbox:
@@ -52,3 +56,22 @@ class TestAnInbox:
             await first.click()
             await page.get_by_role("link", name="History").click()
             await expect(page.locator("#screen h1")).to_have_text("Schedule history")
+
+    @pytest.mark.parametrize("username", ["trader", "owner", "operator"])
+    async def test_leads_with_every_message_to_a_place_that_is_there(self, open_tab: OpenTab, username: str):
+        async with open_tab(username) as tab:
+            page = tab.page
+            await tab.open("/inbox", "Inbox")
+            await tab.settle()
+            messages = page.locator(".inbox-items button")
+            for place in range(min(await messages.count(), MAX_MESSAGES)):
+                await messages.nth(place).click()
+                links = await page.locator("#screen a[href^='/console/']").evaluate_all(LINKS)
+                for link in links:
+                    await tab.go(link)
+                    await tab.settle()
+                    await expect(page.locator("#screen h1")).not_to_have_text("Inbox")
+                    await expect(page.get_by_text(re.compile("There is no|You may not see"))).to_have_count(0)
+                    await tab.go("/inbox")
+                    await tab.settle()
+                    await messages.nth(place).click()

@@ -78,3 +78,24 @@ class TestSessionsAndNetworks:
             await expect(page.get_by_text("you would lock yourself out")).to_be_visible()
             await expect(page.get_by_role("button", name="Save the networks")).to_be_disabled()
             await tab.check()
+
+    async def test_name_the_organisations_own_identity_provider_and_switch_it_off(self, open_tab: OpenTab):
+        async with open_tab(None) as tab:
+            page = tab.page
+            await tab.sign_in("owner")
+            await tab.open("/administration/security", "Administration")
+            card = page.get_by_role("region", name="Single sign-on")
+            await card.get_by_role("button", name="Set up").click()
+            await tab.check_in_both_themes()
+            await card.get_by_label("Issuer").fill("https://login.example.org/realm")
+            await card.get_by_label("Client ID").fill("gridloom")
+            await card.get_by_label("Client secret").fill("a-secret-of-the-provider")
+            await card.get_by_label("E-mail domains").fill("example.org")
+            await card.get_by_role("button", name="Save").click()
+            await expect(card).to_contain_text("https://login.example.org/realm")
+            await expect(card).to_contain_text("e-mails of example.org; passwords still work")
+            await tab.check()
+            await card.get_by_role("button", name="Change").click()
+            await expect(card.get_by_label("Client secret")).to_have_value("")
+            await card.get_by_role("button", name="Switch it off").click()
+            await expect(card).to_contain_text("Members sign in with their password")

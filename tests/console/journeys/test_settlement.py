@@ -11,6 +11,18 @@ from tests.console.journeys.scene import BERLIN, Scene
 
 
 class TestAMonth:
+    async def test_is_a_document_to_the_owner_before_it_is_issued(self, open_tab: OpenTab):
+        async with open_tab("owner") as tab:
+            page = tab.page
+            await tab.open("/revenue", "Hanse Storage")
+            await page.get_by_role("row", name=re.compile("preliminary")).first.get_by_role("link").click()
+            await expect(page.get_by_text("Paid to Hanse Storage")).to_be_visible()
+            await expect(page.get_by_role("heading", name="Lines by day")).to_be_visible()
+            await tab.check_in_both_themes()
+            async with page.expect_download() as started:
+                await page.get_by_role("button", name="CSV").click()
+            assert b"TRADING" in (await (await started.value).path()).read_bytes()
+
     async def test_adds_up_names_what_is_missing_and_is_issued_without_it_only_when_typed(
         self, open_tab: OpenTab, scene: Scene
     ):
@@ -38,21 +50,31 @@ class TestAMonth:
             await expect(forced).to_be_disabled()
             await page.get_by_label(f"Type {month} to issue it without them").fill(month)
             await forced.click()
-            # Processes of their own issue; here it is seen to begin.
-            await expect(page.get_by_text(re.compile("^Issuing: "))).to_be_visible()
+            await expect(page.get_by_text(re.compile("issued and will not change"))).to_be_visible(timeout=90_000)
+            await expect(page.get_by_role("row", name=re.compile("^Document"))).to_contain_text(
+                re.compile(r"\d{4}-0001")
+            )
             await tab.check()
-
-    async def test_is_a_document_to_the_owner_before_it_is_issued(self, open_tab: OpenTab):
-        async with open_tab("owner") as tab:
-            page = tab.page
-            await tab.open("/revenue", "Hanse Storage")
-            await page.get_by_role("row", name=re.compile("preliminary")).first.get_by_role("link").click()
-            await expect(page.get_by_text("Paid to Hanse Storage")).to_be_visible()
-            await expect(page.get_by_role("heading", name="Lines by day")).to_be_visible()
+            await page.get_by_role("row", name=re.compile("^Document")).get_by_role("link").first.click()
+            await expect(page.get_by_text("issued, never changes")).to_be_visible()
+            await expect(page.get_by_role("heading", name="What the batteries did")).to_be_visible()
             await tab.check_in_both_themes()
             async with page.expect_download() as started:
-                await page.get_by_role("button", name="CSV").click()
-            assert b"TRADING" in (await (await started.value).path()).read_bytes()
+                await page.get_by_role("button", name="PDF").click()
+            download = await started.value
+            assert re.fullmatch(r"statement-\d{4}-0001\.pdf", download.suggested_filename)
+            assert (await download.path()).read_bytes().startswith(b"%PDF-")
+
+    async def test_is_found_by_its_owner_among_messages_and_statements(self, open_tab: OpenTab):
+        async with open_tab("owner") as tab:
+            page = tab.page
+            await tab.open("/inbox", "Inbox")
+            message = page.get_by_role("button", name=re.compile(r"Statement \d{4}-0001"))
+            await message.click()
+            await page.get_by_role("link", name=re.compile("document|statement", re.IGNORECASE)).first.click()
+            await expect(page.get_by_text("issued, never changes")).to_be_visible()
+            await tab.open("/revenue", "Hanse Storage")
+            await expect(page.get_by_role("row", name=re.compile(r"\d{4}-0001, issued"))).to_be_visible()
 
     async def test_is_the_operators_and_nobody_elses(self, open_tab: OpenTab):
         async with open_tab("trader") as tab:

@@ -27,6 +27,12 @@ CONTROLS = """
   return list.length;
 }
 """
+FOCUSED = """
+() => {
+  const one = document.activeElement;
+  return (one?.getAttribute("aria-label") ?? one?.labels?.[0]?.textContent ?? one?.textContent ?? "").trim();
+}
+"""
 PAINTED = """
 () => document.fonts.ready.then(() =>
   new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done()))))
@@ -102,6 +108,15 @@ class Tab:
         """Until nothing is loading any more, and what came is painted."""
         await expect(self.page.locator(".skeleton")).to_have_count(0)
         await self.page.evaluate(PAINTED)
+
+    async def tab_to(self, name: str) -> None:
+        """By Tab alone, to the control of this name."""
+        for _ in range(120):
+            await self.page.keyboard.press("Tab")
+            focused: str = await self.page.evaluate(FOCUSED)
+            if focused.startswith(name):
+                return
+        raise AssertionError(f"Tab does not come by {name!r}")
 
     async def unreached(self) -> list[str]:
         """The controls that Tab does not come by, from the top of the page to its end. Members of a group that

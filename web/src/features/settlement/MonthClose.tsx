@@ -1,6 +1,6 @@
 /** Whether a month can be issued, what is missing, and issuing it. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { type FormEvent, useEffect, useState } from 'react'
 import { askJson } from '../../shared/api/client'
 import { useNames } from '../../shared/api/names'
 import { Refused, sentenceOf } from '../../shared/api/problem'
@@ -38,15 +38,16 @@ export function MonthClose({ month, statements, matrix, isOver }: Props) {
     onSuccess: (run) => setRunID(run.id),
   })
   const run = useQuery({
-    queryKey: ['statements', 'run', runID],
-    queryFn: async () => {
-      const found = await askJson<Run>(`/statements/runs/${runID}`)
-      if (found.status === 'DONE') void queries.invalidateQueries({ queryKey: ['statements'] })
-      return found
-    },
+    // Apart from the statements, which are read anew when it is done.
+    queryKey: ['statement-run', runID],
+    queryFn: () => askJson<Run>(`/statements/runs/${runID}`),
     enabled: runID !== null,
     refetchInterval: (query) => (query.state.data && query.state.data.status !== 'RUNNING' ? false : 1000),
   })
+  const isDone = run.data?.status === 'DONE'
+  useEffect(() => {
+    if (isDone) void queries.invalidateQueries({ queryKey: ['statements'] })
+  }, [isDone, queries])
   const isIssued = statements.length > 0 && statements.every((one) => one.status === 'ISSUED')
   const refusal = issue.error instanceof Refused ? issue.error : null
   const gaps = ((refusal?.problem as { missing?: Gap[] } | undefined)?.missing ?? []) as Gap[]
