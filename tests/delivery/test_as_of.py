@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from tests.delivery.conftest import Yard
 from tests.delivery.test_position import publish, trade
 from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.delivery.performance import store as measured_store
+from gridloom.delivery.performance.recording import record_measured_days
 from gridloom.kernel.market_time import market_day_of
 from gridloom.monitoring.compaction import day_compaction
 
@@ -134,3 +136,19 @@ class TestAsOf:
         ):
             answer = await reader.get(path, params=window)
             assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "query:as-of"), path
+
+
+class TestADayThatAnEarlierReleaseFolded:
+    async def test_is_still_to_be_recorded_until_it_is(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        await yard.advance(yard.start + timedelta(days=3))
+        await measure(yard, battery, [400.0, 150.0])
+        await fold(yard)
+        pool, day = yard.edge.pool, market_day_of(yard.start)
+        key = await pool.fetchval("select key from asset where id = $1", UUID(battery["id"]))
+        assert await measured_store.read_unrecorded_days(pool, key, day, day) == []
+        await pool.execute("delete from measured_day where asset_key = $1", key)
+        assert await measured_store.read_unrecorded_days(pool, key, day, day) == [day]
+        async with pool.acquire() as db, db.transaction():
+            assert await record_measured_days(db, key, [day], await moment(yard)) == 1
+        assert await measured_store.read_unrecorded_days(pool, key, day, day) == []

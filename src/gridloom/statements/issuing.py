@@ -74,14 +74,14 @@ async def issue_month(run: JobRun) -> None:
 
 
 async def _measure_batteries(db: Database, run: StatementRun, step: int) -> None:
-    """Record what telemetry says of days that are not folded yet, some batteries at a time; then the moment is set."""
+    """Record what telemetry says of days without a record, some batteries at a time; then the moment is set."""
     issued = await store.list_months(db)
     first = issued[0].month if issued else run.month
     assets = await ledger_store.list_assets(db, None, run.month.window)
     batteries = [asset for asset in assets if not asset.is_virtual]
     last_day = run.month.following.first_day - timedelta(days=1)
     for battery in batteries[step * ASSETS_AT_ONCE : (step + 1) * ASSETS_AT_ONCE]:
-        days = await measured_store.read_unfolded_days(db, battery.key, first.first_day, last_day)
+        days = await measured_store.read_unrecorded_days(db, battery.key, first.first_day, last_day)
         await record_measured_days(db, battery.key, days, await platform_now_to_the_ms(db))
     if (step + 1) * ASSETS_AT_ONCE < len(batteries):
         return

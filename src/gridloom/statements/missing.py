@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 from gridloom.database.pool import Database
 from gridloom.delivery.performance.performance import load_measurements
 from gridloom.delivery.performance.recording import read_recorded
-from gridloom.delivery.performance.store import read_measured_days, read_unfolded_days
+from gridloom.delivery.performance.store import read_measured_days, read_unrecorded_days
 from gridloom.delivery.zone_store import read_final_until
 from gridloom.edge import ResponseBody
 from gridloom.kernel.market_time import market_days_in, period_number, period_number_from
@@ -121,7 +121,7 @@ async def read_measured_share(db: Database, life: missing_store.BackedLife) -> f
     days = list(market_days_in(Window(life.start, life.end)))
     share = (await read_recorded(db, life.asset_key, first, end, days, None)).active_kw.share
     recorded = await read_measured_days(db, life.asset_key, days[0], days[-1])
-    waiting = set(await read_unfolded_days(db, life.asset_key, days[0], days[-1]))
+    waiting = set(await read_unrecorded_days(db, life.asset_key, days[0], days[-1]))
     for day in days:
         if day in waiting or day not in recorded:
             low, high = (min(max(edge, first), end) for edge in market_day_periods(day))

@@ -56,10 +56,15 @@ async def add_measured_days(
     )
 
 
-async def read_unfolded_days(db: Database, asset_key: int, first: date, last: date) -> list[date]:
-    """Market days with telemetry that is not folded yet."""
+async def read_unrecorded_days(db: Database, asset_key: int, first: date, last: date) -> list[date]:
+    """Market days with telemetry that is not folded yet, or that an earlier release folded without a record of it."""
     rows = await db.fetch(
-        """select distinct day from telemetry_segment where asset_key = $1 and day between $2 and $3 order by day""",
+        """select day from telemetry_segment where asset_key = $1 and day between $2 and $3
+           union
+           select c.day from telemetry_chunk c
+           where c.asset_key = $1 and c.day between $2 and $3
+             and not exists (select 1 from measured_day m where m.asset_key = c.asset_key and m.day = c.day)
+           order by day""",
         asset_key,
         first,
         last,
