@@ -21,6 +21,7 @@ from playwright.async_api import Browser, StorageState, async_playwright
 from tests.conftest import counting_reads, migrated_database, read_from_standby
 from tests.console.journeys.scene import Scene, make_scene
 from tests.console.journeys.watching import Tab
+from tests.database_server import find_standby
 from tests.people import PASSWORD
 
 from gridloom.app import create_edge
@@ -106,15 +107,14 @@ async def scene(settings: Settings, browser: Browser) -> AsyncIterator[Scene]:
             port = probe.getsockname()[1]
         address = f"http://127.0.0.1:{port}"
         own = replace(settings, database_url=url, base_url=address, sandbox_base_url=address, simulator=False)
-        own = await read_from_standby(own)
-        edge = create_edge(own)
+        edge = create_edge(await read_from_standby(own))
         service = Service(port)
         service.start(edge)
         try:
             with counting_reads(edge):
                 scene = await asyncio.to_thread(make_scene, address)
                 scene.database_url = url
-                scene.restart = lambda: service.restart(create_edge(own))
+                scene.restart = lambda: service.restart(create_edge(replace(own, read_database_urls=find_standby(url))))
                 yield scene
         finally:
             await asyncio.to_thread(service.stop)

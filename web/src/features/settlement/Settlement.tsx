@@ -251,7 +251,7 @@ function IssuedMonths({ all, onOpen }: { all: Statement[]; onOpen: (month: strin
               return (
                 <tr key={month}>
                   <th scope="row">{monthInWords(month)}</th>
-                  <td>{some[0]?.issuedAt ? weekdayTime(Date.parse(some[0].issuedAt), zone) : ''}</td>
+                  <td className="when">{some[0]?.issuedAt ? weekdayTime(Date.parse(some[0].issuedAt), zone) : ''}</td>
                   <td className="number">{some.length}</td>
                   <td className="number">{decimal(due / 100, 2)}</td>
                   <td>

@@ -170,7 +170,7 @@ function Document({ statement }: { statement: Statement }) {
                       <strong>{line.corrects?.number ?? 'none'}</strong>
                     </td>
                     <td>{monthInWords(line.corrects?.month ?? statement.month)}</td>
-                    <td>{dayInWords(line.day)}</td>
+                    <td className="when">{dayInWords(line.day)}</td>
                     <td>{lineInWords(line.corrects?.line ?? line.line)}</td>
                     <td className="number">{decimal(cents(line.amount) / 100, 2)}</td>
                   </tr>
@@ -204,7 +204,7 @@ function ByDay({ statement, days }: { statement: Statement; days: string[] }) {
         <tbody>
           {days.map((day) => (
             <tr key={day}>
-              <td>{dayInWords(day)}</td>
+              <td className="when">{dayInWords(day)}</td>
               {kinds.map((kind) => {
                 const amount = sum(day, kind)
                 return (

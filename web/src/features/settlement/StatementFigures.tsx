@@ -47,7 +47,7 @@ function Row({ asset }: { asset: AssetMonth }) {
   const place = asset.kind === 'PHYSICAL' ? 'physical-assets' : 'virtual-batteries'
   return (
     <tr>
-      <td>
+      <td className="nowrap">
         <Link to={`/${place}/${asset.assetID}`} className="battery-link">
           {asset.name}
         </Link>
