@@ -20,6 +20,7 @@ from gridloom.database.pool import create_pool
 from gridloom.kernel.ids import uuid7
 from gridloom.monitoring import codec, store
 from gridloom.monitoring.compaction import day_compaction
+from gridloom.monitoring.compaction.rules import BUSY_SEGMENTS
 from gridloom.monitoring.ingest.ingest import ingest
 from gridloom.monitoring.market_days import DAY_US, day_number, day_start, market_date
 from gridloom.monitoring.model import MAX_SIGNALS, MINUTE_US, Points
@@ -277,6 +278,46 @@ class TestFolding:
         await asyncio.gather(keep_writing(), keep_folding(), keep_folding(), keep_reading(), keep_reading())
         assert await everything(pool, asset_key) == committed
         assert reads > 20
+
+
+class TestADayThatIsOverwrittenAgainAndAgain:
+    async def count_segments(self, pool: asyncpg.Pool, asset_key: int) -> int:
+        count: int = await pool.fetchval("select count(*) from telemetry_segment where asset_key = $1", asset_key)
+        return count
+
+    async def test_keeps_one_segment_where_each_write_covers_those_before(self, pool: asyncpg.Pool) -> None:
+        asset_key = await new_asset(pool)
+        moments = [(signal, START + minute * MINUTE_US) for signal in SIGNALS for minute in range(60)]
+        for number in range(5):
+            stored = await write(pool, asset_key, [(*moment, float(number)) for moment in moments])
+            assert stored.overwritten == (len(moments) if number else 0)
+            assert await self.count_segments(pool, asset_key) == 1
+        assert await everything(pool, asset_key) == dict.fromkeys(moments, 4.0)
+
+    async def test_keeps_few_segments_where_writes_overlap(self, pool: asyncpg.Pool) -> None:
+        asset_key = await new_asset(pool)
+        generator = random.Random(36)
+        expected: Stored = {}
+        most = 0
+        for number in range(120):
+            first = generator.randrange(1000)
+            rows = [("x", START + (first + minute) * MINUTE_US, float(number)) for minute in range(50)]
+            await write(pool, asset_key, rows)
+            expected |= {(signal, time): value for signal, time, value in rows}
+            most = max(most, await self.count_segments(pool, asset_key))
+        assert 1 < most <= BUSY_SEGMENTS + 1
+        assert await everything(pool, asset_key) == expected
+
+    async def test_loses_nothing_to_a_compaction_at_the_same_time(self, pool: asyncpg.Pool) -> None:
+        asset_key = await new_asset(pool)
+        moments = [("x", START + minute * MINUTE_US) for minute in range(60)]
+        await write(pool, asset_key, [(*moment, 1.0) for moment in moments])
+        async with pool.acquire() as connection, connection.transaction():
+            assert await store.try_fold_lock(connection, asset_key)
+            await asyncio.wait_for(write(pool, asset_key, [(*moment, 2.0) for moment in moments]), 5)
+            assert await self.count_segments(pool, asset_key) == 2
+            await day_compaction.compact(connection, asset_key, market_date(day_number(START)), 1)
+        assert await everything(pool, asset_key) == dict.fromkeys(moments, 2.0)
 
 
 class TestDaysOfAMonth:
