@@ -1,4 +1,4 @@
-"""Writes what the SDK has of openapi.json: literals, answers, inputs and the texts of its docstrings.
+"""Writes what the SDK has of openapi.json: literals, answers, inputs, and the texts of docstrings and of --help.
 
     python -m sdk.generate
 
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sdk import names
+from sdk.help_texts import write_help_texts
 
 from gridloom_client.wire import field_name, python_name
 
@@ -423,7 +424,10 @@ def generate(document: dict[str, Any]) -> dict[Path, str]:
         PACKAGE / "answers.py": write_answers(interface),
         PACKAGE / "inputs.py": write_inputs(interface),
     }
-    texts = {PACKAGE / "operations.json": write_texts(interface)}
+    texts = {
+        PACKAGE / "operations.json": write_texts(interface),
+        PACKAGE / "commands" / "help.txt": write_help_texts(),
+    }
     return texts | {path: format_code(path, text) for path, text in written.items()}
 
 

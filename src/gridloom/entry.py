@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -25,8 +26,23 @@ def main() -> None:
         from gridloom.cli import install_completion
 
         install_completion(words[1] if len(words) > 1 else None)
-    else:
+    elif not (words[-1] in ("--help", "-h") and _show_stored_help(words[:-1])):
         _run_command(words[0])
+
+
+def _show_stored_help(words: list[str]) -> bool:
+    """The text that was made for 80 columns; False for another width, or where there is none."""
+    from gridloom_client.commands.directory import find_help
+
+    if os.environ.get("COLUMNS", "80") != "80":
+        return False
+    if sys.stdout.isatty() and os.get_terminal_size(sys.stdout.fileno()).columns < 80:
+        return False
+    text = find_help(" ".join(words))
+    if text is None:
+        return False
+    sys.stdout.write(text)
+    return True
 
 
 def _run_command(name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -32,9 +33,11 @@ HEAVY = {
 }
 
 
-def modules_for_help(*commands: str) -> set[str]:
+def modules_for_help(*commands: str, columns: int = 100) -> set[str]:
+    """Of a width for which no text is stored, unless it is 80."""
     run = [sys.executable, "-c", SHOW_HELP, *commands]
-    return set(subprocess.run(run, capture_output=True, text=True, check=True).stdout.splitlines())
+    environ = {**os.environ, "COLUMNS": str(columns)}
+    return set(subprocess.run(run, capture_output=True, text=True, check=True, env=environ).stdout.splitlines())
 
 
 def sub_commands() -> list[str]:
@@ -48,6 +51,11 @@ def sub_commands() -> list[str]:
 
 
 class TestTheHelp:
+    def test_at_80_columns_is_stored_for_every_command_and_loads_no_library(self):
+        commands = [*sub_commands(), *OPERATOR_COMMANDS, "rebuild revenue"]
+        loaded = modules_for_help(*commands, columns=80)
+        assert {"cyclopts", "rich", "msgspec", "gridloom.cli", "pathlib", *HEAVY} & loaded == set()
+
     def test_of_a_users_command_loads_nothing_heavy(self):
         loaded = modules_for_help(*sub_commands())
         assert HEAVY & loaded == set()

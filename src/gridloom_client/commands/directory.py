@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Final, TextIO
 
@@ -59,6 +60,17 @@ OPERATOR_COMMANDS: Final[dict[str, str]] = {
     "rotate-secrets": "Seal the secrets in the database anew.",
     "reset-second-factor": "Remove a user's second factor.",
 }
+
+
+def find_help(words: str) -> str | None:
+    """The text of a command's `--help`, as `sdk/help_texts.py` wrote it."""
+    path = os.path.join(os.path.dirname(__file__), "help.txt")  # noqa: PTH118, PTH120 — pathlib takes longer than the rest
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123
+            texts = file.read().split("\f")
+    except OSError:
+        return None
+    return next((text.partition("\n")[2] for text in texts if text.partition("\n")[0] == words), None)
 
 
 def describe_unknown(name: str) -> str:
