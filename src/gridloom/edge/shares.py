@@ -149,3 +149,5 @@ class TokenBuckets:
 
 async def delete_full_buckets(db: Database) -> None:
     await db.execute("delete from request_bucket where refilled_at < clock_timestamp() - interval '1 hour'")
+    # Counted by replicas of release 0.2 that run beside this one during an upgrade.
+    await db.execute("delete from rate_limit where window_start < clock_timestamp() - interval '5 minutes'")
