@@ -107,7 +107,7 @@ class TestAsOf:
         await fold(yard)
         at = await moment(yard)
         before = await read_all(yard, virtual, battery, at)
-        await yard.edge.pool.execute("delete from telemetry_chunk")
+        await yard.edge.pool.execute("delete from telemetry_block")
         assert await read_all(yard, virtual, battery, at) == before
         assert b'"measuredPower":300' in before[1]
 

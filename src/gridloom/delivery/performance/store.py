@@ -64,6 +64,15 @@ async def read_unrecorded_days(db: Database, asset_key: int, first: date, last: 
            select c.day from telemetry_chunk c
            where c.asset_key = $1 and c.day between $2 and $3
              and not exists (select 1 from measured_day m where m.asset_key = c.asset_key and m.day = c.day)
+           union
+           -- The summary of a signal's day begins with how many points it has.
+           select b.first_day + i from telemetry_block b, generate_series(0, b.last_day - b.first_day) i
+           where b.asset_key = $1 and b.last_day >= $2 and b.first_day <= $3 and b.first_day + i between $2 and $3
+             and exists (
+               select 1 from generate_series(0, cardinality(b.signal_ids) - 1) s
+               where substring(b.summaries from (s * (b.last_day - b.first_day + 1) + i) * 44 + 1 for 4)
+                     <> int4send(0))
+             and not exists (select 1 from measured_day m where m.asset_key = b.asset_key and m.day = b.first_day + i)
            order by day""",
         asset_key,
         first,
