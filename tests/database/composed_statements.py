@@ -58,9 +58,6 @@ COMPOSED = {
         for count in (1, 2)
         for targets in permutations(LAST_ROWS, count)
     ],
-    "webhooks/store.py:read": lambda: [
-        f"select * from webhook where organisation_id = $1 and id = $2 {lock}" for lock in ("", "for update")
-    ],
 }
 
 

@@ -99,12 +99,15 @@ def _find_sql(value: object) -> Iterator[str]:
                 yield from _find_sql(part)
 
 
+_TEXTS = (ast.Constant, ast.JoinedStr, ast.BinOp, ast.Call)
+
+
 def _texts(tree: ast.AST, names: dict[str, object], function: str = "") -> Iterator[tuple[str, ast.expr]]:
     """Texts in functions, with their names; what stands in a module's variables is read off these."""
     for child in ast.iter_child_nodes(tree):
         if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
             continue  # a docstring
-        if function and isinstance(child, ast.Constant | ast.JoinedStr | ast.BinOp) and _begins_like_sql(child, names):
+        if function and isinstance(child, _TEXTS) and _begins_like_sql(child, names):
             yield function, child
             continue
         inner = child.name if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) else function
@@ -112,7 +115,7 @@ def _texts(tree: ast.AST, names: dict[str, object], function: str = "") -> Itera
 
 
 def _begins_like_sql(node: ast.expr, names: dict[str, object]) -> bool:
-    """A string, one with names in it, or one that is added to another or to a module's variable."""
+    """A string, one with names in it, one that is added to another or to a module's variable, or a composed one."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str) and SQL.match(node.value) is not None
     if isinstance(node, ast.JoinedStr):
@@ -121,6 +124,8 @@ def _begins_like_sql(node: ast.expr, names: dict[str, object]) -> bool:
         return _begins_like_sql(node.value, names)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return _begins_like_sql(node.left, names)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "compose" and _begins_like_sql(node.args[0], names)
     if isinstance(node, ast.Name):
         value = names.get(node.id)
         return isinstance(value, str) and SQL.match(value) is not None

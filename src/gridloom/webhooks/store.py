@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from gridloom.database.clock import real_now
@@ -94,11 +94,14 @@ async def page(db: Database, organisation_id: UUID, after: UUID | None, most: in
     return [_read_webhook_row(row).webhook for row in rows]
 
 
+_READ: Final = "select * from webhook where organisation_id = $1 and id = $2"
+_READ_FOR_UPDATE: Final = _READ + " for update"
+
+
 async def read(
     db: Database, organisation_id: UUID, webhook_id: UUID, *, to_change: bool = False
 ) -> StoredWebhook | None:
-    statement = "select * from webhook where organisation_id = $1 and id = $2"
-    row = await db.fetchrow(f"{statement} for update" if to_change else statement, organisation_id, webhook_id)
+    row = await db.fetchrow(_READ_FOR_UPDATE if to_change else _READ, organisation_id, webhook_id)
     return None if row is None else _read_webhook_row(row)
 
 
