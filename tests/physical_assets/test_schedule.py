@@ -87,6 +87,13 @@ class TestSchedule:
         with pytest.raises(rules.PeriodStarted):
             rules.check_not_started([point], moment)
 
+    async def test_charges_with_the_power_for_charging_and_no_more(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        await put(asset, -10_000, 12_000)
+        for power in (-10_001, 12_001):
+            answer = await put(asset, power, status=422)
+            assert answer.json()["available"] == (10_000 if power < 0 else 12_000)
+
     async def test_of_the_running_period_is_a_conflict(self, new_organisation):
         asset = await register_asset(await new_organisation())
         running = floor_to_period(datetime.now(UTC)).isoformat()

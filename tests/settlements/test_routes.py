@@ -13,6 +13,7 @@ import pytest
 from tests.revenue.world import World
 
 from gridloom.edge import encode_cursor
+from gridloom.settlements import recording
 
 KINDS: dict[str, dict[str, Any]] = {
     "wholesale-trades": {
@@ -52,6 +53,25 @@ CHANGED: dict[str, dict[str, Any]] = {
 @pytest.fixture
 async def asset(world: World) -> UUID:
     return await world.bare_asset()
+
+
+class TestActivations:
+    async def test_and_they_alone_are_handed_on_to_the_energy_of_their_assets(
+        self, operator: httpx2.AsyncClient, asset: UUID, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        handed_on: list[set[int]] = []
+
+        async def note(db: Any, touched: Any, now: datetime) -> None:
+            handed_on.append({change.asset_key for change in touched})
+
+        monkeypatch.setattr(recording, "propagate_activations", note)
+        for kind, row in KINDS.items():
+            answer = await operator.post(f"/settlements/{kind}", json=[{"assetID": str(asset), **row}])
+            assert answer.status_code == 200, answer.text
+        again = [{"assetID": str(asset), **KINDS["afrr-energy"]}]
+        assert (await operator.post("/settlements/afrr-energy", json=again)).json()["unchanged"] == 1
+        assert len(handed_on) == 1, "what says nothing new changes nothing"
+        assert len(handed_on[0]) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)

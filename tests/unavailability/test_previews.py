@@ -5,7 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from tests.virtual_assets.conftest import Battery, MakeBattery, make_battery, new_asset, wire  # noqa: F401
+
+from gridloom.jobs import enqueue
+from gridloom.physical_assets.availability import changes
 
 QUARTER = timedelta(minutes=15)
 
@@ -88,6 +92,27 @@ class TestHolders:
         gone = await owner.engineer.delete(path(battery, f"unavailability/{made.json()['id']}"))
         assert gone.status_code == 204
         assert len(await self.news(battery)) == 2
+
+    async def test_have_their_schedules_validated_again_when_an_outage_is_announced_changed_or_cancelled(
+        self,
+        make_battery: MakeBattery,  # noqa: F811
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        enqueued: list[str] = []
+
+        async def note(db: Any, kind: str, **rest: Any) -> None:
+            enqueued.append(kind)
+            await enqueue(db, kind, **rest)
+
+        monkeypatch.setattr(changes, "enqueue", note)
+        battery = await make_battery()
+        enqueued.clear()
+        made = await battery.organisation.engineer.post(path(battery, "unavailability"), json=loss(battery, power=500))
+        one = path(battery, f"unavailability/{made.json()['id']}")
+        assert enqueued == [changes.AVAILABILITY_CHANGED]
+        await battery.organisation.engineer.patch(one, json={"description": "longer"})
+        assert (await battery.organisation.engineer.delete(one)).status_code == 204
+        assert enqueued == [changes.AVAILABILITY_CHANGED] * 3
 
     async def test_hear_nothing_of_what_does_not_touch_them(self, make_battery: MakeBattery) -> None:  # noqa: F811
         battery = await make_battery(ratedChargePower=400, ratedDischargePower=400, energyCapacity=500)

@@ -1,0 +1,63 @@
+"""Which parameters a battery can have."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+
+from gridloom.physical_assets.model import AssetStatus, NewParameters
+from gridloom.physical_assets.rules import (
+    AssetNotActive,
+    InconsistentParameters,
+    check_active,
+    check_parameters,
+    first_valid_from,
+)
+
+pytestmark = pytest.mark.pure
+
+RATING: dict[str, Any] = {
+    "rated_charge_power": 1000,
+    "rated_discharge_power": 1000,
+    "energy_capacity": 2000,
+    "charge_efficiency": 0.9,
+    "discharge_efficiency": 0.9,
+}
+
+
+class TestParameters:
+    @pytest.mark.parametrize(
+        ("changes", "pointer"),
+        [
+            ({"min_state_of_charge": 0.4, "max_state_of_charge": 0.5}, None),
+            ({"min_state_of_charge": 0.5, "max_state_of_charge": 0.5}, "/p/minStateOfCharge"),
+            ({"min_state_of_charge": 0.6, "max_state_of_charge": 0.5}, "/p/minStateOfCharge"),
+            ({"daily_cycle_limit": 2, "annual_cycle_limit": 500}, None),
+            ({"daily_cycle_limit": 2, "annual_cycle_limit": 2}, None),
+            ({"daily_cycle_limit": 3, "annual_cycle_limit": 2}, "/p/dailyCycleLimit"),
+            ({"daily_cycle_limit": 3}, None),
+            ({"annual_cycle_limit": 2}, None),
+        ],
+    )
+    def test_do_not_contradict_each_other(self, changes: dict[str, float], pointer: str | None) -> None:
+        given = NewParameters(**RATING, **changes)
+        if pointer is None:
+            check_parameters(given, "/p")
+            return
+        with pytest.raises(InconsistentParameters) as refused:
+            check_parameters(given, "/p")
+        assert [error.pointer for error in refused.value.errors] == [pointer]
+
+    def test_hold_from_the_market_day_of_commissioning_on(self) -> None:
+        assert first_valid_from(date(2026, 7, 1)) == datetime(2026, 6, 30, 22, tzinfo=UTC)
+        assert first_valid_from(None) < datetime(1970, 1, 2, tzinfo=UTC)
+
+
+class TestABattery:
+    def test_takes_schedules_and_bids_while_it_is_active(self) -> None:
+        check_active(AssetStatus.ACTIVE)
+        for status in (AssetStatus.INACTIVE, AssetStatus.DECOMMISSIONED):
+            with pytest.raises(AssetNotActive, match=status):
+                check_active(status)
