@@ -358,6 +358,8 @@ class TestDaysOfAMonth:
             )  # fmt: skip
         expected = {(signal, time): value for signal, time, value in rows}
         assert await everything(pool, asset_key) == expected
+        untouched = [one async for one in daily(pool, asset_key, 1, START, START + DAY_US, Aggregation.SUM)]
+        assert [value for one in untouched for value in one.values.tolist()] == [pytest.approx(400.5)]
         stored = await write(pool, asset_key, [(SIGNALS[0], START, 7.0), (SIGNALS[0], START + 1000, 8.0)])
         assert (stored.written, stored.overwritten) == (1, 1)
         expected |= {(SIGNALS[0], START): 7.0, (SIGNALS[0], START + 1000): 8.0}
