@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.webhooks.rules import MAX_DELIVERY_AGE, next_attempt
+from gridloom.webhooks.rules import MAX_DELIVERY_AGE, is_accepted, next_attempt
 
 pytestmark = pytest.mark.pure
 
@@ -37,3 +37,11 @@ class TestTheSchedule:
         assert attempts[-1] == MAX_DELIVERY_AGE
         assert attempts == sorted(attempts)
         assert 14 <= len(attempts) <= 17
+
+
+@pytest.mark.parametrize(
+    ("status", "is_taken"),
+    [(200, True), (204, True), (299, True), (199, False), (300, False), (302, False), (500, False)],
+)
+def test_a_call_is_accepted_by_an_answer_of_success_alone(status: int, is_taken: bool):
+    assert is_accepted(status) is is_taken
