@@ -54,6 +54,7 @@ MAX_WHOLE_READS = {
     "statement_month": 1,
     "statement_run": 1,
     "stream_lease": 1,
+    "telemetry_block": 1,
     "telemetry_chunk": 1,
     "telemetry_segment": 3,
     "telemetry_usage": 2,
