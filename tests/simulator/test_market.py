@@ -167,9 +167,7 @@ class TestBalancingPower:
         up, down = (afrr_activation(1, THURSDAY, direction) for direction in SimulatedDirection)
         assert not (up * down).any()
         assert 0 < (up + down).mean() < 0.5
-        average, marginal = afrr_energy_prices(1, THURSDAY, SimulatedDirection.POS, np.zeros(96))
-        assert (average > 0).all()
-        assert (average < marginal).all()
+        assert (afrr_energy_prices(1, THURSDAY, SimulatedDirection.POS, np.zeros(96)) > 0).all()
 
     def test_frequency_stays_near_50_hz_and_response_pulls_it_back(self):
         frequency = frequency_hz(1, THURSDAY)
