@@ -87,7 +87,7 @@ DAILY_CYCLES: Final = 2.0
 STORAGE_HOURS: Final = 2.0
 """Energy over power, of every battery"""
 TOLL_DAYS: Final = 14
-TOLL_SHARES: Final = {"50Hertz": 0.85, "Amprion": 0.86, "TenneT": 0.82, "TransnetBW": 0.84}
+TOLL_SHARES: Final = {"50Hertz": 0.85, "Amprion": 0.88, "TenneT": 0.84, "TransnetBW": 0.84}
 """What each zone's owners get, by contract, of what a careful trader is expected to earn with their batteries"""
 TOLL_HOLDERS: Final = {"50Hertz": "rheintal", "Amprion": "hanse", "TenneT": "hanse", "TransnetBW": "neckar"}
 CLOSING_HOURS: Final = {"50Hertz": 8, "Amprion": 9, "TenneT": 10, "TransnetBW": 11}
