@@ -19,7 +19,8 @@ PIECES = {
     "auctions/bid_store.py:_PLACE",
     "physical_assets/store.py:_ASSET",
     "reference_prices/store.py:_SETTLED",
-    "virtual_assets/store.py:_ASSET",
+    "virtual_assets/backing/store.py:LIST_ASSETS",
+    "virtual_assets/store.py:LIST_ASSETS",
 }
 """Texts from which a module makes its statements, and which are none themselves."""
 ELSEWHERE = {
