@@ -30,6 +30,9 @@ BODY_IDLE_TIMEOUT_S = 10
 """Maximum time without data in a body, after which its memory is released."""
 MAX_BUFFERED_BYTES: Final = 128 * MEBIBYTE
 RETRY_AFTER_S: Final = 1
+REJECTION_PAUSE_S: Final = 0.25
+"""Before an organisation is answered that its share is used up: large bodies repeated without a break would take from
+others by their rejections alone."""
 SMALL_BYTES: Final = 64 * KIBIBYTE
 """Bodies up to this size are always let in, so that large ones of others do not prevent a login or a bid."""
 PACE_WINDOW_S = 2.0
@@ -53,7 +56,11 @@ async def receive_body(request: Request, receive: Receive, held: BodyReservation
     if announced is not None and announced.isdigit():
         if int(announced) > limit_bytes:
             raise PayloadTooLarge(f"The body may have up to {limit_bytes} bytes.")
-        held.check_announced(int(announced))
+        try:
+            held.check_announced(int(announced))
+        except ShareExceeded:
+            await asyncio.sleep(REJECTION_PAUSE_S)
+            raise
     chunks: list[bytes] = []
     size = 0
     now = asyncio.get_running_loop().time
