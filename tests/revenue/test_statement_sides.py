@@ -1,0 +1,52 @@
+"""What holders and owners owe each other adds up to the cent, and who is short pays the imbalance price."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from uuid import UUID
+
+import httpx2
+import pytest
+from tests.revenue.reference import Trade, utc
+from tests.revenue.world import World
+
+DAY = date(2026, 5, 4)
+WINDOW = {"start": utc(DAY, 0).isoformat(), "end": utc(DAY, 24).isoformat()}
+
+
+async def amounts(operator: httpx2.AsyncClient, kind: str, asset: UUID, line: str) -> list[Decimal]:
+    answer = await operator.get(f"/revenue-reporting/{kind}/{asset}/statement", params=WINDOW)
+    assert answer.status_code == 200, answer.text
+    return [Decimal(str(one["amount"])) for one in answer.json()["lines"] if one["line"] == line]
+
+
+class TestAnAuctionsPrice:
+    @pytest.mark.parametrize("price", [0.01, 0.03, 100.01])
+    @pytest.mark.parametrize("shares", [(0.5, 0.5), (0.35, 0.65), (0.25, 0.25, 0.5)])
+    async def test_is_paid_by_the_holder_and_reaches_the_owners_whole(
+        self, operator: httpx2.AsyncClient, world: World, price: float, shares: tuple[float, ...]
+    ) -> None:
+        virtual = await world.virtual_asset(start=utc(DAY, 0), end=utc(DAY, 24))
+        await world.auction(virtual, utc(DAY, 0), utc(DAY, 24), price)
+        batteries = [await world.physical_asset() for _ in shares]
+        for battery, share in zip(batteries, shares, strict=True):
+            await world.back(virtual, battery, share)
+        paid = sum(await amounts(operator, "virtual-assets", virtual, "AUCTION"), Decimal(0))
+        owned = [await amounts(operator, "physical-assets", battery, "AUCTION") for battery in batteries]
+        assert paid == -Decimal(str(price))
+        assert sum((one for each in owned for one in each), Decimal(0)) == -paid
+
+
+class TestImbalance:
+    @pytest.mark.parametrize(("side", "amount"), [("SELL", -100), ("BUY", 100)])
+    async def test_costs_who_is_short_and_pays_who_is_long(
+        self, operator: httpx2.AsyncClient, world: World, side: str, amount: int
+    ) -> None:
+        """One MWh was traded, and nothing scheduled."""
+        virtual = await world.virtual_asset(start=utc(DAY, 0), end=utc(DAY, 24))
+        await world.record_facts([Trade(0, "T", utc(DAY, 12), side, Fraction(1), Fraction(50))], [virtual])
+        row = {"series": "REBAP_DE", "start": utc(DAY, 12).isoformat(), "end": utc(DAY, 13).isoformat(), "price": 100}
+        assert (await operator.post("/reference-prices", json=[row])).status_code == 200
+        assert await amounts(operator, "virtual-assets", virtual, "IMBALANCE") == [amount]
