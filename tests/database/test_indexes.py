@@ -12,6 +12,7 @@ from typing import Any
 
 import asyncpg
 import pytest
+from tests.conftest import migrated_database
 from tests.database.composed_statements import gather_all
 
 MAX_WHOLE_READS = {
@@ -85,12 +86,14 @@ end $$
 
 
 @pytest.fixture
-async def db(database_url: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
-    connection = await asyncpg.connect(database_url)
-    await connection.execute("set enable_seqscan = off")
-    await connection.execute(PLAN_OF)
-    yield connection
-    await connection.close()
+async def db() -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+    """Of an empty database of its own: rows and their statistics would change plans."""
+    async with migrated_database() as url:
+        connection = await asyncpg.connect(url)
+        await connection.execute("set enable_seqscan = off")
+        await connection.execute(PLAN_OF)
+        yield connection
+        await connection.close()
 
 
 def find_whole_reads(plan: dict[str, Any], first_columns: dict[str, str]) -> Iterator[str]:
