@@ -84,7 +84,7 @@ def _judge_change(query: Node, command: int, functions: Functions) -> Iterator[s
 
 
 def _judge_stable(part: Any, functions: Functions) -> Iterator[str]:
-    """The coordinator computes what is stable, once: not for each row, and not if it may be that nobody asks for it."""
+    """The coordinator computes what is stable, once: not for each row, and not if it may not be needed."""
     for node in walk(part):
         if node.kind in ("COALESCEEXPR", "CASEEXPR"):
             for _, name in _find_mutable(node, functions, "sv"):

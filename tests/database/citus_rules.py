@@ -15,7 +15,7 @@ import pglast
 from pglast.enums import CTEMaterialize
 from tests.database.citus_spans import judge_records, judge_span, refers_out
 from tests.database.citus_tables import Catalogue, Names, Relation
-from tests.database.parse_trees import CHANGES, ast, find_all, find_own, name_function
+from tests.database.parse_trees import CHANGES, ast, find_all, find_own, name_function, read_column
 
 from gridloom.database.citus import FUNCTIONS_ON_WORKERS
 
@@ -115,10 +115,21 @@ def _judge_change(change: Any, names: Names) -> Iterator[str]:
         yield f"the volatile function {name}() in an UPDATE or DELETE"
     yield from _judge_assignments(change, target)
     yield from judge_records(change, names)
+    if _names_several_keys(change, target, names):
+        yield f"a change of {target.table} for several of its keys: a statement for each is of one shard"
     if names.holds_local(change):
         yield f"a local table in a change of {target.table}"
     if target.column is None and names.find_distributed(change):
         yield "a change of a reference table joined with a distributed one"
+
+
+def _names_several_keys(change: Any, target: Relation, names: Names) -> bool:
+    """`key = any(…)`, `key in (…)`, or a join by the key: it takes locks on all shards that exclude each other, and
+    commits in two phases. A change without a word of the key is meant for all of them."""
+    if target.column is None or names.find_value(change, target) is not None:
+        return False
+    conditions = [getattr(change, "whereClause", None), *(join.quals for join in find_own(change, ast.JoinExpr))]
+    return any(read_column(ref) in target.places for ref in find_own(conditions, ast.ColumnRef, include=True))
 
 
 def _judge_local_change(change: Any, names: Names) -> Iterator[str]:

@@ -109,12 +109,19 @@ def _has_aggregate(select: Any) -> bool:
 
 
 def _judge_joins(select: Any, names: Names) -> Iterator[str]:
-    """Distributed tables of one FROM lie in one group and are joined by their distribution columns."""
+    """Distributed tables of one FROM lie in one group and are joined by their distribution columns directly.
+
+    That each is equal to a column of a reference table is no such join: it is refused as repartitioning.
+    """
     relations = names.find_distributed(select)
     if len(relations) < 2:
         return
     first, *others = relations
-    reached = reach([(first.alias, first.column)], names.find_equalities(select))
+    columns = {(relation.alias, relation.column) for relation in relations}
+    direct = [
+        pair for pair in names.find_equalities(select) if all(one in columns or isinstance(one, str) for one in pair)
+    ]
+    reached = reach([(first.alias, first.column)], direct)
     for other in others:
         if (other.alias, other.column) not in reached or other.group != first.group:
             yield f"a join of {first.table} and {other.table} by other than where they lie"

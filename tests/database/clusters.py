@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import asyncpg
+from bench.standby import StandbyPostgres
 
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
 from gridloom.database.server.embedded import EmbeddedPostgres
-from gridloom.database.server.standby import StandbyPostgres
 
 QUICK = {"shared_buffers": "32MB", "max_connections": "100"}
 
@@ -54,7 +54,7 @@ class Pair:
         standby = await asyncpg.connect(self.standby.dsn)
         try:
             position = await primary.fetchval("select pg_current_wal_insert_lsn()::text")
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 while not await standby.fetchval("select pg_last_wal_replay_lsn() >= $1::text::pg_lsn", position):
                     await asyncio.sleep(0.05)
         finally:

@@ -32,10 +32,10 @@ COMPOSED = {
         settlements.store_period_aggregates_statement(source) for source in AGGREGATED_SOURCES
     ],
     "settlements/sql.py:store_daily_sums_statement": lambda: [
-        settlements.store_daily_sums_statement(source) for source in AGGREGATED_SOURCES
+        settlements.store_daily_sums_statement(source).text for source in AGGREGATED_SOURCES
     ],
     "settlements/sql.py:list_statement": lambda: [
-        settlements.list_statement(kind, of_assets=of, all_versions=every, as_of=as_of, goes_on=goes_on)
+        settlements.list_statement(kind, of_assets=of, all_versions=every, as_of=as_of, goes_on=goes_on).text
         for kind in FACT_KINDS
         for of in (False, True)
         for every in (False, True)

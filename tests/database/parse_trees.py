@@ -13,9 +13,22 @@ ast: Any = nodes  # its types know less than the tree does
 CHANGES = (ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt)
 
 
+_MAX_WALKED = 1000
+_walked: dict[int, tuple[Any, list[Any]]] = {}
+"""The nodes below those that were asked for last: a statement is looked through some twenty times, for other kinds."""
+
+
 def find_all(node: Any, kind: Any) -> list[Any]:
     """Every node of a kind, wherever it stands."""
-    return [found for found in _walk(node) if isinstance(found, kind)]
+    return [found for found in _list_nodes(node) if isinstance(found, kind)]
+
+
+def _list_nodes(node: Any) -> list[Any]:
+    if id(node) not in _walked:
+        if len(_walked) == _MAX_WALKED:
+            _walked.clear()
+        _walked[id(node)] = (node, list(_walk(node)))  # along with the node, so that no other one has its number
+    return _walked[id(node)][1]
 
 
 def _walk(node: Any) -> Iterator[Any]:

@@ -13,6 +13,8 @@ from typing import Any
 import asyncpg
 
 _TOKEN = re.compile(r'[{}()]|"(?:\\.|[^"\\])*"|(?:\\.|[^\s{}()\\])+', re.DOTALL)
+_UNREAD = re.compile(r" :\w*(?:location|collid|typmod|nosyn) -?\d+")
+"""A third of a tree: places in the text, collations, lengths of types."""
 
 
 @dataclass(slots=True)
@@ -32,7 +34,7 @@ class Node:
 
 
 def parse_tree(text: str) -> Any:
-    tokens = iter(_TOKEN.findall(text))
+    tokens = iter(_TOKEN.findall(_UNREAD.sub("", text)))
     return _read_value(next(tokens), tokens)
 
 
@@ -57,13 +59,14 @@ def _read_value(token: str, tokens: Iterator[str]) -> Any:
 
 def walk(value: Any) -> Iterator[Node]:
     """Every node, from the top."""
-    if isinstance(value, list):
-        for part in value:
-            yield from walk(part)
-    elif isinstance(value, Node):
-        yield value
-        for values in value.fields.values():
-            yield from walk(values)
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, Node):
+            yield one
+            left.extend(reversed(one.fields.values()))
+        elif isinstance(one, list):
+            left.extend(part for part in reversed(one) if not isinstance(part, str))
 
 
 def count_correlated(tree: Any) -> int:

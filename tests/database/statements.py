@@ -7,6 +7,7 @@ import importlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,26 @@ import gridloom
 from gridloom.database.statement import NamedStatement
 
 SOURCES = Path(gridloom.__file__).parent
-SQL = re.compile(r"\s*(--[^\n]*\n\s*)*(select|insert|update|delete|with|merge)\s(?![\d ]+$)", re.IGNORECASE)
+SQL = re.compile(
+    r"\s*(--[^\n]*\n\s*)*(?!(?-i:[A-Z][a-z]))(select|insert|update|delete|with|merge)\s(?![\d ]+$)", re.IGNORECASE
+)
+BEGINS_LIKE_SQL = re.compile(
+    r"""["'](?:\s|\\n|\\\n|--[^\n]*\n)*(?:select|insert|update|delete|with|merge)\s""", re.IGNORECASE
+)
+"""Somewhere in a source: a literal that may be a statement."""
 PIECES = {
+    "auctions/bid_store.py:_OFFERS",
+    "auctions/bid_store.py:_OWN_BIDS",
     "auctions/bid_store.py:_PLACE",
+    "delivery/inputs/zone_status_store.py:_STATUS",
+    "identity/store/grants.py:_GRANT",
+    "identity/store/invitations.py:_INVITATION",
+    "identity/store/organisations.py:_ORGANISATION",
+    "optimiser/backtests/store.py:_DAYS",
     "physical_assets/store.py:_ASSET",
+    "virtual_assets/schedule/change/context_store.py:_BLOCKS",
+    "virtual_assets/schedule/change/context_store.py:_DAYS",
+    "virtual_assets/schedule/change/context_store.py:_SPANS",
     "reference_prices/store.py:_SETTLED",
     "virtual_assets/backing/store.py:LIST_ASSETS",
     "virtual_assets/store.py:LIST_ASSETS",
@@ -26,6 +43,7 @@ PIECES = {
 ELSEWHERE = {
     "database/migrate.py",
     "database/environment.py",
+    "database/emptying.py",
     "backups/continuous.py",
     "backups/contents_store.py",
     "database/server/embedded.py",
@@ -47,6 +65,7 @@ class Composed:
     text: str
 
 
+@cache
 def gather() -> tuple[list[Statement], list[Composed]]:
     """The statements that stand in the sources, and those that are composed at run time by functions."""
     found: list[Statement] = []
@@ -67,9 +86,8 @@ def gather_module(name: str, module: str) -> tuple[list[Statement], list[Compose
     composed: list[Composed] = []
     loaded = importlib.import_module(module)
     assert loaded.__file__ is not None
-    tree = ast.parse(Path(loaded.__file__).read_text(encoding="utf-8"))
     names = vars(loaded)
-    for function, node in _texts(tree, names):
+    for function, node in _read_texts(Path(loaded.__file__).read_text(encoding="utf-8"), names):
         place = f"{name}:{function}"
         text = _read_text(node, names)
         if text is None:
@@ -81,6 +99,12 @@ def gather_module(name: str, module: str) -> tuple[list[Statement], list[Compose
             continue
         found += [Statement(f"{name}:{variable}", text) for text in _find_sql(value)]
     return found, composed
+
+
+def _read_texts(source: str, names: dict[str, object]) -> Iterator[tuple[str, ast.expr]]:
+    """Texts in functions of a module; one without any literal or name that begins like a statement is not parsed."""
+    if BEGINS_LIKE_SQL.search(source) or any(isinstance(one, str) and SQL.match(one) for one in names.values()):
+        yield from _texts(ast.parse(source), names)
 
 
 def _find_sql(value: object) -> Iterator[str]:

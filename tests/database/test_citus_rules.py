@@ -62,6 +62,11 @@ REFUSED = (
     ("without columns", "select exists (select from webhook w join event_head h using (organisation_id))"),
     ("record", "select e from event e"),
     ("where they lie", "select v.asset_key from virtual_asset v join event e on e.asset_key = v.asset_key"),
+    (
+        "where they lie",
+        """select v.asset_key from physical_asset p join virtual_asset v on v.asset_key = p.asset_key
+           join virtual_block b on b.asset_key = p.asset_key where p.delivery_zone = $1""",
+    ),
     ("ordered array_agg", "select array_agg(day order by day) from settled_day"),
     ("which is local", "update job set due = $1 from virtual_asset v where v.asset_key = $2"),
     (
@@ -180,8 +185,22 @@ REFUSED = (
     ("record", "select e from event e where e.organisation_id = $1"),
     ("record", "select array_agg((v.asset_key, v.name)) from virtual_asset v"),
     ("record", "delete from virtual_asset v where v.asset_key = $1 returning v"),
+    (
+        "for several of its keys",
+        """update telemetry_head h set latest = given.latest from unnest($1::int[], $2::bytea[]) as given (key, latest)
+           where h.asset_key = given.key""",
+    ),
+    ("for several of its keys", "delete from capacity_holding where asset_key = any($1::int[]) and holder_id = $2"),
+    ("for several of its keys", "delete from capacity_holding where asset_key in ($1, $2)"),
+    (
+        "for several of its keys",
+        """update ancillary_bid set status = $1
+           where asset_key in (select asset_key from physical_asset where fleet_id = $2)""",
+    ),
 )
 TAKEN = (
+    """select v.asset_key from physical_asset p join virtual_asset v on v.asset_key = p.asset_key
+       join virtual_block b on b.asset_key = v.asset_key where p.delivery_zone = $1""",
     "select * from event where organisation_id = $1 order by sequence limit 10",
     "select a.id, (select max(position) from auction_bid b where b.auction_id = $1) from auction a where a.id = $1",
     "select o.id from organisation o where exists (select 1 from member m where m.organisation_id = o.id)",
@@ -191,6 +210,9 @@ TAKEN = (
     "select distinct on (asset_key) * from settled_day where asset_key = any($1) order by asset_key, day desc",
     "select asset_key from virtual_asset where asset_key = $1 for update",
     "with gone as (delete from virtual_block where asset_key = $1 returning id) select count(*) from gone",
+    "delete from event where sequenced_at < $1",
+    """update ancillary_bid b set status = given.status from unnest($2::uuid[], $3::text[]) as given (id, status)
+       where b.asset_key = $1 and b.id = given.id""",
     "select pg_advisory_xact_lock($1)",
     "select a.id from asset a left join lateral (select * from fleet f where f.id = a.id limit 1) f on true",
     "select asked from unnest($1::uuid[]) asked where not exists (select 1 from organisation o where o.id = asked)",

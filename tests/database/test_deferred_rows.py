@@ -57,7 +57,7 @@ class TestLastRows:
         assert await places(db) == [1, 2, 3]
         assert await db.fetchval("select name from name where key = 7") == "seven"
 
-    async def test_are_written_at_once_where_nobody_collects(self, db: Any) -> None:
+    async def test_are_written_at_once_outside_of_a_deferring_transaction(self, db: Any) -> None:
         await defer_insert(db, NAMES, (1, "one"))
         await defer_insert(db, NAMES, (1, "uno"))
         assert await db.fetchval("select name from name") == "uno"
@@ -79,7 +79,7 @@ class TestLastRows:
             await flush_deferred(db)
         assert await places(db) == [*range(2 * MAX_DEFERRED_ROWS + 3), 99]
 
-    async def test_of_a_transaction_that_was_undone_are_forgotten(self, db: Any) -> None:
+    async def test_of_a_transaction_that_was_undone_are_discarded(self, db: Any) -> None:
         transaction = db.transaction()
         await transaction.start()
         begin_deferring(db)

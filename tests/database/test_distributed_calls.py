@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -54,7 +55,7 @@ async def court(db: asyncpg.Connection[asyncpg.Record]) -> Court:
 
 REFUSED = (
     ("statement_timestamp(), which is not immutable, in RETURNING",
-     "update session set expires_at = $2 where id = $1 returning statement_timestamp()"),
+     "update invitation set expires_at = $2 where id = $1 returning statement_timestamp()"),
     ("timestamptz_pl_interval(), which is not immutable, in RETURNING",
      "delete from net_off where asset_key = $1 returning period + interval '15 minutes'"),
     ("jsonb_build_object(), which is not immutable, in RETURNING",
@@ -62,11 +63,11 @@ REFUSED = (
     ("statement_timestamp(), which is not immutable, within CASE or COALESCE",
      "update webhook set disabled_at = case when enabled then statement_timestamp() end where organisation_id = $1"),
     ("statement_timestamp(), which is not immutable, within CASE or COALESCE",
-     "update session set ended_at = coalesce(ended_at, statement_timestamp()) where id = $1"),
+     "update invitation set accepted_at = coalesce(accepted_at, statement_timestamp()) where id = $1"),
     ("timestamptz_pl_interval(), which is not immutable, of a column",
-     "update session set expires_at = expires_at + interval '1 day' where id = $1"),
+     "update invitation set expires_at = expires_at + interval '1 day' where id = $1"),
     ("timestamptz_out(), which is not immutable, of a column",
-     "delete from session where expires_at::text like $1"),
+     "delete from invitation where expires_at::text like $1"),
     ("timestamptz_pl_interval(), which is not immutable, in ON CONFLICT",
      """insert into telemetry_head as h (asset_key, watched_until) values ($1, $2)
         on conflict (asset_key) do update set watched_until = h.watched_until + interval '1 minute'"""),
@@ -81,9 +82,9 @@ REFUSED = (
           and exists (select 1 from member v where v.organisation_id = a.organisation_id))"""),
 )  # fmt: skip
 TAKEN = (
-    "update session set expires_at = statement_timestamp() + $2::interval where id = $1 returning expires_at",
-    "delete from session where expires_at < statement_timestamp() - interval '1 day'",
-    "insert into session (id, member_id, expires_at) values ($1, $2, clock_timestamp() + $3::interval)",
+    "update invitation set expires_at = statement_timestamp() + $2::interval where id = $1 returning expires_at",
+    "delete from invitation where expires_at < statement_timestamp() - interval '1 day'",
+    "insert into invitation (id, organisation_id, expires_at) values ($1, $2, clock_timestamp() + $3::interval)",
     "select period + interval '15 minutes' from net_off where asset_key = any($1::int[])",
     """select v.asset_key from virtual_asset v
        join unnest($1::int[]) with ordinality g(asset_key, place) on v.asset_key = g.asset_key""",
@@ -105,7 +106,7 @@ async def list_statements_of_functions(db: asyncpg.Connection[asyncpg.Record]) -
     for row in rows:
         parsed = pglast.parse_plpgsql(row["text"])
         known = dict(zip(row["names"], row["types"], strict=False))
-        for name, kind in find_declared(parsed):
+        for name, kind in (*find_declared(parsed), *find_declared_rows(row["text"])):
             known.setdefault(name, kind)
         arguments = ", ".join(f'"{name}" {kind}' for name, kind in known.items())
         found += [(row["proname"], text, arguments) for text in find_queries(parsed)]
@@ -123,6 +124,12 @@ def find_declared(node: Any) -> Iterator[tuple[str, str]]:
             yield variable["refname"], kind
         for part in node.values():
             yield from find_declared(part)
+
+
+def find_declared_rows(text: str) -> list[tuple[str, str]]:
+    """The variables that hold a row of a table, whose type the parser leaves out."""
+    declared = re.search(r"\bdeclare\b(.*?)\bbegin\b", text, re.DOTALL | re.IGNORECASE)
+    return [] if declared is None else re.findall(r"^\s*(\w+) (\w+);", declared[1], re.MULTILINE)
 
 
 class TestACall:

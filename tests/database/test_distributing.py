@@ -9,12 +9,23 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from typing import Any
+from uuid import uuid4
 
 import asyncpg
 import pytest
 from tests.conftest import migrated_database
 
-from gridloom.database.citus import PLACEMENTS, DistributionRefused, TableKind, distribute, spread_tables
+from gridloom.database.citus import (
+    KEYS_TO_MEMBERS,
+    ONE_PHASE_TABLES,
+    PLACEMENTS,
+    TWO_PHASE_TRIGGER,
+    DistributionRefused,
+    TableKind,
+    distribute,
+    spread_tables,
+)
+from gridloom.identity.store.members import delete_member
 
 STAND_INS = """
 create table pg_dist_node (groupid int not null);
@@ -69,6 +80,17 @@ begin
   end if;
   insert into pg_dist_partition values (asked, 'h', 's', colocate_with);
 end $$;
+create function undistribute_table(asked regclass, cascade_via_foreign_keys boolean) returns void language sql as $$
+  with recursive tied as (
+    select asked as one
+    union
+    select case when k.conrelid = t.one then k.confrelid else k.conrelid end::regclass
+    from tied t join pg_constraint k on k.contype = 'f' and t.one in (k.conrelid, k.confrelid)
+  )
+  delete from pg_dist_partition where logicalrelid in (select one from tied)
+$$;
+create function citus_add_local_table_to_metadata(asked regclass) returns void language sql as
+  $$ insert into pg_dist_partition values (asked, 'n', 's', null) $$;
 create function create_distributed_function(asked regprocedure) returns void language sql as 'select';
 set citus.multi_shard_modify_mode = '';
 """
@@ -107,14 +129,13 @@ class TestDistributing:
         here = {row[0] for row in await cluster.fetch("select relname::text from pg_class where relkind = 'r'")}
         assert done == [one.table for one in PLACEMENTS if one.kind is not TableKind.LOCAL and one.table in here]
 
-    async def test_has_every_session_to_come_speak_to_a_worker_over_one_connection(
-        self, cluster: Any, cluster_url: str
-    ) -> None:
+    async def test_sets_every_session_to_come_as_the_tables_want_it(self, cluster: Any, cluster_url: str) -> None:
         await cluster.execute("insert into pg_dist_node values (0)")
         await spread_tables(cluster)
         to_come = await asyncpg.connect(cluster_url)
         try:
             assert await to_come.fetchval("show citus.multi_shard_modify_mode") == "sequential"
+            assert await to_come.fetchval("show citus.enable_local_reference_table_foreign_keys") == "off"
         finally:
             await to_come.close()
 
@@ -127,8 +148,54 @@ class TestDistributing:
         )
         assert await spread_tables(cluster) == done[-5:]
 
-    async def test_does_not_move_what_somebody_placed_otherwise(self, cluster: Any) -> None:
+    async def test_does_not_move_a_table_that_was_placed_otherwise(self, cluster: Any) -> None:
         await cluster.execute("insert into pg_dist_node values (0)")
         await cluster.execute("select create_distributed_table('organisation', 'id', 'none')")
         with pytest.raises(DistributionRefused, match="undistribute_table"):
             await spread_tables(cluster)
+
+    async def test_brings_back_to_the_coordinator_what_an_earlier_release_had_on_every_node(self, cluster: Any) -> None:
+        await cluster.execute("insert into pg_dist_node values (0)")
+        earlier = ("organisation", "member", "login_throttle", "session", "refresh_token", "console_session")
+        for table in earlier:
+            await cluster.execute("select create_reference_table($1::text::regclass)", table)
+        await spread_tables(cluster)
+        placed = {row[0] for row in await cluster.fetch("select logicalrelid::text from pg_dist_partition")}
+        assert {table for table in earlier if table in placed} == {"organisation", "member"}
+
+    async def test_leaves_no_session_of_a_removed_member_where_no_foreign_key_does(self, cluster: Any) -> None:
+        await cluster.execute("insert into pg_dist_node values (0)")
+        await spread_tables(cluster)
+        organisation_id, member_id = uuid4(), uuid4()
+        await cluster.execute(
+            "insert into organisation (id, name, kind) values ($1, 'Owner', 'PARTICIPANT')", organisation_id
+        )
+        await cluster.execute(
+            """
+            insert into member (id, organisation_id, username, display_name, role, password_hash)
+            values ($1, $2, 'ana', 'Ana', 'ADMIN', '')
+            """,
+            member_id,
+            organisation_id,
+        )
+        await cluster.execute("insert into session (id, member_id, expires_at) values ($1, $1, now())", member_id)
+        await cluster.execute("insert into sign_in_network values ($1, '10.0.0.0/24', now())", member_id)
+        await delete_member(cluster, member_id)
+        for table in KEYS_TO_MEMBERS.values():
+            assert await cluster.fetchval(f"select count(*) from {table}") == 0
+
+    async def test_has_rows_of_the_coordinator_and_of_workers_committed_together(self, cluster: Any) -> None:
+        """By triggers of the coordinator's tables; what loses nothing by it, such as a counter, is left out."""
+        await cluster.execute("insert into pg_dist_node values (0)")
+        for _ in range(2):
+            await spread_tables(cluster)
+        rows = await cluster.fetch(
+            "select tgrelid::regclass::text from pg_trigger where tgname = $1", TWO_PHASE_TRIGGER
+        )
+        having = {row[0] for row in rows}
+        local = {one.table for one in PLACEMENTS if one.kind is TableKind.LOCAL}
+        assert {"event_outbox", "event_head", "idempotency", "job", "delivery_run"} <= having
+        assert local - having == ONE_PHASE_TABLES
+        await cluster.execute("insert into two_phase_commit values (1)")
+        await cluster.execute("delete from job")
+        assert await cluster.fetchval("select count(*) from two_phase_commit") == 0

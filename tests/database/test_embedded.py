@@ -163,7 +163,7 @@ class TestCrash:
         assert await fetchval(server.start(), "select 1") == 1
         assert not half.exists()
 
-    async def test_leaves_a_pid_file_that_kills_nobody(self, server: EmbeddedPostgres) -> None:
+    async def test_leaves_a_pid_file_that_kills_no_process(self, server: EmbeddedPostgres) -> None:
         server.start()
         server.stop()
         with subprocess.Popen(["sleep", "60"]) as bystander:

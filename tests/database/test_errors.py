@@ -35,6 +35,19 @@ class TestOutage:
             ),
             (asyncpg.PostgresIOError("could not read block"), DatabaseFailure.UNREACHABLE),
             (asyncpg.InvalidPasswordError("password authentication failed"), DatabaseFailure.UNREACHABLE),
+            (asyncpg.InternalServerError("postmaster was shut down, exiting"), DatabaseFailure.UNREACHABLE),
+            (
+                asyncpg.InternalServerError("failure on connection marked as essential: 10.0.0.2:5432"),
+                DatabaseFailure.UNREACHABLE,
+            ),
+            (
+                asyncpg.InternalServerError("server closed the connection unexpectedly\n\tThis probably means"),
+                DatabaseFailure.UNREACHABLE,
+            ),
+            (
+                asyncpg.ConnectionFailureError("connection to the remote node gridloom@10.0.0.2:5432 failed"),
+                DatabaseFailure.UNREACHABLE,
+            ),
             (ConnectionResetError(), DatabaseFailure.UNREACHABLE),
             (FileNotFoundError(errno.ENOENT, "no such socket"), DatabaseFailure.UNREACHABLE),
             (socket.gaierror("name unknown"), DatabaseFailure.UNREACHABLE),
@@ -63,6 +76,7 @@ class TestOutage:
             ValueError("ours"),
             asyncpg.UniqueViolationError("twice"),
             asyncpg.UndefinedTableError("no such table"),
+            asyncpg.InternalServerError("cache lookup failed for type 4711"),
             asyncpg.InterfaceError("the server expects 2 arguments for this query, 1 was passed"),
             OSError(errno.EISDIR, "is a directory"),
         ],
@@ -70,6 +84,31 @@ class TestOutage:
     def test_is_none_of_our_own_faults(self, error):
         assert classify_error(error) is None
         assert problem_of(error).status == 500
+
+
+class TestALostNode:
+    """As a coordinator reports it, by code and words, through the driver."""
+
+    @pytest.mark.parametrize(
+        ("code", "words"),
+        [
+            ("XX000", "postmaster was shut down, exiting"),
+            ("XX000", "failure on connection marked as essential: 10.0.0.2:5432"),
+            ("XX000", "failed to prepare transaction 'citus_0_1_2_3' on host 10.0.0.2:5432"),
+            ("XX000", "server closed the connection unexpectedly"),
+            ("XX000", "could not receive data from server: Connection reset by peer"),
+            ("57P01", "terminating connection due to administrator command"),
+            ("57P03", "the database system is starting up"),
+            ("08006", "connection to the remote node gridloom@10.0.0.2:5432 failed: Connection refused"),
+        ],
+    )
+    async def test_is_answered_503(self, database_url, code, words):
+        async with await create_pool(database_url, size=1) as pool:
+            quoted = words.replace("'", "''")
+            with pytest.raises(asyncpg.PostgresError) as raised:
+                await pool.execute(f"do $$ begin raise exception '{quoted}' using errcode = '{code}'; end $$")
+        assert classify_error(raised.value) is DatabaseFailure.UNREACHABLE
+        assert problem_of(raised.value).status == 503
 
 
 class TestADeadConnection:
@@ -82,7 +121,7 @@ class TestADeadConnection:
             await asyncio.sleep(0.1)
             await connection.execute("select 1")
 
-    async def test_is_forgotten_with_what_waited_for_its_commit(self, database_url):
+    async def test_is_discarded_with_what_waited_for_its_commit(self, database_url):
         called = []
         async with await create_pool(database_url, size=2, min_size=2) as pool:
             with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError)):
@@ -90,14 +129,14 @@ class TestADeadConnection:
             assert called == []
             assert await pool.fetchval("select 1") == 1
 
-    async def test_can_be_told_that_it_was_rolled_back(self, database_url):
+    async def test_says_that_it_was_rolled_back(self, database_url):
         async with await create_pool(database_url, size=1) as pool, pool.acquire() as connection:
             connection.terminate()
             discard_callbacks(connection)
 
 
 class TestAConnectionWhoseThreadIsLost:
-    async def test_is_used_by_nobody_again(self, database_url):
+    async def test_is_never_used_again(self, database_url):
         """Closed while a statement is under way, as by a pool that closes: its answer may outrun the cancelling."""
         async with await create_pool(database_url, size=1) as pool:
             backends: list[int] = []

@@ -13,11 +13,11 @@ from tests.conftest import running
 from tests.people import People
 
 from gridloom.database.environment import establish_environment
+from gridloom.database.libpq import client_environment
 from gridloom.database.migrate import migrate
 from gridloom.database.server.binaries import find_binaries
 from gridloom.database.server.embedded import EmbeddedPostgres
 from gridloom.database.server.processes import server_account
-from gridloom.operator_commands import libpq_environment
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def copy_of(tmp_path):
     def start(server):
         standby.home.mkdir(mode=0o700)
         copy = [find_binaries() / "pg_basebackup", "-D", str(standby.data), "--checkpoint=fast", "--wal-method=stream"]
-        environment = {**os.environ, **libpq_environment(server.dsn)}
+        environment = client_environment(server.dsn)
         subprocess.run(copy, env=environment, check=True, capture_output=True, timeout=60)
         (standby.data / "standby.signal").touch()
         account = server_account(standby.data)

@@ -1,4 +1,4 @@
-"""Statements are found wherever a store may have put them: what is not found is judged by nobody."""
+"""Statements are found wherever a store may have put them: one that is not found is not checked."""
 
 from __future__ import annotations
 

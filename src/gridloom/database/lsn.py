@@ -1,7 +1,7 @@
 """Places in the database's log, as PostgreSQL writes them and as callers see them: sealed.
 
 How far the log has come between two of its own changes would tell a caller how much others have written, and so whether
-somebody else has bid. What it sees says when the place was read, by which the later of two is known, and nothing else.
+another organisation has bid. The sealed position says when it was read, which orders two of them, and no more.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 Lsn = int
-"""A place in PostgreSQL's log, in bytes from its beginning."""
+"""A position in PostgreSQL's log, in bytes from its beginning."""
 
 _WRITTEN: Final = re.compile(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})")
 _SEALED: Final = re.compile(r"[0-9a-f]{1,16}\.([A-Za-z0-9_-]{48})")

@@ -14,6 +14,8 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 MIN_SERVER_VERSION = 150000
 LOCK_KEY = 0x6772_6964_6C6F_6F6D  # "gridloom"; one process migrates at a time, the others wait
 
+_ASKS_FOR_EXTENSION = re.compile(r"^create extension if not exists (\w+);$", re.MULTILINE)
+
 HISTORY = """
 create table if not exists schema_migration (
   name text primary key,
@@ -63,7 +65,7 @@ async def migrate(connection: "asyncpg.Connection[asyncpg.Record]", directory: P
 
 
 async def pending_migrations(connection: Database, directory: Path = MIGRATIONS) -> list[str]:
-    """What `migrate` would apply; empty when the database is up to date."""
+    """The migrations that `migrate` would apply; empty when the database is up to date."""
     if await connection.fetchval("select to_regclass('schema_migration')") is None:
         return [migration.name for migration in read_migrations(directory)]
     return [migration.name for migration in await _list_outstanding(connection, read_migrations(directory))]
@@ -80,13 +82,20 @@ async def _apply_next(connection: "asyncpg.Connection[asyncpg.Record]", migratio
             return None
         migration = outstanding[0]
         try:
-            await connection.execute(migration.sql)
+            await connection.execute(await _leave_out_known_extensions(connection, migration.sql))
         except asyncpg.PostgresError as error:
             raise MigrationError(f"{migration.name}.sql failed and was undone: {error}") from error
         await connection.execute(
             "insert into schema_migration (name, sha256) values ($1, $2)", migration.name, migration.sha256
         )
         return migration.name
+
+
+async def _leave_out_known_extensions(connection: Database, sql: str) -> str:
+    """The same without asking for extensions that are there: a database with Citus refuses even `if not exists` to
+    other roles than their owner, who may be the superuser that prepared it."""
+    known = {row["extname"] for row in await connection.fetch("select extname from pg_extension")}
+    return _ASKS_FOR_EXTENSION.sub(lambda found: "" if found[1] in known else found[0], sql)
 
 
 async def _list_outstanding(connection: Database, migrations: list[Migration]) -> list[Migration]:

@@ -1,18 +1,16 @@
 """Connections to PostgreSQL: a bounded pool that keeps no session state and lets no statement run for ever."""
 
 import asyncio
+import select
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import Any, TypeAlias, Union
 
 import asyncpg
 import msgspec
-from asyncpg.pool import PoolAcquireContext
-
-if TYPE_CHECKING:
-    from asyncpg.pool import PoolConnectionProxy
+from asyncpg.pool import PoolAcquireContext, PoolConnectionProxy
 
 # What a store takes first: the pool (each statement commits by itself) or a connection (in its caller's transaction).
 Database: TypeAlias = Union[
@@ -55,6 +53,8 @@ ARRAY_TYPES: list[dict[str, Any]] = [
 filters `pg_class`."""
 
 JSONB_VERSION = b"\x01"  # leads every binary jsonb
+HUNG_UP = getattr(select, "POLLRDHUP", select.POLLHUP)
+"""The event of a socket whose other side was closed; where the system has no such event, that it is gone altogether."""
 IDLE_POLL_INTERVAL_S = 150.0
 """A connection that has done nothing between two looks is closed, as far as the pool keeps enough of them."""
 
@@ -63,11 +63,21 @@ class NoResetConnection(asyncpg.Connection):
     """A connection that is given back as it is: resetting it would double what PostgreSQL does for a short read.
 
     So nothing may leave state in a session: `SET LOCAL` and `pg_advisory_xact_lock` only. An open transaction is still
-    rolled back.
+    rolled back, and one that the server has begun only to parse a statement is ended: the driver asks it to parse
+    without an end (`Sync`), which comes with the execution. A request that was cancelled in between never sends it.
     """
 
+    queries_before_parse = -1
+    """How many queries had been sent when a statement was last to be parsed."""
+
+    def _get_statement(self, *arguments: Any, **options: Any) -> Any:
+        own: Any = self
+        self.queries_before_parse = own._protocol.queries_count
+        driver: Any = super()
+        return driver._get_statement(*arguments, **options)
+
     def get_reset_query(self) -> str:
-        return ""
+        return "select"  # whatever the server has begun ends with it
 
     async def reset(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109 — the driver's own
         """Nothing at all for a connection at rest, as nearly all are that are given back."""
@@ -76,11 +86,22 @@ class NoResetConnection(asyncpg.Connection):
 
     def is_idle(self) -> bool:
         own: Any = self
-        return not (own.is_in_transaction() or own._top_xact is not None or own._listeners or own._log_listeners)
+        return not (
+            own.is_in_transaction()
+            or own._top_xact is not None
+            or own._protocol.queries_count == self.queries_before_parse
+            or own._listeners
+            or own._log_listeners
+        )
 
 
 class _AcquireContext(PoolAcquireContext):
     """A connection for the length of a block, given back without ado."""
+
+    async def __aenter__(self) -> "PoolConnectionProxy[asyncpg.Record]":
+        discard_hung_up(self.pool)
+        connection: PoolConnectionProxy[asyncpg.Record] = await super().__aenter__()
+        return connection
 
     async def __aexit__(self, *_: object) -> None:
         borrowed: Any = self
@@ -91,6 +112,9 @@ class _AcquireContext(PoolAcquireContext):
 class NoResetPool(asyncpg.Pool):
     """A pool whose own reads and blocks give their connection back as changes do: without a task for each, and without
     a timer. Connections that are not needed are found by one look at all of them."""
+
+    is_distributed = False
+    """Whether the database is spread over several nodes: `detect_distribution` asks."""
 
     def acquire(self, *, timeout: float | None = None) -> Any:
         return _AcquireContext(self, timeout)
@@ -117,17 +141,45 @@ def _close_idle(which: weakref.ref[NoResetPool], seen: Mapping[int, int]) -> Non
 
 @asynccontextmanager
 async def repeatable_read(pool: Pool) -> "AsyncIterator[Database]":
-    """Several reads that all see the same moment."""
+    """Several reads that all see the same instant."""
     async with pool.acquire() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
         yield connection
+
+
+def discard_hung_up(pool: Pool) -> None:
+    """Close the connections at rest, of those to be used next, whose server has closed its side.
+
+    The driver learns that from the event loop, which may come to it after the next request does. That one would be the
+    first to fail, after a restart of the server or a failover, although nothing of it was lost.
+    """
+    own: Any = pool
+    if own._queue is None:
+        return
+    for holder in reversed(own._queue._queue):
+        if not holder.is_connected():
+            continue
+        if not _has_hung_up(holder._con):
+            return
+        holder._con.terminate()
+
+
+def _has_hung_up(connection: Any) -> bool:
+    transport = connection._transport
+    descriptor = -1 if transport.is_closing() else transport.get_extra_info("socket").fileno()
+    if descriptor < 0:
+        return True
+    poll = select.poll()
+    poll.register(descriptor, HUNG_UP)
+    return bool(poll.poll(0))
 
 
 async def acquire(pool: Pool, *, longest_wait_s: float) -> "PoolConnectionProxy[asyncpg.Record]":
     """A connection of the pool; without a watch over the wait where there is nothing to wait for.
 
-    That is so where a connection is idle and no caller waits: the one that was given back last stands last.
+    That is so where a connection is idle and no caller waits: the one that was given back last is at the end.
     """
     own: Any = pool
+    discard_hung_up(pool)
     queue = own._queue
     if queue is None or own._closing or queue._getters or not (queue._queue and queue._queue[-1].is_connected()):
         return await pool.acquire(timeout=longest_wait_s)
@@ -198,7 +250,7 @@ def server_settings(
     lock_timeout_s: float = 10,
     idle_in_transaction_timeout_s: float = 60,
 ) -> dict[str, str]:
-    """What the server enforces on a session from its start; a transaction that needs longer says `SET LOCAL`."""
+    """Limits that the server sets a session from its start; a transaction that needs longer says `SET LOCAL`."""
     return {
         "application_name": application_name,
         "statement_timeout": f"{round(statement_timeout_s * 1000)}",
@@ -244,3 +296,21 @@ async def create_pool(
     await pool
     pool.schedule_idle_check({})
     return pool
+
+
+def is_distributed(db: Database) -> bool:
+    """Whether the database is spread over several nodes (Citus), as its pool has found it when the service started.
+
+    There one statement of several parts costs more than the parts one after the other: the plan of a statement is kept
+    if it reads or writes one table by its distribution key; one of several CTEs, sub-queries or joins is planned anew
+    each time. A plain PostgreSQL keeps both plans, and each statement more is a round trip more. A connection outside a
+    pool counts as a plain one.
+    """
+    pool: Any = db._holder._pool if isinstance(db, PoolConnectionProxy) else db
+    return getattr(pool, "is_distributed", False)
+
+
+async def detect_distribution(pool: Pool) -> None:
+    """Ask the database once, for `is_distributed`."""
+    own: Any = pool
+    own.is_distributed = await pool.fetchval("select exists (select from pg_extension where extname = 'citus')")

@@ -1,4 +1,4 @@
-"""What a server is and what its role may do, read before a service starts on it."""
+"""A server's version, settings and the role's privileges, read before a service starts on it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import asyncpg
 
 from gridloom.database.migrate import pending_migrations
+from gridloom.database.rows import read_row
 
 EXTENSIONS = ("btree_gist", "btree_gin", "pg_trgm")
 
@@ -19,6 +20,7 @@ class DatabaseFacts:
     may_create: bool
     missing_extensions: tuple[str, ...]
     free_connections: int
+    has_schema: bool
     schema_state: str
     clock: float
     """Seconds since 1970."""
@@ -42,18 +44,21 @@ async def read_database_facts(dsn: str, timeout_s: float) -> DatabaseFacts:
         assert row is not None
         has_schema = await connection.fetchval("select to_regclass('schema_migration')") is not None
         missing = await pending_migrations(connection)
-        return DatabaseFacts(
-            version=row["version"],
-            role=row["role"],
-            is_read_only=row["is_read_only"],
-            may_create=row["may_create"],
+        return read_row(
+            DatabaseFacts,
+            row,
             missing_extensions=tuple(row["missing"]),
-            free_connections=row["free_connections"],
+            has_schema=has_schema,
             schema_state=_describe_schema(has_schema, len(missing)),
-            clock=row["clock"],
         )
     finally:
         await connection.close()
+
+
+async def read_environment(connection: asyncpg.Connection) -> str | None:
+    """The environment to which a database with a schema belongs; None until a service has started on it."""
+    name: str | None = await connection.fetchval("select name from environment")
+    return name
 
 
 def _describe_schema(has_schema: bool, missing: int) -> str:

@@ -1,7 +1,7 @@
 """Read replicas: standbys that answer reads once they have replayed what the reader must see.
 
 The response to a write has its WAL position, encrypted (`Gridloom-Position`); clients may send it with later reads.
-For a read that brings none the primary is asked how far its log has come at this moment. Either way a replica answers
+For a read that brings none the primary is asked how far its log has come now. Either way a replica answers
 only what it has replayed up to there, else the primary does: no caller ever misses its own writes, nor those it was
 told of.
 """
@@ -21,6 +21,7 @@ import structlog
 from gridloom.database.errors import DATABASE_ERRORS, DatabaseFailure
 from gridloom.database.lsn import Lsn, LsnCipher, read_position
 from gridloom.database.pool import Pool, abort_connections, create_pool, prepare_connection
+from gridloom.kernel.tasks import cancel_and_wait
 
 log = structlog.get_logger()
 
@@ -42,8 +43,8 @@ _POSITION_OF_PRIMARY: Final = """
        else pg_current_wal_flush_lsn() end)::text as position
 """
 """The time first: of two positions, the one of the later time has what was committed before the other was asked for.
-What is committed is flushed, unless the server is told not to wait for that. What is not flushed no standby gets to
-see, and it may lie there for long: reads write, too (hints), but no request waits for it."""
+What is committed is flushed, unless the server does not wait for that (`synchronous_commit`). What is not flushed no
+standby gets to see, and it may lie there for long: reads write, too (hints), but no request waits for it."""
 
 
 class Replica:
@@ -72,7 +73,7 @@ class Replica:
         assert row is not None
         self.replayed = max(self.replayed, read_position(row["position"]) or 0)
         if not row["follows"]:
-            self.disable("follows nobody")
+            self.disable("follows no primary")
             await self.pool.expire_connections()  # where its address names several, another one may be the standby now
         return bool(row["follows"])
 
@@ -140,10 +141,7 @@ class Replicas:
         self._task = asyncio.create_task(self._poll_forever(), name="replicas")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+        await cancel_and_wait(self._task)
         for replica in self.all:
             replica.pool.terminate()
 

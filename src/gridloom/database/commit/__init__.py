@@ -1,1 +1,1 @@
-"""What a transaction does as its last: rows of all rooms in one statement, and what waits for its end."""
+"""The end of a transaction: deferred rows of all packages in one statement, and callbacks after commit."""

@@ -1,4 +1,4 @@
-"""Callbacks that wait for the transaction of one connection to commit, and are forgotten when it does not."""
+"""Callbacks that wait for the transaction of one connection to commit, and are discarded when it does not."""
 
 from __future__ import annotations
 

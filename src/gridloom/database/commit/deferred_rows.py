@@ -1,13 +1,14 @@
 """Rows that a transaction writes last, all in one statement, whichever rooms they come from.
 
 What a change leaves behind besides its effect (its line of the audit log, the events that tell of it, the answer kept
-for a repetition) is written by nobody again and read by nobody in the same transaction. Written one by one each would
+for a repetition) is neither written again nor read in the same transaction. Written one by one each would
 cost a round trip, and most of them under the locks of the change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -17,6 +18,7 @@ import asyncpg
 from gridloom.database.commit.after_commit import underlying_connection
 from gridloom.database.commit.insert_target import InsertTarget, Row
 from gridloom.database.commit.single_statement import SingleStatementWrite
+from gridloom.database.pool import is_distributed
 from gridloom.database.statement import NamedStatement
 
 if TYPE_CHECKING:
@@ -107,10 +109,37 @@ async def _fetchrow_along(
     return row
 
 
+@asynccontextmanager
+async def write_by_parts(db: RowSink) -> AsyncIterator[Database]:
+    """A transaction in which a change writes its parts by a statement each, as a distributed database wants it, with
+    the rows that were collected as the last of them: the caller's own transaction, or one around the change."""
+    if isinstance(db, SingleStatementWrite):
+        assert db.connection is not None, "a change at once that has a statement of its own has read something first"
+        connection: Any = db.connection
+        async with connection.transaction():
+            yield connection
+            await _write_each(connection, db.rows)
+        db.committed()
+        return
+    yield db
+    await flush_deferred(db)
+
+
 async def _write_rows(db: Database, rows: Sequence[tuple[InsertTarget, Row]]) -> None:
     by_target = _group_rows(rows)
+    if len(by_target) > 1 and is_distributed(db):
+        connection: Any = db  # rows of several tables are collected on one
+        async with nullcontext() if connection.is_in_transaction() else connection.transaction():
+            await _write_each(db, rows)
+        return
     statement = _compose_statement(tuple((target, len(own)) for target, own in by_target.items()))
     await db.execute(statement, *_list_values(by_target))
+
+
+async def _write_each(db: Database, rows: Sequence[tuple[InsertTarget, Row]]) -> None:
+    """The rows of each table by a statement of its own."""
+    for target, own in _group_rows(rows).items():
+        await db.execute(_compose_statement(((target, len(own)),)), *(value for row in own for value in row))
 
 
 def _group_rows(rows: Iterable[tuple[InsertTarget, Row]]) -> dict[InsertTarget, list[Row]]:
@@ -129,7 +158,7 @@ def _compose_statement(parts: tuple[tuple[InsertTarget, int], ...]) -> str:
     inserts = _list_inserts(parts, 0)
     if len(inserts) == 1:
         return inserts[0]
-    # None of them stands at the end: a distributed database lets a change of its own tables bring no other one along.
+    # None of them comes last: a distributed database lets a change of its own tables bring no other one along.
     return f"with {_name_parts(inserts)} select 1"
 
 
@@ -152,4 +181,4 @@ def _list_inserts(parts: Iterable[tuple[InsertTarget, int]], before: int) -> lis
 
 
 def _name_parts(inserts: Sequence[str]) -> str:
-    return ", ".join(f"last_{place} as ({insert})" for place, insert in enumerate(inserts))
+    return ", ".join(f"last_{index} as ({insert})" for index, insert in enumerate(inserts))

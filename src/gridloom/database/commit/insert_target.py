@@ -10,14 +10,19 @@ Row = Sequence[object]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InsertTarget:
-    """Where rows go: a table, its columns, and what stands for the value of each.
+    """Where rows go: a table, its columns, and the expression for the value of each.
 
-    `{}` is the row's next value, as it is, cast or within an expression; anything else is written as it stands.
+    `{}` is the row's next value, as it is, cast or within an expression; anything else is written as it is.
     """
 
     table: str
     columns: Sequence[tuple[str, str]]
     on_conflict: str = ""
+
+    @classmethod
+    def of_columns(cls, table: str, columns: str) -> InsertTarget:
+        """Each column, of a list as in SQL, takes the row's next value as it is."""
+        return cls(table, [(name, "{}") for name in columns.replace(",", " ").split()])
 
     @property
     def width(self) -> int:
@@ -34,7 +39,7 @@ class InsertTarget:
             values = []
             for _, value in self.columns:
                 taken = value.count("{}")
-                values.append(value.format(*(f"${before + place}" for place in range(1, taken + 1))))
+                values.append(value.format(*(f"${before + index}" for index in range(1, taken + 1))))
                 before += taken
             written.append(f"({', '.join(values)})")
         return ", ".join(written)

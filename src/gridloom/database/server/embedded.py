@@ -148,7 +148,7 @@ class EmbeddedPostgres:
                 os.truncate(log, 0)
 
     def revive(self) -> None:
-        """Start a server that has died at the place that its clients know; a failure keeps the home ours."""
+        """Start a server that has died at the address that its clients know; a failure keeps the home ours."""
         account = server_account(self.data)
         binaries = find_binaries()
         self._await_predecessor()
@@ -218,6 +218,8 @@ class EmbeddedPostgres:
         options = ["--username", NAME, "--encoding=UTF8", "--locale=C", "--data-checksums", "--auth=peer"]
         if binaries.major >= 17:  # whole Unicode in upper() and lower(), byte order in sorting
             options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        if self.settings["fsync"] == "off":  # a scratch server, of which nothing has to outlive a crash
+            options.append("--no-sync")
         with TraversablePath(new, account) as path:
             run_command([binaries / "initdb", "-D", path.name, *options], account, path)
             single = [binaries / "postgres", "--single", "-D", path.name, "-c", "log_min_messages=fatal", "postgres"]
@@ -250,7 +252,7 @@ class EmbeddedPostgres:
             (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def _find_mark(self) -> str:
-        """What all processes of this cluster show in their command lines, and no others."""
+        """The text that the command lines of this cluster's processes have, and no others."""
         made = self.data.stat()
         return f"{NAME}-{made.st_dev:x}-{made.st_ino:x}"
 
@@ -304,7 +306,7 @@ class EmbeddedPostgres:
 
     def _make_socket_directory(self, account: OsUser) -> Path:
         """`home/run`; a directory among the temporary ones when that path is too long for a socket."""
-        if self._socket_directory is not None:  # a restart: clients know the place
+        if self._socket_directory is not None:  # a restart: clients know the address
             for leftover in self._socket_directory.iterdir():
                 leftover.unlink()
             return self._socket_directory
@@ -352,4 +354,6 @@ def dsn_of_running(home: Path) -> str:
 
 
 def _name_dsn(socket_directory: Path) -> str:
-    return f"postgresql:///{NAME}?host={quote(str(socket_directory), safe='/')}&user={NAME}"
+    """Everything is named: what the address leaves open, drivers read from PGPORT, PGUSER and their like."""
+    host = quote(str(socket_directory), safe="/")
+    return f"postgresql:///{NAME}?host={host}&port={SETTINGS['port']}&user={NAME}"
