@@ -13,8 +13,17 @@ from hypothesis import strategies as st
 
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_count
 from gridloom.kernel.resolution import Resolution
-from gridloom.monitoring.market_days import day_numbers, day_start, day_starts, market_date, market_day_number
-from gridloom.monitoring.model import HOUR_US, MINUTE_US, SignalSeries, instant_of, microseconds
+from gridloom.market_calendar import market_date, market_day_number
+from gridloom.monitoring.model import (
+    HOUR_US,
+    MINUTE_US,
+    SignalSeries,
+    day_numbers,
+    day_start,
+    day_starts,
+    instant_of,
+    microseconds,
+)
 from gridloom.monitoring.query.aggregation import Aggregation, aggregate, carry_forward, energy, summarise
 
 pytestmark = pytest.mark.pure
@@ -107,7 +116,7 @@ class TestATimeWeightedAverage:
     @given(SERIES, st.sampled_from([*MINUTES, Resolution.DAY]))
     def test_adds_up_to_the_integral(self, points: dict[int, float], resolution: Resolution) -> None:
         held = carry_forward(series(points), START, END)
-        whole = float(np.sum(held.values * held.durations))
+        whole = float(np.sum(held.values * (held.ends - held.starts)))
         width = MINUTE_US
         by_minute = aggregate(series(points), Resolution.MINUTE, Aggregation.TIME_WEIGHTED_AVG, START, END)
         covered = np.zeros(len(by_minute))

@@ -61,6 +61,59 @@ class TestARoundTrip:
         round_trip(np.arange(100, dtype=np.int64) * 1_000_000, np.linspace(0, 1, 300))
 
 
+class TestAPartOfABody:
+    @given(st.lists(st.one_of(DECIMALS, FINITE), min_size=1, max_size=300), st.data())
+    def test_decodes_as_the_whole_does(self, numbers: list[float], data: st.DataObject) -> None:
+        values = np.array(numbers)
+        first = data.draw(st.integers(0, len(values) - 1))
+        end = data.draw(st.integers(first + 1, len(values)))
+        assert same_bits(codec.decode_values(codec.encode_values(values), first, end), values[first:end])
+
+    @pytest.mark.parametrize("step", [0.1, 7.0, 3e5, 4e8, 1e12])
+    def test_decodes_whole_numbers_of_any_length(self, step: float) -> None:
+        noise = np.random.default_rng(7)
+        samples: list[codec.Values] = [
+            np.round(step * noise.normal(size=2000), 1),
+            np.cumsum(step * noise.normal(size=2000)).round(),
+        ]
+        for values in samples:
+            assert same_bits(codec.decode_values(codec.encode_values(values)), values)
+            assert same_bits(codec.decode_values(codec.encode_values(values), 500, 1500), values[500:1500])
+
+
+class TestSumsOfRows:
+    @given(st.lists(st.integers(-(10**6), 10**6), min_size=12, max_size=300), st.sampled_from([1, 2, 5]), st.data())
+    def test_are_exact(self, numbers: list[int], size: int, data: st.DataObject) -> None:
+        first = data.draw(st.integers(0, len(numbers) - size))
+        count = data.draw(st.integers(1, (len(numbers) - first) // size))
+        packed = codec.encode_values(np.array(numbers) / 100)
+        found = codec.PackedValues(packed, first, first + size * count).sum_rows(size)
+        assert found is not None
+        expected = np.array(numbers[first : first + size * count]).reshape(-1, size).sum(axis=1)
+        assert ((found[0] / found[1]) == expected / 100).all()
+
+    def test_are_exact_where_values_are_offsets_from_the_lowest(self) -> None:
+        numbers = np.random.default_rng(7).integers(0, 200, 3000)
+        found = codec.PackedValues(codec.encode_values(numbers / 10), 15, 2985).sum_rows(15)
+        assert found is not None
+        assert (found[0] == numbers[15:2985].reshape(-1, 15).sum(axis=1)).all()
+        assert found[1] == 10.0
+
+    @pytest.mark.parametrize("step", [5.0, 3000.0])
+    def test_count_negative_zeros_as_zeros(self, step: float) -> None:
+        values = np.round(step * np.sin(np.arange(1500) / 50), 1)
+        values[::100] = -0.0
+        found = codec.PackedValues(codec.encode_values(values), 30, 1470).sum_rows(15)
+        assert found is not None
+        assert (found[0] == np.rint(10 * values[30:1470]).reshape(-1, 15).sum(axis=1)).all()
+
+    @pytest.mark.parametrize("values", [np.random.default_rng(7).normal(size=60), np.arange(60) * 1e9])
+    def test_take_decoding_where_values_are_no_short_decimals(self, values: np.ndarray) -> None:
+        packed = codec.PackedValues(codec.encode_values(values), 0, 60)
+        assert packed.sum_rows(15) is None
+        assert same_bits(packed.decode(), values)
+
+
 class TestABody:
     def test_holds_a_day_of_typical_telemetry_in_about_a_byte_a_point(self) -> None:
         minutes = np.arange(1440)

@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from gridloom.edge.responses import ARROW, CSV, JSON, NDJSON
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
 from gridloom.monitoring.ingest.columns import MAX_NAMES
-from gridloom.monitoring.ingest.parsing import ARROW, CSV, JSON, NDJSON, parse
+from gridloom.monitoring.ingest.parsing import parse
 from gridloom.monitoring.ingest.tables import MAX_TYPED_COLUMNS, is_typed
 
 LATEST_US = 2_000_000_000_000_000

@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.edge.decode.slices import SLICE_BYTES
+from gridloom.edge.responses import ARROW, CSV, JSON, NDJSON
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
+from gridloom.long_bodies.slices import SLICE_BYTES
 from gridloom.monitoring.ingest import arrow_limits, json_rows
 from gridloom.monitoring.ingest.columns import TooManyPoints
-from gridloom.monitoring.ingest.parsing import ARROW, CSV, JSON, NDJSON, parse
+from gridloom.monitoring.ingest.parsing import parse
 from gridloom.monitoring.model import Reason, Received, microseconds
 
 pytestmark = pytest.mark.pure
@@ -121,14 +122,14 @@ class TestALongBody:
         rows = list(self.ROWS)
         rows[15_000] = (rows[15_000][0], rows[15_000][1], None)  # type: ignore[assignment]
         received = read(write(rows), media_type)
-        assert received.refusals.places == {Reason.INVALID_VALUE: ["/15000/value"]}
+        assert received.refusals.pointers == {Reason.INVALID_VALUE: ["/15000/value"]}
         assert len(points_of(received)) == 19_999
 
     def test_keeps_grades_that_only_some_rows_bring(self) -> None:
         body = [{"signal": signal, "time": time, "value": value} for signal, time, value in self.ROWS]
         body[15_000]["quality"] = "BAD"
         received = read(json.dumps(body).encode())
-        assert received.refusals.places == {Reason.BAD_QUALITY: ["/15000/quality"]}
+        assert received.refusals.pointers == {Reason.BAD_QUALITY: ["/15000/quality"]}
 
 
 class TestABody:
@@ -153,7 +154,7 @@ class TestABody:
     def test_may_be_a_wide_csv(self) -> None:
         body = b"time,active_power,soc\n2026-01-01T00:00:00Z,1.5,\n2026-01-01T00:01:00Z,oops,3\n"
         received = read(body, CSV)
-        assert received.refusals.places == {Reason.INVALID_VALUE: ["/1/active_power"]}
+        assert received.refusals.pointers == {Reason.INVALID_VALUE: ["/1/active_power"]}
         assert sorted(value for value in points_of(received).values()) == [1.5, 3.0]
 
     @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
@@ -222,12 +223,12 @@ class TestABadPoint:
         received = read(body.encode(), NDJSON if lines else JSON)
         assert points_of(received) == {("x", 1_767_225_600_000_000): 1.0}
         assert received.refusals.counts == {reason: 1}
-        assert received.refusals.places[reason] == [f"/1/{next(iter(change))}"]
+        assert received.refusals.pointers[reason] == [f"/1/{next(iter(change))}"]
 
     def test_is_found_in_columns(self) -> None:
         body = {"x": {"time": ["2026-01-01T00:00:00Z", None], "value": [None, 2]}, "é": {"time": [], "value": []}}
         received = read(json.dumps(body).encode())
-        assert received.refusals.places == {Reason.INVALID_VALUE: ["/x/value/0"], Reason.INVALID_TIME: ["/x/time/1"]}
+        assert received.refusals.pointers == {Reason.INVALID_VALUE: ["/x/value/0"], Reason.INVALID_TIME: ["/x/time/1"]}
 
     @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
     def test_is_one_that_is_not_finite(self, value: float) -> None:
@@ -236,10 +237,10 @@ class TestABadPoint:
             assert received.refusals.counts == {Reason.VALUE_NOT_FINITE: 1}
             assert points_of(received) == expected(ROWS)
 
-    def test_is_counted_beyond_the_places_that_are_told(self) -> None:
+    def test_is_counted_beyond_the_pointers_that_are_listed(self) -> None:
         received = read(csv_body([("x", "never", 1.0)] * 500), CSV)
         assert received.refusals.counts == {Reason.INVALID_TIME: 500}
-        assert received.refusals.places[Reason.INVALID_TIME] == [f"/{row}/time" for row in range(10)]
+        assert received.refusals.pointers[Reason.INVALID_TIME] == [f"/{row}/time" for row in range(10)]
 
     def test_of_a_null_in_a_long_table_has_no_value(self) -> None:
         body = arrow_stream(
@@ -351,7 +352,7 @@ class TestTooMuch:
         ],
     )
     def test_is_not_even_unpacked(self, body: bytes, media_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        for unpacking in ("json_rows._loose_rows", "json_columns._loose_pieces"):
+        for unpacking in ("json_rows._read_batch", "json_columns._loose_pieces"):
             monkeypatch.delattr(f"gridloom.monitoring.ingest.{unpacking}")
         with pytest.raises(TooManyPoints):
             read(body, media_type)

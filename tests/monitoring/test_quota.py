@@ -102,6 +102,18 @@ class TestTheQuota:
         await set_quota(operator, ours, 10**9)
         assert (await ours.admin.post(path, json=points(old))).status_code == 200
 
+    async def test_is_full_at_its_last_byte(self, app, new_organisation, operator) -> None:
+        ours = await new_organisation()
+        asset, now = await register_asset(ours), await find_now(ours.viewer)
+        path, old = f"/monitoring/{asset.id}/datapoints", now - timedelta(hours=2)
+        assert (await ours.admin.post(path, json=points(old))).status_code == 200
+        await count(app)
+        used = (await stored_of(ours))["used"]
+        await set_quota(operator, ours, used)
+        assert (await ours.admin.post(path, json=points(old))).status_code == 409
+        await set_quota(operator, ours, used + 1)
+        assert (await ours.admin.post(path, json=points(old))).status_code == 200
+
     async def test_is_announced_once_when_it_is_nearly_full(self, app, new_organisation, operator) -> None:
         ours = await new_organisation()
         asset, now = await register_asset(ours), await find_now(ours.viewer)

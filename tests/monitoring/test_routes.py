@@ -335,8 +335,8 @@ class TestReading:
         async with app.pool.acquire() as connection, connection.transaction():
             now = datetime.now(UTC)
             common = {"db": connection, "payload": {}, "due": now, "attempt": 1}
-            await jobs.enqueue_due(JobRun(kind="monitoring.look", key="", **common))
-            await jobs.fold_asset(JobRun(kind="monitoring.fold", key=str(key), **common))
+            await jobs.enqueue_due(JobRun(kind="monitoring.schedule-compaction", key="", **common))
+            await jobs.fold_asset(JobRun(kind="monitoring.compact", key=str(key), **common))
 
     async def test_holds_no_value_into_a_time_that_has_not_come(self, owner: Any, asset: str, app: Any) -> None:
         now = (await platform_now(app.pool)).replace(second=0, microsecond=0)

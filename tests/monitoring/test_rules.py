@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.monitoring.compaction.rules import BUSY_POINTS, BUSY_SEGMENTS, Compact, Merge, plan
+from gridloom.monitoring.compaction_rules import BUSY_POINTS, BUSY_SEGMENTS, Compact, Merge, plan
 
 pytestmark = pytest.mark.pure
 

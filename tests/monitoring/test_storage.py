@@ -16,17 +16,21 @@ from hypothesis import strategies as st
 
 from gridloom.database.clock import platform_now
 from gridloom.database.commit.after_commit import transaction
+from gridloom.database.migrate import MIGRATIONS
 from gridloom.database.pool import create_pool
 from gridloom.kernel.ids import uuid7
-from gridloom.monitoring import codec, store
+from gridloom.kernel.resolution import Resolution
+from gridloom.market_calendar import market_date, market_day_number
+from gridloom.monitoring import codec
 from gridloom.monitoring.compaction import day_compaction
-from gridloom.monitoring.compaction.rules import BUSY_SEGMENTS
+from gridloom.monitoring.compaction_rules import BUSY_SEGMENTS
 from gridloom.monitoring.ingest.ingest import ingest
-from gridloom.monitoring.market_days import DAY_US, day_number, day_start, market_date
-from gridloom.monitoring.model import MAX_SIGNALS, MINUTE_US, Points
-from gridloom.monitoring.query.aggregation import Aggregation
-from gridloom.monitoring.query.series import read, read_in_steps
+from gridloom.monitoring.model import DAY_US, MAX_SIGNALS, MINUTE_US, Points, day_number, day_start
+from gridloom.monitoring.query.aggregation import Aggregation, Downsampling, aggregate
+from gridloom.monitoring.query.series import read, read_each, read_in_steps
 from gridloom.monitoring.query.summaries import aggregate_days, read_spans
+from gridloom.monitoring.store import compaction as compaction_store
+from gridloom.monitoring.store import heads
 from gridloom.wiring import provide_dependencies
 
 START = 1_774_738_800_000_000 - DAY_US
@@ -73,7 +77,7 @@ async def write(pool: asyncpg.Pool, asset_key: int, rows: Any) -> Any:
 
 
 async def everything(pool: asyncpg.Pool, asset_key: int, start: int = START, end: int = END) -> Stored:
-    ids = await store.signal_ids(pool, asset_key)
+    ids = await heads.signal_ids(pool, asset_key)
     found = await read(pool, asset_key, list(ids.values()), start, end)
     return {
         (name, time): value
@@ -92,7 +96,7 @@ async def fold_day(pool: asyncpg.Pool, asset_key: int, day: date, *, join: bool 
         rows = await connection.fetch(
             "select sequence from telemetry_segment where asset_key = $1 and day = $2 order by 1", asset_key, day
         )
-        if not rows or not await store.try_fold_lock(connection, asset_key):
+        if not rows or not await compaction_store.try_fold_lock(connection, asset_key):
             return
         if join and len(rows) > 1:
             await day_compaction.merge_segments(
@@ -106,8 +110,8 @@ async def join_days(pool: asyncpg.Pool, asset_key: int, last: int = 3) -> None:
     """The compacted days from the first on as one block."""
     days = market_date(day_number(START)), market_date(day_number(START) + last)
     async with pool.acquire() as connection, connection.transaction():
-        assert await store.try_fold_lock(connection, asset_key)
-        await day_compaction.rewrite_days(connection, asset_key, *days, None)
+        assert await compaction_store.try_fold_lock(connection, asset_key)
+        await day_compaction.rewrite_days(connection, asset_key, *days)
 
 
 TIME = st.integers(0, 4 * 24 * 4 - 1).map(lambda quarter: START + quarter * 15 * MINUTE_US)
@@ -153,7 +157,7 @@ class TestTelemetry:
     async def _days_are_those_of(self, pool: asyncpg.Pool, asset_key: int, expected: Stored) -> None:
         """From the second quarter-hour on: the first day is asked for in part."""
         start = START + 15 * MINUTE_US
-        for name, signal_id in (await store.signal_ids(pool, asset_key)).items():
+        for name, signal_id in (await heads.signal_ids(pool, asset_key)).items():
             moments = sorted(time for signal, time in expected if signal == name and time >= start)
             last = {day_number(time): expected[name, time] for time in moments}
             days = [day async for day in daily(pool, asset_key, signal_id, start, END, Aggregation.LAST)]
@@ -161,11 +165,11 @@ class TestTelemetry:
             assert found == last
 
     async def _latest_is_that_of(self, pool: asyncpg.Pool, asset_key: int, expected: Stored) -> None:
-        head = await store.find_head(pool, asset_key)
+        head = await heads.find_head(pool, asset_key)
         if not expected:
             return
         assert head is not None
-        for name, signal_id in (await store.signal_ids(pool, asset_key)).items():
+        for name, signal_id in (await heads.signal_ids(pool, asset_key)).items():
             time, value = np.frombuffer(head.latest, [("time", "<i8"), ("value", "<f8")])[signal_id]
             assert time == max(moment for signal, moment in expected if signal == name)
             assert value == expected[name, int(time)]
@@ -202,7 +206,7 @@ class TestTelemetry:
 
 
 class TestFolding:
-    async def test_undone_at_any_moment_leaves_everything_as_it_was(
+    async def test_rolled_back_at_any_step_leaves_everything_as_it_was(
         self, pool: asyncpg.Pool, database_url: str
     ) -> None:
         asset_key = await new_asset(pool)
@@ -223,26 +227,26 @@ class TestFolding:
 
     async def _fold_on(self, connection: Any, asset_key: int) -> None:
         async with connection.transaction():
-            await store.try_fold_lock(connection, asset_key)
+            await compaction_store.try_fold_lock(connection, asset_key)
             await day_compaction.compact(connection, asset_key, market_date(day_number(START)), 1_000_000)
 
     async def test_is_done_by_one_replica_at_a_time(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
         await write(pool, asset_key, [("x", START, 1.0)])
         async with pool.acquire() as first, pool.acquire() as second, first.transaction(), second.transaction():
-            assert await store.try_fold_lock(first, asset_key)
-            assert not await store.try_fold_lock(second, asset_key)
+            assert await compaction_store.try_fold_lock(first, asset_key)
+            assert not await compaction_store.try_fold_lock(second, asset_key)
 
     async def test_plans_closed_days_at_once_and_open_ones_when_busy(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
         await write(pool, asset_key, [("x", START, 1.0)])
         waiting = [
             day
-            for day in await day_compaction.pending_days(pool, settle=NOW, most=10_000)
+            for day in await compaction_store.read_pending(pool, settle=NOW, most=10_000)
             if day.asset_key == asset_key
         ]
         assert [day.is_closed for day in waiting] == [True]
-        assert not [day for day in await day_compaction.pending_days(pool, most=10_000) if day.asset_key == asset_key]
+        assert not [day for day in await compaction_store.read_pending(pool, most=10_000) if day.asset_key == asset_key]
 
     async def test_never_makes_a_reader_miss_what_was_committed_nor_a_writer_wait(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
@@ -257,7 +261,7 @@ class TestFolding:
                     (generator.choice(SIGNALS), START + generator.randrange(200) * MINUTE_US, float(number))
                     for _ in range(20)
                 ]
-                await asyncio.wait_for(write(pool, asset_key, rows), 5)
+                await asyncio.wait_for(write(pool, asset_key, rows), 120)
                 committed.update({(signal, time): value for signal, time, value in rows})
             stop.set()
 
@@ -313,8 +317,8 @@ class TestADayThatIsOverwrittenAgainAndAgain:
         moments = [("x", START + minute * MINUTE_US) for minute in range(60)]
         await write(pool, asset_key, [(*moment, 1.0) for moment in moments])
         async with pool.acquire() as connection, connection.transaction():
-            assert await store.try_fold_lock(connection, asset_key)
-            await asyncio.wait_for(write(pool, asset_key, [(*moment, 2.0) for moment in moments]), 5)
+            assert await compaction_store.try_fold_lock(connection, asset_key)
+            await asyncio.wait_for(write(pool, asset_key, [(*moment, 2.0) for moment in moments]), 120)
             assert await self.count_segments(pool, asset_key) == 2
             await day_compaction.compact(connection, asset_key, market_date(day_number(START)), 1)
         assert await everything(pool, asset_key) == dict.fromkeys(moments, 2.0)
@@ -338,38 +342,99 @@ class TestDaysOfAMonth:
         async with pool.acquire() as connection, connection.transaction():
             assert not await day_compaction.join_days(connection, asset_key)
 
+    @pytest.mark.parametrize("late", [0, 1, 900])
+    async def test_are_averaged_without_a_point_as_with_them(self, pool: asyncpg.Pool, late: int) -> None:
+        """Days at either side of a month's end; a late point lies over one of them, or behind it in the next hour."""
+        asset_key = await new_asset(pool)
+        days = [market_day_number(date(2026, 1, 31)) + day for day in range(2)]
+        draw = random.Random(36)
+        moments = [day_start(day) + minute * MINUTE_US for day in days for minute in range(240)]
+        await write(pool, asset_key, [("x", time, draw.randrange(10**5) / 10) for time in moments])
+        for day in days:
+            await fold_day(pool, asset_key, market_date(day))
+        if late:
+            await write(pool, asset_key, [("x", moments[0] + late * 1_000_000, 7.25)])
+        span = day_start(days[0]), day_start(days[-1] + 1)
+        (_, series), *_ = [one async for one in read_each(pool, asset_key, [0], *span)]
+        for by in (Aggregation.AVG, Aggregation.SUM, Aggregation.MAX):
+            way = Downsampling(Resolution.QUARTER_HOUR, by, *span)
+            (_, found), *_ = [one async for one in read_each(pool, asset_key, [0], *span, way)]
+            expected = aggregate(series, Resolution.QUARTER_HOUR, by, *span)
+            assert found.times.tolist() == expected.times.tolist()
+            assert found.values == pytest.approx(expected.values, rel=1e-12)
+
     async def test_that_earlier_releases_stored_signal_by_signal_are_read_and_become_a_block(
         self, pool: asyncpg.Pool
     ) -> None:
         asset_key = await new_asset(pool)
-        rows = [(signal, START + minute * MINUTE_US, minute / 10) for signal in SIGNALS for minute in range(90)]
+        rows = [(signal, START + minute * MINUTE_US, minute / 10) for signal in SIGNALS for minute in range(300)]
         await write(pool, asset_key, rows)
         day = market_date(day_number(START))
         await pool.execute("delete from telemetry_segment where asset_key = $1", asset_key)
-        times = START + np.arange(90) * MINUTE_US
-        for signal_id in range(len(SIGNALS)):
-            await pool.execute(
-                """
-                insert into telemetry_chunk (asset_key, signal_id, day, points, first_us, last_us, first_value,
-                                             last_value, lowest, highest, total, body)
-                values ($1, $2, $3, 90, $4, $5, 0, 8.9, 0, 8.9, 400.5, $6)
-                """,
-                asset_key, signal_id, day, START, int(times[-1]), codec.encode(times, np.arange(90) / 10),
-            )  # fmt: skip
+        await self.migrate_chunks(pool, asset_key, day, START + np.arange(300) * MINUTE_US, np.arange(300) / 10)
         expected = {(signal, time): value for signal, time, value in rows}
         assert await everything(pool, asset_key) == expected
         untouched = [one async for one in daily(pool, asset_key, 1, START, START + DAY_US, Aggregation.SUM)]
-        assert [value for one in untouched for value in one.values.tolist()] == [pytest.approx(400.5)]
+        assert [value for one in untouched for value in one.values.tolist()] == [pytest.approx(4485.0)]
         stored = await write(pool, asset_key, [(SIGNALS[0], START, 7.0), (SIGNALS[0], START + 1000, 8.0)])
         assert (stored.written, stored.overwritten) == (1, 1)
         expected |= {(SIGNALS[0], START): 7.0, (SIGNALS[0], START + 1000): 8.0}
         for _ in range(2):
             assert await everything(pool, asset_key) == expected
             days = [one async for one in daily(pool, asset_key, 0, START, START + DAY_US, Aggregation.MAX)]
-            assert [value for one in days for value in one.values.tolist()] == [8.9]
+            assert [value for one in days for value in one.values.tolist()] == [29.9]
             await fold_day(pool, asset_key, day)
-        assert await pool.fetchval("select count(*) from telemetry_chunk where asset_key = $1", asset_key) == 0
+        assert await pool.fetchval("select count(*) from telemetry_segment where asset_key = $1", asset_key) == 0
         assert await pool.fetchval("select count(*) from telemetry_block where asset_key = $1", asset_key) == 1
+
+    async def migrate_chunks(self, pool: asyncpg.Pool, asset_key: int, day: date, times: Any, values: Any) -> None:
+        """The day as releases up to 0.2 compacted it, for each signal; then the migration that makes it segments."""
+        async with pool.acquire() as connection, connection.transaction():
+            await connection.execute("alter table telemetry_chunk drop constraint telemetry_chunk_closed")
+            for signal_id in range(len(SIGNALS)):
+                await connection.execute(
+                    """
+                    insert into telemetry_chunk (asset_key, signal_id, day, points, first_us, last_us, first_value,
+                                                 last_value, lowest, highest, total, body)
+                    values ($1, $2, $3, $4, $5, $6, 0, 0, 0, 0, 0, $7)
+                    """,
+                    asset_key, signal_id, day, len(times), int(times[0]), int(times[-1]), codec.encode(times, values),
+                )  # fmt: skip
+            await connection.execute((MIGRATIONS / "0460_telemetry_chunks_as_segments.sql").read_text("utf-8"))
+        with pytest.raises(asyncpg.CheckViolationError):
+            await pool.execute(
+                """
+                insert into telemetry_chunk (asset_key, signal_id, day, points, first_us, last_us, first_value,
+                                             last_value, lowest, highest, total, body)
+                values ($1, 0, $2, 1, 0, 0, 0, 0, 0, 0, 0, '')
+                """,
+                asset_key, day,
+            )  # fmt: skip
+
+
+class TestBlocks:
+    """Replicas of the release before would not find them."""
+
+    async def test_are_written_at_once_only_where_the_database_never_had_an_earlier_release(
+        self, pool: asyncpg.Pool
+    ) -> None:
+        wait = timedelta(hours=1)
+        async with pool.acquire() as db:
+            change = db.transaction()
+            await change.start()
+            try:
+                assert await compaction_store.may_write_blocks(db, wait)
+                await db.execute("update schema_migration set applied_at = clock_timestamp() where name >= '0340'")
+                await db.execute(
+                    "update schema_migration set applied_at = clock_timestamp() - interval '1 day' where name < '0340'"
+                )
+                assert not await compaction_store.may_write_blocks(db, wait)
+                await db.execute(
+                    "update schema_migration set applied_at = applied_at - interval '61 minutes' where name >= '0340'"
+                )
+                assert await compaction_store.may_write_blocks(db, wait)
+            finally:
+                await change.rollback()
 
 
 class TestRetention:
@@ -380,7 +445,7 @@ class TestRetention:
         for place in (-1, 0, 300):
             await write(pool, asset_key, [("x", day_start(oldest + place), float(place))])
             await fold_day(pool, asset_key, market_date(oldest + place))
-        while await store.drop_before(pool, keep, 1):
+        while await compaction_store.drop_before(pool, keep, 1):
             pass
         rows = await pool.fetch("select first_day from telemetry_block where asset_key = $1 order by 1", asset_key)
         assert [row["first_day"] for row in rows] == [market_date(oldest), market_date(oldest + 300)]

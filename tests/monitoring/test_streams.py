@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.monitoring.calls import DAY, write
 
-from gridloom.monitoring.market_days import market_date
+from gridloom.market_calendar import market_date
 
 Event = tuple[str, str, Any]
 """Its id, its type and its data."""
@@ -48,16 +48,16 @@ async def following(app: Any, token: str, asset: str, **options: Any) -> AsyncIt
         "client": ("127.0.0.1", 1),
     }
     task = asyncio.create_task(app(scope, receive, send))
-    assert await asyncio.wait_for(status, 5) == options.get("status", 200)
+    assert await asyncio.wait_for(status, 120) == options.get("status", 200)
     try:
         yield events
     finally:
         gone.set()
-        await asyncio.wait_for(task, 5)
+        await asyncio.wait_for(task, 120)
 
 
 async def upcoming(events: asyncio.Queue[Event]) -> Event:
-    return await asyncio.wait_for(events.get(), 5)
+    return await asyncio.wait_for(events.get(), 120)
 
 
 class TestAStream:

@@ -31,7 +31,7 @@ class TestAColumn:
         assert times.tolist() == [microseconds(instant) for instant in instants]
 
     @given(st.lists(st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)), min_size=1, max_size=30))  # noqa: DTZ001
-    def test_reads_an_array_as_it_stands_in_the_body(self, locals_: list[datetime]) -> None:
+    def test_reads_an_array_as_it_is_in_the_body(self, locals_: list[datetime]) -> None:
         texts = [local.replace(microsecond=0).isoformat() + "Z" for local in locals_]
         expected = [microseconds(local.replace(microsecond=0, tzinfo=UTC)) for local in locals_]
         for body in (json.dumps(texts), json.dumps(texts, separators=(",", ":"))):

@@ -14,12 +14,12 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from gridloom.market_calendar import market_day_number
 from gridloom.monitoring import codec
-from gridloom.monitoring.codec import Times, Values
-from gridloom.monitoring.market_days import day_starts, market_day_number
-from gridloom.monitoring.model import SUMMARY, SignalSeries
+from gridloom.monitoring.codec import Times
+from gridloom.monitoring.model import SUMMARY, SignalSeries, day_starts
+from gridloom.monitoring.store.bodies import StoredBlock
 from gridloom.monitoring.store.compaction import PackedBlock
-from gridloom.monitoring.store.series import StoredBlock
 
 _TIMES_HEADER = struct.Struct("<HH")
 
@@ -57,25 +57,20 @@ def unpack(block: StoredBlock) -> Iterator[tuple[int, Times, bytes]]:
 
     Signals that share their times have the same array.
     """
-    slices = block.slices or [b""] * len(block.places)
-    times = map(codec.decode_times, slices) if block.times is None else _unpack_times(block.times, block.places)
-    for place, grid, packed in zip(block.places, times, slices, strict=True):
-        yield block.signal_ids[place], grid, packed
+    slices = block.slices or [b""] * len(block.indices)
+    for index, times, packed in zip(block.indices, _unpack_times(block.times, block.indices), slices, strict=True):
+        yield block.signal_ids[index], times, packed
 
 
-def decode_values(block: StoredBlock, packed: bytes) -> Values:
-    return codec.decode_values(packed) if block.times is not None else codec.decode(packed)[1]
-
-
-def _unpack_times(packed: bytes, places: Iterable[int]) -> Iterator[Times]:
+def _unpack_times(packed: bytes, indices: Iterable[int]) -> Iterator[Times]:
     signals, grids = _TIMES_HEADER.unpack_from(packed)
     start = _TIMES_HEADER.size
     grids_of = np.frombuffer(packed, "<u2", signals, start)
     lengths = np.frombuffer(packed, "<u4", grids, start + 2 * signals)
     ends = (start + 2 * signals + 4 * grids + np.cumsum(lengths, dtype=np.int64)).tolist()
     decoded: dict[int, Times] = {}
-    for place in places:
-        grid = int(grids_of[place])
+    for index in indices:
+        grid = int(grids_of[index])
         if grid not in decoded:
             decoded[grid] = codec.decode_times(memoryview(packed)[ends[grid] - int(lengths[grid]) : ends[grid]])
         yield decoded[grid]

@@ -1,4 +1,4 @@
-"""What monitoring keeps in each worker: the hub of live streams, a clock, and how long telemetry is kept."""
+"""Monitoring's part of each worker: the hub of live streams, a clock, and the retention of telemetry."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from gridloom.database.listener import Listener
 from gridloom.edge.application import Application
 from gridloom.kernel.shares import Share
 from gridloom.monitoring.compaction.jobs import Retention
-from gridloom.monitoring.ingest.cached_clock import CachedClock
+from gridloom.monitoring.ingest.entry import open_entry
+from gridloom.monitoring.ingest.parsing import CachedClock
 from gridloom.monitoring.query.stream import TelemetryHub
 from gridloom.monitoring.quota import Quotas, read_telemetry_use
-from gridloom.monitoring.signal_id_cache import SignalIdCache
+from gridloom.monitoring.store.heads import SignalIdCache
 from gridloom.settings import Settings
 
 
@@ -28,4 +29,8 @@ async def lifespan(edge: Application, settings: Settings) -> AsyncIterator[None]
     edge.shares.add_meter(Share.STORED_TELEMETRY, read_telemetry_use)
     days = settings.monitoring_retention_days
     Retention.keep = None if days is None else timedelta(days=days)
+    entry = await open_entry(edge.pool, settings.telemetry_database_url, settings.pool_size)
+    edge.resources.add(entry)
     yield
+    if entry.pool is not None:
+        await entry.pool.close()

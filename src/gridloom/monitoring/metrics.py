@@ -1,4 +1,4 @@
-"""What Prometheus can ask of telemetry."""
+"""Metrics of telemetry."""
 
 from prometheus_client import Counter, Gauge, Histogram
 

@@ -1,23 +1,26 @@
-"""What monitoring speaks of: signals, points in columns, and why a point is refused."""
+"""The model of monitoring: signals, points in columns, and why a point is refused."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from functools import partial
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gridloom import market_calendar
 from gridloom.kernel.market_time import EPOCH
 from gridloom.monitoring.codec import Times, Values
 
 SECOND_US: Final = 1_000_000
 MINUTE_US: Final = 60 * SECOND_US
 HOUR_US: Final = 60 * MINUTE_US
+DAY_US: Final = 24 * HOUR_US
 
 EARLIEST_US: Final = 946_684_800 * SECOND_US
 """2000-01-01: anything before is a clock that was never set, or seconds taken for milliseconds."""
@@ -26,6 +29,7 @@ LATEST_US: Final = 4_102_444_800 * SECOND_US
 TOLERATED_AHEAD_US: Final = 24 * HOUR_US
 """How far a point may lie ahead of the platform's clock."""
 
+MAX_CARRY_FORWARD_US: Final = 15 * MINUTE_US
 MAX_POINTS: Final = 1_000_000
 MAX_SIGNALS: Final = 4096
 
@@ -38,6 +42,19 @@ def instant_of(time_us: int) -> datetime:
     return EPOCH + timedelta(microseconds=time_us)
 
 
+# Market days of times in microseconds.
+day_numbers: Final = partial(market_calendar.market_day_numbers, per_second=SECOND_US)
+day_number: Final = partial(market_calendar.day_number, per_second=SECOND_US)
+day_starts: Final = partial(market_calendar.day_starts, per_second=SECOND_US)
+day_start: Final = partial(market_calendar.day_start, per_second=SECOND_US)
+
+
+def days_between(start_us: int, end_us: int) -> tuple[date, date]:
+    """The first and the last market day of [start, end)."""
+    first, last = (market_calendar.market_date(day_number(time_us)) for time_us in (start_us, end_us - 1))
+    return first, last
+
+
 class SignalKind(StrEnum):
     """A gauge goes up and down, a counter only up, a state holds until it changes."""
 
@@ -46,8 +63,7 @@ class SignalKind(StrEnum):
     STATE = "STATE"
 
 
-@dataclass(frozen=True, slots=True)
-class SignalType:
+class SignalType(NamedTuple):
     unit: str
     kind: SignalKind
     description: str
@@ -95,39 +111,50 @@ class Reason(StrEnum):
     QUOTA_EXCEEDED = "QUOTA_EXCEEDED"
 
 
-REASONS: Final[dict[Reason, str]] = {
-    Reason.QUOTA_EXCEEDED: "the owner's quota of stored telemetry is used up, and the point is older than an hour",
-    Reason.INVALID_SIGNAL: "a signal's name is 1 to 64 characters of a to z, 0 to 9, underscore and dot",
-    Reason.INVALID_TIME: "the time is not an RFC 3339 timestamp",
-    Reason.TIME_WITHOUT_OFFSET: "the time has no offset from UTC",
-    Reason.TIME_OUT_OF_RANGE: "the time is before the year 2000 or more than a day ahead",
-    Reason.INVALID_VALUE: "the value is not a number",
-    Reason.VALUE_NOT_FINITE: "the value is not finite",
-    Reason.BAD_QUALITY: "the sender itself calls the value bad",
-    Reason.INVALID_QUALITY: "the quality is none of GOOD, UNCERTAIN and BAD",
-    Reason.TOO_MANY_SIGNALS: f"an asset has at most {MAX_SIGNALS} signals",
+class RefusalText(NamedTuple):
+    """The field of a point that is at fault, and the sentence for its sender."""
+
+    field: str
+    detail: str
+
+
+REASONS: Final[dict[Reason, RefusalText]] = {
+    Reason.INVALID_SIGNAL: RefusalText(
+        "signal", "a signal's name is 1 to 64 characters of a to z, 0 to 9, underscore and dot"
+    ),
+    Reason.INVALID_TIME: RefusalText("time", "the time is not an RFC 3339 timestamp"),
+    Reason.TIME_WITHOUT_OFFSET: RefusalText("time", "the time has no offset from UTC"),
+    Reason.TIME_OUT_OF_RANGE: RefusalText("time", "the time is before the year 2000 or more than a day ahead"),
+    Reason.INVALID_VALUE: RefusalText("value", "the value is not a number"),
+    Reason.VALUE_NOT_FINITE: RefusalText("value", "the value is not finite"),
+    Reason.BAD_QUALITY: RefusalText("quality", "the sender itself calls the value bad"),
+    Reason.INVALID_QUALITY: RefusalText("quality", "the quality is none of GOOD, UNCERTAIN and BAD"),
+    Reason.TOO_MANY_SIGNALS: RefusalText("signal", f"an asset has at most {MAX_SIGNALS} signals"),
+    Reason.QUOTA_EXCEEDED: RefusalText(
+        "time", "the owner's quota of stored telemetry is used up, and the point is older than an hour"
+    ),
 }
 
 
 @dataclass(slots=True)
 class Refusals:
-    """Refused points, counted by reason, with the first places of each so that the sender can find them."""
+    """Refused points, counted by reason, with pointers to the first of each, for the sender to find them."""
 
     counts: dict[Reason, int] = field(default_factory=dict)
-    places: dict[Reason, list[str]] = field(default_factory=dict)
+    pointers: dict[Reason, list[str]] = field(default_factory=dict)
 
-    MAX_PLACES = 10
+    MAX_POINTERS = 10
 
     @property
     def total(self) -> int:
         return sum(self.counts.values())
 
-    def add(self, reason: Reason, count: int, places: Sequence[str]) -> None:
+    def add(self, reason: Reason, count: int, pointers: Sequence[str]) -> None:
         if not count:
             return
         self.counts[reason] = self.counts.get(reason, 0) + count
-        known = self.places.setdefault(reason, [])
-        known.extend(places[: self.MAX_PLACES - len(known)])
+        known = self.pointers.setdefault(reason, [])
+        known.extend(pointers[: self.MAX_POINTERS - len(known)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +169,14 @@ class Points:
     def __len__(self) -> int:
         return len(self.times)
 
+    def select(self, chosen: NDArray[Any]) -> Points:
+        """Those at some indices, or where `chosen` is true."""
+        return Points(self.names, self.codes[chosen], self.times[chosen], self.values[chosen])
+
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What a request's body held: the points of each asset (None where the path names it) and what was refused."""
+    """The content of a request's body: the points of each asset (None where the path names it) and the refused ones."""
 
     points: dict[UUID | None, Points]
     count: int

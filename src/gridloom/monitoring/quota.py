@@ -19,8 +19,8 @@ from gridloom.jobs import JobRun, job
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Conflict
 from gridloom.kernel.shares import Share
-from gridloom.monitoring import store
-from gridloom.monitoring.model import HOUR_US, Points, Reason, Received
+from gridloom.monitoring.model import HOUR_US, Reason, Received
+from gridloom.monitoring.store import quota as quota_store
 
 NEAR_SHARE: Final = 0.8
 COUNT_INTERVAL: Final = timedelta(hours=1)
@@ -34,28 +34,27 @@ class QuotaExceeded(Conflict):
     Points of the last hour are still stored, older ones are not. The operator can raise the quota.
     """
 
-    status = 409
     title = "The quota of stored telemetry is used up"
 
 
 class Quotas:
-    """What each organisation has stored, as this worker has last read it."""
+    """Bytes that each organisation has stored, as this worker has last read them."""
 
     def __init__(self) -> None:
-        self._cache: dict[UUID, tuple[float, store.StoredTelemetry]] = {}
+        self._cache: dict[UUID, tuple[float, quota_store.StoredTelemetry]] = {}
 
-    async def _find_stored(self, pool: Pool, organisation_id: UUID) -> store.StoredTelemetry:
+    async def _find_stored(self, pool: Pool, organisation_id: UUID) -> quota_store.StoredTelemetry:
         now = time.monotonic()
         known = self._cache.get(organisation_id)
         if known is None or now - known[0] > CACHED_FOR_S:
             if len(self._cache) >= MAX_CACHED:
                 self._cache.clear()
-            known = self._cache[organisation_id] = (now, await store.read_stored(pool, organisation_id))
+            known = self._cache[organisation_id] = (now, await quota_store.read_stored(pool, organisation_id))
         return known[1]
 
     async def admit(self, pool: Pool, received: Received, owners: Mapping[UUID | None, UUID], now_us: int) -> None:
         """Leave out the points that a full quota does not take; 409 where none is left to store."""
-        full: store.StoredTelemetry | None = None
+        full: quota_store.StoredTelemetry | None = None
         refused = 0
         for asset_id, points in received.points.items():
             stored = await self._find_stored(pool, owners[asset_id])
@@ -66,9 +65,7 @@ class Quotas:
                 continue
             full = stored
             refused += int(np.count_nonzero(~live))
-            received.points[asset_id] = Points(
-                points.names, points.codes[live], points.times[live], points.values[live]
-            )
+            received.points[asset_id] = points.select(live)
         if full is not None and not any(len(points) for points in received.points.values()):
             raise QuotaExceeded(
                 f"{full.used_bytes} bytes are stored, of {full.quota_bytes} at most. Only the last hour is taken.",
@@ -79,16 +76,16 @@ class Quotas:
 
 
 async def read_telemetry_use(db: Database, organisation_id: UUID) -> ShareUse:
-    stored = await store.read_stored(db, organisation_id)
+    stored = await quota_store.read_stored(db, organisation_id)
     return ShareUse(used=stored.used_bytes, limit=stored.quota_bytes, as_of=stored.counted_at)
 
 
 @job("monitoring.count-stored", every=COUNT_INTERVAL, bulk=True, limit=timedelta(minutes=10))
 async def count_stored_telemetry(run: JobRun) -> None:
-    """What each organisation has stored; members of one that has come near its quota are notified once."""
+    """Count what each organisation has stored; members of one that has come near its quota are notified once."""
     now = await real_now(run.db)
-    await store.put_stored(run.db, await store.measure_stored(run.db), now)
-    near = await store.mark_near(run.db, NEAR_SHARE, now)
+    await quota_store.put_stored(run.db, await quota_store.measure_stored(run.db), now)
+    near = await quota_store.mark_near(run.db, NEAR_SHARE, now)
     events = [
         NewEvent(
             type="quota.near",

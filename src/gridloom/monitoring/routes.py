@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from gridloom.database.clock import platform_now
@@ -22,40 +22,35 @@ from gridloom.edge import (
     Stream,
     operation,
 )
-from gridloom.events.stream_places import StreamPlaces
+from gridloom.events.stream_slots import StreamSlots
 from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound
 from gridloom.kernel.resolution import Resolution
 from gridloom.kernel.window import Window
-from gridloom.monitoring import segments, store
-from gridloom.monitoring.ingest.cached_clock import CachedClock, receive, refusals_of, write
+from gridloom.monitoring import segments, views
 from gridloom.monitoring.ingest.columns import TooManyPoints
-from gridloom.monitoring.model import EARLIEST_US, LATEST_US, STANDARD_SIGNALS, instant_of, microseconds, signal_type
-from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
+from gridloom.monitoring.ingest.entry import TelemetryEntry
+from gridloom.monitoring.ingest.ingest import Stored
+from gridloom.monitoring.ingest.parsing import CachedClock, receive
+from gridloom.monitoring.model import (
+    EARLIEST_US,
+    LATEST_US,
+    REASONS,
+    STANDARD_SIGNALS,
+    Received,
+    instant_of,
+    microseconds,
+    signal_type,
+)
+from gridloom.monitoring.offload import HEAVY_BYTES, off_loop, read_semaphore_of
 from gridloom.monitoring.query import rendering
 from gridloom.monitoring.query.aggregation import Aggregation
 from gridloom.monitoring.query.latest import point_of, unpack
-from gridloom.monitoring.query.read_limiter import turn_of
-from gridloom.monitoring.query.stream import TelemetryHub, place_of, stream_points
-from gridloom.monitoring.query.totals import sum_signals
+from gridloom.monitoring.query.stream import TelemetryHub, read_cursor, stream_points
+from gridloom.monitoring.query.summaries import sum_signals
 from gridloom.monitoring.quota import QuotaExceeded, Quotas
-from gridloom.monitoring.signal_id_cache import SignalIdCache, ids_of_asset
-from gridloom.monitoring.views import (
-    MANY_ASSETS_BODY,
-    ONE_ASSET_BODY,
-    AllWritten,
-    AssetWritten,
-    DataPoints,
-    DataPointsQuery,
-    DetailedSum,
-    Latest,
-    LatestMeta,
-    SelectionQuery,
-    Signal,
-    SpanQuery,
-    Written,
-)
+from gridloom.monitoring.store import bodies, heads
 
 TAG = "Asset monitoring"
 READ = Permission.READ_MONITORING
@@ -72,25 +67,23 @@ _FORMATS = (JSON, CSV, ARROW, PARQUET)
     access=READ,
     replica_read=True,
 )
-async def list_signals(request: Request, physical_asset_id: UUID, query: Paging) -> Page[Signal]:
+async def list_signals(request: Request, physical_asset_id: UUID, query: Paging) -> Page[views.Signal]:
     """By name, each with its unit, its kind, and the times of its first and last point."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
-    head = await store.find_head(request.db, authorized.key)
+    head = await heads.find_head(request.db, authorized.key)
     if head is None:
         return Page([])
-    ids = await store.signal_ids(request.db, authorized.key)
+    ids = await heads.signal_ids(request.db, authorized.key)
     after = query.after(str)
     names = sorted(name for name in ids if after is None or name > after)[: query.limit + 1]
     latest = unpack(head.latest)
-    folded, hot = await store.first_times(request.db, authorized.key)
-    bodies = [segment.body for segment in hot]
-    firsts = await off_loop(sum(map(len, bodies)) > HEAVY_BYTES // 4, segments.first_times, bodies, folded)
+    compacted, in_segments = await bodies.first_times(request.db, authorized.key)
+    packed = [segment.body for segment in in_segments]
+    firsts = await off_loop(sum(map(len, packed)) > HEAVY_BYTES // 4, segments.first_times, packed, compacted)
     signals = [
-        Signal(
+        views.Signal(
             name=name,
-            unit=signal_type(name).unit,
-            kind=signal_type(name).kind,
-            description=signal_type(name).description,
+            **signal_type(name)._asdict(),
             first=instant_of(firsts.get(ids[name], int(latest["time"][ids[name]]))),
             last=instant_of(int(latest["time"][ids[name]])),
         )
@@ -110,8 +103,8 @@ async def list_signals(request: Request, physical_asset_id: UUID, query: Paging)
     problems=(QuotaExceeded, TooManyPoints),
 )
 async def write_datapoints(
-    request: Request, physical_asset_id: UUID, body: Annotated[bytes, ONE_ASSET_BODY]
-) -> Written:
+    request: Request, physical_asset_id: UUID, body: Annotated[bytes, views.ONE_ASSET_BODY]
+) -> views.Written:
     """Up to 1,000,000 points: columns `{signal: {time[], value[]}}`, rows `[{signal, time, value, quality?}]`, the same
     rows one a line as NDJSON, or a table as CSV or an Arrow stream, long (`signal`, `time`, `value`) or wide (`time`
     and one column a signal).
@@ -119,22 +112,14 @@ async def write_datapoints(
     Points may be late and in any order; the same signal and time again overwrites. A point that cannot be stored is
     refused with its reason, and the rest is stored. What is counted as written or overwritten is durable.
     """
-    authorized = await authorize_asset(request.pool, request.caller, physical_asset_id, CREATE)
-    reception = request.resources[CachedClock]
-    received = await receive(request, body, reception, many=False)
+    entry = request.resources[TelemetryEntry]
+    authorized = await authorize_asset(entry.choose_pool(request), request.caller, physical_asset_id, CREATE)
+    clock = request.resources[CachedClock]
+    received = await receive(request, body, clock, many=False)
     if request.holder is not None:
-        await request.resources[Quotas].admit(
-            request.pool, received, {None: authorized.organisation_id}, reception.now_us
-        )
-    db = await request.begin()
-    stored = await write(db, received, {None: authorized.key}, reception.now_us)
-    return Written(
-        received=received.count,
-        written=sum(outcome.written for outcome in stored.values()),
-        overwritten=sum(outcome.overwritten for outcome in stored.values()),
-        refused=received.refusals.total,
-        refusals=refusals_of(received.refusals),
-    )
+        await request.resources[Quotas].admit(request.pool, received, {None: authorized.organisation_id}, clock.now_us)
+    stored = await entry.store(request, received, {None: authorized.key}, clock.now_us)
+    return views.Written(**_view_counts(received, stored.values()))
 
 
 @operation(
@@ -147,36 +132,30 @@ async def write_datapoints(
     problems=(NotFound, QuotaExceeded, TooManyPoints),
     asset_scope="filtered",
 )
-async def write_datapoints_of_many(request: Request, body: Annotated[bytes, MANY_ASSETS_BODY]) -> AllWritten:
+async def write_datapoints_of_many(
+    request: Request, body: Annotated[bytes, views.MANY_ASSETS_BODY]
+) -> views.AllWritten:
     """As for one asset, with the asset beside each point: columns `{physicalAssetID: {signal: {time[], value[]}}}`,
     or a field or column `physicalAssetID`.
 
     An asset that is unknown or out of the caller's reach refuses the whole request.
     """
-    reception = request.resources[CachedClock]
-    received = await receive(request, body, reception, many=True)
+    entry, clock = request.resources[TelemetryEntry], request.resources[CachedClock]
+    received = await receive(request, body, clock, many=True)
     keys: dict[UUID | None, int] = {}
     owners: dict[UUID | None, UUID] = {}
     for asset_id in received.assets:
-        authorized = await authorize_asset(request.pool, request.caller, asset_id, CREATE)
+        authorized = await authorize_asset(entry.choose_pool(request), request.caller, asset_id, CREATE)
         keys[asset_id], owners[asset_id] = authorized.key, authorized.organisation_id
     if request.holder is not None:
-        await request.resources[Quotas].admit(request.pool, received, owners, reception.now_us)
-    db = await request.begin()
-    stored = await write(db, received, keys, reception.now_us)
+        await request.resources[Quotas].admit(request.pool, received, owners, clock.now_us)
+    stored = await entry.store(request, received, keys, clock.now_us)
     assets = [
-        AssetWritten(physical_asset_id=asset_id, written=outcome.written, overwritten=outcome.overwritten)
+        views.AssetWritten(physical_asset_id=asset_id, written=outcome.written, overwritten=outcome.overwritten)
         for asset_id, outcome in stored.items()
         if asset_id is not None
     ]
-    return AllWritten(
-        received=received.count,
-        written=sum(asset.written for asset in assets),
-        overwritten=sum(asset.overwritten for asset in assets),
-        refused=received.refusals.total,
-        refusals=refusals_of(received.refusals),
-        assets=assets,
-    )
+    return views.AllWritten(**_view_counts(received, stored.values()), assets=assets)
 
 
 @operation(
@@ -185,10 +164,10 @@ async def write_datapoints_of_many(request: Request, body: Annotated[bytes, MANY
     summary="Read series",
     access=READ,
     produces=_FORMATS,
-    response_schema=DataPoints,
+    response_schema=views.DataPoints,
     replica_read=True,
 )
-async def read_datapoints(request: Request, physical_asset_id: UUID, query: DataPointsQuery) -> Content | Stream:
+async def read_datapoints(request: Request, physical_asset_id: UUID, query: views.DataPointsQuery) -> Content | Stream:
     """The points of [start, end) as they are, or in buckets named by their start: minutes, quarter-hours, hours, market
     days. A bucket without points is left out. `time-weighted-avg` lets each value count for as long as it held, for 15
     minutes at most. Tables have the columns `signal`, `time`, `value`.
@@ -208,10 +187,10 @@ async def read_datapoints(request: Request, physical_asset_id: UUID, query: Data
         end_us=end_us,
         resolution=query.resolution,
         aggregation=query.aggregation,
-        turn=turn_of(request.caller.organisation_id),
+        semaphore=read_semaphore_of(request.caller.organisation_id),
     )
     if query.resolution is not Resolution.RAW:
-        _reject_many(selection.signals)
+        _reject_many_signals(selection.signals)
     return await rendering.answer(request.db, selection, request.accepts, f"telemetry-{physical_asset_id}")
 
 
@@ -222,23 +201,17 @@ async def read_datapoints(request: Request, physical_asset_id: UUID, query: Data
     access=READ,
     replica_read=True,
 )
-async def read_latest_datapoints(request: Request, physical_asset_id: UUID, query: SelectionQuery) -> Latest:
+async def read_latest_datapoints(
+    request: Request, physical_asset_id: UUID, query: views.SelectionQuery
+) -> views.Latest:
     """The point with the latest time of each signal; a signal that never had one is left out."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     chosen = await _choose_signals(request, physical_asset_id, authorized.key, query.datapoints)
-    head = await store.find_head(request.db, authorized.key)
+    head = await heads.find_head(request.db, authorized.key)
     latest = unpack(head.latest if head is not None else b"")
     known = {name: signal_id for name, signal_id in chosen.items() if signal_id is not None and signal_id < len(latest)}
-    return Latest(
-        meta_data=[
-            LatestMeta(
-                data_point_name=name,
-                unit=signal_type(name).unit,
-                kind=signal_type(name).kind,
-                description=signal_type(name).description,
-            )
-            for name in known
-        ],
+    return views.Latest(
+        meta_data=[views.LatestMeta(data_point_name=name, **signal_type(name)._asdict()) for name in known],
         data={name: point_of(latest, signal_id) for name, signal_id in known.items()},
     )
 
@@ -250,7 +223,7 @@ async def read_latest_datapoints(request: Request, physical_asset_id: UUID, quer
     access=READ,
     replica_read=True,
 )
-async def sum_datapoints(request: Request, physical_asset_id: UUID, query: SpanQuery) -> DetailedSum:
+async def sum_datapoints(request: Request, physical_asset_id: UUID, query: views.SpanQuery) -> views.DetailedSum:
     """Count, sum, extremes and mean of each signal. For powers also the energy charged, discharged and net in kWh, each
     sample holding until the next, for 15 minutes at most, and the full cycles: energy discharged divided by the energy
     capacity in force at the start.
@@ -258,10 +231,10 @@ async def sum_datapoints(request: Request, physical_asset_id: UUID, query: SpanQ
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     window = await _choose_window(request, query.start, query.end)
     chosen = await _choose_signals(request, physical_asset_id, authorized.key, query.datapoints)
-    _reject_many(chosen)
-    turn = turn_of(request.caller.organisation_id)
-    data = await sum_signals(request.db, authorized.key, chosen, *_times_of(window), turn=turn)
-    return DetailedSum(start=window.start, end=window.end, data=data)
+    _reject_many_signals(chosen)
+    semaphore = read_semaphore_of(request.caller.organisation_id)
+    data = await sum_signals(request.db, authorized.key, chosen, *_times_of(window), semaphore=semaphore)
+    return views.DetailedSum(start=window.start, end=window.end, data=data)
 
 
 @operation(
@@ -271,21 +244,35 @@ async def sum_datapoints(request: Request, physical_asset_id: UUID, query: SpanQ
     access=READ,
     produces=(EVENT_STREAM,),
 )
-async def follow_datapoints(request: Request, physical_asset_id: UUID, query: SelectionQuery) -> EventStream:
+async def follow_datapoints(request: Request, physical_asset_id: UUID, query: views.SelectionQuery) -> EventStream:
     """First an event `latest` with the last point of each signal, then an event `datapoints` with the columns of
     whatever is stored.
 
-    A client that comes back with `Last-Event-ID` is told what was stored since. After some minutes away part of that
-    may have been folded into the archive; an event `gap` then says to read that span again. A comment every 15 seconds
+    A client that comes back with `Last-Event-ID` gets what was stored since. After some minutes away part of that
+    may have been compacted; an event `gap` then says to read that span again. A comment every 15 seconds
     shows that the connection lives.
     """
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     asked = request.header("last-event-id")
     wanted = frozenset(query.datapoints) if query.datapoints is not None else None
-    place = None if asked is None else place_of(asked)
+    cursor = None if asked is None else read_cursor(asked)
     hub = request.resources[TelemetryHub]
-    held = await request.resources[StreamPlaces].take(request)
-    return EventStream(stream_points(request, hub, held, physical_asset_id, authorized.key, wanted, place))
+    slot = await request.resources[StreamSlots].take(request)
+    return EventStream(stream_points(request, hub, slot, physical_asset_id, authorized.key, wanted, cursor))
+
+
+def _view_counts(received: Received, stored: Collection[Stored]) -> dict[str, Any]:
+    refusals = received.refusals
+    return {
+        "received": received.count,
+        "written": sum(one.written for one in stored),
+        "overwritten": sum(one.overwritten for one in stored),
+        "refused": refusals.total,
+        "refusals": [
+            views.Refusal(reason=reason, detail=REASONS[reason].detail, count=count, pointers=refusals.pointers[reason])
+            for reason, count in refusals.counts.items()
+        ],
+    }
 
 
 async def _choose_window(request: Request, start: datetime | None, end: datetime | None) -> Window:
@@ -308,7 +295,7 @@ def _times_of(window: Window) -> tuple[int, int]:
     return start_us, min(max(microseconds(window.end), start_us), LATEST_US)
 
 
-def _reject_many(signals: Mapping[str, object]) -> None:
+def _reject_many_signals(signals: Mapping[str, object]) -> None:
     """Buckets and sums are made signal by signal."""
     if len(signals) > MAX_SUMMED_SIGNALS:
         raise BadRequest(
@@ -322,7 +309,7 @@ async def _choose_signals(
     request: Request, asset_id: UUID, asset_key: int, names: tuple[str, ...] | None
 ) -> dict[str, int | None]:
     """The ids of the asked signals, all by name where none is named; None for a known name without points."""
-    ids = await ids_of_asset(request.db, request.resources[SignalIdCache], asset_id, asset_key, names)
+    ids = await request.resources[heads.SignalIdCache].read(request.db, asset_id, asset_key, names)
     if names is None:
         return {name: ids[name] for name in sorted(ids)}
     unknown = [name for name in names if name not in ids and name not in STANDARD_SIGNALS]

@@ -7,7 +7,7 @@ time, and every segment wins over what is compacted, so a correction costs what 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from gridloom.monitoring import codec
 from gridloom.monitoring.codec import Times, Values
-from gridloom.monitoring.market_days import day_numbers
-from gridloom.monitoring.model import EMPTY, Points, SignalSeries
+from gridloom.monitoring.model import Points, SignalSeries, day_numbers
 
 _HEADER = struct.Struct("<BHI")
 _OWN_TIMES, _SHARED_TIMES = 0, 1
@@ -35,16 +34,13 @@ class SegmentColumns:
         return len(self.times)
 
     def series(self) -> Iterator[tuple[int, SignalSeries]]:
+        """Each signal's points; where all have the same times, these are one array."""
+        shared = _shared_times(self)
         end = 0
         for signal_id, count in zip(self.signal_ids.tolist(), self.counts.tolist(), strict=True):
             start, end = end, end + count
-            yield signal_id, SignalSeries(self.times[start:end], self.values[start:end])
-
-    def times_by_signal(self) -> Iterator[tuple[int, Times]]:
-        """Each signal's times; where all have the same, they are one array."""
-        shared = _shared_times(self)
-        for signal_id, series in self.series():
-            yield signal_id, series.times if shared is None else shared
+            times = self.times[start:end] if shared is None else shared
+            yield signal_id, SignalSeries(times, self.values[start:end])
 
 
 def sort_and_deduplicate(points: Points, signal_ids: NDArray[np.int64]) -> SegmentColumns:
@@ -135,29 +131,24 @@ def join(parts: Iterable[SegmentColumns]) -> SegmentColumns:
     return sort_and_deduplicate(Points((), keys, times, values), np.arange(int(keys.max(initial=0)) + 1))
 
 
-def merge_last_wins(layers: Iterable[SignalSeries]) -> SignalSeries:
-    """Layers of one signal from the oldest to the newest as one series: the newest wins."""
-    pieces = [layer for layer in layers if len(layer)]
-    if len(pieces) <= 1:
-        return pieces[0] if pieces else EMPTY
-    times = np.concatenate([piece.times for piece in pieces])
-    values = np.concatenate([piece.values for piece in pieces])
+def merge_times(layers: Sequence[Times]) -> tuple[Times, NDArray[np.intp] | None]:
+    """The times of layers, from the oldest to the newest, as one array, and which points of all layers these are:
+    the newest of each time. None where these are all points in the order of the layers."""
+    times = np.concatenate(layers)
     if bool((times[1:] > times[:-1]).all()):
-        return SignalSeries(times, values)
+        return times, None
     order = np.argsort(times, kind="stable")
-    times, values = times[order], values[order]
-    kept = np.ones(len(times), dtype=bool)
-    kept[:-1] = times[1:] != times[:-1]
-    return SignalSeries(times[kept], values[kept])
+    times = times[order]
+    is_newest = np.append(times[1:] != times[:-1], True)
+    return times[is_newest], order[is_newest]
 
 
 def first_times(bodies: Iterable[bytes], known: Mapping[int, int]) -> dict[int, int]:
     """Each signal's first time, in the bodies or known from elsewhere."""
     firsts = dict(known)
     for body in bodies:
-        for signal_id, series in decode(body).series():
-            first_us = int(series.times[0])
-            firsts[signal_id] = min(first_us, firsts.get(signal_id, first_us))
+        for signal_id, times in decode_times(body):
+            firsts[signal_id] = min(int(times[0]), firsts.get(signal_id, int(times[0])))
     return firsts
 
 

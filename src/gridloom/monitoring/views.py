@@ -1,4 +1,4 @@
-"""What monitoring takes and answers over HTTP."""
+"""Request and response bodies of monitoring."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from datetime import datetime
 from typing import Annotated, Any, Final
 from uuid import UUID
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
-from gridloom.edge import ARROW, BULK, CSV, JSON, NDJSON, Instant, QueryParameters, ResponseBody
+from gridloom.edge import ARROW, BULK, CSV, JSON, NDJSON, Instant, QueryParameters, ResponseBody, pattern_meta
 from gridloom.kernel.resolution import Resolution
 from gridloom.monitoring.model import Reason, SignalKind
 from gridloom.monitoring.query.aggregation import Aggregation
 
 SignalName = Annotated[
-    str, Meta(pattern=r"^[a-z0-9_.]{1,64}(?!\n)$", description="A signal's name", examples=["state_of_charge"])
+    str,
+    pattern_meta(
+        r"^[a-z0-9_.]{1,64}(?!\n)$",
+        "a signal's name of small letters, digits, dots and underscores, such as state_of_charge",
+    ),
 ]
 
 
@@ -57,22 +61,19 @@ class Signal(ResponseBody):
     last: datetime
 
 
-class DataPointsQuery(QueryParameters):
-    """Left out, `start` is 24 hours before `end`, `end` is now, and `datapoints` are all signals."""
-
-    start: Instant | None = None
-    end: Instant | None = None
-    datapoints: tuple[SignalName, ...] | None = None
-    resolution: Resolution = Resolution.RAW
-    aggregation: Aggregation = Aggregation.AVG
-
-
 class SpanQuery(QueryParameters):
     """Left out, `start` is 24 hours before `end`, `end` is now, and `datapoints` are all signals."""
 
     start: Instant | None = None
     end: Instant | None = None
     datapoints: tuple[SignalName, ...] | None = None
+
+
+class DataPointsQuery(SpanQuery):
+    """Left out, `start` is 24 hours before `end`, `end` is now, and `datapoints` are all signals."""
+
+    resolution: Resolution = Resolution.RAW
+    aggregation: Aggregation = Aggregation.AVG
 
 
 class SelectionQuery(QueryParameters):
@@ -110,7 +111,7 @@ class Latest(ResponseBody):
 
 
 class SignalSum(ResponseBody):
-    """Energies in kWh and cycles stand only at signals that are a power."""
+    """Energies in kWh and cycles are there only for signals that are a power."""
 
     unit: str
     count: int
@@ -130,23 +131,37 @@ class DetailedSum(ResponseBody):
     data: dict[str, SignalSum]
 
 
-_TIME = {"type": "string", "format": "date-time", "example": "2026-03-29T00:00:00Z"}
+_EXAMPLE_TIME: Final = "2026-03-29T00:00:00Z"
+_EXAMPLE_COLUMNS: Final = {"active_power": {"time": [_EXAMPLE_TIME], "value": [4950]}}
+_TIME = {"type": "string", "format": "date-time", "example": _EXAMPLE_TIME}
 _COLUMN = {
     "type": "object",
-    "properties": {"time": {"type": "array", "items": _TIME}, "value": {"type": "array", "items": {"type": "number"}}},
+    "properties": {
+        "time": {"type": "array", "items": _TIME, "description": "Times of the points"},
+        "value": {"type": "array", "items": {"type": "number"}, "description": "Values, in the signal's unit"},
+    },
     "required": ["time", "value"],
     "additionalProperties": False,
 }
-_COLUMNS = {"type": "object", "description": "Columns: times and values by signal", "additionalProperties": _COLUMN}
+_COLUMNS = {
+    "type": "object",
+    "description": "Columns: times and values by signal",
+    "additionalProperties": _COLUMN,
+    "examples": [_EXAMPLE_COLUMNS],
+}
 
 
 def _describe_row(**more: Any) -> dict[str, Any]:
     properties = {
         **more,
-        "signal": {"type": "string"},
-        "time": _TIME,
-        "value": {"type": "number"},
-        "quality": {"type": "string", "enum": ["GOOD", "UNCERTAIN", "BAD"]},
+        "signal": {"type": "string", "description": "Name of the signal"},
+        "time": _TIME | {"description": "Time of the point"},
+        "value": {"type": "number", "description": "Value, in the signal's unit"},
+        "quality": {
+            "type": "string",
+            "enum": ["GOOD", "UNCERTAIN", "BAD"],
+            "description": "GOOD when left out; a BAD point is refused",
+        },
     }
     return {
         "type": "object",
@@ -167,7 +182,12 @@ MANY_ASSETS_BODY: Final = replace(
     media_types=_MEDIA_TYPES,
     schema={
         "anyOf": [
-            {"type": "object", "description": "Columns by asset", "additionalProperties": _COLUMNS},
+            {
+                "type": "object",
+                "description": "Columns by asset",
+                "additionalProperties": _COLUMNS,
+                "examples": [{"01890a5d-ac96-774b-bcce-b302099a8057": _EXAMPLE_COLUMNS}],
+            },
             {"type": "array", "items": _describe_row(physicalAssetID={"type": "string", "format": "uuid"})},
         ]
     },

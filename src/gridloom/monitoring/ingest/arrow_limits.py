@@ -1,14 +1,15 @@
 """How much an Arrow stream unpacks to, read from its own headers before anything is unpacked.
 
 Buffers may be compressed, and a small body could claim any amount of memory. The messages of a stream are flatbuffers
-(Arrow's `Message.fbs`); only the few fields that say lengths are looked at here.
+(Arrow's `Message.fbs`), which pyarrow verifies; only the few fields that say lengths are read here.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from typing import Final, NamedTuple
+
+import pyarrow as pa
 
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
 from gridloom.monitoring.ingest.columns import check_count
@@ -17,112 +18,62 @@ MAX_UNPACKED_BYTES: Final = 256 << 20
 MAX_FAST_PATH_MESSAGES: Final = 4
 MAX_FAST_PATH_METADATA: Final = 16 * 1024
 """Of one message: the columns of a hundred signals, say."""
-MAX_FAST_PATH_ENTRIES: Final = 256
 
-_CONTINUATION = 0xFFFFFFFF
-_NO_HEADER, _DICTIONARY_BATCH, _RECORD_BATCH = 0, 2, 3
 # Fields by their order in the schema.
-_MESSAGE_HEADER_TYPE, _MESSAGE_HEADER, _MESSAGE_BODY_LENGTH = 1, 2, 3
+_MESSAGE_HEADER = 2
 _BATCH_LENGTH, _BATCH_BUFFERS, _BATCH_COMPRESSION = 0, 2, 3
 _DICTIONARY_DATA = 1
 
 
 class Extent(NamedTuple):
-    """What a stream says of itself."""
+    """The sizes that a stream states of itself."""
 
     rows: int
+    entries: int
+    """Of its dictionaries."""
     unpacked_bytes: int
     """Of its compressed buffers."""
 
 
-def check(body: bytes) -> Extent:
-    """How much the stream holds; refused where that is too much."""
-    rows = unpacked = 0
+def check(body: bytes, *, is_fast: bool = False) -> Extent:
+    """How much the stream holds; refused where that is too much, and if `is_fast` where messages are many or long."""
+    rows = entries = unpacked = 0
     try:
-        for header_type, metadata, table, start in _walk_messages(body):
-            batch = table
-            if header_type == _DICTIONARY_BATCH:
-                batch = _follow_reference(metadata, _find_field(metadata, table, _DICTIONARY_DATA))
-            elif header_type != _RECORD_BATCH:
+        for number, message in enumerate(pa.ipc.MessageReader.open_stream(pa.BufferReader(body))):
+            metadata = memoryview(message.metadata)
+            if is_fast and (number == MAX_FAST_PATH_MESSAGES or len(metadata) > MAX_FAST_PATH_METADATA):
+                raise BadRequest("The Arrow stream has many or long messages.")
+            if message.type not in ("dictionary", "record batch"):
                 continue
+            is_dictionary = message.type == "dictionary"
+            batch = _follow_reference(metadata, _find_field(metadata, _follow_reference(metadata, 0), _MESSAGE_HEADER))
+            if is_dictionary:
+                batch = _follow_reference(metadata, _find_field(metadata, batch, _DICTIONARY_DATA))
             length = _read_integer(metadata, _find_field(metadata, batch, _BATCH_LENGTH))
             check_count(length)
-            rows += length if header_type == _RECORD_BATCH else 0
-            unpacked += _unpacked_bytes(body, metadata, batch, start)
+            rows += 0 if is_dictionary else length
+            entries += length if is_dictionary else 0
+            unpacked += _unpacked_bytes(memoryview(message.body), metadata, batch)
             if unpacked > MAX_UNPACKED_BYTES:
                 raise PayloadTooLarge(f"The stream unpacks to more than {MAX_UNPACKED_BYTES >> 20} MiB.")
-    except (struct.error, IndexError) as error:
+    except (pa.ArrowException, OSError, struct.error, IndexError) as error:
         raise BadRequest("The Arrow stream is cut off or malformed.") from error
     check_count(rows)
-    return Extent(rows, unpacked)
+    return Extent(rows, entries, unpacked)
 
 
-def check_fast(body: bytes) -> Extent | None:
-    """The same for a stream of few and short messages, none of them packed, that names few signals; None for others."""
-    rows = entries = 0
-    try:
-        for number, (header_type, metadata, table, _) in enumerate(_walk_messages(body)):
-            if number == MAX_FAST_PATH_MESSAGES or len(metadata) > MAX_FAST_PATH_METADATA:
-                return None
-            batch = table
-            if header_type == _DICTIONARY_BATCH:
-                batch = _follow_reference(metadata, _find_field(metadata, table, _DICTIONARY_DATA))
-            elif header_type != _RECORD_BATCH:
-                continue
-            if _find_field(metadata, batch, _BATCH_COMPRESSION):
-                return None
-            length = _read_integer(metadata, _find_field(metadata, batch, _BATCH_LENGTH))
-            if length < 0:
-                return None
-            rows += length if header_type == _RECORD_BATCH else 0
-            entries += length if header_type == _DICTIONARY_BATCH else 0
-    except (struct.error, IndexError, BadRequest):
-        return None
-    return None if entries > MAX_FAST_PATH_ENTRIES else Extent(rows, 0)
-
-
-def _walk_messages(body: bytes) -> Iterator[tuple[int, memoryview, int, int]]:
-    """Each message's header type, metadata, the position of its header table, and where its body starts."""
-    view, position = memoryview(body), 0
-    while position + 8 <= len(view):
-        marker, size = struct.unpack_from("<Ii", view, position)
-        if marker != _CONTINUATION or size < 0:
-            raise BadRequest("The body is not an Arrow stream.")
-        if size == 0:
-            return
-        metadata = view[position + 8 : position + 8 + size]
-        message = _follow_reference(metadata, 0)
-        start = position + 8 + size
-        kind_at = _find_field(metadata, message, _MESSAGE_HEADER_TYPE)
-        header_at = _find_field(metadata, message, _MESSAGE_HEADER)
-        if kind_at and header_at:
-            yield metadata[kind_at], metadata, _follow_reference(metadata, header_at), start
-        else:
-            yield _NO_HEADER, metadata, 0, start
-        length = _read_integer(metadata, _find_field(metadata, message, _MESSAGE_BODY_LENGTH))
-        if length < 0:
-            raise BadRequest("The Arrow stream is malformed.")
-        position = start + length
-
-
-def _unpacked_bytes(body: bytes, metadata: memoryview, batch: int, start: int) -> int:
-    if not _find_field(metadata, batch, _BATCH_COMPRESSION):
-        return 0
+def _unpacked_bytes(body: memoryview, metadata: memoryview, batch: int) -> int:
     buffers_at = _find_field(metadata, batch, _BATCH_BUFFERS)
-    if not buffers_at:
+    if not buffers_at or not _find_field(metadata, batch, _BATCH_COMPRESSION):
         return 0
     vector = _follow_reference(metadata, buffers_at)
     (count,) = struct.unpack_from("<I", metadata, vector)
-    total = 0
-    for index in range(count):
-        offset, length = struct.unpack_from("<qq", metadata, vector + 4 + 16 * index)
-        if length < 8:
-            continue
-        if offset < 0 or start + offset < 0:
-            raise BadRequest("The Arrow stream is malformed.")
-        # A compressed buffer opens with its unpacked length; −1 means that it is stored plain.
-        total += max(0, *struct.unpack_from("<q", body, start + offset), 0)
-    return total
+    buffers = struct.iter_unpack("<qq", metadata[vector + 4 : vector + 4 + 16 * count])
+    offsets = [offset for offset, length in buffers if length >= 8]
+    if min(offsets, default=0) < 0:
+        raise BadRequest("The Arrow stream is malformed.")
+    # A compressed buffer opens with its unpacked length; −1 means that it is stored plain.
+    return sum(max(0, struct.unpack_from("<q", body, offset)[0]) for offset in offsets)
 
 
 def _follow_reference(metadata: memoryview, position: int) -> int:
@@ -131,11 +82,9 @@ def _follow_reference(metadata: memoryview, position: int) -> int:
 
 
 def _find_field(metadata: memoryview, table: int, number: int) -> int:
-    """Where a table's field stands, or 0 where it is left out."""
+    """The position of a table's field, or 0 where it is left out."""
     (back,) = struct.unpack_from("<i", metadata, table)
     vtable = table - back
-    if vtable < 0:
-        raise BadRequest("The Arrow stream is malformed.")
     (size,) = struct.unpack_from("<H", metadata, vtable)
     if 4 + 2 * number >= size:
         return 0

@@ -15,26 +15,14 @@ from numpy.typing import NDArray
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
 from gridloom.monitoring.codec import Times, Values
 from gridloom.monitoring.ingest import timestamps
-from gridloom.monitoring.model import EARLIEST_US, MAX_POINTS, MAX_SIGNALS, Points, Reason, Received, Refusals
+from gridloom.monitoring.ingest.timestamps import FINE, Faults
+from gridloom.monitoring.model import EARLIEST_US, MAX_POINTS, MAX_SIGNALS, REASONS, Points, Reason, Received, Refusals
 
-Faults = NDArray[np.uint8]
 Codes = NDArray[np.intp]
 
-FINE: Final = 0
 MAX_NAMES: Final = 5 * MAX_SIGNALS
 """Different signals, or assets, that one request names: each costs some work of its own."""
-REASONS: Final = tuple(Reason)
-FIELDS: Final[dict[Reason, str]] = {
-    Reason.INVALID_SIGNAL: "signal",
-    Reason.INVALID_TIME: "time",
-    Reason.TIME_WITHOUT_OFFSET: "time",
-    Reason.TIME_OUT_OF_RANGE: "time",
-    Reason.INVALID_VALUE: "value",
-    Reason.VALUE_NOT_FINITE: "value",
-    Reason.BAD_QUALITY: "quality",
-    Reason.INVALID_QUALITY: "quality",
-    Reason.TOO_MANY_SIGNALS: "signal",
-}
+_CODED: Final = tuple(Reason)
 _NAME = re.compile(r"[a-z0-9_.]{1,64}")
 _TIME_REASONS = {timestamps.MALFORMED: Reason.INVALID_TIME, timestamps.WITHOUT_OFFSET: Reason.TIME_WITHOUT_OFFSET}
 
@@ -42,17 +30,16 @@ _TIME_REASONS = {timestamps.MALFORMED: Reason.INVALID_TIME, timestamps.WITHOUT_O
 class TooManyPoints(PayloadTooLarge):
     """One request carries at most 1,000,000 points. Send the rest in further requests: points may come in any order."""
 
-    status = 413
     title = "Too many points in one request"
 
 
 def error(reason: Reason) -> int:
-    return REASONS.index(reason) + 1
+    return _CODED.index(reason) + 1
 
 
 @dataclass(slots=True)
 class PointColumns:
-    """Every point of a request. `place(i, field)` says where in the body the i-th stands."""
+    """Every point of a request. `pointer_of(i, field)` leads to a field of the i-th in the body."""
 
     names: Sequence[str]
     codes: Codes
@@ -60,7 +47,7 @@ class PointColumns:
     time_faults: Faults
     values: Values
     faults: Faults
-    place: Callable[[int, str], str]
+    pointer_of: Callable[[int, str], str]
     assets: Sequence[str] | None = None
     asset_codes: Codes | None = None
 
@@ -68,8 +55,13 @@ class PointColumns:
         return len(self.times)
 
     def refuse(self, where: NDArray[np.bool_], reason: Reason) -> None:
-        """The first fault found is the one that is told."""
+        """The first fault found is the one that is reported."""
         self.faults[where & (self.faults == FINE)] = error(reason)
+
+
+def point_to_row(position: int, field: str) -> str:
+    """Rows count from 0, without the header."""
+    return f"/{position}/{field}"
 
 
 def check_count(count: int) -> None:
@@ -96,30 +88,24 @@ def drop_invalid(columns: PointColumns, latest_us: int) -> Received:
     columns.refuse((columns.times < EARLIEST_US) | (columns.times > latest_us), Reason.TIME_OUT_OF_RANGE)
     columns.refuse(~np.isfinite(columns.values), Reason.VALUE_NOT_FINITE)
     refusals = Refusals()
-    codes, times, values, asset_codes = columns.codes, columns.times, columns.values, columns.asset_codes
+    points, asset_codes = Points(columns.names, columns.codes, columns.times, columns.values), columns.asset_codes
     if columns.faults.any():
         _count_refusals(columns, refusals)
         good = columns.faults == FINE
-        codes, times, values = codes[good], times[good], values[good]
-        asset_codes = asset_codes[good] if asset_codes is not None else None
-    points: dict[UUID | None, Points] = {}
-    if not len(times):
-        return Received(points, len(columns), refusals, assets)
-    if asset_codes is None:
-        points[None] = Points(columns.names, codes, times, values)
-        return Received(points, len(columns), refusals, assets)
-    for asset_code, chosen in _group_codes(asset_codes):
-        points[assets[asset_code]] = Points(columns.names, codes[chosen], times[chosen], values[chosen])
-    return Received(points, len(columns), refusals, assets)
+        points, asset_codes = points.select(good), None if asset_codes is None else asset_codes[good]
+    by_asset: dict[UUID | None, Points] = {None: points} if len(points) else {}
+    if asset_codes is not None and len(points):
+        by_asset = {assets[code]: points.select(chosen) for code, chosen in _group_codes(asset_codes)}
+    return Received(by_asset, len(columns), refusals, assets)
 
 
 def _count_refusals(columns: PointColumns, refusals: Refusals) -> None:
     for index, count in enumerate(np.bincount(columns.faults).tolist()):
         if index == FINE or not count:
             continue
-        reason = REASONS[index - 1]
-        first = np.flatnonzero(columns.faults == index)[: Refusals.MAX_PLACES].tolist()
-        refusals.add(reason, count, [columns.place(position, FIELDS[reason]) for position in first])
+        reason = _CODED[index - 1]
+        first = np.flatnonzero(columns.faults == index)[: Refusals.MAX_POINTERS].tolist()
+        refusals.add(reason, count, [columns.pointer_of(position, REASONS[reason].field) for position in first])
 
 
 def _asset_ids(columns: PointColumns) -> list[UUID]:
@@ -131,7 +117,7 @@ def _asset_ids(columns: PointColumns) -> list[UUID]:
         except ValueError:
             assert columns.asset_codes is not None
             found = np.flatnonzero(columns.asset_codes == code)
-            pointer = columns.place(int(found[0]), "physicalAssetID") if len(found) else f"/{text}"
+            pointer = columns.pointer_of(int(found[0]), "physicalAssetID") if len(found) else f"/{text}"
             raise BadRequest("An asset's id is a UUID.", [FieldError(pointer, "is not a UUID")]) from None
     return ids
 

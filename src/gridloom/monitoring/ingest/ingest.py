@@ -5,54 +5,82 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from itertools import compress
 from typing import Final
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gridloom.database.commit.after_commit import after_commit
 from gridloom.database.pool import Database
-from gridloom.monitoring import blocks, segments, store
+from gridloom.market_calendar import market_date
+from gridloom.monitoring import blocks, metrics, segments
 from gridloom.monitoring.codec import Times
 from gridloom.monitoring.compaction.day_compaction import merge_segments
-from gridloom.monitoring.compaction.rules import Merge, plan
-from gridloom.monitoring.market_days import day_numbers, market_date
-from gridloom.monitoring.model import LATEST, MAX_SIGNALS, Points, Reason
+from gridloom.monitoring.compaction_rules import Merge, plan
+from gridloom.monitoring.model import LATEST, MAX_SIGNALS, SECOND_US, Points, Reason, Received, day_numbers
 from gridloom.monitoring.offload import HEAVY_BYTES, HEAVY_POINTS, HEAVY_SIGNALS, off_loop
 from gridloom.monitoring.segments import SegmentColumns
-from gridloom.monitoring.signal_id_cache import SignalIdCache
+from gridloom.monitoring.store import bodies, heads
+from gridloom.monitoring.store import compaction as compaction_store
 
 MANY_BODIES: Final = 200
 
 
 @dataclass(slots=True)
 class Stored:
-    """What became of an asset's points; those beyond the limit of signals are refused."""
+    """The outcome of an asset's points; those beyond the limit of signals are refused."""
 
     written: int = 0
     overwritten: int = 0
     refused: int = 0
     newest_us: int = 0
-    new_signals: list[str] = field(default_factory=list)
+    watched_until: datetime | None = None
+    """Until when streams follow the asset; they still have to be notified."""
 
 
-_dictionaries = SignalIdCache()
+_id_cache = heads.SignalIdCache()
 
 
-async def ingest(db: Database, points: Mapping[int, Points]) -> dict[int, Stored]:
+async def store_received(
+    db: Database,
+    received: Received,
+    keys: Mapping[UUID | None, int],
+    now_us: int,
+    *,
+    is_coordinator: bool = True,
+) -> dict[UUID | None, Stored]:
+    """Store what was received, each asset under its key, in the transaction of `db`; counts what is refused here.
+
+    is_coordinator: False where `db` is another node of a distributed database. Then no stream is notified, and segments
+    are left to compaction, for both listen and lock on the coordinator.
+    """
+    points_of = {keys[asset_id]: points for asset_id, points in received.points.items()}
+    by_key = await ingest(db, points_of, is_coordinator=is_coordinator)
+    stored = {asset_id: by_key[keys[asset_id]] for asset_id in received.points}
+    received.refusals.add(Reason.TOO_MANY_SIGNALS, sum(one.refused for one in stored.values()), [])
+    metrics.POINTS.labels("written").inc(sum(one.written for one in stored.values()))
+    metrics.POINTS.labels("overwritten").inc(sum(one.overwritten for one in stored.values()))
+    metrics.POINTS.labels("refused").inc(received.refusals.total)
+    for one in stored.values():
+        metrics.LAG.observe(max(0, now_us - one.newest_us) / SECOND_US)
+    return stored
+
+
+async def ingest(db: Database, points: Mapping[int, Points], *, is_coordinator: bool = True) -> dict[int, Stored]:
     """Write each asset's points, in the transaction of `db`."""
     wanted = {asset_key: batch for asset_key, batch in points.items() if len(batch)}
     if not wanted:
         return {}
-    heads = await store.lock_heads(db, list(wanted))
+    locked = await heads.lock_heads(db, list(wanted))
     outcomes: dict[int, Stored] = {}
-    new_segments: list[store.NewSegment] = []
+    new_segments: list[heads.NewSegment] = []
     latest: dict[int, bytes] = {}
     for asset_key, batch in wanted.items():
-        head = heads[asset_key]
-        outcome = outcomes[asset_key] = Stored()
+        head = locked[asset_key]
+        outcome = outcomes[asset_key] = Stored(watched_until=head.watched_until)
         columns = await _arrange_columns(db, head, batch, outcome)
         if not len(columns):
             continue
@@ -61,12 +89,13 @@ async def ingest(db: Database, points: Mapping[int, Points]) -> dict[int, Stored
         outcome.written = len(batch) - outcome.refused - outcome.overwritten
         latest[asset_key], outcome.newest_us = _move_latest(head, columns)
         new_segments += await off_loop(_is_heavy(columns, columns.signal_ids), _make_segments, head, columns)
-        await _thin_out(db, asset_key, overlap)
+        if is_coordinator:
+            await _thin_out(db, asset_key, overlap)
     if new_segments:
-        await store.append(db, new_segments, latest)
-    watched = {key: head.watched_until for key, head in heads.items() if head.watched_until is not None}
-    if watched:
-        await store.notify(db, watched)
+        await heads.append(db, new_segments, latest)
+    watched = {key: head.watched_until for key, head in locked.items() if head.watched_until is not None}
+    if watched and is_coordinator:
+        await heads.notify(db, watched)
     return outcomes
 
 
@@ -74,15 +103,15 @@ def _is_heavy(points: Sized, signals: Sized) -> bool:
     return len(points) > HEAVY_POINTS or len(signals) > HEAVY_SIGNALS
 
 
-def _make_segments(head: store.Head, columns: SegmentColumns) -> list[store.NewSegment]:
+def _make_segments(head: heads.Head, columns: SegmentColumns) -> list[heads.NewSegment]:
     return [
-        store.NewSegment(head.asset_key, head.sequence, market_date(day), len(part), segments.encode(part))
+        heads.NewSegment(head.asset_key, head.sequence, market_date(day), len(part), segments.encode(part))
         for day, part in segments.by_day(columns)
     ]
 
 
-async def _arrange_columns(db: Database, head: store.Head, batch: Points, outcome: Stored) -> SegmentColumns:
-    ids = await _find_ids(db, head, batch, outcome)
+async def _arrange_columns(db: Database, head: heads.Head, batch: Points, outcome: Stored) -> SegmentColumns:
+    ids = await _find_ids(db, head, batch)
     columns, outcome.refused = await off_loop(_is_heavy(batch, batch.names), _arrange_allowed, batch, ids)
     # Repeated within the request: the last one counts, and has overwritten the others.
     outcome.overwritten = len(batch) - outcome.refused - len(columns)
@@ -95,63 +124,60 @@ def _arrange_allowed(batch: Points, ids: NDArray[np.int64]) -> tuple[SegmentColu
     if (ids < 0).any():
         allowed = ids[batch.codes] >= 0
         refused = int(np.count_nonzero(~allowed))
-        batch = Points(batch.names, batch.codes[allowed], batch.times[allowed], batch.values[allowed])
+        batch = batch.select(allowed)
     if not len(batch):
         nothing = np.empty(0, dtype=np.int64)
         return SegmentColumns(nothing, nothing, nothing, np.empty(0)), refused
     return segments.sort_and_deduplicate(batch, ids), refused
 
 
-async def _find_ids(db: Database, head: store.Head, batch: Points, outcome: Stored) -> NDArray[np.int64]:
+async def _find_ids(db: Database, head: heads.Head, batch: Points) -> NDArray[np.int64]:
     """The id of each of the batch's names, −1 for one too many; names that no point has stay unknown."""
-    known = _dictionaries.find((head.asset_key, head.born))
+    known = _id_cache.find((head.asset_key, head.born))
     if len(known) != head.signal_count:
-        known = await store.signal_ids(db, head.asset_key)
+        known = await heads.signal_ids(db, head.asset_key)
         _cache_ids(db, head, known)
     ids, new = await off_loop(_is_heavy(batch, batch.names), _number_names, batch, known)
     if new:
-        await store.add_signals(db, head.asset_key, new)
-        outcome.new_signals = list(new)
+        await heads.add_signals(db, head.asset_key, new)
         _cache_ids(db, head, known | new)
     return ids
 
 
 def _number_names(batch: Points, known: Mapping[str, int]) -> tuple[NDArray[np.int64], dict[str, int]]:
     """The id of each of the batch's names, and the names among them that are new."""
-    unknown = [name for name in batch.names if name not in known]
-    if unknown:
-        used = np.zeros(len(batch.names), dtype=bool)
-        used[batch.codes] = True
-        unknown = [
-            name for name, is_used in zip(batch.names, used.tolist(), strict=True) if is_used and name not in known
-        ]
-    new = {name: len(known) + place for place, name in enumerate(unknown) if len(known) + place < MAX_SIGNALS}
+    unknown: list[str] = []
+    if not known.keys() >= set(batch.names):
+        used = (batch.names[code] for code in np.flatnonzero(np.bincount(batch.codes)).tolist())
+        unknown = [name for name in used if name not in known]
+    new = dict(zip(unknown, range(len(known), MAX_SIGNALS), strict=False))
     ids = [known[name] if name in known else new.get(name, -1) for name in batch.names]
     return np.array(ids, dtype=np.int64), new
 
 
-def _cache_ids(db: Database, head: store.Head, ids: dict[str, int]) -> None:
+def _cache_ids(db: Database, head: heads.Head, ids: dict[str, int]) -> None:
     """Only what is committed: ids that were rolled back may become those of other names."""
-    after_commit(db, lambda: _dictionaries.keep((head.asset_key, head.born), ids))
+    after_commit(db, lambda: _id_cache.put((head.asset_key, head.born), ids))
 
 
 @dataclass(slots=True)
 class Overlap:
-    """What is stored already of the points of a request, and the segments of its days."""
+    """Points of a request that are stored already, and the segments of its days."""
 
     points: int = 0
-    covered: list[store.StoredSegment] = field(default_factory=list)
+    covered: list[bodies.StoredSegment] = field(default_factory=list)
     """Segments that have no point which the request does not overwrite."""
-    others: list[store.StoredSegment] = field(default_factory=list)
+    others: list[bodies.StoredSegment] = field(default_factory=list)
 
 
-async def _find_overlap(db: Database, head: store.Head, columns: SegmentColumns) -> Overlap:
+async def _find_overlap(db: Database, head: heads.Head, columns: SegmentColumns) -> Overlap:
     """Whatever is newer than all that is known needs no look."""
     overlap = Overlap()
     late, days = await off_loop(_is_heavy(columns, columns.signal_ids), _find_late, head, columns)
     if not late:
         return overlap
-    found = await store.read_bodies(db, head.asset_key, list(late), days[0], days[-1], store.BlockPart.TIMES, only=days)
+    part = bodies.BlockPart.TIMES
+    found = await bodies.read_bodies(db, head.asset_key, list(late), days[0], days[-1], part, only=days)
     heavy = _is_heavy(columns, late) or found.packed_bytes > HEAVY_BYTES
     await off_loop(heavy or len(found.segments) + len(found.blocks) > MANY_BODIES, _add_overlap, overlap, found, late)
     return overlap
@@ -160,7 +186,7 @@ async def _find_overlap(db: Database, head: store.Head, columns: SegmentColumns)
 async def _thin_out(db: Database, asset_key: int, overlap: Overlap) -> None:
     """Keep the segments of a day few, however often it is overwritten: delete those that are covered, and merge the
     others where they are many. Not while a compaction does as much."""
-    by_day: dict[date, list[store.StoredSegment]] = defaultdict(list)
+    by_day: dict[date, list[bodies.StoredSegment]] = defaultdict(list)
     for segment in overlap.others:
         by_day[segment.day].append(segment)
     plans = {
@@ -168,15 +194,15 @@ async def _thin_out(db: Database, asset_key: int, overlap: Overlap) -> None:
         for day, some in by_day.items()
     }
     merges = {day: todo for day, todo in plans.items() if isinstance(todo, Merge)}
-    if not (overlap.covered or merges) or not await store.try_fold_lock(db, asset_key):
+    if not (overlap.covered or merges) or not await compaction_store.try_fold_lock(db, asset_key):
         return
     if overlap.covered:
-        await store.delete_segments(db, asset_key, [(segment.day, segment.sequence) for segment in overlap.covered])
+        await heads.delete_segments(db, asset_key, [(segment.day, segment.sequence) for segment in overlap.covered])
     for day, todo in merges.items():
         await merge_segments(db, asset_key, day, todo.first_sequence, todo.last_sequence)
 
 
-def _find_late(head: store.Head, columns: SegmentColumns) -> tuple[dict[int, Times], list[date]]:
+def _find_late(head: heads.Head, columns: SegmentColumns) -> tuple[dict[int, Times], list[date]]:
     """The times of the series that begin no later than the last point known of their signal, and the days to look at
     for them."""
     latest = np.frombuffer(head.latest, LATEST)["time"]
@@ -187,10 +213,11 @@ def _find_late(head: store.Head, columns: SegmentColumns) -> tuple[dict[int, Tim
     if not is_late.any():
         return {}, []
     days = np.unique(day_numbers(columns.times)).tolist()
-    return dict(compress(columns.times_by_signal(), is_late.tolist())), [market_date(day) for day in days]
+    times = ((signal_id, series.times) for signal_id, series in columns.series())
+    return dict(compress(times, is_late.tolist())), [market_date(day) for day in days]
 
 
-def _add_overlap(overlap: Overlap, found: store.StoredBodies, late: Mapping[int, Times]) -> None:
+def _add_overlap(overlap: Overlap, found: bodies.StoredBodies, late: Mapping[int, Times]) -> None:
     """How many times of the new series the stored ones have too, and which segments have no others."""
     stored: dict[int, list[Times]] = defaultdict(list)
     for block in found.blocks:
@@ -221,13 +248,13 @@ def _count_among(times: Times, layers: Sequence[Times]) -> int:
     are_there = np.zeros(len(times), dtype=bool)
     for layer in layers:
         if len(layer):
-            places = np.searchsorted(layer, times)
-            places[places == len(layer)] = 0
-            are_there |= layer[places] == times
+            indices = np.searchsorted(layer, times)
+            indices[indices == len(layer)] = 0
+            are_there |= layer[indices] == times
     return int(np.count_nonzero(are_there))
 
 
-def _move_latest(head: store.Head, columns: SegmentColumns) -> tuple[bytes, int]:
+def _move_latest(head: heads.Head, columns: SegmentColumns) -> tuple[bytes, int]:
     """The head's latest points with those of the columns, and the newest time among the latter."""
     ends = np.cumsum(columns.counts) - 1
     ids, times, values = columns.signal_ids, columns.times[ends], columns.values[ends]
@@ -238,7 +265,3 @@ def _move_latest(head: store.Head, columns: SegmentColumns) -> tuple[bytes, int]
     latest["time"][ids[newer]] = times[newer]
     latest["value"][ids[newer]] = values[newer]
     return latest.tobytes(), int(times.max())
-
-
-REFUSED_HERE = Reason.TOO_MANY_SIGNALS
-"""The one reason that only the store knows."""

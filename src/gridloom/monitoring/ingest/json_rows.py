@@ -1,33 +1,37 @@
-"""JSON in rows: `[{signal, time, value, quality?}]`, or one such object a line."""
+"""JSON in rows: `[{signal, time, value, quality?}]`, or one such object a line; and what both forms of JSON share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import repeat
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import pyarrow as pa
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
-from gridloom.edge.decode.slices import decode_in_batches
+from gridloom.edge.fields import escape
 from gridloom.kernel.problem import BadRequest, FieldError
+from gridloom.long_bodies.slices import decode_in_batches
 from gridloom.monitoring.codec import Values
 from gridloom.monitoring.ingest import timestamps
-from gridloom.monitoring.ingest.columns import FINE, Faults, PointColumns, check_count, codes_of, quality_faults
-from gridloom.monitoring.ingest.json_errors import check_keys, loose_numbers, mapping, read, read_lines, unreadable
+from gridloom.monitoring.ingest.columns import PointColumns, check_count, codes_of, error, point_to_row, quality_faults
+from gridloom.monitoring.ingest.timestamps import FINE, Faults
+from gridloom.monitoring.model import Reason
 
 
 class _Row(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    signal: str
-    time: str
-    value: float
-    quality: Literal["GOOD", "UNCERTAIN", "BAD"] | UnsetType = UNSET
+    """The fields are there, whatever they hold: what is wrong with one refuses its point."""
+
+    signal: Any
+    time: Any
+    value: Any
+    quality: Any = UNSET
 
 
 class _AssetRow(_Row, forbid_unknown_fields=True, kw_only=True, gc=False):
-    physical_asset_id: str = msgspec.field(name="physicalAssetID")
+    physical_asset_id: Any = msgspec.field(name="physicalAssetID")
 
 
 _decoders: dict[tuple[bool, bool], Callable[[bytes], list[Any]]] = {
@@ -38,139 +42,126 @@ _decoders: dict[tuple[bool, bool], Callable[[bytes], list[Any]]] = {
 }
 
 
-class _Slice(NamedTuple):
-    """Some rows as columns: the rows themselves are let go, slice by slice."""
+class _Batch(NamedTuple):
+    """Some rows as columns: the rows themselves are let go, batch by batch."""
 
     signals: pa.Array
     times: pa.Array
     values: Values
-    qualities: list[Any] | None
-    assets: pa.Array | None
+    faults: Faults
+    assets: pa.Array
 
 
 def from_rows(body: bytes, *, many: bool, lines: bool) -> PointColumns:
     decode = _decoders[many, lines]
     try:
-        slices = decode_in_batches(body, lambda piece: _read_slice(decode(piece), many=many), lines=lines)
+        batches = decode_in_batches(body, lambda piece: _read_batch(decode(piece), many=many), lines=lines)
     except msgspec.ValidationError:
-        return _loose_rows(body, many=many, lines=lines)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise unreadable(error) from None
-    check_count(sum(len(one.values) for one in slices))
-    grades = None
-    if any(one.qualities is not None for one in slices):
-        grades = [grade for one in slices for grade in one.qualities or repeat(UNSET, len(one.values))]
-    return _table_columns(
-        pa.concat_arrays([one.signals for one in slices]),
-        pa.concat_arrays([one.times for one in slices]),
-        np.concatenate([one.values for one in slices]),
-        grades,
-        pa.concat_arrays([one.assets for one in slices]) if many else None,
-        None,
+        raise _explain_misshape(body, many=many, lines=lines) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        raise unreadable(fault) from None
+    check_count(sum(len(one.values) for one in batches))
+    names, codes = codes_of(pa.concat_arrays([one.signals for one in batches]))
+    times, time_faults = timestamps.from_arrow(pa.concat_arrays([one.times for one in batches]))
+    values, faults = (
+        np.concatenate(parts) for parts in zip(*((one.values, one.faults) for one in batches), strict=True)
     )
-
-
-def _read_slice(rows: list[Any], *, many: bool) -> _Slice:
-    qualities = [row.quality for row in rows]
-    return _Slice(
-        pa.array([row.signal for row in rows], pa.string()),
-        pa.array([row.time for row in rows], pa.string()),
-        np.array([row.value for row in rows], dtype=np.float64),
-        qualities if any(map(_is_set, set(qualities))) else None,
-        pa.array([row.physical_asset_id for row in rows], pa.string()) if many else None,
-    )
-
-
-def _is_set(value: object) -> bool:
-    return value is not UNSET
-
-
-def _table_columns(
-    signals: pa.Array,
-    times: pa.Array,
-    values: Values,
-    qualities: list[Any] | None,
-    assets: pa.Array | None,
-    faults: Faults | None,
-) -> PointColumns:
-    names, codes = codes_of(signals)
-    times_us, time_faults = timestamps.from_arrow(times)
-    columns = PointColumns(
-        names,
-        codes,
-        times_us,
-        time_faults,
-        values,
-        np.zeros(len(codes), np.uint8) if faults is None else faults,
-        row_place,
-    )
-    if qualities:
-        found = quality_faults(pa.array([None if grade is UNSET else grade for grade in qualities], pa.string()))
-        columns.faults = np.where(columns.faults == FINE, found, columns.faults).astype(np.uint8)
-    if assets is not None:
+    columns = PointColumns(names, codes, times, time_faults, values, faults, point_to_row)
+    if many:
+        assets = pa.concat_arrays([one.assets for one in batches])
+        if assets.null_count:
+            wrong = int(np.flatnonzero(assets.is_null().to_numpy(zero_copy_only=False))[0])
+            misspelt = FieldError(point_to_row(wrong, "physicalAssetID"), "is not a UUID")
+            raise BadRequest("An asset's id is a UUID.", [misspelt])
         columns.assets, columns.asset_codes = codes_of(assets)
     return columns
 
 
-def row_place(position: int, field: str) -> str:
-    return f"/{position}/{field}"
-
-
-class _LooseRow(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A row whose fields are there, whatever they hold."""
-
-    signal: Any
-    time: Any
-    value: Any
-    quality: Any = UNSET
-
-
-class _LooseAssetRow(_LooseRow, forbid_unknown_fields=True, kw_only=True, gc=False):
-    physical_asset_id: Any = msgspec.field(name="physicalAssetID")
-
-
-_loose_decoders: dict[tuple[bool, bool], Callable[[bytes], list[Any]]] = {
-    (False, False): msgspec.json.Decoder(list[_LooseRow]).decode,
-    (True, False): msgspec.json.Decoder(list[_LooseAssetRow]).decode,
-    (False, True): msgspec.json.Decoder(_LooseRow).decode_lines,
-    (True, True): msgspec.json.Decoder(_LooseAssetRow).decode_lines,
-}
-
-
-def _loose_rows(body: bytes, *, many: bool, lines: bool) -> PointColumns:
-    """The same body once more, to tell a point that is wrong from a body that is."""
-    try:
-        slices = decode_in_batches(body, _loose_decoders[many, lines], lines=lines)
-    except msgspec.ValidationError:
-        raise _explain_misshape(body, many=many, lines=lines) from None
-    rows = [row for one in slices for row in one]
-    check_count(len(rows))
+def _read_batch(rows: list[Any], *, many: bool) -> _Batch:
     values, faults = loose_numbers([row.value for row in rows])
-    signals = pa.array([row.signal if isinstance(row.signal, str) else "" for row in rows], pa.string())
-    times = pa.array([row.time if isinstance(row.time, str) else None for row in rows], pa.string())
-    grades = [row.quality for row in rows]
-    if any(map(_is_set, grades)):
-        grades = [grade if grade is UNSET or isinstance(grade, str) else "?" for grade in grades]
-    else:
-        grades = []
-    assets = None
-    if many:
-        assets = [row.physical_asset_id for row in rows]
-        wrong = next((position for position, asset in enumerate(assets) if not isinstance(asset, str)), None)
-        if wrong is not None:
-            error = FieldError(f"/{wrong}/physicalAssetID", "is not a UUID")
-            raise BadRequest("An asset's id is a UUID.", [error])
-    named = pa.array(assets, pa.string()) if assets is not None else None
-    return _table_columns(signals, times, values, grades, named, faults)
+    qualities = [row.quality for row in rows]
+    if qualities.count(UNSET) < len(qualities):
+        texts = [None if one is UNSET else one if isinstance(one, str) else "?" for one in qualities]
+        found = quality_faults(pa.array(texts, pa.string()))
+        faults = np.where(faults == FINE, found, faults).astype(np.uint8)
+    return _Batch(
+        _pack_texts([row.signal for row in rows]),
+        _pack_texts([row.time for row in rows]),
+        values,
+        faults,
+        _pack_texts([row.physical_asset_id for row in rows] if many else []),
+    )
+
+
+def _pack_texts(texts: list[Any]) -> pa.Array:
+    """A value that is no text becomes null."""
+    try:
+        return pa.array(texts, pa.string())
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([text if isinstance(text, str) else None for text in texts], pa.string())
 
 
 def _explain_misshape(body: bytes, *, many: bool, lines: bool) -> BadRequest:
-    """What keeps a body from being rows, with a pointer to the first fault."""
+    """The error that keeps a body from being rows, with a pointer to the first one."""
     rows = read_lines(body) if lines else read(body)
     needed = {"signal", "time", "value"} | ({"physicalAssetID"} if many else set())
     try:
         for position, row in enumerate(rows):
             check_keys(mapping(row, f"/{position}"), needed, needed | {"quality"}, f"/{position}")
-    except BadRequest as error:
-        return error
+    except BadRequest as fault:
+        return fault
     return BadRequest("The body does not have the shape of points.")
+
+
+_anything = msgspec.json.Decoder()
+
+
+def unreadable(fault: Exception) -> BadRequest:
+    return BadRequest(f"The body is not valid JSON: {fault}.")
+
+
+def read(body: bytes) -> Any:
+    try:
+        return _anything.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        raise unreadable(fault) from None
+
+
+def read_lines(body: bytes) -> Iterator[Any]:
+    """Line by line, so that a search for the first error reads no further."""
+    return (read(line) for line in BytesIO(body) if line.strip())
+
+
+def mapping(value: Any, pointer: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise BadRequest("The body does not have the shape of points.", [FieldError(pointer, "is not an object")])
+    return value
+
+
+def check_keys(found: dict[str, Any], needed: set[str], allowed: set[str], pointer: str) -> None:
+    missing = [FieldError(f"{pointer}/{key}", "is missing") for key in sorted(needed - found.keys())]
+    unknown = [FieldError(f"{pointer}/{escape(key)}", "is not known here") for key in sorted(found.keys() - allowed)]
+    if missing or unknown:
+        raise BadRequest("The body does not have the shape of points.", [*missing, *unknown])
+
+
+_NUMBERS = frozenset({int, float})
+
+
+def loose_numbers(numbers: list[Any]) -> tuple[Values, Faults]:
+    good = np.fromiter(map(_NUMBERS.__contains__, map(type, numbers)), dtype=bool, count=len(numbers))
+    faults = np.where(good, FINE, error(Reason.INVALID_VALUE)).astype(np.uint8)
+    kept = (
+        numbers if good.all() else [number if is_good else 0.0 for number, is_good in zip(numbers, good, strict=True)]
+    )
+    try:
+        return np.array(kept, dtype=np.float64), faults
+    except OverflowError:
+        pass  # a whole number beyond all doubles; the slow way finds it
+    values = np.zeros(len(kept), dtype=np.float64)
+    for position, number in enumerate(kept):
+        try:
+            values[position] = number
+        except OverflowError:
+            faults[position] = error(Reason.VALUE_NOT_FINITE)
+    return values, faults

@@ -10,11 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
+from numpy.typing import NDArray
 
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
 from gridloom.monitoring.codec import Times, Values
 from gridloom.monitoring.ingest import arrow_limits, timestamps
-from gridloom.monitoring.ingest.columns import Faults, PointColumns, check_count, codes_of, error, quality_faults
+from gridloom.monitoring.ingest.columns import PointColumns, check_count, codes_of, error, point_to_row, quality_faults
+from gridloom.monitoring.ingest.timestamps import Faults
 from gridloom.monitoring.model import MAX_SIGNALS, Reason
 
 ASSET = "physicalAssetID"
@@ -23,13 +25,14 @@ MAX_COLUMNS = MAX_SIGNALS + 2
 MAX_TYPED_COLUMNS = 256
 MAX_FAST_PATH_COLUMNS = 40
 MAX_FAST_PATH_CELLS = 40_000
+MAX_FAST_PATH_ENTRIES = 256
 MAX_TEXT_BYTES = 64 << 20
-"""Of one column, unfolded: a million times stand in less."""
+"""Of one column, unfolded: a million times take less."""
 MAX_HEADER_BYTES = 100 * MAX_COLUMNS
 _LONG = {"signal", "time", "value"}
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 _UNREADABLE = (pa.ArrowException, OSError, ValueError, OverflowError, TypeError, KeyError, IndexError, MemoryError)
-"""What pyarrow raises over a stream that is no stream, or not one of ours."""
+"""Errors of pyarrow over bytes that are no stream, or not one of the expected schema."""
 _FACTORS = {"s": 1_000_000, "ms": 1000, "us": 1}
 
 
@@ -71,33 +74,35 @@ def from_arrow(body: bytes, *, many: bool) -> PointColumns:
     arrow_limits.check(body)
     try:
         with pa.ipc.open_stream(pa.BufferReader(body)) as reader:
-            _check_header(reader.schema.names, many=many)
-            table = reader.read_all()
-            table.validate(full=True)
-        return _from_table(table, many=many)
+            return _from_stream(reader, many=many)
     except _UNREADABLE as error:
         raise BadRequest(f"The Arrow stream cannot be read: {_shorten_error(error)}") from None
 
 
 def from_arrow_fast(body: bytes, *, many: bool) -> PointColumns | None:
-    """What `from_arrow` makes of a small stream of moments and numbers, wide or with the signals' names in a
+    """The result of `from_arrow` for a small stream of instants and numbers, wide or with the signals' names in a
     dictionary; None for any other."""
-    extent = arrow_limits.check_fast(body)
-    if extent is None:
+    try:
+        extent = arrow_limits.check(body, is_fast=True)
+    except (BadRequest, PayloadTooLarge):
+        return None
+    if extent.unpacked_bytes or extent.entries > MAX_FAST_PATH_ENTRIES:
         return None
     try:
         with pa.ipc.open_stream(pa.BufferReader(body)) as reader:
             schema: pa.Schema = reader.schema
             if len(schema) > MAX_FAST_PATH_COLUMNS or extent.rows * len(schema) > MAX_FAST_PATH_CELLS:
                 return None
-            if not all(map(_takes_fast_path, schema)):
-                return None
-            _check_header(schema.names, many=many)
-            table = reader.read_all()
-            table.validate(full=True)
-        return _from_table(table, many=many)
+            return _from_stream(reader, many=many) if all(map(_takes_fast_path, schema)) else None
     except _UNREADABLE:
         return None
+
+
+def _from_stream(reader: Any, *, many: bool) -> PointColumns:
+    _check_header(reader.schema.names, many=many)
+    table = reader.read_all()
+    table.validate(full=True)
+    return _from_table(table, many=many)
 
 
 def _takes_fast_path(column: pa.Field) -> bool:
@@ -107,8 +112,8 @@ def _takes_fast_path(column: pa.Field) -> bool:
 
 
 def is_typed(body: bytes) -> bool:
-    """Whether an Arrow stream brings moments and numbers as such: then Arrow reads a million in some milliseconds,
-    without holding the interpreter. Texts that mean moments or numbers cost far more."""
+    """Whether an Arrow stream brings instants and numbers as such: then Arrow reads a million in some milliseconds,
+    without holding the interpreter. Texts that mean instants or numbers cost far more."""
     try:
         with pa.ipc.open_stream(pa.BufferReader(body)) as reader:
             schema: pa.Schema = reader.schema
@@ -133,9 +138,7 @@ def _check_header(names: list[str], *, many: bool) -> None:
     found = set(names)
     if len(found) != len(names):
         twice = sorted(name for name, times in Counter(names).items() if times > 1)
-        raise BadRequest(
-            "Every column has its own name.", [FieldError(f"/{name}", "stands there twice") for name in twice]
-        )
+        raise BadRequest("Every column has its own name.", [FieldError(f"/{name}", "is there twice") for name in twice])
     needed = {"time"} | ({ASSET} if many else set())
     missing = sorted(needed - found)
     if missing:
@@ -150,12 +153,9 @@ def _check_header(names: list[str], *, many: bool) -> None:
 
 
 def _from_table(table: pa.Table, *, many: bool) -> PointColumns:
-    columns = _from_long(table) if "signal" in table.column_names else _from_wide(table)
+    columns, rows = (_from_long(table), None) if "signal" in table.column_names else _from_wide(table)
     if many:
-        assets, codes = codes_of(_read_column(table, ASSET))
-        columns.assets = assets
-        # A wide table repeats its rows signal after signal; `rows` leads each point back to its row.
-        rows = getattr(columns.place, "rows", None)
+        columns.assets, codes = codes_of(_read_column(table, ASSET))
         columns.asset_codes = codes if rows is None else codes[rows]
     return columns
 
@@ -191,7 +191,7 @@ def _plain_texts(column: pa.Array, name: str) -> pa.Array:
 
 
 def _view_bytes(column: pa.Array) -> int:
-    """What all texts have together: each view of sixteen bytes opens with the length of its text."""
+    """The length of all texts together: each view of sixteen bytes opens with the length of its text."""
     _, views, *_ = column.buffers()
     lengths = np.frombuffer(views, dtype=np.int32)[::4][column.offset : column.offset + len(column)]
     return int(lengths.astype(np.int64).sum())
@@ -213,10 +213,11 @@ def _from_long(table: pa.Table) -> PointColumns:
     values, faults = _read_numbers(_read_column(table, "value"), "value")
     if "quality" in table.column_names:
         faults = np.where(faults, faults, quality_faults(_read_column(table, "quality"))).astype(np.uint8)
-    return PointColumns(names, codes, times, time_faults, values, faults, _RowCursor(None))
+    return PointColumns(names, codes, times, time_faults, values, faults, point_to_row)
 
 
-def _from_wide(table: pa.Table) -> PointColumns:
+def _from_wide(table: pa.Table) -> tuple[PointColumns, NDArray[np.intp]]:
+    """The points, signal after signal, and the row of each."""
     signals = [name for name in table.column_names if name not in ("time", ASSET)]
     # Nulls are no points, so the count is that of the values which are there; but looking at a cell costs as well.
     check_count(table.num_rows * len(signals) // MAX_CELLS_A_POINT)
@@ -238,29 +239,13 @@ def _from_wide(table: pa.Table) -> PointColumns:
         all_faults.append(faults)
     row = np.concatenate(rows)
     owners = np.repeat(np.arange(len(signals)), [len(there) for there in rows])
-    return PointColumns(
-        names=signals,
-        codes=owners,
-        times=times[row],
-        time_faults=time_faults[row],
-        values=np.concatenate(all_values),
-        faults=np.concatenate(all_faults),
-        place=_RowCursor(row, signals, owners),
-    )
 
+    def pointer_of(position: int, field: str) -> str:
+        column = signals[int(owners[position])] if field in ("value", "signal") else field
+        return point_to_row(int(row[position]), column)
 
-class _RowCursor:
-    """Rows count from 0, without the header."""
-
-    def __init__(self, rows: Any = None, names: list[str] | None = None, owners: Any = None) -> None:
-        self.rows, self.names, self.owners = rows, names, owners
-
-    def __call__(self, position: int, field: str) -> str:
-        if self.rows is None:
-            return f"/{position}/{field}"
-        assert self.names is not None
-        column = self.names[int(self.owners[position])] if field in ("value", "signal") else field
-        return f"/{int(self.rows[position])}/{column}"
+    values, faults = np.concatenate(all_values), np.concatenate(all_faults)
+    return PointColumns(signals, owners, times[row], time_faults[row], values, faults, pointer_of), row
 
 
 def _read_times(column: pa.Array) -> tuple[Times, Faults]:

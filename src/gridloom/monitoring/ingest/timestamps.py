@@ -1,4 +1,4 @@
-"""RFC 3339 timestamps by the column: Arrow reads them; where it stumbles, each text is told why."""
+"""RFC 3339 timestamps by the column: Arrow reads them; where it stumbles, each text gets its fault."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _are_complete(texts: pa.StringArray) -> bool:
 
 
 def _cast_each(texts: pa.StringArray) -> tuple[Times, Faults]:
-    """The good are read, the others are told apart."""
+    """The good are read, the others get their faults."""
     times = np.zeros(len(texts), dtype=np.int64)
     faults = np.full(len(texts), MALFORMED, dtype=np.uint8)
     exists = _match_texts(texts, _DAY_AND_TIME) & _is_day_of_its_year(texts)
@@ -111,16 +111,13 @@ def _is_day_of_its_year(texts: pa.StringArray) -> NDArray[np.bool_]:
     return exists
 
 
-def from_json(array: bytes | memoryview) -> tuple[Times, Faults] | None:
-    """An array of equally long texts as it stands in the body; None where it is anything else."""
+def from_json(array: bytes | memoryview, *, is_fast: bool = False) -> tuple[Times, Faults] | None:
+    """An array of equally long texts as the body has it; None where it is anything else, and if `is_fast` where
+    anything is wrong with one of them."""
     texts = _split_array(array)
-    return None if texts is None else from_arrow(texts)
-
-
-def parse_fast(array: bytes | memoryview) -> tuple[Times, Faults] | None:
-    """The same where nothing is wrong with any of them; None where it is anything else."""
-    texts = _split_array(array)
-    times = None if texts is None else _cast_all(texts)
+    if texts is None or not is_fast:
+        return None if texts is None else from_arrow(texts)
+    times = _cast_all(texts)
     return None if times is None else (times, np.zeros(len(times), dtype=np.uint8))
 
 

@@ -6,26 +6,26 @@ energy), it holds for 15 minutes at most: a silence is a silence, not a constant
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from enum import StrEnum
-from typing import Final, assert_never
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gridloom.kernel.resolution import Resolution
-from gridloom.monitoring.codec import Times, Values
-from gridloom.monitoring.market_days import day_numbers, day_starts
+from gridloom.monitoring import model
+from gridloom.monitoring.codec import PackedValues, Times, Values
 from gridloom.monitoring.model import EMPTY, HOUR_US, MINUTE_US, SignalSeries
 
-MAX_CARRY_FORWARD: Final = timedelta(minutes=15)
-_HOLD_US = 15 * MINUTE_US
+Indices = NDArray[np.intp]
+
+_ROUNDING = 2 * np.finfo(np.float64).eps
 
 
 class Aggregation(StrEnum):
-    """What a bucket says of its points."""
+    """The aggregate of a bucket's points."""
 
     AVG = "avg"
     MIN = "min"
@@ -54,7 +54,7 @@ BUCKETS: Final[dict[Resolution, TimeBuckets]] = {
     Resolution.QUARTER_HOUR: _make_fixed_buckets(15 * MINUTE_US),
     # The market's clock is whole hours from UTC, so its hours are UTC's.
     Resolution.HOUR: _make_fixed_buckets(HOUR_US),
-    Resolution.DAY: TimeBuckets(day_numbers, day_starts),
+    Resolution.DAY: TimeBuckets(model.day_numbers, model.day_starts),
 }
 
 
@@ -65,63 +65,103 @@ def aggregate(
 
     The first and the last bucket see only their part of [start, end).
     """
-    if resolution is Resolution.RAW:
-        return series.between(start_us, end_us)
-    buckets = BUCKETS[resolution]
-    if aggregation is Aggregation.TIME_WEIGHTED_AVG:
-        return _time_weighted(series, buckets, start_us, end_us)
-    inside = series.between(start_us, end_us)
-    if not len(inside):
-        return EMPTY
-    numbers = buckets.number(inside.times)
-    starts = np.concatenate(([0], np.flatnonzero(numbers[1:] != numbers[:-1]) + 1))
-    return SignalSeries(buckets.start(numbers[starts]), _reduce_values(inside.values, starts, aggregation))
+    if aggregation is not Aggregation.TIME_WEIGHTED_AVG:
+        series = series.between(start_us, end_us)
+    return Downsampling(resolution, aggregation, start_us, end_us).apply(series)
 
 
-def _reduce_values(values: Values, starts: NDArray[np.intp], aggregation: Aggregation) -> Values:
-    ends = np.append(starts[1:], len(values))
-    match aggregation:
-        case Aggregation.AVG:
-            return _average_values(values, starts, ends)
-        case Aggregation.MIN:
-            return np.minimum.reduceat(values, starts)
-        case Aggregation.MAX:
-            return np.maximum.reduceat(values, starts)
-        case Aggregation.FIRST:
-            return values[starts]
-        case Aggregation.LAST:
-            lasts: Values = values[ends - 1]
-            return lasts
-        case Aggregation.SUM:
-            with np.errstate(over="ignore", invalid="ignore"):
-                return np.add.reduceat(values, starts)
-        case Aggregation.COUNT:
-            return (ends - starts).astype(np.float64)
-        case Aggregation.TIME_WEIGHTED_AVG:
-            raise AssertionError("held values are cut by bucket first")
-        case _:
-            assert_never(aggregation)
+class Downsampling:
+    """Aggregates one series after another; what depends on times alone is found once for those with the same array."""
+
+    def __init__(self, resolution: Resolution, aggregation: Aggregation, start_us: int, end_us: int) -> None:
+        self._buckets = None if resolution is Resolution.RAW else BUCKETS[resolution]
+        self._aggregation = aggregation
+        self._span = (start_us, end_us)
+        self._edges: dict[int, tuple[Times, Indices, Times, int]] = {}
+
+    def apply(self, series: SignalSeries) -> SignalSeries:
+        """Of the points in [start, end); those that hold on into it may come before them."""
+        if self._buckets is None or not len(series):
+            return series
+        if self._aggregation is Aggregation.TIME_WEIGHTED_AVG:
+            return _time_weighted(series, self._buckets, *self._span)
+        starts, starts_us, _ = self._find_edges(series.times, self._buckets)
+        ends = np.append(starts[1:], len(series))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return SignalSeries(starts_us, _REDUCTIONS[self._aggregation](series.values, starts, ends))
+
+    def apply_packed(self, parts: Sequence[tuple[Times, Values | PackedValues]]) -> SignalSeries | None:
+        """Averages and sums of parts that follow each other, without decoding a point; None where that takes more than
+        sums of whole buckets of one size."""
+        if self._buckets is None or self._aggregation not in (Aggregation.AVG, Aggregation.SUM):
+            return None
+        found: list[SignalSeries] = []
+        for times, values in parts:
+            _, starts_us, size = self._find_edges(times, self._buckets)
+            summed = values.sum_rows(size) if size and isinstance(values, PackedValues) else None
+            if summed is None or (found and found[-1].times[-1] >= starts_us[0]):
+                return None
+            divisor = summed[1] * (size if self._aggregation is Aggregation.AVG else 1)
+            found.append(SignalSeries(starts_us, summed[0] / divisor))
+        bucket_times = np.concatenate([EMPTY.times, *(one.times for one in found)])
+        return SignalSeries(bucket_times, np.concatenate([EMPTY.values, *(one.values for one in found)]))
+
+    def _find_edges(self, times: Times, buckets: TimeBuckets) -> tuple[Indices, Times, int]:
+        """Where buckets start among the times, and when; how many each has, 0 where that differs."""
+        if id(times) not in self._edges:
+            edges = _find_even_edges(times, buckets)
+            if edges is None:
+                numbers = buckets.number(times)
+                starts = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
+                edges = starts, buckets.start(numbers[starts]), 0
+            self._edges[id(times)] = times, *edges
+        return self._edges[id(times)][1:]
 
 
-def _average_values(values: Values, starts: NDArray[np.intp], ends: NDArray[np.intp]) -> Values:
+def _find_even_edges(times: Times, buckets: TimeBuckets) -> tuple[Indices, Times, int] | None:
+    """The same from the first and the last time of each bucket alone, where all have as many as the first one."""
+    size = int(np.searchsorted(times, buckets.start(buckets.number(times[:1]) + 1))[0])
+    numbers, lasts = buckets.number(times[::size]), buckets.number(times[size - 1 :: size])
+    if len(times) % size or (numbers != lasts).any() or (numbers[1:] == numbers[:-1]).any():
+        return None
+    return np.arange(0, len(times), size), buckets.start(numbers), size
+
+
+def _average_values(values: Values, starts: Indices, ends: Indices) -> Values:
     """An average lies within its points: neither rounding nor the overflow of a sum may carry it out."""
     counts = ends - starts
-    means: Values
-    with np.errstate(over="ignore", invalid="ignore"):
-        means = np.add.reduceat(values, starts) / counts
+    means: Values = np.add.reduceat(values, starts) / counts
     if not np.isfinite(means).all():
         means = np.add.reduceat(values / np.repeat(counts, counts), starts)
-    # Rounding is off by count · ε at most, and the average lies spread / count within: only where the spread is below
-    # count² · ε, and so every value as near to the average, can it be carried out.
+    # Rounding is off by count · ε at most, and the average lies spread / count within its points: only where the
+    # spread, and so the distance of the first value, is below count² · ε, can rounding carry it out.
     firsts = values[starts]
-    tolerance = 2 * np.finfo(np.float64).eps * float(counts.max()) ** 2
-    is_near = np.abs(means - firsts) <= tolerance * np.abs(firsts)
-    if is_near.any():
-        chosen = values[np.repeat(is_near, counts)]
-        near_starts = np.cumsum(counts[is_near]) - counts[is_near]
-        lowest, highest = (way.reduceat(chosen, near_starts) for way in (np.minimum, np.maximum))
+    distance, magnitude = np.abs(means - firsts), np.abs(firsts)
+    is_near = np.flatnonzero(distance <= _ROUNDING * int(counts.max()) ** 2 * magnitude)
+    if len(is_near):
+        # Where the first value is as near as rounding, it is the average.
+        is_first = distance[is_near] <= _ROUNDING * counts[is_near] * magnitude[is_near]
+        means[is_near[is_first]] = firsts[is_near[is_first]]
+        is_near = is_near[~is_first]
+    if len(is_near):
+        chosen = counts[is_near]
+        near_starts = np.cumsum(chosen) - chosen
+        points = values[np.repeat(starts[is_near] - near_starts, chosen) + np.arange(int(chosen.sum()))]
+        lowest, highest = (way.reduceat(points, near_starts) for way in (np.minimum, np.maximum))
         means[is_near] = np.minimum(np.maximum(means[is_near], lowest), highest)
     return means
+
+
+_REDUCTIONS: Final[dict[Aggregation, Callable[[Values, Indices, Indices], Values]]] = {
+    Aggregation.AVG: _average_values,
+    Aggregation.MIN: lambda values, starts, _: np.minimum.reduceat(values, starts),
+    Aggregation.MAX: lambda values, starts, _: np.maximum.reduceat(values, starts),
+    Aggregation.FIRST: lambda values, starts, _: values[starts],
+    Aggregation.LAST: lambda values, _, ends: values[ends - 1],
+    Aggregation.SUM: lambda values, starts, _: np.add.reduceat(values, starts),
+    Aggregation.COUNT: lambda _, starts, ends: (ends - starts).astype(np.float64),
+}
+"""The value of each bucket, from one index up to but not another. Values that hold on are cut by bucket first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +172,13 @@ class StepSpans:
     ends: Times
     values: Values
 
-    @property
-    def durations(self) -> Times:
-        return self.ends - self.starts
-
 
 def carry_forward(series: SignalSeries, start_us: int, end_us: int) -> StepSpans:
     """Each value until the next, for 15 minutes at most, within [start, end)."""
     if not len(series):
         return StepSpans(series.times, series.times, series.values)
     ends = np.append(series.times[1:], np.iinfo(np.int64).max)
-    ends = np.minimum(np.minimum(ends, series.times + _HOLD_US), end_us)
+    ends = np.minimum(np.minimum(ends, series.times + model.MAX_CARRY_FORWARD_US), end_us)
     starts = np.maximum(series.times, start_us)
     kept = starts < ends
     return StepSpans(starts[kept], ends[kept], series.values[kept])
@@ -166,10 +202,10 @@ def _time_weighted(series: SignalSeries, buckets: TimeBuckets, start_us: int, en
 
 @dataclass(frozen=True, slots=True)
 class Energy:
-    """What a power moved, in kWh; positive power discharges."""
+    """The energy that a power moved, in kWh; positive power discharges."""
 
-    charged_kwh: float
-    discharged_kwh: float
+    charged_kwh: float = 0.0
+    discharged_kwh: float = 0.0
 
     @property
     def net_kwh(self) -> float:
@@ -179,13 +215,10 @@ class Energy:
         return Energy(self.charged_kwh + other.charged_kwh, self.discharged_kwh + other.discharged_kwh)
 
 
-NO_ENERGY: Final = Energy(0.0, 0.0)
-
-
 def energy(power_kw: SignalSeries, start_us: int, end_us: int) -> Energy:
     """Σ power · time, charging and discharging apart; each sample holds until the next."""
     held = carry_forward(power_kw, start_us, end_us)
-    hours = held.durations / HOUR_US
+    hours = (held.ends - held.starts) / HOUR_US
     return Energy(
         charged_kwh=float(np.sum(np.maximum(-held.values, 0.0) * hours)),
         discharged_kwh=float(np.sum(np.maximum(held.values, 0.0) * hours)),
@@ -206,12 +239,8 @@ class Summary:
         return self.total / self.count
 
     def __add__(self, other: Summary) -> Summary:
-        return Summary(
-            self.count + other.count,
-            self.total + other.total,
-            min(self.lowest, other.lowest),
-            max(self.highest, other.highest),
-        )
+        lowest, highest = min(self.lowest, other.lowest), max(self.highest, other.highest)
+        return Summary(self.count + other.count, self.total + other.total, lowest, highest)
 
 
 def summarise(series: SignalSeries) -> Summary | None:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from gridloom.database.pool import Database
 from gridloom.edge import to_json
-from gridloom.monitoring import store
 from gridloom.monitoring.model import LATEST, instant_of
+from gridloom.monitoring.store import heads
 from gridloom.monitoring.views import Point
 from gridloom.physical_assets.telemetry import LatestTelemetry
 
@@ -39,12 +39,12 @@ def latest_points(latest: bytes, names: Mapping[int, str], wanted: Collection[st
 
 
 async def latest_of_asset(db: Database, asset_key: int) -> LatestTelemetry | None:
-    """What the health of the asset asks for."""
-    head = await store.find_head(db, asset_key)
+    """The latest telemetry for the health of the asset."""
+    head = await heads.find_head(db, asset_key)
     if head is None or not head.latest:
         return None
     known = unpack(head.latest)
-    signal_id = (await store.signal_ids(db, asset_key)).get(STATE_OF_CHARGE)
+    signal_id = (await heads.signal_ids(db, asset_key)).get(STATE_OF_CHARGE)
     has_charge = signal_id is not None and signal_id < len(known)
     return LatestTelemetry(
         time=instant_of(int(known["time"].max())),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TypeVar
 
 import numpy as np
@@ -14,13 +13,12 @@ import pyarrow as pa
 from gridloom.database.pool import Database
 from gridloom.edge import JSON, Content, Stream, to_json
 from gridloom.kernel.resolution import Resolution
-from gridloom.monitoring.market_days import DAY_US
-from gridloom.monitoring.model import EMPTY, SignalSeries, signal_type
-from gridloom.monitoring.offload import HEAVY_POINTS, HEAVY_SIGNALS, off_loop
-from gridloom.monitoring.query.aggregation import MAX_CARRY_FORWARD, Aggregation, aggregate
-from gridloom.monitoring.query.read_limiter import take_turns
-from gridloom.monitoring.query.series import count_points, in_batches, read, read_in_steps
+from gridloom.monitoring.model import DAY_US, EMPTY, MAX_CARRY_FORWARD_US, SignalSeries, days_between, signal_type
+from gridloom.monitoring.offload import HEAVY_POINTS, HEAVY_SIGNALS, hold_for_each, off_loop
+from gridloom.monitoring.query.aggregation import Aggregation, Downsampling
+from gridloom.monitoring.query.series import in_batches, read_each, read_in_steps
 from gridloom.monitoring.query.summaries import aggregate_days, read_spans
+from gridloom.monitoring.store.bodies import points_between
 from gridloom.monitoring.views import DataPointMeta
 from gridloom.tables import TIME, PointWriter, stream_table
 
@@ -34,7 +32,7 @@ _CHUNK_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What of an asset is to be read; a signal without an id has no points."""
+    """The signals of an asset to read; one without an id has no points."""
 
     asset_key: int
     signals: Mapping[str, int | None]
@@ -42,11 +40,16 @@ class Selection:
     end_us: int
     resolution: Resolution
     aggregation: Aggregation
-    turn: asyncio.Semaphore
+    semaphore: asyncio.Semaphore
 
     @property
-    def before(self) -> timedelta:
-        return MAX_CARRY_FORWARD if self.aggregation is Aggregation.TIME_WEIGHTED_AVG else timedelta()
+    def before_us(self) -> int:
+        """How long before the start points are needed, since they hold on."""
+        is_weighted = self.aggregation is Aggregation.TIME_WEIGHTED_AVG and self.resolution is not Resolution.RAW
+        return MAX_CARRY_FORWARD_US if is_weighted else 0
+
+    def downsample(self, start_us: int, end_us: int) -> Downsampling:
+        return Downsampling(self.resolution, self.aggregation, start_us, end_us)
 
 
 async def answer(db: Database, selection: Selection, media_type: str, file_name: str) -> Content | Stream:
@@ -63,10 +66,10 @@ async def answer(db: Database, selection: Selection, media_type: str, file_name:
     schema = pa.schema([("signal", signal), ("time", TIME), ("value", pa.float64())])
 
     async def batches() -> AsyncIterator[pa.RecordBatch]:
-        places = {name: place for place, name in enumerate(selection.signals)}
+        codes_of = {name: code for code, name in enumerate(selection.signals)}
         async for name, series in _put_first(begun, rest):
             if len(series):
-                codes = pa.DictionaryArray.from_arrays(pa.array(np.full(len(series), places[name], np.int16)), names)
+                codes = pa.DictionaryArray.from_arrays(pa.array(np.full(len(series), codes_of[name], np.int16)), names)
                 times = pa.array(series.times // 1000).view(TIME)
                 yield pa.record_batch([codes.cast(signal), times, pa.array(series.values)], schema=schema)
 
@@ -96,51 +99,44 @@ async def pieces(db: Database, selection: Selection) -> AsyncIterator[tuple[str,
 
 async def _known_pieces(db: Database, selection: Selection) -> AsyncIterator[tuple[int, SignalSeries]]:
     """The same for signals that have an id."""
-    asset_key, start_us, end_us, turn = selection.asset_key, selection.start_us, selection.end_us, selection.turn
+    asset_key, start_us, end_us = selection.asset_key, selection.start_us, selection.end_us
+    semaphore = selection.semaphore
     wanted_ids = [signal_id for signal_id in selection.signals.values() if signal_id is not None]
     if not wanted_ids:
         return
     if selection.resolution is Resolution.DAY and selection.aggregation is not Aggregation.TIME_WEIGHTED_AVG:
         spans = read_spans(db, asset_key, wanted_ids, start_us, end_us)
-        async for signal_id, span, first_us, stop_us in take_turns(turn, spans):
+        async for signal_id, span, first_us, stop_us in hold_for_each(semaphore, spans):
             yield signal_id, aggregate_days(span, selection.aggregation, first_us, stop_us)
         return
     groups, compacted = [wanted_ids], dict[int, int]()
     is_long = len(wanted_ids) * (end_us - start_us) > _SERIES_DAY_BATCH_SIZE * DAY_US
     if is_long:
-        in_segments, compacted = await count_points(db, asset_key, wanted_ids, start_us, end_us)
+        days = days_between(start_us, end_us)
+        in_segments, compacted = await points_between(db, asset_key, wanted_ids, *days)
         groups = in_batches(wanted_ids, in_segments, compacted)
-    early_us = start_us - selection.before // timedelta(microseconds=1)
+    early_us = start_us - selection.before_us
+    whole = selection.downsample(start_us, end_us)
     for group in groups:
         if is_long and len(group) == 1:
             points = compacted.get(group[0])
-            steps = read_in_steps(db, asset_key, group[0], start_us, end_us, before=selection.before, points=points)
-            async for first_us, stop_us, series in take_turns(turn, steps):
-                yield group[0], await _cut_series(series, selection, first_us, stop_us)
+            steps = read_in_steps(
+                db, asset_key, group[0], start_us, end_us, before_us=selection.before_us, points=points
+            )
+            async for first_us, stop_us, series in hold_for_each(semaphore, steps):
+                part = selection.downsample(first_us, stop_us)
+                yield group[0], await off_loop(len(series) > HEAVY_POINTS, part.apply, series)
             continue
-        async with turn:
-            found = await read(db, asset_key, group, early_us, end_us)
-        for signal_id in group:
-            yield signal_id, await _cut_series(found[signal_id], selection, start_us, end_us)
+        steps_of_group = read_each(db, asset_key, group, early_us, end_us, whole)
+        async for signal_id, series in hold_for_each(semaphore, steps_of_group):
+            yield signal_id, series
             await asyncio.sleep(0)  # thousands of small steps, and others in between
-
-
-async def _cut_series(series: SignalSeries, selection: Selection, start_us: int, end_us: int) -> SignalSeries:
-    return await off_loop(
-        len(series) > HEAVY_POINTS,
-        aggregate,
-        series,
-        selection.resolution,
-        selection.aggregation,
-        start_us,
-        end_us,
-    )
 
 
 async def _stream_json(found: AsyncIterator[tuple[str, SignalSeries]], selection: Selection) -> AsyncIterator[bytes]:
     meta = await off_loop(len(selection.signals) > HEAVY_SIGNALS, _write_meta, selection)
     opened: str | None = None
-    waiting = [b'{"metaData":' + meta + b',"data":{']
+    waiting: list[bytes | memoryview] = [b'{"metaData":' + meta + b',"data":{']
     is_first_point = True
     waiting_bytes = 0
     writer = PointWriter()
@@ -150,8 +146,9 @@ async def _stream_json(found: AsyncIterator[tuple[str, SignalSeries]], selection
             waiting_bytes += len(waiting[-1])
             opened, is_first_point = name, True
         if len(series):
-            text = await off_loop(len(series) > HEAVY_POINTS // 10, _render_points, series, writer)
-            waiting.append(text if is_first_point else b"," + text)
+            times = (series.times // 1000).view("datetime64[ms]")
+            text = await off_loop(len(series) > HEAVY_POINTS // 10, writer.write, times, series.values)
+            waiting += (text,) if is_first_point else (b",", text)
             waiting_bytes += len(text)
             is_first_point = False
         if waiting_bytes > _CHUNK_BYTES:
@@ -174,8 +171,3 @@ def _write_meta(selection: Selection) -> bytes:
         for name in selection.signals
     ]
     return to_json(meta)
-
-
-def _render_points(series: SignalSeries, writer: PointWriter) -> bytes:
-    """The points of an array, without its brackets."""
-    return writer.write((series.times // 1000).view("datetime64[ms]"), series.values)[1:-1]

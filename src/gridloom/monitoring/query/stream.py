@@ -1,6 +1,6 @@
 """New points of an asset as they are stored: server-sent events that can be resumed.
 
-An event is one request's points of one market day, as columns. Its id is the segment's place in the asset's order of
+An event is one request's points of one market day, as columns. Its id is the segment's position in the asset's order of
 writing, so a client that reconnects with it gets exactly what was stored since.
 """
 
@@ -25,15 +25,15 @@ from gridloom.database.listener import Listener
 from gridloom.edge import Request, to_json
 from gridloom.edge.answer.errors import report_broken_stream
 from gridloom.events.framing import HEARTBEAT
-from gridloom.events.stream_places import StreamPlace
+from gridloom.events.stream_slots import StreamSlot
 from gridloom.events.waking import Waker
 from gridloom.identity.authorization import authorize_asset
-from gridloom.kernel.market_time import EPOCH
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
-from gridloom.monitoring import metrics, segments, store
+from gridloom.monitoring import metrics, segments
 from gridloom.monitoring.offload import HEAVY_BYTES, off_loop
 from gridloom.monitoring.query.latest import latest_points
+from gridloom.monitoring.store import bodies, heads
 from gridloom.tables import time_texts
 
 T = TypeVar("T")
@@ -46,7 +46,6 @@ READ_CACHE_TTL_S = 0.5
 """How long streams share what was read of an asset and a caller's rights to it: no longer than a grant that is taken
 back may go unnoticed."""
 _ID = re.compile(r"(\d{1,18})-(\d{4}-\d\d-\d\d)")
-_FIRST_DAY = EPOCH.date()
 
 
 class TelemetryHub:
@@ -60,7 +59,7 @@ class TelemetryHub:
         self._waker = Waker()
 
     def attach(self, listener: Listener) -> None:
-        listener.subscribe(store.CHANNEL, self._on_notice)
+        listener.subscribe(heads.CHANNEL, self._on_notice)
 
     def _on_notice(self, payload: str | None) -> None:
         """None: the connection is new, and anything may have happened."""
@@ -79,7 +78,7 @@ class TelemetryHub:
         return self._notices[asset_key]
 
     async def read_shared(self, key: Hashable, read: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """What `read` gives; streams that ask for the same within half a second share one reading."""
+        """The result of `read`; streams that ask for the same within half a second share one reading."""
         now = time.monotonic()
         known = self._reads.get(key)
         if known is None or now - known[0] > READ_CACHE_TTL_S:
@@ -106,7 +105,7 @@ class TelemetryHub:
 
 @dataclass(frozen=True, slots=True, order=True)
 class PointsCursor:
-    """Where a reader stands in an asset's order of writing."""
+    """A reader's position in an asset's order of writing."""
 
     sequence: int
     day: date = date.max
@@ -115,7 +114,7 @@ class PointsCursor:
         return f"{self.sequence}-{self.day.isoformat()}"
 
 
-def place_of(text: str) -> PointsCursor:
+def read_cursor(text: str) -> PointsCursor:
     found = _ID.fullmatch(text)
     with suppress(ValueError):
         if found is not None:
@@ -127,31 +126,31 @@ def place_of(text: str) -> PointsCursor:
 async def stream_points(
     request: Request,
     hub: TelemetryHub,
-    held: StreamPlace,
+    slot: StreamSlot,
     asset_id: UUID,
     asset_key: int,
     wanted: frozenset[str] | None,
-    place: PointsCursor | None,
+    cursor: PointsCursor | None,
 ) -> AsyncIterator[bytes]:
-    """Frames of what was stored after `place`, or from now on; the stream ends with the rights it rests on."""
-    with held, hub.follow(asset_key, request.caller.organisation_id) as changed:
-        head = await store.watch(request.pool, asset_key, WATCHED_FOR)
-        names = _name_signals(await store.signal_ids(request.pool, asset_key))
-        if place is None or place.sequence > head.sequence:
-            # Also a place of an earlier life of this asset's telemetry.
-            place = PointsCursor(head.sequence)
-            yield _make_frame(place, "latest", latest_points(head.latest, names, wanted))
-        elif not await store.is_complete_after(request.pool, asset_key, place.sequence):
-            # Some of what was missed is folded by now; the reader is told, and reads that span anew.
-            yield _make_frame(place, "gap", to_json({"after": str(place)}))
+    """Frames of what was stored after `cursor`, or from now on; the stream ends with the rights it rests on."""
+    with slot, hub.follow(asset_key, request.caller.organisation_id) as changed:
+        head = await heads.watch(request.pool, asset_key, WATCHED_FOR)
+        names = _name_signals(await heads.signal_ids(request.pool, asset_key))
+        if cursor is None or cursor.sequence > head.sequence:
+            # Also a cursor of an earlier life of this asset's telemetry.
+            cursor = PointsCursor(head.sequence)
+            yield _make_frame(cursor, "latest", latest_points(head.latest, names, wanted))
+        elif not await bodies.is_complete_after(request.pool, asset_key, cursor.sequence):
+            # Some of what was missed is compacted by now; the event has the reader read that span again.
+            yield _make_frame(cursor, "gap", to_json({"after": str(cursor)}))
         else:
             yield b"retry: %d\n\n" % RETRY_MS
         while True:
             changed.clear()
             try:
-                found = await _read_allowed(request, hub, asset_id, asset_key, place)
-                if found and any(not _has_known_names(segment, names) for segment in found):
-                    names = _name_signals(await store.signal_ids(request.pool, asset_key))
+                found = await _read_allowed(request, hub, asset_id, asset_key, cursor)
+                if any(one not in names for segment in found for one in segments.signal_ids(segment.body)):
+                    names = _name_signals(await heads.signal_ids(request.pool, asset_key))
             except Problem:
                 return  # the client learns the reason when it reconnects
             except DATABASE_ERRORS as error:
@@ -159,10 +158,10 @@ async def stream_points(
                 report_broken_stream(request.operation.operation_id, error, request_id=request.request_id)
                 return
             for segment in found:
-                place = PointsCursor(segment.sequence, segment.day)
+                cursor = PointsCursor(segment.sequence, segment.day)
                 body = await off_loop(len(segment.body) > HEAVY_BYTES // 16, _pack_columns, segment, names, wanted)
                 if body is not None:
-                    yield _make_frame(place, "datapoints", body)
+                    yield _make_frame(cursor, "datapoints", body)
             if len(found) == SEGMENT_BATCH_SIZE:
                 continue
             with suppress(TimeoutError):
@@ -170,20 +169,20 @@ async def stream_points(
                 continue
             yield HEARTBEAT
             with suppress(*DATABASE_ERRORS):
-                await store.watch(request.pool, asset_key, WATCHED_FOR)
+                await heads.watch(request.pool, asset_key, WATCHED_FOR)
 
 
 async def _read_allowed(
-    request: Request, hub: TelemetryHub, asset_id: UUID, asset_key: int, place: PointsCursor
-) -> list[store.StoredSegment]:
-    """What was stored after a place, if the caller may still read it."""
+    request: Request, hub: TelemetryHub, asset_id: UUID, asset_key: int, cursor: PointsCursor
+) -> list[bodies.StoredSegment]:
+    """Points stored after a cursor, if the caller may still read them."""
     notices = hub.notices_of(asset_key)
     caller = await request.reauthenticate()
     rights = ("rights", asset_id, caller.key)
     await hub.read_shared(rights, lambda: authorize_asset(request.pool, caller, asset_id, Permission.READ_MONITORING))
     return await hub.read_shared(
-        ("segments", asset_key, place, notices),
-        lambda: store.segments_after(request.pool, asset_key, place.sequence, place.day, SEGMENT_BATCH_SIZE),
+        ("segments", asset_key, cursor, notices),
+        lambda: bodies.segments_after(request.pool, asset_key, cursor.sequence, cursor.day, SEGMENT_BATCH_SIZE),
     )
 
 
@@ -191,11 +190,7 @@ def _name_signals(ids: dict[str, int]) -> dict[int, str]:
     return {signal_id: name for name, signal_id in ids.items()}
 
 
-def _has_known_names(segment: store.StoredSegment, names: dict[int, str]) -> bool:
-    return all(signal_id in names for signal_id in segments.signal_ids(segment.body))
-
-
-def _pack_columns(segment: store.StoredSegment, names: dict[int, str], wanted: frozenset[str] | None) -> bytes | None:
+def _pack_columns(segment: bodies.StoredSegment, names: dict[int, str], wanted: frozenset[str] | None) -> bytes | None:
     columns = {}
     for signal_id, series in segments.decode(segment.body).series():
         name = names[signal_id]
@@ -205,5 +200,5 @@ def _pack_columns(segment: store.StoredSegment, names: dict[int, str], wanted: f
     return orjson.dumps(columns) if columns else None
 
 
-def _make_frame(place: PointsCursor, kind: str, body: bytes) -> bytes:
-    return b"retry: %d\nid: %s\nevent: %s\ndata: %s\n\n" % (RETRY_MS, str(place).encode(), kind.encode(), body)
+def _make_frame(cursor: PointsCursor, kind: str, body: bytes) -> bytes:
+    return b"retry: %d\nid: %s\nevent: %s\ndata: %s\n\n" % (RETRY_MS, str(cursor).encode(), kind.encode(), body)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from uuid import UUID
 
-import asyncpg
-
-from gridloom.database.pool import Database
+from gridloom.database.pool import Database, is_distributed
 
 CHANNEL = "telemetry"
+MAX_CACHED_ASSETS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +52,43 @@ async def lock_heads(db: Database, asset_keys: Sequence[int]) -> dict[int, Head]
         rows = await db.fetch(_LOCK_HEAD, asset_keys[0])
     else:
         rows = await db.fetchmany(_LOCK_HEAD, [(asset_key,) for asset_key in sorted(asset_keys)])
-    return {row["asset_key"]: _read_head(row) for row in rows}
-
-
-def _read_head(row: asyncpg.Record) -> Head:
-    return Head(**row)
+    return {row["asset_key"]: Head(**row) for row in rows}
 
 
 async def signal_ids(db: Database, asset_key: int) -> dict[str, int]:
     rows = await db.fetch("select name, signal_id from telemetry_signal where asset_key = $1", asset_key)
     return {row["name"]: row["signal_id"] for row in rows}
+
+
+class SignalIdCache:
+    """The names of a bounded number of assets with their ids, which never change; the least recently used is evicted.
+
+    The key is something that never means another asset: a UUID, or an asset's key with the birth of its telemetry.
+    """
+
+    def __init__(self) -> None:
+        self._ids: OrderedDict[Hashable, dict[str, int]] = OrderedDict()
+
+    def find(self, key: Hashable) -> dict[str, int]:
+        ids = self._ids.get(key)
+        if ids is None:
+            return {}
+        self._ids.move_to_end(key)
+        return ids
+
+    def put(self, key: Hashable, ids: dict[str, int]) -> None:
+        self._ids[key] = ids
+        self._ids.move_to_end(key)
+        if len(self._ids) > MAX_CACHED_ASSETS:
+            self._ids.popitem(last=False)
+
+    async def read(self, db: Database, asset_id: UUID, asset_key: int, names: tuple[str, ...] | None) -> dict[str, int]:
+        """The ids of the asset's signals; from the cache alone where that has all the names asked for."""
+        ids = self.find(asset_id)
+        if names is None or any(name not in ids for name in names):
+            ids = await signal_ids(db, asset_key)
+            self.put(asset_id, ids)
+        return ids
 
 
 async def add_signals(db: Database, asset_key: int, names: Mapping[str, int]) -> None:
@@ -88,6 +115,7 @@ _APPEND_FIRST_SEGMENT = """
       added as (insert into telemetry_segment (asset_key, sequence, day, points, body) values ($1, $2, $3, $4, $5))
     select 1
 """
+_MOVE_LATEST = "update telemetry_head set latest = $2 where asset_key = $1"
 
 
 async def append(db: Database, segments: Sequence[NewSegment], latest: Mapping[int, bytes]) -> None:
@@ -102,7 +130,10 @@ async def append(db: Database, segments: Sequence[NewSegment], latest: Mapping[i
         else:
             seen.add(segment.asset_key)
             first.append((*row, latest[segment.asset_key]))
-    if len(first) == 1:
+    if is_distributed(db):  # it plans each of these once, and both together every time
+        await db.executemany(_MOVE_LATEST, latest.items())
+        await db.executemany(_APPEND_SEGMENT, [row[:-1] for row in first])
+    elif len(first) == 1:
         await db.execute(_APPEND_FIRST_SEGMENT, *first[0])
     else:
         await db.executemany(_APPEND_FIRST_SEGMENT, first)
@@ -132,6 +163,14 @@ async def notify(db: Database, watched: Mapping[int, datetime]) -> None:
     )  # fmt: skip
 
 
+async def read_operator_id(db: Database) -> UUID | None:
+    """By which two nodes are known as those of one database."""
+    operator_id: UUID | None = await db.fetchval(
+        "select id from organisation where kind = 'OPERATOR' order by id limit 1"
+    )
+    return operator_id
+
+
 async def find_head(db: Database, asset_key: int) -> Head | None:
     row = await db.fetchrow(
         """
@@ -139,7 +178,7 @@ async def find_head(db: Database, asset_key: int) -> Head | None:
         """,
         asset_key,
     )
-    return None if row is None else _read_head(row)
+    return None if row is None else Head(**row)
 
 
 async def watch(db: Database, asset_key: int, lease: timedelta) -> Head:
@@ -153,4 +192,4 @@ async def watch(db: Database, asset_key: int, lease: timedelta) -> Head:
         asset_key, lease,
     )  # fmt: skip
     assert row is not None
-    return _read_head(row)
+    return Head(**row)

@@ -12,26 +12,24 @@ from gridloom.database.pool import Database
 
 @dataclass(frozen=True, slots=True)
 class StoredTelemetry:
-    """What the batteries of an organisation have stored, as it was counted last, and what they may."""
+    """Bytes that the batteries of an organisation have stored, as last counted, and may store."""
 
     organisation_id: UUID
     used_bytes: int
     quota_bytes: int | None
     counted_at: datetime | None
     is_near: bool = False
-    """Whether its members have been told that it is near its quota."""
+    """Whether its members have been notified that it is near its quota."""
 
 
 async def read_stored(db: Database, organisation_id: UUID) -> StoredTelemetry:
     quota_bytes = await db.fetchval("select telemetry_quota_bytes from organisation where id = $1", organisation_id)
     row = await db.fetchrow(
-        "select used_bytes, counted_at, near_since from telemetry_usage where organisation_id = $1", organisation_id
+        "select used_bytes, counted_at, near_since is not null from telemetry_usage where organisation_id = $1",
+        organisation_id,
     )
-    if row is None:
-        return StoredTelemetry(organisation_id, 0, quota_bytes, None)
-    return StoredTelemetry(
-        organisation_id, row["used_bytes"], quota_bytes, row["counted_at"], row["near_since"] is not None
-    )
+    used_bytes, counted_at, is_near = row or (0, None, False)
+    return StoredTelemetry(organisation_id, used_bytes, quota_bytes, counted_at, is_near)
 
 
 async def measure_stored(db: Database) -> dict[UUID, int]:
@@ -41,8 +39,6 @@ async def measure_stored(db: Database) -> dict[UUID, int]:
         select a.organisation_id, sum(stored.bytes)::bigint as bytes
         from (
           select asset_key, sum(octet_length(body))::bigint as bytes from telemetry_segment group by asset_key
-          union all
-          select asset_key, sum(octet_length(body))::bigint as bytes from telemetry_chunk group by asset_key
           union all
           select asset_key, sum(octet_length(times) + octet_length(summaries) + octet_length(body))::bigint as bytes
           from telemetry_block group by asset_key
@@ -54,7 +50,7 @@ async def measure_stored(db: Database) -> dict[UUID, int]:
 
 
 async def put_stored(db: Database, bytes_of: Mapping[UUID, int], now: datetime) -> None:
-    """What was counted; an organisation that is not among them has nothing stored."""
+    """The counts by organisation; one that is not among them has nothing stored."""
     await db.execute(
         "update telemetry_usage set used_bytes = 0, counted_at = $2 where organisation_id <> all($1::uuid[])",
         list(bytes_of), now,

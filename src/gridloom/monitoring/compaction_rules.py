@@ -41,7 +41,7 @@ class Compact:
 
 
 def plan(sequences: Sequence[int], points: Sequence[int], *, is_closed: bool) -> Merge | Compact | None:
-    """What to do with a day's settled segments, given in their order.
+    """The step for a day's settled segments, given in their order.
 
     Only what was written first or last in a row may be moved: order decides who wins. An open day's segments are joined
     from the back as long as the next one is no larger than all after it together, so sizes grow geometrically and each
