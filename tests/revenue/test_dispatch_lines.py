@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.delivery.conftest import Yard, yard_of
+from tests.delivery.conftest import Yard, find_afternoon_before, yard_of
 from tests.people import OrganisationUnderTest
 from tests.virtual_assets.conftest import QUARTER, register, wire
 
@@ -21,7 +21,7 @@ EVERYONE_ELSE = ("MARKET", "GRID_OPERATOR", "OUTSIDE")
 
 @pytest.fixture
 async def yard(fresh_app: Any) -> AsyncIterator[Yard]:
-    async with yard_of(await fresh_app()) as made:
+    async with yard_of(await fresh_app(find_afternoon_before())) as made:
         yield made
 
 

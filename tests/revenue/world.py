@@ -123,6 +123,11 @@ class World:
     async def auction(
         self, virtual_id: UUID, start: datetime, end: datetime, price: float, hurdle: float | None = None
     ) -> None:
+        auction_id = uuid7()
+        await self.pool.execute(
+            "insert into auction_allocation (auction_id, asset_key) values ($1, $2) on conflict do nothing",
+            auction_id, await self.key_of(virtual_id),
+        )  # fmt: skip
         await self.pool.execute(
             """
             insert into auction (id, opens_at, closes_at, item_id, delivery_start, delivery_end, delivery_zone,
@@ -132,7 +137,7 @@ class World:
             values ($1, '2020-01-01', '2020-01-02', $1, $2, $3, 'TenneT', 1, 1, 1, 1, 1, 0.5, 0.5, 0.01,
               $4::float8::numeric, 'CLEARED', 'ALLOCATED', $1, $5, $6::float8::numeric, $7, '2020-01-02')
             """,
-            uuid7(), start, end, hurdle, self.organisation_id, price, virtual_id,
+            auction_id, start, end, hurdle, self.organisation_id, price, virtual_id,
         )  # fmt: skip
 
     async def key_of(self, id: UUID) -> int:
@@ -141,7 +146,7 @@ class World:
     async def record(self, kind: FactKind, rows: Sequence[Row], origin: Origin = Origin.OPERATOR) -> RecordedFacts:
         async with self.pool.acquire() as connection, connection.transaction():
             recorded = await record_settlements(connection, kind, rows, Recorder(self.by, origin))
-            # No battery is behind these assets: nobody is to look at what activations do to their schedules.
+            # No battery is behind these assets: no job is to revalidate their schedules.
             await connection.execute(
                 """delete from job where kind = $1
                      and key in (select key::text from asset where organisation_id = $2)""",

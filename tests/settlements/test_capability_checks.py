@@ -114,7 +114,7 @@ class TestAVolume:
 
 
 class TestABattery:
-    def test_is_judged_by_the_rating_that_holds_then(self) -> None:
+    def test_is_validated_by_the_rating_that_holds_then(self) -> None:
         grown = asset(
             life_s=None,
             steps_s=np.array([LIFE[0].timestamp(), datetime(2026, 3, 29, 2, tzinfo=UTC).timestamp()]),
@@ -150,7 +150,7 @@ class TestATrader:
 
 class TestManyRows:
     @given(st.lists(st.tuples(st.integers(0, 2), st.floats(0, 40)), min_size=1, max_size=40))
-    def test_are_judged_each_by_its_own_asset(self, facts: list[tuple[int, float]]) -> None:
+    def test_are_validated_each_by_its_own_asset(self, facts: list[tuple[int, float]]) -> None:
         ids = [UUID(int=n + 1) for n in range(3)]
         assets = {id: asset(float(n), float(n)) for n, id in enumerate(ids)}
         rows = [

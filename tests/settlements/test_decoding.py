@@ -13,11 +13,11 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.settlements.reading import decode_rows
 
 from gridloom.edge import CSV, JSON, NDJSON, PARQUET
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
 from gridloom.settlements import decoding
-from gridloom.settlements.decoding import decode_rows
 from gridloom.settlements.model import FCR_AWARDS, WHOLESALE_TRADES, FactKind
 from gridloom.settlements.rules import read_columns
 
@@ -103,7 +103,7 @@ class TestEveryFormat:
         assert [error.pointer for error in errors] == ["/0/colour"]
 
     @pytest.mark.parametrize(("media_type", "write"), FORMATS)
-    def test_refuses_a_moment_without_an_offset(self, media_type: str, write: Any) -> None:
+    def test_refuses_an_instant_without_an_offset(self, media_type: str, write: Any) -> None:
         assert refusal(WHOLESALE_TRADES, write([{**TRADE, "time": "2026-03-29T00:00:00"}]), media_type).errors
 
     @pytest.mark.parametrize("media_type", [JSON, NDJSON, CSV, PARQUET])
@@ -177,7 +177,7 @@ class TestCSV:
 
 
 class TestParquet:
-    def test_may_hold_moments_days_and_decimals(self) -> None:
+    def test_may_hold_instants_days_and_decimals(self) -> None:
         trade = {**TRADE, "time": datetime(2026, 3, 29, tzinfo=UTC), "price": Decimal("1.25")}
         sink = io.BytesIO()
         schema = pa.schema(

@@ -65,7 +65,7 @@ CORRUPTIONS = {
 
 class TestRebuilding:
     @pytest.mark.parametrize("corruption", CORRUPTIONS.values(), ids=CORRUPTIONS)
-    async def test_finds_and_mends_what_is_wrong(self, world: World, asset: UUID, corruption: str) -> None:
+    async def test_finds_and_repairs_what_is_wrong(self, world: World, asset: UUID, corruption: str) -> None:
         right = await kept(world, asset)
         await world.pool.execute(corruption, await world.key_of(asset))
         wrong = await kept(world, asset)
@@ -86,8 +86,8 @@ class TestRebuilding:
         outcome = await rebuild(world.pool, [asset], only_check=True)
         assert outcome.compared_days == outcome.total_days == (LATER - DAY).days + 1
         (one,) = outcome.differences
-        assert (one.asset_id, one.day, one.measure, one.places) == (asset, DAY, "buy_cost_eur", None)
-        assert (one.kept, one.from_facts) == (5.0, -20.0)
+        assert (one.asset_id, one.day, one.measure, one.differing) == (asset, DAY, "buy_cost_eur", None)
+        assert (one.stored, one.from_facts) == (5.0, -20.0)
 
     async def test_finds_nothing_where_nothing_is_wrong(self, world: World, asset: UUID) -> None:
         key = await world.key_of(asset)
@@ -124,7 +124,7 @@ class TestRebuilding:
         assert len(seen) > 4
         assert (await rebuild(world.pool, [], only_check=True)).differing_days == 0
 
-    async def test_refuses_an_asset_that_nobody_knows(self, world: World, asset: UUID) -> None:
+    async def test_refuses_an_unknown_asset(self, world: World, asset: UUID) -> None:
         with pytest.raises(UnknownAssets):
             await rebuild(world.pool, [asset, uuid4()], only_check=True)
 

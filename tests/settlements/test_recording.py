@@ -33,7 +33,7 @@ def trade(asset: UUID, trade_id: str = "T1", **changes: Any) -> WholesaleTrade:
     return WholesaleTrade(**(fields | changes))
 
 
-async def kept_days(world: World, asset: UUID) -> dict[date, dict[str, float]]:
+async def day_sheets(world: World, asset: UUID) -> dict[date, dict[str, float]]:
     rows = await world.pool.fetch("select * from settled_day where asset_key = $1", await world.key_of(asset))
     return {row["day"]: {measure.name: row[measure.name] for measure in MEASURES} for row in rows}
 
@@ -53,7 +53,7 @@ class TestTheSameRow:
         asset = await world.bare_asset()
         counts = (await world.record(WHOLESALE_TRADES, [trade(asset), trade(asset), trade(asset)])).counts
         assert (counts.received, counts.inserted, counts.replaced, counts.unchanged) == (3, 1, 0, 2)
-        assert (await kept_days(world, asset))[date(2026, 3, 29)]["sell_proceeds_eur"] == 100.0
+        assert (await day_sheets(world, asset))[date(2026, 3, 29)]["sell_proceeds_eur"] == 100.0
 
 
 class TestATrade:
@@ -62,7 +62,7 @@ class TestATrade:
         hour = [trade(asset, time=MIDNIGHT + timedelta(minutes=15 * n)) for n in range(4)]
         counts = (await world.record(WHOLESALE_TRADES, hour)).counts
         assert counts.inserted == 4
-        assert (await kept_days(world, asset))[date(2026, 3, 29)]["sell_proceeds_eur"] == 400.0
+        assert (await day_sheets(world, asset))[date(2026, 3, 29)]["sell_proceeds_eur"] == 400.0
         counts = (await world.record(WHOLESALE_TRADES, [*hour, trade(asset, side="BUY")])).counts
         assert (counts.inserted, counts.replaced, counts.unchanged) == (1, 0, 4)
 
@@ -78,7 +78,7 @@ class TestATrade:
         assert await record(2.0, Origin.TRADER) == (0, 1, 0)
         assert await record(3.0, Origin.OPERATOR) == (0, 1, 0)
         assert await record(4.0, Origin.TRADER) == (0, 0, 1)
-        assert (await kept_days(world, asset))[date(2026, 3, 29)]["sell_proceeds_eur"] == 6.0
+        assert (await day_sheets(world, asset))[date(2026, 3, 29)]["sell_proceeds_eur"] == 6.0
         assert await record(5.0, Origin.OPERATOR) == (0, 1, 0)
         rows = await world.pool.fetch(
             """
@@ -118,7 +118,7 @@ class TestCorrection:
         moved = [trade(asset, volume=0.0), trade(asset, time=MIDNIGHT + timedelta(days=3))]
         recorded = await world.record(WHOLESALE_TRADES, moved)
         assert len(recorded.touched) == 2
-        days = await kept_days(world, asset)
+        days = await day_sheets(world, asset)
         assert days[date(2026, 3, 29)]["sell_volume_mwh"] == 0.0
         assert days[date(2026, 4, 1)]["sell_volume_mwh"] == 2.0
 
@@ -167,7 +167,7 @@ class TestConcurrentSettlements:
 
         await asyncio.gather(*(write(writer) for writer in range(8)))
         for asset in assets:
-            days = await kept_days(world, asset)
+            days = await day_sheets(world, asset)
             key = await world.key_of(asset)
             sheets = await read_sheets(world.pool, FactSource.WHOLESALE, [key] * len(days), list(days))
             for (day, kept), sheet in zip(days.items(), sheets, strict=True):

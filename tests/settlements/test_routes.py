@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -72,6 +72,24 @@ class TestActivations:
         assert (await operator.post("/settlements/afrr-energy", json=again)).json()["unchanged"] == 1
         assert len(handed_on) == 1, "what says nothing new changes nothing"
         assert len(handed_on[0]) == 1
+
+    async def test_around_midnight_are_stored_on_the_days_of_utc_to_which_they_belong(
+        self, operator: httpx2.AsyncClient, world: World
+    ) -> None:
+        virtual = await world.virtual_asset()
+        facts = [("2026-05-01T23:45:00Z", "POS", 0.5), ("2026-05-02T00:00:00Z", "NEG", 0.25)]
+        rows = [
+            {"assetID": str(virtual), "time": time, "direction": direction, "volume": volume, "price": 90}
+            for time, direction, volume in facts
+        ]
+        answer = await operator.post("/settlements/afrr-energy", json=rows)
+        assert answer.status_code == 200, answer.text
+        stored = await world.pool.fetch(
+            """select to_timestamp(day * 86400::bigint)::date as day, up_kwh[96] as last_up, down_kwh[1] as first_down
+               from virtual_activation where asset_key = (select key from asset where id = $1) order by day""",
+            virtual,
+        )
+        assert [tuple(row) for row in stored] == [(date(2026, 5, 1), 500, 0), (date(2026, 5, 2), 0, 250)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -165,7 +183,7 @@ class TestATrader:
 
 
 class TestPlausibility:
-    async def test_is_judged_row_by_row(self, operator: httpx2.AsyncClient, world: World) -> None:
+    async def test_is_validated_row_by_row(self, operator: httpx2.AsyncClient, world: World) -> None:
         asset = await world.virtual_asset(10.0, end=datetime(2026, 3, 29, 22, tzinfo=UTC))
         row = {"assetID": str(asset), **KINDS["fcr"]}
         rows = [row, {**row, "product": "NEGPOS_04_08", "capacity": 50}, {**row, "deliveryDay": "2026-03-30"}]
@@ -270,7 +288,7 @@ class TestEvent:
 
 class TestACursor:
     @pytest.mark.parametrize("key", [2**31, 2**62, -1])
-    async def test_that_nobody_gave_out_is_refused(self, operator: httpx2.AsyncClient, key: int) -> None:
+    async def test_that_the_service_did_not_give_out_is_refused(self, operator: httpx2.AsyncClient, key: int) -> None:
         moment = "2026-01-01T00:00:00Z"
         cursors = {
             "/settlements/wholesale-trades?": [key, moment, "T", "BUY", moment],

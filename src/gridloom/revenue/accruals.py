@@ -1,4 +1,4 @@
-"""What accrues with time rather than by period: tolls over the year, auction prices over the delivery window."""
+"""Amounts that accrue with time rather than by period: tolls over the year, auction prices over the delivery window."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def auction_sums(
 
 
 def _joined_spans(spans: Iterable[SecondsSpan]) -> Iterator[SecondsSpan]:
-    """The time that lies in any of them, each moment once."""
+    """The time that lies in any of them, each instant once."""
     start_s = end_s = float("-inf")
     for span in sorted(spans, key=lambda span: span.start_s):
         if span.start_s > end_s:

@@ -1,4 +1,4 @@
-"""From kept sheets and sums to what the formulas take: measures summed over assets and buckets."""
+"""From stored sheets and sums to what the formulas take: measures summed over assets and buckets."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ _SHARED: Final = np.array([[measure.is_shared] for measure in MEASURES])
 
 
 @dataclass(frozen=True, slots=True)
-class KeptDays:
+class DaySheets:
     """The sheets of consecutive market days: by asset and source one a day, None for a day without facts."""
 
     first: int
     """The number of the first day."""
     by_asset: Mapping[int, Mapping[FactSource, Sequence[bytes | None]]]
 
-    def on(self, numbers: Ints) -> KeptDays:
+    def on(self, numbers: Ints) -> DaySheets:
         """Those of some consecutive days among them."""
         low, high = int(numbers[0]) - self.first, int(numbers[-1]) + 1 - self.first
         by_asset = {
             key: {source: bodies[low:high] for source, bodies in sheets.items()}
             for key, sheets in self.by_asset.items()
         }
-        return KeptDays(int(numbers[0]), by_asset)
+        return DaySheets(int(numbers[0]), by_asset)
 
 
 @dataclass(slots=True)
@@ -91,13 +91,13 @@ class Summation:
 
 
 def sum_over_assets(
-    grid: Grid, kept: KeptDays, contributions: Sequence[Contribution], sources: Collection[FactSource]
+    grid: Grid, sheets: DaySheets, contributions: Sequence[Contribution], sources: Collection[FactSource]
 ) -> dict[str, FloatArray]:
     """All measures by bucket, from the sheets of the grid's days."""
     summation = Summation(len(grid.buckets))
     for part in contributions:
-        if part.asset_key in kept.by_asset:
-            summation.add(part, grid.bucket_sums(_by_period(grid, kept.by_asset[part.asset_key], sources)))
+        if part.asset_key in sheets.by_asset:
+            summation.add(part, grid.bucket_sums(_by_period(grid, sheets.by_asset[part.asset_key], sources)))
     return summation.sums()
 
 
@@ -121,7 +121,7 @@ def _by_period(
 
 
 def rated_power_mw(ratings: Sequence[RatedPowerSteps], buckets: ReportBuckets) -> FloatArray:
-    """The rated power that stands in each bucket.
+    """The rated power in force in each bucket.
 
     That of one asset is its own. Several count for the time of the bucket in which each of them is alive; where none
     is, all of them count.

@@ -1,6 +1,6 @@
 """The arithmetic of the categories: pure functions over arrays of summed measures, one element a bucket.
 
-NaN stands for "no value": a price without volume, a mean without hours. Nothing else makes a NaN.
+NaN means "no value": a price without volume, a mean without hours. Nothing else makes a NaN.
 """
 
 from __future__ import annotations

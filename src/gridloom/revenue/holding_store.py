@@ -1,4 +1,4 @@
-"""What an organisation holds and owns, in PostgreSQL: whose facts make its reports, each fact once."""
+"""Assets that an organisation holds and owns, in PostgreSQL: whose facts make its reports, each fact once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report is about: whose facts count, with which weight, over which rated power."""
+"""The scope of a report: whose facts count, with which weight, over which rated power."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SecondsSpan:
 class RatedPowerSteps:
     """The mean of rated charge and discharge power of one asset, as steps in time; the first holds from ever.
 
-    life: outside it the power counts for nobody; None for an asset without an end.
+    life: outside it the power does not count; None for an asset without an end.
     """
 
     starts_s: FloatArray
@@ -79,7 +79,7 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is reported on: the assets whose facts count, and those whose rated power divides the revenue."""
+    """The assets whose facts count, and those whose rated power divides the revenue."""
 
     name: str
     contributions: tuple[Contribution, ...]
@@ -101,7 +101,7 @@ class Toll:
 
 @dataclass(frozen=True, slots=True)
 class AuctionResult:
-    """What a virtual asset was won for, spread evenly over its delivery window."""
+    """The price that a virtual asset was won for, spread evenly over its delivery window."""
 
     asset_key: int
     span: SecondsSpan

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gridloom.kernel.resolution import Resolution
 from gridloom.market_calendar import PERIOD_S, Ints
 from gridloom.revenue.accruals import AUCTION_MEASURES, TOLLING_MEASURES, auction_sums, tolling_sums
-from gridloom.revenue.aggregation import KeptDays, sum_over_assets
+from gridloom.revenue.aggregation import DaySheets, sum_over_assets
 from gridloom.revenue.categories import SOURCE_OF
 from gridloom.revenue.formulas import FloatArray
 from gridloom.revenue.grid import BLOCK, grid_of
@@ -46,17 +46,17 @@ _NO_VALUE: Final = frozenset({"fcr_capacity_mw"})
 def raw_sums(
     days: Ints,
     window: SecondsSpan,
-    kept: KeptDays,
+    sheets: DaySheets,
     starts: Mapping[FactSource, Ints],
     contributions: Sequence[Contribution],
     sources: frozenset[FactSource],
     accruing: Accruing,
 ) -> RawSums:
-    """All facts within the window; `starts` are those of kept sources."""
+    """All facts within the window; `starts` are those of aggregated sources."""
     found: dict[FactSource, _Points] = {}
     for source in sources:
         if source in PERIOD_SOURCES or source in BLOCK_SOURCES:
-            found[source] = _stored_points(days, window, kept, starts[source], contributions, source)
+            found[source] = _stored_points(days, window, sheets, starts[source], contributions, source)
     tolls, results, ratings, weights = accruing
     if FactSource.TOLLING in sources:
         groups = _tolls_by_start(tolls)
@@ -76,14 +76,14 @@ def raw_sums(
 def _stored_points(
     days: Ints,
     window: SecondsSpan,
-    kept: KeptDays,
+    sheets: DaySheets,
     starts: Ints,
     contributions: Sequence[Contribution],
     source: FactSource,
 ) -> _Points:
     grid = grid_of(days, BLOCK if source in BLOCK_SOURCES else Resolution.QUARTER_HOUR, window)
     there = np.isin(grid.buckets.labels_s, starts)
-    sums = sum_over_assets(grid, kept, contributions, (source,))
+    sums = sum_over_assets(grid, sheets, contributions, (source,))
     own = {name: values[there] for name, values in sums.items() if SOURCE_OF[name] is source}
     buckets = grid.buckets
     return ReportBuckets(buckets.labels_s[there], buckets.starts_s[there], buckets.ends_s[there]), own
@@ -117,15 +117,15 @@ def _on_one_line(found: Mapping[FactSource, _Points]) -> RawSums:
     labels = np.unique(np.concatenate([own.labels_s for own, _ in found.values()]).astype(np.int64))
     line = RawSums(labels, {}, {}, {})
     for source, (own, sums) in found.items():
-        places = np.searchsorted(labels, own.labels_s)
+        indices = np.searchsorted(labels, own.labels_s)
         there = line.present[source] = np.zeros(len(labels), dtype=np.bool_)
-        there[places] = True
+        there[indices] = True
         starts_s = labels.astype(np.float64)
-        starts_s[places] = own.starts_s
+        starts_s[indices] = own.starts_s
         ends_s = starts_s + np.where(there, 0.0, PERIOD_S)
-        np.maximum.at(ends_s, places, own.ends_s)
+        np.maximum.at(ends_s, indices, own.ends_s)
         line.spans[source] = ReportBuckets(labels, starts_s, ends_s)
         for name, values in sums.items():
             line.sums[name] = np.where(there, 0.0, np.nan) if name in _NO_VALUE else np.zeros(len(labels))
-            np.add.at(line.sums[name], places, values)
+            np.add.at(line.sums[name], indices, values)
     return line

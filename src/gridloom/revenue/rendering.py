@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 import numpy as np
 import pyarrow as pa
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from gridloom.edge import ResponseBody
@@ -22,16 +22,14 @@ from gridloom.tables import TIME, points_json
 
 
 class DataPointMetaData(ResponseBody):
-    """What a category is, as its values here are made."""
+    """Metadata of a category in a response."""
 
     data_point_name: str
     unit: str
     resolution: str
     aggregation: str
     description: str
-    provisional: (
-        Annotated[bool, Meta(description="True where awards count that are not settled yet; else left out")] | UnsetType
-    ) = UNSET
+    provisional: bool | UnsetType = UNSET
 
 
 def meta_data_of(category: Category, resolution: str, *, is_provisional: bool = False) -> DataPointMetaData:

@@ -1,4 +1,4 @@
-"""A report: the sums of a subject over a window at a resolution, part by part, now or as of an earlier moment."""
+"""A report: the sums of a subject over a window at a resolution, part by part, now or as of an earlier instant."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from gridloom.kernel.window import Window
 from gridloom.market_calendar import Ints, day_start
 from gridloom.revenue import store
 from gridloom.revenue.accruals import auction_sums, tolling_sums
-from gridloom.revenue.aggregation import KeptDays, rated_power_mw, sum_over_assets
+from gridloom.revenue.aggregation import DaySheets, rated_power_mw, sum_over_assets
 from gridloom.revenue.categories import CATEGORIES, Category
+from gridloom.revenue.day_sheets import read_stored_days
 from gridloom.revenue.formulas import FloatArray, Sums
 from gridloom.revenue.grid import days_of, grid_of, parts_of
-from gridloom.revenue.kept_days import read_stored_days
 from gridloom.revenue.model import AuctionResult, RatedPowerSteps, ReportBuckets, SecondsSpan, Subject, Toll
 from gridloom.revenue.raw import raw_sums
 from gridloom.settlements.measures import AGGREGATED_SOURCES, FactSource
@@ -29,7 +29,7 @@ from gridloom.settlements.store import read_starts
 
 ASSET_DAY_BATCH_SIZE: Final = 8_000
 DAY_BATCH_SIZE: Final = 375
-"""Bound what is read at one moment: the sheets of 8,000 asset-days, or those of a year."""
+"""Bound what is read at a time: the sheets of 8,000 asset-days, or those of a year."""
 DAYS_IN_A_PART: Final = 183
 """Two parts a year: fewer are sent late, more cost the fixed part of their work more often."""
 SHORTEST_FIRST: Final = (*AGGREGATED_SOURCES, FactSource.TOLLING, FactSource.AUCTION)
@@ -38,7 +38,7 @@ SHORTEST_FIRST: Final = (*AGGREGATED_SOURCES, FactSource.TOLLING, FactSource.AUC
 
 @dataclass(frozen=True)
 class Report:
-    """What is asked."""
+    """The parameters of a report."""
 
     subject: Subject
     window: Window
@@ -102,7 +102,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class ReportInputs:
-    """What changes slowly and is read once for a report."""
+    """Inputs that are read once for a report."""
 
     ratings: dict[int, RatedPowerSteps]
     rated: tuple[RatedPowerSteps, ...]
@@ -117,7 +117,7 @@ def all_categories(names: Collection[str] = ()) -> tuple[Category, ...]:
 
 
 async def report_parts(db: Pool, report: Report) -> AsyncIterator[Part]:
-    """The report in parts of consecutive days. Each part is as of one moment; memory holds one part at a time."""
+    """The report in parts of consecutive days. Each part is as of one instant; memory holds one part at a time."""
     if report.resolution is not Resolution.RAW:
         async for part in bucket_parts(db, report):
             yield part
@@ -128,7 +128,7 @@ async def report_parts(db: Pool, report: Report) -> AsyncIterator[Part]:
 
 
 def _find_batch_size(report: Report) -> int:
-    """How many days are read at one moment."""
+    """How many days are read at a time."""
     return max(1, min(DAY_BATCH_SIZE, ASSET_DAY_BATCH_SIZE // max(1, len(report.subject.contributions))))
 
 
@@ -175,22 +175,22 @@ async def _read_background(db: Database, report: Report) -> ReportInputs:
 
 
 async def _parts_from_sheets(db: Database, report: Report, background: ReportInputs, days: Ints) -> AsyncIterator[Part]:
-    """Days that are read at one moment, then summed up some at a time: the first are on their way while others wait."""
-    kept = await _stored_days(db, report, days)
+    """Days read together, then summed up some at a time: the first are on their way while others wait."""
+    sheets = await _stored_days(db, report, days)
     for some in parts_of(days, DAYS_IN_A_PART):
-        yield await asyncio.to_thread(_sum_sheets, report, background, some, kept.on(some))
+        yield await asyncio.to_thread(_sum_sheets, report, background, some, sheets.on(some))
 
 
-def _sum_sheets(report: Report, background: ReportInputs, days: Ints, kept: KeptDays) -> Part:
+def _sum_sheets(report: Report, background: ReportInputs, days: Ints, sheets: DaySheets) -> Part:
     grid = grid_of(days, report.resolution, report.span)
-    sums = sum_over_assets(grid, kept, report.subject.contributions, report.aggregated_sources)
+    sums = sum_over_assets(grid, sheets, report.subject.contributions, report.aggregated_sources)
     return _complete_part(report, background, grid.buckets, sums)
 
 
 def _complete_part(
     report: Report, background: ReportInputs, buckets: ReportBuckets, sums: dict[str, FloatArray]
 ) -> Part:
-    """The kept sums completed by what accrues with time and by the rated power."""
+    """The stored sums completed by what accrues with time and by the rated power."""
     needed = report.measures
     if FactSource.TOLLING in report.sources:
         sums |= tolling_sums(background.tolls, background.ratings, background.weights, buckets)
@@ -201,7 +201,7 @@ def _complete_part(
     return Part(buckets, Sums({name: values for name, values in sums.items() if name in needed}), {})
 
 
-async def _stored_days(db: Database, report: Report, days: Ints) -> KeptDays:
+async def _stored_days(db: Database, report: Report, days: Ints) -> DaySheets:
     return await read_stored_days(db, report.subject.keys, days, report.aggregated_sources, report.as_of)
 
 
@@ -233,10 +233,10 @@ async def _raw_parts(
 ) -> AsyncIterator[Part]:
     waiting_tolls, waiting_results = list(background.tolls), list(background.results)
     for days in parts_of(numbers, batch_size):
-        async with repeatable_read(db) as moment:
-            kept = await _stored_days(moment, report, days)
+        async with repeatable_read(db) as snapshot:
+            sheets = await _stored_days(snapshot, report, days)
             starts = {
-                source: await read_starts(moment, source, report.subject.keys, days, report.as_of)
+                source: await read_starts(snapshot, source, report.subject.keys, days, report.as_of)
                 for source in report.aggregated_sources
             }
         is_last = int(days[-1]) == int(numbers[-1])
@@ -245,7 +245,7 @@ async def _raw_parts(
         results = [result for result in waiting_results if result.span.start_s < until_s]
         waiting_tolls = [toll for toll in waiting_tolls if toll not in tolls]
         waiting_results = [result for result in waiting_results if result not in results]
-        part = await asyncio.to_thread(_raw_part, report, background, days, kept, starts, tolls, results)
+        part = await asyncio.to_thread(_raw_part, report, background, days, sheets, starts, tolls, results)
         if len(part.buckets):
             yield part
 
@@ -254,7 +254,7 @@ def _raw_part(
     report: Report,
     background: ReportInputs,
     days: Ints,
-    kept: KeptDays,
+    sheets: DaySheets,
     starts: Mapping[FactSource, Ints],
     tolls: Sequence[Toll],
     results: Sequence[AuctionResult],
@@ -262,7 +262,7 @@ def _raw_part(
     line = raw_sums(
         days,
         report.span,
-        kept,
+        sheets,
         starts,
         report.subject.contributions,
         report.sources,

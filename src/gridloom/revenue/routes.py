@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 from uuid import UUID
 
 import numpy as np
-from msgspec import Meta
 
 from gridloom.database.pool import Database
 from gridloom.edge import (
@@ -25,6 +24,7 @@ from gridloom.edge import (
     operation,
 )
 from gridloom.edge.fields import parameter_error
+from gridloom.edge.operation import H
 from gridloom.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden, NotFound
@@ -45,18 +45,16 @@ READ: Final = Permission.READ_REVENUE
 FORMATS: Final = (JSON, CSV, ARROW, PARQUET)
 MAX_BUCKETS: Final = 40_000
 
-ReportResolution = Annotated[
-    Literal["raw", "15-minute", "hourly", "daily"],
-    Meta(description="Each fact's own period, or delivery periods, market hours, market days"),
-]
-CategoryName = Annotated[
-    str, Meta(description="A category; all when none is named", extra_json_schema={"enum": list(CATEGORIES)})
-]
+ReportResolution = Literal["raw", "15-minute", "hourly", "daily"]
+if TYPE_CHECKING:
+    CategoryName = str
+else:
+    CategoryName = Literal[tuple(CATEGORIES)]
 
 
 class DataPointQuery(QueryParameters):
-    start: Annotated[Instant, Meta(description="Where the report starts")]
-    end: Annotated[Instant, Meta(description="Where it ends")]
+    start: Instant
+    end: Instant
     resolution: ReportResolution = "15-minute"
     datapoints: tuple[CategoryName, ...] | None = None
     as_of: AsOf = None
@@ -74,74 +72,63 @@ class RevenuePoints(ResponseBody):
     data: dict[str, list[RevenuePoint]]
 
 
-@operation(
-    "GET",
-    "/revenue-reporting/virtual-assets/{virtualAssetID}/data-points",
-    summary="Data points of a virtual asset",
-    access=READ,
-    produces=FORMATS,
-    response_schema=RevenuePoints,
-    replica_read=True,
+def _declare_data_points(path: str, summary: str) -> Callable[[H], H]:
+    return operation(
+        "GET",
+        path,
+        summary=summary,
+        access=READ,
+        produces=FORMATS,
+        response_schema=RevenuePoints,
+        replica_read=True,
+    )
+
+
+@_declare_data_points(
+    "/revenue-reporting/virtual-assets/{virtualAssetID}/data-points", "Data points of a virtual asset"
 )
 async def read_virtual_asset_data_points(request: Request, virtual_asset_id: UUID, query: DataPointQuery) -> Stream:
     """Buckets at the edges of the window hold the part of them that lies within it, so sums agree at any resolution."""
     return await _answer_report(request, await _virtual_asset(request, virtual_asset_id), query)
 
 
-@operation(
-    "GET",
-    "/revenue-reporting/portfolios/{portfolioID}/data-points",
-    summary="Data points of a portfolio",
-    access=READ,
-    produces=FORMATS,
-    response_schema=RevenuePoints,
-    replica_read=True,
-)
+@_declare_data_points("/revenue-reporting/portfolios/{portfolioID}/data-points", "Data points of a portfolio")
 async def read_portfolio_data_points(request: Request, portfolio_id: UUID, query: DataPointQuery) -> Stream:
     """The figures of its virtual assets together, as if all their facts were one asset's."""
-    group = await store.read_portfolio(request.db, portfolio_id)
-    if group is None:
-        raise NotFound(f"There is no portfolio {portfolio_id}.")
-    await authorize_organisation(request.db, request.caller, group.organisation_id)
+    group = await require_portfolio(request.db, request.caller, portfolio_id)
     parts = tuple(Contribution(key) for key in group.asset_keys)
     return await _answer_report(request, Subject(f"portfolio-{portfolio_id}", parts, group.asset_keys), query)
 
 
-@operation(
-    "GET",
-    "/revenue-reporting/fleets/{fleetID}/data-points",
-    summary="Data points of a fleet",
-    access=READ,
-    produces=FORMATS,
-    response_schema=RevenuePoints,
-    replica_read=True,
-)
+@_declare_data_points("/revenue-reporting/fleets/{fleetID}/data-points", "Data points of a fleet")
 async def read_fleet_data_points(request: Request, fleet_id: UUID, query: DataPointQuery) -> Stream:
     """The figures of its physical assets together: their own facts, and their shares in the virtual ones they back."""
-    group = await store.read_fleet(request.db, fleet_id)
-    if group is None:
-        raise NotFound(f"There is no fleet {fleet_id}.")
-    await check_fleet_reach(request.db, request.caller, group, fleet_id)
+    group = await require_fleet(request.db, request.caller, fleet_id)
     parts = await store.read_backed(request.db, group.asset_keys)
     return await _answer_report(request, Subject(f"fleet-{fleet_id}", parts, group.asset_keys), query)
 
 
-async def check_fleet_reach(db: Database, caller: Caller, group: store.Group, fleet_id: UUID) -> None:
-    """By its owner, the platform's operator, and organisations with a grant on every asset of it."""
-    if caller.organisation_id == group.organisation_id or caller.is_operator:
-        return
-    if not await store.are_granted(db, group.asset_keys, caller.organisation_id, READ):
+async def require_portfolio(db: Database, caller: Caller, portfolio_id: UUID) -> store.Group:
+    group = await store.read_portfolio(db, portfolio_id)
+    if group is None:
+        raise NotFound(f"There is no portfolio {portfolio_id}.")
+    await authorize_organisation(db, caller, group.organisation_id)
+    return group
+
+
+async def require_fleet(db: Database, caller: Caller, fleet_id: UUID) -> store.Group:
+    """For its owner, the platform's operator, and organisations with a grant on every asset of it."""
+    group = await store.read_fleet(db, fleet_id)
+    if group is None:
+        raise NotFound(f"There is no fleet {fleet_id}.")
+    may_read = caller.organisation_id == group.organisation_id or caller.is_operator
+    if not may_read and not await store.are_granted(db, group.asset_keys, caller.organisation_id, READ):
         raise Forbidden(f"Your organisation has no grant of {READ} on every asset of the fleet {fleet_id}.")
+    return group
 
 
-@operation(
-    "GET",
-    "/revenue-reporting/physical-assets/{physicalAssetID}/data-points",
-    summary="Data points of a physical asset",
-    access=READ,
-    produces=FORMATS,
-    response_schema=RevenuePoints,
-    replica_read=True,
+@_declare_data_points(
+    "/revenue-reporting/physical-assets/{physicalAssetID}/data-points", "Data points of a physical asset"
 )
 async def read_physical_asset_data_points(request: Request, physical_asset_id: UUID, query: DataPointQuery) -> Stream:
     """Its own facts, and its share in those of the virtual assets that it backs.
@@ -155,15 +142,7 @@ async def read_physical_asset_data_points(request: Request, physical_asset_id: U
     )
 
 
-@operation(
-    "GET",
-    "/revenue-reporting/organisations/{organisationID}/data-points",
-    summary="Data points of an organisation",
-    access=READ,
-    produces=FORMATS,
-    response_schema=RevenuePoints,
-    replica_read=True,
-)
+@_declare_data_points("/revenue-reporting/organisations/{organisationID}/data-points", "Data points of an organisation")
 async def read_organisation_data_points(request: Request, organisation_id: UUID, query: DataPointQuery) -> Stream:
     """All that it holds and owns, each fact once: what it won counts whether or not it is in a portfolio.
 
@@ -182,9 +161,6 @@ async def _virtual_asset(request: Request, virtual_asset_id: UUID) -> Subject:
 
 async def _answer_report(request: Request, subject: Subject, query: DataPointQuery) -> Stream:
     names = query.datapoints or ()
-    unknown = [name for name in names if name not in CATEGORIES]
-    if unknown:
-        raise parameter_error("query", "datapoints", f"{', '.join(unknown[:10])[:500]} is no category")
     window = _read_window(query.start, query.end)
     await check_as_of(request.db, query.as_of)
     report = Report(
@@ -220,11 +196,9 @@ def _read_window(start: datetime, end: datetime) -> Window:
 
 
 class BucketQuery(QueryParameters):
-    start: Annotated[Instant, Meta(description="Where the report starts")]
-    end: Annotated[Instant, Meta(description="Where it ends")]
-    resolution: Annotated[
-        Literal["15-minute", "hourly", "daily"], Meta(description="Delivery periods, market hours or market days")
-    ] = "daily"
+    start: Instant
+    end: Instant
+    resolution: Literal["15-minute", "hourly", "daily"] = "daily"
     as_of: AsOf = None
 
 
@@ -233,7 +207,7 @@ class RevenueBucket(ResponseBody):
 
     start: datetime
     end: datetime
-    revenue: Annotated[float, Meta(description="EUR")]
+    revenue: float
     figures: dict[str, float | None]
 
 
@@ -242,17 +216,15 @@ class RevenueBuckets(ResponseBody):
     start: datetime
     end: datetime
     resolution: str
-    revenue: Annotated[float, Meta(description="EUR over the whole window")]
+    revenue: float
     buckets: list[RevenueBucket]
 
 
-@operation(
-    "GET",
-    "/revenue-reporting/{virtualAssetID}/wholesale",
-    summary="Wholesale revenue by bucket",
-    access=READ,
-    replica_read=True,
-)
+def _declare_buckets(path: str, summary: str) -> Callable[[H], H]:
+    return operation("GET", path, summary=summary, access=READ, replica_read=True)
+
+
+@_declare_buckets("/revenue-reporting/{virtualAssetID}/wholesale", "Wholesale revenue by bucket")
 async def read_wholesale_revenue(request: Request, virtual_asset_id: UUID, query: BucketQuery) -> RevenueBuckets:
     """Proceeds of what was sold minus the cost of what was bought, with volumes and average prices."""
     figures = (
@@ -266,13 +238,7 @@ async def read_wholesale_revenue(request: Request, virtual_asset_id: UUID, query
     return await _view_buckets(request, virtual_asset_id, query, ("revenue_wholesale",), figures)
 
 
-@operation(
-    "GET",
-    "/revenue-reporting/{virtualAssetID}/ancillary",
-    summary="Ancillary revenue by bucket",
-    access=READ,
-    replica_read=True,
-)
+@_declare_buckets("/revenue-reporting/{virtualAssetID}/ancillary", "Ancillary revenue by bucket")
 async def read_ancillary_revenue(request: Request, virtual_asset_id: UUID, query: BucketQuery) -> RevenueBuckets:
     """FCR and aFRR capacity, and aFRR energy in both directions."""
     revenues = ("revenue_fcr", "revenue_afrr_capacity", "revenue_afrr_energy")
@@ -280,25 +246,13 @@ async def read_ancillary_revenue(request: Request, virtual_asset_id: UUID, query
     return await _view_buckets(request, virtual_asset_id, query, revenues, figures)
 
 
-@operation(
-    "GET",
-    "/revenue-reporting/{virtualAssetID}/tolling",
-    summary="Tolling revenue by bucket",
-    access=READ,
-    replica_read=True,
-)
+@_declare_buckets("/revenue-reporting/{virtualAssetID}/tolling", "Tolling revenue by bucket")
 async def read_tolling_revenue(request: Request, virtual_asset_id: UUID, query: BucketQuery) -> RevenueBuckets:
     """The toll as it accrues over the calendar year, with its annual price."""
     return await _view_buckets(request, virtual_asset_id, query, ("revenue_tolling",), ("annual_price_tolling",))
 
 
-@operation(
-    "GET",
-    "/revenue-reporting/{virtualAssetID}/virtual-battery-auction",
-    summary="Auction revenue by bucket",
-    access=READ,
-    replica_read=True,
-)
+@_declare_buckets("/revenue-reporting/{virtualAssetID}/virtual-battery-auction", "Auction revenue by bucket")
 async def read_virtual_battery_auction_revenue(
     request: Request, virtual_asset_id: UUID, query: BucketQuery
 ) -> RevenueBuckets:

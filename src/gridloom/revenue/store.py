@@ -1,4 +1,4 @@
-"""What reports read from PostgreSQL: whose facts count, rated power, contracts, auctions, kept sums and sheets."""
+"""Reads of reports from PostgreSQL: whose facts count, rated power, contracts, auctions, stored sums and sheets."""
 # ruff: noqa: S608 — the composed names stand in settlements/measures.py
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from uuid import UUID
 import numpy as np
 
 from gridloom.database.keyed import fetch_by_keys
-from gridloom.database.pool import Database
+from gridloom.database.pool import Database, is_distributed
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.units import KW_PER_MW
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Ints, market_date
-from gridloom.revenue.aggregation import LEVEL_MEASURES, KeptDays
+from gridloom.revenue.aggregation import LEVEL_MEASURES, DaySheets
 from gridloom.revenue.formulas import FloatArray
 from gridloom.revenue.model import AuctionResult, Contribution, RatedPowerSteps, SecondsSpan, Toll
 from gridloom.settlements.measures import AGGREGATED_SOURCES, MEASURES, FactSource
@@ -89,28 +89,35 @@ async def read_backed(db: Database, physical_keys: Sequence[int]) -> tuple[Contr
     return tuple(Contribution(row["key"], row["weight"], row["holders"]) for row in rows)
 
 
+_VIRTUAL_RATINGS: Final = """
+    select asset_key, null::timestamptz as valid_from, start_at, end_at,
+      (rated_charge_power_kw + rated_discharge_power_kw) / 2 as power_kw
+    from virtual_asset where asset_key = any($1::int[])
+"""
+_PHYSICAL_RATINGS: Final = """
+    select distinct on (asset_key, valid_from) asset_key, valid_from, null::timestamptz as start_at,
+      null::timestamptz as end_at, (rated_charge_power_kw + rated_discharge_power_kw) / 2 as power_kw
+    from physical_asset_parameters
+    where asset_key = any($1::int[]) and ($2::timestamptz is null or recorded_at <= $2 or version = 1)
+    order by asset_key, valid_from, version desc
+"""
+_RATINGS: Final = f"{_VIRTUAL_RATINGS} union all ({_PHYSICAL_RATINGS}) order by asset_key, valid_from"
+
+
 async def read_ratings(db: Database, keys: Iterable[int], as_of: datetime | None) -> dict[int, RatedPowerSteps]:
     """The rated power of virtual assets over their life, and of physical ones by their effective parameters.
 
-    As of a moment: by the parameters recorded until then, for they may reach back and change what a toll has earned.
+    As of an instant: by the parameters recorded until then, for they may reach back and change what a toll has earned.
     """
-    rows = await fetch_by_keys(
-        db,
-        """
-        select asset_key, null::timestamptz as valid_from, start_at, end_at,
-          (rated_charge_power_kw + rated_discharge_power_kw) / 2 as power_kw
-        from virtual_asset where asset_key = any($1::int[])
-        union all
-        select asset_key, valid_from, null, null, (rated_charge_power_kw + rated_discharge_power_kw) / 2
-        from (select distinct on (asset_key, valid_from) * from physical_asset_parameters
-              where asset_key = any($1::int[])
-                and ($2::timestamptz is null or recorded_at <= $2 or version = 1)
-              order by asset_key, valid_from, version desc) in_force
-        order by asset_key, valid_from
-        """,
-        list(keys),
-        as_of,
-    )
+    asked = list(keys)
+    rows: Sequence[Any]
+    if is_distributed(db):  # which plans each of them once
+        rows = [
+            *await fetch_by_keys(db, _VIRTUAL_RATINGS, asked),
+            *await fetch_by_keys(db, _PHYSICAL_RATINGS, asked, as_of),
+        ]
+    else:
+        rows = await fetch_by_keys(db, _RATINGS, asked, as_of)
     steps: dict[int, list[Any]] = {}
     for row in rows:
         steps.setdefault(row["asset_key"], []).append(row)
@@ -126,31 +133,37 @@ def _read_rating(rows: Sequence[Any]) -> RatedPowerSteps:
     return RatedPowerSteps(np.array([row["valid_from"].timestamp() for row in rows]), power_mw)
 
 
+_TOLLS_NOW: Final = """
+    select asset_key, start_at, end_at, annual_price_eur_mw::float8 as price
+    from tolling_contract
+    where asset_key = any($1::int[]) and start_at < $3 and end_at > $2
+    order by asset_key, start_at, contract_id
+"""
+_TOLLS_AS_OF: Final = """
+    select asset_key, start_at, end_at, annual_price_eur_mw::float8 as price
+    from tolling_contract_version
+    where asset_key = any($1::int[]) and start_at < $3 and end_at > $2
+      and recorded_at <= $4 and (superseded_at is null or superseded_at > $4)
+    order by asset_key, start_at, contract_id
+"""
+
+
 async def read_tolls(
     db: Database, keys: Sequence[int], start: datetime, end: datetime, as_of: datetime | None
 ) -> list[Toll]:
-    rows = await fetch_by_keys(
-        db,
-        """
-        select asset_key, start_at, end_at, annual_price_eur_mw::float8 as price
-        from tolling_contract_version
-        where asset_key = any($1::int[]) and start_at < $3 and end_at > $2
-          and ($4::timestamptz is null and superseded_at is null
-               or recorded_at <= $4 and (superseded_at is null or superseded_at > $4))
-        order by asset_key, start_at, contract_id
-        """,
-        list(keys),
-        start,
-        end,
-        as_of,
-    )
+    if as_of is None:
+        rows = await fetch_by_keys(db, _TOLLS_NOW, list(keys), start, end)
+    else:
+        rows = await fetch_by_keys(db, _TOLLS_AS_OF, list(keys), start, end, as_of)
     return [Toll(row["asset_key"], _make_span(row["start_at"], row["end_at"]), row["price"]) for row in rows]
 
 
 async def read_auction_results(
     db: Database, keys: Sequence[int], start: datetime, end: datetime, as_of: datetime | None
 ) -> list[AuctionResult]:
-    """What the auctions room has cleared; no copy is kept, so that a result shows the moment it is there."""
+    """Cleared auctions, read from their own table: a result shows as soon as it is there."""
+    if is_distributed(db):
+        return await _read_allocated_auctions(db, keys, start, end, as_of)
     rows = await fetch_by_keys(
         db,
         """
@@ -172,6 +185,34 @@ async def read_auction_results(
     ]
 
 
+async def _read_allocated_auctions(
+    db: Database, keys: Sequence[int], start: datetime, end: datetime, as_of: datetime | None
+) -> list[AuctionResult]:
+    """By the ids of the auctions that the assets come from, which every node knows: else all shards would be asked."""
+    allocated = await fetch_by_keys(
+        db,
+        "select auction_id, asset_key from auction_allocation where asset_key = any($1::int[]) order by asset_key",
+        list(keys),
+    )
+    results = []
+    for auction_id, key in allocated:
+        row = await db.fetchrow(
+            """
+            select delivery_start, delivery_end, winning_price_eur::float8 as price, hurdle_price_eur::float8 as hurdle
+            from auction where id = $1 and outcome = 'ALLOCATED' and delivery_start < $3 and delivery_end > $2
+              and ($4::timestamptz is null or cleared_at <= $4)
+            """,
+            auction_id,
+            start,
+            end,
+            as_of,
+        )
+        if row is not None:
+            span = _make_span(row["delivery_start"], row["delivery_end"])
+            results.append(AuctionResult(key, span, row["price"], row["hurdle"]))
+    return results
+
+
 _ARE_PROVISIONAL: Final = ", ".join(
     f"""exists (select 1 from {table}_version f where f.asset_key = any($1::int[]) and f.origin = 'PROVISIONAL'
           and f.capacity_mw > 0
@@ -187,6 +228,8 @@ async def read_provisional_sources(
     db: Database, keys: Sequence[int], window: Window, as_of: datetime | None
 ) -> frozenset[FactSource]:
     """Of which sources awards of these assets on market days of the window are not settled yet."""
+    if as_of is None and len(keys) == 1 and is_distributed(db):
+        return _name_sources([await db.fetchval(part, keys[0], window.start, window.end) for part in _HAS_PROVISIONAL])
     found = await db.fetchrow(
         f"select {_ARE_PROVISIONAL}",
         list(keys),
@@ -195,20 +238,32 @@ async def read_provisional_sources(
         as_of,
     )
     assert found is not None
-    return frozenset(
-        source for source, is_there in zip((FactSource.FCR, FactSource.AFRR_CAPACITY), found, strict=True) if is_there
-    )
+    return _name_sources(found)
+
+
+_HAS_PROVISIONAL: Final = tuple(
+    f"""select true from {table} where asset_key = $1 and origin = 'PROVISIONAL' and capacity_mw > 0
+          and delivery_day between ($2::timestamptz at time zone 'Europe/Berlin')::date
+            and ($3::timestamptz at time zone 'Europe/Berlin')::date limit 1"""
+    for table in ("fcr_award", "afrr_capacity_award")
+)
+"""Of one asset at present: a statement for each table, which a distributed database plans once."""
+
+
+def _name_sources(found: Iterable[bool | None]) -> frozenset[FactSource]:
+    sources = (FactSource.FCR, FactSource.AFRR_CAPACITY)
+    return frozenset(source for source, is_there in zip(sources, found, strict=True) if is_there)
 
 
 def _make_span(start: datetime, end: datetime) -> SecondsSpan:
     return SecondsSpan(start.timestamp(), end.timestamp())
 
 
-# --- kept sums and sheets ------------------------------------------------------------------------------------------
+# --- stored sums and sheets ----------------------------------------------------------------------------------------
 
 
-async def read_days(db: Database, keys: Sequence[int], numbers: Ints, sources: Iterable[FactSource]) -> KeptDays:
-    """The kept sheets of consecutive market days; one statement, hence one moment."""
+async def read_days(db: Database, keys: Sequence[int], numbers: Ints, sources: Iterable[FactSource]) -> DaySheets:
+    """The stored sheets of consecutive market days; one statement, hence one instant."""
     wanted = [source for source in AGGREGATED_SOURCES if source in set(sources)]
     columns = ", ".join(source.value for source in wanted)
     rows = await db.fetch(
@@ -220,20 +275,20 @@ async def read_days(db: Database, keys: Sequence[int], numbers: Ints, sources: I
     )
     found: dict[int, dict[FactSource, Sequence[bytes | None]]] = {}
     for key, own in groupby(rows, key=itemgetter(0)):
-        _, places, *sheets = zip(*own, strict=True)
+        _, indices, *sheets = zip(*own, strict=True)
         found[key] = {
-            source: _by_day_number(places, bodies, len(numbers)) for source, bodies in zip(wanted, sheets, strict=True)
+            source: _by_day_number(indices, bodies, len(numbers)) for source, bodies in zip(wanted, sheets, strict=True)
         }
-    return KeptDays(int(numbers[0]), found)
+    return DaySheets(int(numbers[0]), found)
 
 
-def _by_day_number(places: Sequence[int], bodies: Sequence[bytes | None], day_count: int) -> Sequence[bytes | None]:
+def _by_day_number(indices: Sequence[int], bodies: Sequence[bytes | None], day_count: int) -> Sequence[bytes | None]:
     """An entry for every day, not only for those that have a row."""
     if len(bodies) == day_count:
         return bodies
     every: list[bytes | None] = [None] * day_count
-    for place, body in zip(places, bodies, strict=True):
-        every[place] = body
+    for index, body in zip(indices, bodies, strict=True):
+        every[index] = body
     return every
 
 
@@ -243,8 +298,26 @@ _DAY_SUMS: Final = ", ".join(
 )
 
 
+_ONE_ASSET_MEASURES: Final = ", ".join(
+    f"{measure.name} * {'$2::float8' if measure.is_shared else '$3::float8'} as {measure.name}" for measure in MEASURES
+)
+_ONE_ASSET_DAYS: Final = f"""
+    select day - $4::date, {_ONE_ASSET_MEASURES},
+      case when fcr_delivery_h > 0 then $2 * fcr_capacity_mw_h / fcr_delivery_h end as fcr_capacity_mw,
+      case when fcr_delivery_h > 0 then fcr_price_eur_mw / fcr_delivery_h * $2 * fcr_capacity_mw_h else 0 end
+        as fcr_price_capacity_eur
+    from settled_day where asset_key = $1 and day between $4 and $5
+"""
+"""An asset has one row a day: there is nothing to sum, and its key says where it lies."""
+
+
 async def read_day_sums(db: Database, contributions: Sequence[Contribution], numbers: Ints) -> dict[str, FloatArray]:
-    """All measures of whole market days, summed over the assets where they lie; one statement, hence one moment."""
+    """All measures of whole market days, summed over the assets where they lie; one statement, hence one instant."""
+    days = market_date(int(numbers[0])), market_date(int(numbers[-1]))
+    if len(contributions) == 1:
+        [only] = contributions
+        rows = await db.fetch(_ONE_ASSET_DAYS, only.asset_key, only.weight, float(only.holders), *days)
+        return _by_day(rows, numbers)
     rows = await db.fetch(
         f"""
         select d.day - $4::date, {_DAY_SUMS},
@@ -259,8 +332,7 @@ async def read_day_sums(db: Database, contributions: Sequence[Contribution], num
         [part.asset_key for part in contributions],
         [part.weight for part in contributions],
         [float(part.holders) for part in contributions],
-        market_date(int(numbers[0])),
-        market_date(int(numbers[-1])),
+        *days,
     )
     return _by_day(rows, numbers)
 
@@ -271,6 +343,6 @@ def _by_day(rows: Sequence[Any], numbers: Ints) -> dict[str, FloatArray]:
     table[names.index("fcr_capacity_mw")] = np.nan
     if rows:
         # The mean capacity is null on a day without delivery, and becomes NaN.
-        places, *cells = zip(*rows, strict=True)
-        table[:, places] = np.array(cells, dtype=np.float64)
+        indices, *cells = zip(*rows, strict=True)
+        table[:, indices] = np.array(cells, dtype=np.float64)
     return dict(zip(names, table, strict=True))

@@ -8,6 +8,7 @@ from datetime import datetime
 import numpy as np
 
 from gridloom.database.pool import Database
+from gridloom.kernel.balancing import Direction
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.kernel.units import KW_PER_MW
 from gridloom.market_calendar import (
@@ -56,18 +57,20 @@ async def read_activated(db: Database, asset_key: int, first: int, end: int) -> 
     return ActivatedEnergy(KW_PER_MW * before_mwh, period_kwh)
 
 
-async def read_activated_as_of(db: Database, asset_key: int, first: int, end: int, moment: datetime) -> ActivationsAsOf:
-    """Both directions as they were settled at a moment, corrections of later left out."""
+async def read_activated_as_of(
+    db: Database, asset_key: int, first: int, end: int, instant: datetime
+) -> ActivationsAsOf:
+    """Both directions as they were settled at an instant, corrections of later left out."""
     kwh = np.zeros((2, max(0, end - first)))
     if first < end:
-        for row in await store.read_activations_as_of(db, asset_key, period_start(first), period_start(end), moment):
-            direction = 0 if row["direction"] == "POS" else 1
+        for row in await store.read_activations_as_of(db, asset_key, period_start(first), period_start(end), instant):
+            direction = 0 if row["direction"] == Direction.POS else 1
             kwh[direction, period_number(row["period"]) - first] = KW_PER_MW * row["volume_mwh"]
     return ActivationsAsOf(kwh[0], kwh[1])
 
 
 async def propagate_activations(db: Database, touched: Sequence[Touched], now: datetime) -> None:
-    """Tell the virtual assets whose activations have changed; what no longer fits of their schedules is looked at."""
+    """Notify the virtual assets whose activations have changed, and enqueue their revalidation."""
     spans: dict[int, tuple[int, int]] = {}
     for change in touched:
         first, end = period_number(change.start), period_number(change.end)
@@ -85,7 +88,7 @@ async def _read_by_day(db: Database, key: int, first: int, end: int) -> dict[int
     kwh = np.zeros((2, end - first, PERIODS_PER_DAY))
     start = first_period_of_utc_day(first)
     for row in await store.read_activations(db, key, period_start(start), period_start(first_period_of_utc_day(end))):
-        direction = 0 if row["direction"] == "POS" else 1
+        direction = 0 if row["direction"] == Direction.POS else 1
         day, slot = divmod(period_number(row["period"]) - start, PERIODS_PER_DAY)
         kwh[direction, day, slot] = KW_PER_MW * row["volume_mwh"]
-    return {first + place: (kwh[0, place], kwh[1, place]) for place in range(end - first)}
+    return {first + index: (kwh[0, index], kwh[1, index]) for index in range(end - first)}

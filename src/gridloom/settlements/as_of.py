@@ -1,37 +1,34 @@
-"""Asking as of an earlier moment: which moments can be asked for."""
+"""Asking as of an earlier instant: which instants can be asked for."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Final
-
-from msgspec import Meta
+from typing import Final
 
 from gridloom.database.pool import Database
 from gridloom.edge import Instant
 from gridloom.edge.fields import parameter_error
 from gridloom.kernel.instant import format_instant
-from gridloom.kernel.problem import Problem
+from gridloom.kernel.problem import Unprocessable
 from gridloom.settlements import version_store
 
-AsOf = Annotated[Instant | None, Meta(description="As it was known at this moment, on the platform's clock")]
+AsOf = Instant | None
 
 PRICES: Final = "reference_price"
 MEASURED: Final = "measured_day"
 
 
-class AsOfTooEarly(Problem):
-    """Versions of the facts asked for were not kept yet at that moment: an earlier release overwrote them.
+class AsOfTooEarly(Unprocessable):
+    """Versions of the facts asked for were not retained yet at that instant: an earlier release overwrote them.
 
-    `since` is the first moment that can be asked for.
+    `since` is the first instant that can be asked for.
     """
 
-    status = 422
-    title = "The moment lies before versions were kept"
+    title = "The instant lies before versions were kept"
 
 
 async def check_as_of(db: Database, as_of: datetime | None, *whats: str) -> None:
-    """A moment before now at which versions of these kinds of facts were kept."""
+    """An instant before now at which versions of these kinds of facts were kept."""
     if as_of is None:
         return
     now, since = await version_store.read_version_start(db, whats)

@@ -1,4 +1,4 @@
-"""What the assets that settlements name can do, from PostgreSQL."""
+"""Capabilities of the assets that settlements name, from PostgreSQL."""
 
 from __future__ import annotations
 

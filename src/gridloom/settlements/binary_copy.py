@@ -41,7 +41,7 @@ def copy_bytes(columns: Sequence[tuple[str, Any]]) -> bytes:
 
 
 def _pack_strip(fields: Sequence[tuple[str, Any]], count: int) -> pa.Array:
-    """What stands between two texts of a row, as wide in every row: for each field one cell a row, or one for all."""
+    """The bytes between two texts of a row, as wide in every row: for each field one cell a row, or one for all."""
     packed = np.empty(count, dtype=[(f"f{n}", form) for n, (form, _) in enumerate(fields)])
     for n, (_, cells) in enumerate(fields):
         packed[f"f{n}"] = cells

@@ -1,4 +1,4 @@
-"""Whether a settled fact can be: within its asset's life and power. Judged row by row over whole columns; pure."""
+"""Whether a settled fact can be: within its asset's life and power. Validated row by row over whole columns; pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from gridloom.kernel.problem import Forbidden, Problem
+from gridloom.kernel.balancing import Direction
+from gridloom.kernel.problem import Forbidden, Unprocessable
 from gridloom.market_calendar import HOUR_S, PERIOD_S, block_period_counts, day_starts, instant_of
 from gridloom.settlements.model import FCR_AWARDS, TOLLING_CONTRACTS, FactKind
 from gridloom.settlements.rules import BLOCK_OF, NamedAssets, RowErrors
@@ -21,7 +22,7 @@ ROUNDING: Final = 1e-9
 """Relative: what a limit may be exceeded by without being exceeded."""
 
 
-class ImplausibleSettlement(Problem):
+class ImplausibleSettlement(Unprocessable):
     """A settlement lies outside its asset's life, or says more than its asset can do.
 
     An award is at most the rated power in its direction and fits into the life with its delivery hours; a trade, an
@@ -30,13 +31,12 @@ class ImplausibleSettlement(Problem):
     each such row; nothing was recorded.
     """
 
-    status = 422
     title = "The settlement is not plausible"
 
 
 @dataclass(frozen=True, slots=True)
 class AssetCapability:
-    """What an asset can do, as far as it is known: its life, and its rated power as steps in time.
+    """An asset's capability, as far as it is known: its life, and its rated power as steps in time.
 
     life_s: None for an asset without an end. The first step holds from ever; no steps, no limit.
     """
@@ -54,8 +54,8 @@ class AssetCapability:
         if not len(self.steps_s):
             unknown = np.full(len(instants_s), np.inf)
             return unknown, unknown
-        place = np.maximum(np.searchsorted(self.steps_s, instants_s, side="right") - 1, 0)
-        return self.charge_mw[place], self.discharge_mw[place]
+        index = np.maximum(np.searchsorted(self.steps_s, instants_s, side="right") - 1, 0)
+        return self.charge_mw[index], self.discharge_mw[index]
 
 
 def reject_others_assets(named: NamedAssets, assets: Mapping[UUID, AssetCapability], organisation_id: UUID) -> None:
@@ -73,7 +73,7 @@ def reject_others_assets(named: NamedAssets, assets: Mapping[UUID, AssetCapabili
 
 
 def _is_own_virtual(asset: AssetCapability | None, organisation_id: UUID) -> bool:
-    # What nobody knows is refused later, as unknown.
+    # Unknown assets are rejected later.
     return asset is None or (asset.kind == "VIRTUAL" and asset.organisation_id == organisation_id)
 
 
@@ -95,7 +95,7 @@ def reject_implausible(kind: FactKind, columns: Mapping[str, Any], assets: Mappi
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """Rows as far as they are judged: the time they are about, the hours delivered in it, and how much."""
+    """The validated columns of rows: the time they are about, the hours delivered in it, and how much."""
 
     starts_s: FloatArray
     ends_s: FloatArray
@@ -115,14 +115,14 @@ def _period_facts(columns: Mapping[str, Any]) -> _Facts:
 
 def _block_facts(columns: Mapping[str, Any]) -> _Facts:
     numbers = columns["delivery_day"]
-    places = [BLOCK_OF[product] for product in columns["product"].to_pylist()]
-    blocks = np.array([block for _, block in places])
+    indices = [BLOCK_OF[product] for product in columns["product"].to_pylist()]
+    blocks = np.array([block for _, block in indices])
     lengths_s = block_period_counts(numbers) * PERIOD_S
     ends_s = day_starts(numbers)[:, None] + np.cumsum(lengths_s, axis=1)
     rows = np.arange(len(numbers))
     last_s = ends_s[rows, blocks].astype(np.float64)
     first_s = last_s - lengths_s[rows, blocks]
-    directions = [direction for direction, _ in places]
+    directions = [direction for direction, _ in indices]
     return _Facts(first_s, last_s, columns["delivery_h"], columns["capacity_mw"], directions, "product", "capacity")
 
 
@@ -154,7 +154,7 @@ def _validate_amounts(
     if kind is FCR_AWARDS:
         most, unit = np.minimum(charge_mw, discharge_mw), "MW in each direction"
     elif facts.directions:
-        upward = np.array([facts.directions[row] == "POS" for row in rows])
+        upward = np.array([facts.directions[row] == Direction.POS for row in rows])
         most, unit = np.where(upward, discharge_mw, charge_mw), "MW in its direction"
     else:
         most, unit = charge_mw + discharge_mw, "MWh that it can move in an hour"

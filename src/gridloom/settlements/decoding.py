@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 
 from gridloom.edge import CSV, JSON, NDJSON, PARQUET
 from gridloom.edge.decode.json_decoder import reject_long_numbers, rejected_by
-from gridloom.edge.decode.slices import count_in_slices, decode_in_batches, reject_long_lines
 from gridloom.edge.fields import escape
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
+from gridloom.long_bodies.slices import count_in_slices, decode_in_batches, reject_long_lines
 from gridloom.settlements import parquet_limits
 from gridloom.settlements.model import FactKind, Row
 
@@ -44,19 +44,11 @@ class InvalidRows(Exception):
         self.errors = errors
         self.total = total
         self.sound = sound
-        """The other rows by their place in the request."""
-
-
-def decode_rows(kind: FactKind, body: bytes, media_type: str) -> Sequence[Row]:
-    """The rows of a bulk request; every row that cannot be read, up to a hundred, in one refusal."""
-    try:
-        return read_rows(kind, body, media_type)
-    except InvalidRows as faulty:
-        raise reject_rows(faulty.errors, faulty.total) from None
+        """The other rows by their index in the request."""
 
 
 def read_rows(kind: FactKind, body: bytes, media_type: str) -> Sequence[Row]:
-    """The same for a caller who goes on to judge the rows that can be read."""
+    """The rows of a bulk request; `InvalidRows` has those that can be read beside the faults of the others."""
     rows = _READERS[media_type](kind.row, body)
     if not rows:
         raise BadRequest("At least one row is needed and none was sent.", errors=[FieldError("", "no rows")])
@@ -113,15 +105,15 @@ def _read_json(row: type[Row], body: bytes) -> Sequence[Row]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"The body is not JSON: {error}.", errors=[FieldError("", "not JSON")]) from None
     _reject_too_many(len(parts))
-    return _read_each(parts, _row_decoder(row).decode)
+    return _read_each(row, parts, _row_decoder(row).decode)
 
 
 def _refused_whole(row: type[Row], body: bytes) -> BadRequest:
-    """The first fault, by its place in the whole body."""
+    """The first fault, by its index in the whole body."""
     try:
         _array_decoder(row).decode(body)
     except msgspec.ValidationError as error:
-        return rejected_by(str(error))
+        return rejected_by(str(error), list[row])  # type: ignore[valid-type]
     raise AssertionError("a slice was refused and the whole is not")
 
 
@@ -137,7 +129,7 @@ def _read_ndjson(row: type[Row], body: bytes) -> Sequence[Row]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         lines = [line for line in body.split(b"\n") if line.strip()]
         _reject_too_many(len(lines))
-        return _read_each(lines, _row_decoder(row).decode)
+        return _read_each(row, lines, _row_decoder(row).decode)
 
 
 # --- CSV and Parquet -----------------------------------------------------------------------------------------------
@@ -164,7 +156,7 @@ def _read_csv(row: type[Row], body: bytes) -> Sequence[Row]:
     _reject_too_many(len(cells))
     readers = _text_readers(row)
     columns = [(name, readers[name]) for name in names]
-    return _read_each(cells, lambda line: _convert_row(row, _name_columns(columns, line)))
+    return _read_each(row, cells, lambda line: _convert_row(row, _name_columns(columns, line)))
 
 
 def _name_columns(columns: Sequence[tuple[str, Callable[[str], Any]]], line: Sequence[str]) -> dict[str, Any]:
@@ -190,7 +182,7 @@ _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 def _read_number(text: str) -> float | None:
-    """None for what nobody writes as a number, also where Python would read one."""
+    """None for a text that is no number as people write it, also where Python would read one."""
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
@@ -220,7 +212,7 @@ def _read_parquet(row: type[Row], body: bytes) -> Sequence[Row]:
             f"The body is not Parquet: {_shorten_fault(error)}", errors=[FieldError("", "not Parquet")]
         ) from None
     return _read_each(
-        records, lambda record: _convert_row(row, {name: _make_plain(cell) for name, cell in record.items()})
+        row, records, lambda record: _convert_row(row, {name: _make_plain(cell) for name, cell in record.items()})
     )
 
 
@@ -257,7 +249,7 @@ def _unfold_texts(table: pa.Table) -> pa.Table:
 
 
 def _without_nanoseconds(table: pa.Table) -> pa.Table:
-    """Microseconds are what Python's moments hold."""
+    """Microseconds are what Python's instants hold."""
     fields = [
         pa.field(field.name, pa.timestamp("us", tz=field.type.tz)) if pa.types.is_timestamp(field.type) else field
         for field in table.schema
@@ -293,7 +285,7 @@ def _convert_row(row: type[Row], record: dict[str, Any]) -> Row:
 # --- row by row, where something is wrong --------------------------------------------------------------------------
 
 
-def _read_each(parts: Iterable[Any], read: Callable[[Any], Row]) -> Sequence[Row]:
+def _read_each(row: type[Row], parts: Iterable[Any], read: Callable[[Any], Row]) -> Sequence[Row]:
     rows: dict[int, Row] = {}
     errors: list[FieldError] = []
     faults = 0
@@ -303,15 +295,15 @@ def _read_each(parts: Iterable[Any], read: Callable[[Any], Row]) -> Sequence[Row
         except (ValueError, UnicodeDecodeError, RecursionError) as error:
             faults += 1
             if len(errors) < MAX_ERRORS:
-                errors.append(_locate_fault(position, error))
+                errors.append(_locate_fault(row, position, error))
     if errors:
         raise InvalidRows(errors, faults, rows)
     return list(rows.values())
 
 
-def _locate_fault(position: int, error: Exception) -> FieldError:
+def _locate_fault(row: type[Row], position: int, error: Exception) -> FieldError:
     if isinstance(error, msgspec.ValidationError):
-        found = rejected_by(str(error)).errors[0]
+        found = rejected_by(str(error), row).errors[0]
         return FieldError(f"/{position}{found.pointer}", found.detail)
     if isinstance(error, msgspec.DecodeError):
         return FieldError(f"/{position}", f"is not JSON: {error}")

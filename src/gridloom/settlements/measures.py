@@ -1,4 +1,4 @@
-"""The additive measures that are kept per asset and market day, and the shapes in which a day holds them."""
+"""The additive measures that are stored per asset and market day, and the shapes in which a day holds them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FactSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A sum that is kept.
+    """A sum that is stored.
 
     is_shared: whether a part of an asset carries the same part of the measure. Half of an award is half the MW and half
     the EUR, but the same hours and the same price.
@@ -61,11 +61,15 @@ AGGREGATED_SOURCES: Final = (*PERIOD_SOURCES, *BLOCK_SOURCES)
 @cache
 def positions_of(source: FactSource) -> slice:
     """Where a source's measures stand among all of them."""
-    places = [position for position, measure in enumerate(MEASURES) if measure.source is source]
-    assert places == list(range(places[0], places[-1] + 1)), "a source's measures stand together"
-    return slice(places[0], places[-1] + 1)
+    indices = [position for position, measure in enumerate(MEASURES) if measure.source is source]
+    assert indices == list(range(indices[0], indices[-1] + 1)), "a source's measures stand together"
+    return slice(indices[0], indices[-1] + 1)
+
+
+@cache
+def measure_names(source: FactSource) -> tuple[str, ...]:
+    return tuple(measure.name for measure in MEASURES if measure.source is source)
 
 
 def measure_count(source: FactSource) -> int:
-    found = positions_of(source)
-    return int(found.stop - found.start)
+    return len(measure_names(source))

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from gridloom.kernel.balancing import ActivatedDirection
 from gridloom.settlements.measures import FactSource
 
 MAX_VOLUME_MWH: Final = 1_000_000.0
@@ -17,40 +18,15 @@ MAX_CAPACITY_MW: Final = 100_000.0
 MAX_PRICE_EUR: Final = 1_000_000.0
 MAX_ANNUAL_PRICE_EUR_MW: Final = 100_000_000.0
 
-Moment = Annotated[datetime, Meta(tz=True)]
-PeriodStart = Annotated[
-    datetime, Meta(tz=True, description="Start of the delivery period", examples=["2026-03-29T00:00:00Z"])
-]
+Instant = Annotated[datetime, Meta(tz=True)]
+PeriodStart = Annotated[datetime, Meta(tz=True)]
 Identifier = Annotated[str, Meta(min_length=1, max_length=200)]
-AssetID = Annotated[
-    str,
-    Meta(
-        description="A virtual or a physical asset",
-        examples=["0198f0a4-5b6c-7d8e-9f00-112233445566"],
-        extra_json_schema={"format": "uuid"},
-    ),
-]
-Volume = Annotated[
-    float, Meta(ge=0, le=MAX_VOLUME_MWH, description="MWh, kept to the hundredth of a watt-hour", examples=[2.5])
-]
-Price = Annotated[
-    float,
-    Meta(ge=-MAX_PRICE_EUR, le=MAX_PRICE_EUR, description="EUR/MWh, at most 2 decimals", examples=[84.31]),
-]
-CapacityPrice = Annotated[
-    float,
-    Meta(
-        ge=-MAX_PRICE_EUR,
-        le=MAX_PRICE_EUR,
-        description="EUR/MW per hour, at most 6 decimals: prices per block are divided by the block's 3, 4 or 5 hours",
-        examples=[22.286667],
-    ),
-]
-Capacity = Annotated[float, Meta(ge=0, le=MAX_CAPACITY_MW, description="MW", examples=[10.0])]
-DeliveryHours = Annotated[
-    float, Meta(ge=0, le=5, description="h, at most the block's true length, which is the default", examples=[4.0])
-]
-DeliveryDay = Annotated[date, Meta(description="Market day", examples=["2026-03-29"])]
+AssetID = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+Volume = Annotated[float, Meta(ge=0, le=MAX_VOLUME_MWH)]
+Price = Annotated[float, Meta(ge=-MAX_PRICE_EUR, le=MAX_PRICE_EUR)]
+CapacityPrice = Annotated[float, Meta(ge=-MAX_PRICE_EUR, le=MAX_PRICE_EUR)]
+Capacity = Annotated[float, Meta(ge=0, le=MAX_CAPACITY_MW)]
+DeliveryHours = Annotated[float, Meta(ge=0, le=5)]
 
 
 def _wire_name(name: str) -> str:
@@ -73,14 +49,14 @@ class WholesaleTrade(Row, frozen=True):
     volume: Volume
     price: Price
     market: Literal["DAY_AHEAD", "INTRADAY_AUCTION", "INTRADAY_CONTINUOUS", "OTC"]
-    executed_at: Moment | UnsetType | None = UNSET
+    executed_at: Instant | UnsetType | None = UNSET
 
 
 class FCRAward(Row, frozen=True):
     """Accepted FCR capacity in a block; key: asset, day and product."""
 
-    delivery_day: DeliveryDay
-    product: Annotated[str, Meta(max_length=32, examples=["NEGPOS_00_04"])]
+    delivery_day: date
+    product: Annotated[str, Meta(max_length=32)]
     capacity: Capacity
     settlement_price: CapacityPrice
     delivery_hours: DeliveryHours | UnsetType | None = UNSET
@@ -89,8 +65,8 @@ class FCRAward(Row, frozen=True):
 class AFRRCapacityAward(Row, frozen=True):
     """Accepted aFRR capacity in a block and direction; key: asset, day and product."""
 
-    delivery_day: DeliveryDay
-    product: Annotated[str, Meta(max_length=32, examples=["POS_00_04"])]
+    delivery_day: date
+    product: Annotated[str, Meta(max_length=32)]
     capacity: Capacity
     price: CapacityPrice
     delivery_hours: DeliveryHours | UnsetType | None = UNSET
@@ -100,40 +76,29 @@ class AFRRActivation(Row, frozen=True):
     """Activated aFRR energy of one period and direction; key: asset, time and direction."""
 
     time: PeriodStart
-    direction: Literal["POS", "NEG"]
+    direction: ActivatedDirection
     volume: Volume
-    price: Annotated[
-        float,
-        Meta(
-            ge=-MAX_PRICE_EUR,
-            le=MAX_PRICE_EUR,
-            description="EUR/MWh, at most 2 decimals; positive is paid to the provider",
-            examples=[112.5],
-        ),
-    ]
+    price: Annotated[float, Meta(ge=-MAX_PRICE_EUR, le=MAX_PRICE_EUR)]
 
 
 class NetOff(Row, frozen=True):
     """Energy netted within the portfolio in one period; key: asset and time."""
 
     time: PeriodStart
-    volume: Annotated[float, Meta(ge=-MAX_VOLUME_MWH, le=MAX_VOLUME_MWH, description="MWh", examples=[0.75])]
+    volume: Annotated[float, Meta(ge=-MAX_VOLUME_MWH, le=MAX_VOLUME_MWH)]
 
 
 class TollingContract(Row, frozen=True):
     """A toll on the asset's rated power; key: asset and contract."""
 
     contract_id: Identifier
-    start: Moment
-    end: Moment
-    annual_price: Annotated[
-        float,
-        Meta(ge=0, le=MAX_ANNUAL_PRICE_EUR_MW, description="EUR/MW/year, at most 2 decimals", examples=[120000.0]),
-    ]
+    start: Instant
+    end: Instant
+    annual_price: Annotated[float, Meta(ge=0, le=MAX_ANNUAL_PRICE_EUR_MW)]
 
 
 class Origin(StrEnum):
-    """Who stands behind a fact. What the operator settled gives way to the operator alone."""
+    """Source of a fact. A fact of the operator's is replaced by the operator only."""
 
     OPERATOR = "OPERATOR"
     TRADER = "TRADER"
@@ -148,12 +113,13 @@ class Origin(StrEnum):
 class Column:
     """One column of a fact's table and the array that carries it to PostgreSQL.
 
-    form: `int`, `text`, `day` (a date), `moment` (seconds since 1970; NaN is null) or `decimal` (hundred-millionths).
+    form: `int`, `text`, `day` (a date), `instant` (seconds since 1970; NaN is null) or `decimal` (hundred-millionths).
     """
 
     name: str
-    form: Literal["int", "text", "day", "moment", "decimal"]
+    form: Literal["int", "text", "day", "instant", "decimal"]
     field: str
+    is_nullable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,17 +149,21 @@ class FactKind:
         return (*self.key, *self.values)
 
     @property
+    def list_order(self) -> tuple[str, ...]:
+        return ("asset_key", *self.order, "recorded_at")
+
+    @property
     def is_of_a_period(self) -> bool:
         return _PERIOD in self.columns
 
     @property
     def is_known_by_its_time(self) -> bool:
         """Whether the time that a row is about is part of its key: no correction moves it."""
-        return any(column.form in ("moment", "day") for column in self.key)
+        return any(column.form in ("instant", "day") for column in self.key)
 
 
 _ASSET = Column("asset_key", "int", "asset_id")
-_PERIOD = Column("period", "moment", "time")
+_PERIOD = Column("period", "instant", "time")
 _DAY_OF_PERIOD = "(f.period at time zone 'Europe/Berlin')::date"
 _PERIOD_END = "f.period + interval '15 minutes'"
 _BLOCK_EDGE = "((f.delivery_day + make_interval(hours => {0}::int)) at time zone 'Europe/Berlin')"
@@ -211,7 +181,7 @@ WHOLESALE_TRADES: Final = FactKind(
         Column("volume_mwh", "decimal", "volume"),
         Column("price_eur_mwh", "decimal", "price"),
         Column("market", "text", "market"),
-        Column("executed_at", "moment", "executed_at"),
+        Column("executed_at", "instant", "executed_at", is_nullable=True),
     ),
     day=_DAY_OF_PERIOD,
     start="f.period",
@@ -281,8 +251,8 @@ TOLLING_CONTRACTS: Final = FactKind(
     source=FactSource.TOLLING,
     key=(_ASSET, Column("contract_id", "text", "contract_id")),
     values=(
-        Column("start_at", "moment", "start"),
-        Column("end_at", "moment", "end"),
+        Column("start_at", "instant", "start"),
+        Column("end_at", "instant", "end"),
         Column("annual_price_eur_mw", "decimal", "annual_price"),
     ),
     day="null::date",
@@ -331,7 +301,7 @@ class Touched:
 
 
 class Counts(msgspec.Struct, kw_only=True, frozen=True):
-    """What became of the rows of a request."""
+    """Counts of a request's rows by outcome."""
 
     received: int
     inserted: int

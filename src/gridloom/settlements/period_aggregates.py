@@ -45,7 +45,7 @@ def decode_sheets(
     """The sheets of consecutive days side by side; a day without one is 0. Days of one width are read as one array."""
     count = measure_count(source)
     result = np.empty((count, sum(widths))) if into is None else into
-    first = place = 0
+    first = index = 0
     for width, days in groupby(widths):
         last = first + len(list(days))
         size = 8 * count * width
@@ -53,9 +53,9 @@ def decode_sheets(
             [bytes(size) if body is None else _unpack_raw(source, body, size) for body in bodies[first:last]]
         )
         sheets = np.frombuffer(raw, dtype="<f8").reshape(last - first, count, width)
-        until = place + (last - first) * width
-        result[:, place:until].reshape(count, last - first, width)[:] = sheets.transpose(1, 0, 2)
-        first, place = last, until
+        until = index + (last - first) * width
+        result[:, index:until].reshape(count, last - first, width)[:] = sheets.transpose(1, 0, 2)
+        first, index = last, until
     return result
 
 
@@ -64,11 +64,11 @@ def _unpack_raw(source: FactSource, body: bytes, size_bytes: int) -> bytes:
 
 
 def scatter(source: FactSource, records: bytes, column_count: int) -> FloatArray:
-    """The sheet from what PostgreSQL has summed up: for each period or block its place and its measures."""
+    """The sheet from what PostgreSQL has summed up: for each period or block its index and its measures."""
     count = measure_count(source)
     sheet = np.zeros((count, column_count))
-    found = np.frombuffer(records, dtype=[("place", ">i4"), ("measures", ">f8", (count,))])
-    sheet[:, found["place"]] = found["measures"].T
+    found = np.frombuffer(records, dtype=[("index", ">i4"), ("measures", ">f8", (count,))])
+    sheet[:, found["index"]] = found["measures"].T
     return sheet
 
 

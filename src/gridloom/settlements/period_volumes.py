@@ -1,4 +1,4 @@
-"""What was traded and activated of an asset in each delivery period."""
+"""Traded and activated volumes of an asset in each delivery period."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PeriodVolumes:
 async def read_period_volumes(
     db: Database, asset_key: int, first: int, end: int, as_of: datetime | None = None
 ) -> PeriodVolumes:
-    """Periods are quarter-hours since 1970 in UTC; as of a moment, as known then."""
+    """Periods are quarter-hours since 1970 in UTC; as of an instant, as known then."""
     trades = await _read_periods(db, FactSource.WHOLESALE, asset_key, first, end, as_of)
     activations = await _read_periods(db, FactSource.AFRR_ENERGY, asset_key, first, end, as_of)
     return volumes_of_sheets(trades, activations)

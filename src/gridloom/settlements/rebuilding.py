@@ -1,4 +1,4 @@
-"""Making the kept sums anew from the facts, and saying what differed."""
+"""Making the stored sums anew from the facts, and saying what differed."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from gridloom.settlements.recording import emit_changed, store_aggregates
 from gridloom.settlements.store import EMPTY_DAY, SettledAsset, StoredDay
 
 DAY_BATCH_SIZE: Final = 100
-"""Settlements of an asset wait while a part of its days is mended: a moment, not a minute."""
+"""Settlements of an asset wait while a part of its days is repaired: milliseconds, not a minute."""
 MAX_SHOWN: Final = 1_000
-"""Differences that are told one by one; beyond, they are counted."""
+"""Differences that are listed one by one; beyond, they are counted."""
 RELATIVE_TOLERANCE: Final = 1e-12
-"""Of a day's sum: another order of adding up moves the last digits of a double, and nothing that anybody is paid."""
+"""Of a day's sum: another order of adding up moves the last digits of a double, and no payment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A measure whose kept value is not what the facts say.
+    """A measure whose stored value is not what the facts say.
 
-    places: in how many periods or blocks of the day; None where it is the sum of the day.
-    kept: over the day; None for what cannot be read at all.
+    differing: in how many periods or blocks of the day; None where it is the sum of the day.
+    stored: over the day; None for what cannot be read at all.
     """
 
     asset_id: UUID
     day: date
     measure: str
-    places: int | None
-    kept: float | None
+    differing: int | None
+    stored: float | None
     from_facts: float
 
 
@@ -52,7 +52,7 @@ _Found: TypeAlias = tuple[Difference, FactSource]
 
 @dataclass(slots=True)
 class RebuildReport:
-    """What has been found so far, over all assets; `differences` are the first of them."""
+    """Findings so far, over all assets; `differences` are the first of them."""
 
     total_days: int
     compared_days: int = 0
@@ -72,10 +72,10 @@ class UnknownAssets(Exception):
 async def rebuild(
     pool: Pool, asset_ids: Sequence[UUID], *, only_check: bool, watch: Callable[[RebuildReport], None] | None = None
 ) -> RebuildReport:
-    """Compare the kept sums of these assets, or of all, with their facts and, unless only asked to check, mend them.
+    """Compare the aggregates of these assets, or of all, with their facts and, unless only asked to check, repair them.
 
     Comparing takes no lock: facts and sums change in one transaction, so a snapshot sees either both or none. What
-    differs is compared again and mended under the lock that settlements take.
+    differs is compared again and repaired under the lock that settlements take.
     """
     assets = await store.settled_assets(pool, asset_ids)
     unknown = set(asset_ids) - set(await store.asset_keys(pool, asset_ids))
@@ -84,8 +84,8 @@ async def rebuild(
     outcome = RebuildReport(sum(asset.day_count for asset in assets))
     for asset in assets:
         for days in _split_days(asset):
-            async with repeatable_read(pool) as moment:
-                found = await _compare_days(moment, asset, days)
+            async with repeatable_read(pool) as snapshot:
+                found = await _compare_days(snapshot, asset, days)
             if found and not only_check:
                 found = await _repair_days(pool, asset, days)
             outcome.add(days, found)
@@ -102,11 +102,11 @@ def _split_days(asset: SettledAsset) -> Iterator[list[date]]:
 
 
 async def _compare_days(db: Database, asset: SettledAsset, days: Sequence[date]) -> list[_Found]:
-    kept = await store.read_stored_days(db, asset.key, days[0], days[-1])
+    stored = await store.read_stored_days(db, asset.key, days[0], days[-1])
     found: list[_Found] = []
     for source in AGGREGATED_SOURCES:
         sheets = await store.read_sheets(db, source, [asset.key] * len(days), days)
-        found += await asyncio.to_thread(_find_differences, asset, source, days, kept, sheets)
+        found += await asyncio.to_thread(_find_differences, asset, source, days, stored, sheets)
     return found
 
 
@@ -119,9 +119,9 @@ async def _repair_days(pool: Pool, asset: SettledAsset, days: Sequence[date]) ->
             if wrong:
                 await store_aggregates(db, source, [asset.key] * len(wrong), wrong)
         if found:
-            mended = sorted({one.day for one, _ in found})
-            await emit_changed(db, [_make_touched(asset.key, day) for day in mended])
-            await insert_entry(db, _write_entry(asset, mended))
+            repaired = sorted({one.day for one, _ in found})
+            await emit_changed(db, [_make_touched(asset.key, day) for day in repaired])
+            await insert_entry(db, _write_entry(asset, repaired))
         return found
 
 
@@ -148,22 +148,22 @@ def _find_differences(
     asset: SettledAsset,
     source: FactSource,
     days: Sequence[date],
-    kept: Mapping[date, StoredDay],
+    stored: Mapping[date, StoredDay],
     sheets: Sequence[FloatArray],
 ) -> list[_Found]:
     names = [measure.name for measure in MEASURES if measure.source is source]
-    there = [kept.get(day, EMPTY_DAY) for day in days]
+    there = [stored.get(day, EMPTY_DAY) for day in days]
     stored_sums = np.array([one.sums[positions_of(source)] for one in there])
     sums = day_sums(sheets)
     is_right = np.isclose(stored_sums, sums, rtol=RELATIVE_TOLERANCE, atol=0)
     found: list[_Found] = []
     for position, (day, sheet) in enumerate(zip(days, sheets, strict=True)):
-        places, sheet_sums = _count_differing(source, there[position].sheets[source], sheet)
+        differing, sheet_sums = _count_differing(source, there[position].sheets[source], sheet)
         for n, name in enumerate(names):
             value = float(sums[position, n])
-            if places[n]:
+            if differing[n]:
                 stored_value = None if sheet_sums is None else float(sheet_sums[n])
-                found.append((Difference(asset.id, day, name, int(places[n]), stored_value, value), source))
+                found.append((Difference(asset.id, day, name, int(differing[n]), stored_value, value), source))
             if not is_right[position, n]:
                 found.append((Difference(asset.id, day, name, None, float(stored_sums[position, n]), value), source))
     return found
@@ -172,11 +172,11 @@ def _find_differences(
 def _count_differing(
     source: FactSource, body: bytes | None, sheet: FloatArray
 ) -> tuple[Sequence[int], FloatArray | None]:
-    """In how many places each measure differs, and what the kept ones sum up to, if they can be read."""
+    """In how many periods or blocks each measure differs, and what the stored ones sum up to, if they can be read."""
     count, width = sheet.shape
     if body == encode_aggregates(source, sheet):
         return [0] * count, None
-    kept = readable_sheet(source, body, width)
-    if kept is None:
+    stored = readable_sheet(source, body, width)
+    if stored is None:
         return [width] * count, None
-    return (kept != sheet).sum(axis=1).tolist(), kept.sum(axis=1)
+    return (stored != sheet).sum(axis=1).tolist(), stored.sum(axis=1)

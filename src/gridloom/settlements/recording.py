@@ -94,7 +94,7 @@ async def recompute(db: Database, source: FactSource, touched: Sequence[Touched]
 
 
 async def store_aggregates(db: Database, source: FactSource, keys: Sequence[int], days: Sequence[date]) -> None:
-    """Put what the facts of these asset-days say in the place of what was kept; their assets must be locked."""
+    """Put what the facts of these asset-days say in place of what was stored; their assets must be locked."""
     sheets = await store.read_sheets(db, source, keys, days)
     encoded, sums = await asyncio.to_thread(_fold_sheets, source, sheets)
     await store.store_period_aggregates(db, source, keys, days, encoded, sums)

@@ -9,34 +9,31 @@ from typing import Annotated, Any, Final, TypeVar
 from uuid import UUID
 
 import msgspec
-from msgspec import Meta
 
 from gridloom.edge import BULK, PARQUET, BodyFormat, Instant, Page, Paging, Request, operation
-from gridloom.edge.decode.decoder_process import SUBPROCESS_MIN_BYTES, run_in_subprocess
 from gridloom.edge.fields import parameter_error
 from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound, Problem
+from gridloom.long_bodies.decoder_process import SUBPROCESS_MIN_BYTES, run_in_subprocess
+from gridloom.physical_assets.window_query import check_order
 from gridloom.settlements import store
 from gridloom.settlements.capability_checks import ImplausibleSettlement
 from gridloom.settlements.decoding import BULK_FORMATS, MAX_ROWS
 from gridloom.settlements.model import (
+    AFRR_ACTIVATIONS,
+    AFRR_CAPACITY_AWARDS,
+    FCR_AWARDS,
+    NET_OFFS,
+    TOLLING_CONTRACTS,
+    WHOLESALE_TRADES,
     Counts,
     FactKind,
     Origin,
 )
 from gridloom.settlements.recording import Recorder, record_columns
 from gridloom.settlements.rules import ContradictingRows, DeliveryBeyondBlock, UnknownSettledAsset, read_columns
-from gridloom.settlements.views import (
-    AFRR_CAPACITY_LISTING,
-    AFRR_ENERGY_LISTING,
-    FCR_LISTING,
-    NET_OFF_LISTING,
-    TOLLING_LISTING,
-    WHOLESALE_LISTING,
-    Listing,
-    V,
-)
+from gridloom.settlements.views import Listing, RecordedFact
 
 TAG = "Settlements"
 H = TypeVar("H", bound=Callable[..., Awaitable[Any]])
@@ -49,12 +46,12 @@ TRADE = Permission.CREATE_TRADES
 class FactOperations:
     """The two operations of a kind of fact: recording it in bulk, and listing it."""
 
-    listing: Listing[Any]
+    kind: FactKind
     name: str
     """Of the handlers `record_…` and `list_…`, and so of the operations."""
     noun: str
     known_by: str
-    """What a row is known again by; lists are in this order."""
+    """The key of a row; lists are in this order."""
     order: str
     more: str = ""
     problems: tuple[type[Problem], ...] = (ImplausibleSettlement,)
@@ -63,7 +60,7 @@ class FactOperations:
 
 FACT_OPERATIONS: Final = (
     FactOperations(
-        WHOLESALE_LISTING,
+        WHOLESALE_TRADES,
         "wholesale_trades",
         "wholesale trades",
         "asset, trade, period and side: the same row changes nothing, another one corrects it",
@@ -75,7 +72,7 @@ operator's prevails, and a trader's after it counts as unchanged. What did not h
         access=TRADE,
     ),
     FactOperations(
-        FCR_LISTING,
+        FCR_AWARDS,
         "fcr",
         "FCR awards",
         "asset, delivery day and product",
@@ -84,7 +81,7 @@ operator's prevails, and a trader's after it counts as unchanged. What did not h
         problems=(DeliveryBeyondBlock, ImplausibleSettlement),
     ),
     FactOperations(
-        AFRR_CAPACITY_LISTING,
+        AFRR_CAPACITY_AWARDS,
         "afrr_capacity",
         "aFRR capacity awards",
         "asset, delivery day and product",
@@ -92,16 +89,16 @@ operator's prevails, and a trader's after it counts as unchanged. What did not h
         problems=(DeliveryBeyondBlock, ImplausibleSettlement),
     ),
     FactOperations(
-        AFRR_ENERGY_LISTING,
+        AFRR_ACTIVATIONS,
         "afrr_energy",
         "activated aFRR energy",
         "asset, period and direction",
         "asset, period and direction",
         " A positive price is paid to the provider, in both directions.\n\n",
     ),
-    FactOperations(NET_OFF_LISTING, "net_off", "netted volumes", "asset and period", "asset and period"),
+    FactOperations(NET_OFFS, "net_off", "netted volumes", "asset and period", "asset and period"),
     FactOperations(
-        TOLLING_LISTING,
+        TOLLING_CONTRACTS,
         "tolling_contracts",
         "tolling contracts",
         "asset and contract",
@@ -143,16 +140,15 @@ def _recorder_of(request: Request) -> Recorder:
 
 
 class SettlementQuery(Paging):
-    asset_id: Annotated[UUID | None, Meta(description="Only this asset's")] = None
-    start: Annotated[Instant | None, Meta(description="Only what ends after this moment")] = None
-    end: Annotated[Instant | None, Meta(description="Only what starts before this moment")] = None
-    as_of: Annotated[Instant | None, Meta(description="As it was known at this moment")] = None
-    versions: Annotated[bool, Meta(description="Also what corrections have replaced, oldest version first")] = False
+    asset_id: UUID | None = None
+    start: Instant | None = None
+    end: Instant | None = None
+    as_of: Instant | None = None
+    versions: bool = False
 
 
-async def _list_facts(request: Request, query: SettlementQuery, listing: Listing[V]) -> Page[V]:
-    if query.start is not None and query.end is not None and query.start >= query.end:
-        raise parameter_error("query", "end", "is not after start")
+async def _list_facts(request: Request, query: SettlementQuery, listing: Listing) -> Page[RecordedFact]:
+    check_order(query.start, query.end)
     if query.versions and query.as_of is not None:
         raise parameter_error("query", "as-of", "cannot be combined with versions")
     wanted = store.FactFilter(
@@ -162,7 +158,7 @@ async def _list_facts(request: Request, query: SettlementQuery, listing: Listing
         all_versions=query.versions,
         as_of=query.as_of,
     )
-    rows = await store.list_facts(request.db, listing.kind, wanted, query.after(listing.place), query.limit + 1)
+    rows = await store.list_facts(request.db, listing.kind, wanted, query.after(listing.cursor), query.limit + 1)
     page = query.page(rows, listing.cursor_of)
     return Page([listing.show(row) for row in page.items], page.next_cursor)
 
@@ -186,16 +182,15 @@ async def _asset_keys(request: Request, asset_id: UUID | None) -> Sequence[int] 
 
 def _declare_recording(fact: FactOperations) -> Callable[..., Awaitable[Counts]]:
     """Raw bytes, decoded and checked before the transaction starts."""
-    kind = fact.listing.kind
 
     async def record(request: Request, body: bytes) -> Counts:
-        return await _record_facts(request, kind, body)
+        return await _record_facts(request, fact.kind, body)
 
     record.__doc__ = f"Known again by {fact.known_by}.{fact.more.rstrip(' ')} All rows are recorded or none."
-    record.__annotations__["body"] = Annotated[bytes, _format_rows(kind)]
+    record.__annotations__["body"] = Annotated[bytes, _format_rows(fact.kind)]
     return operation(
         "POST",
-        f"/settlements/{kind.path}",
+        f"/settlements/{fact.kind.path}",
         summary=f"Record {fact.noun}",
         access=fact.access,
         problems=(UnknownSettledAsset, ContradictingRows, *fact.problems),
@@ -204,14 +199,16 @@ def _declare_recording(fact: FactOperations) -> Callable[..., Awaitable[Counts]]
 
 
 def _declare_listing(fact: FactOperations) -> Callable[..., Awaitable[Page[Any]]]:
+    listing = Listing.of(fact.kind)
+
     async def list_recorded(request: Request, query: SettlementQuery) -> Page[Any]:
-        return await _list_facts(request, query, fact.listing)
+        return await _list_facts(request, query, listing)
 
     list_recorded.__doc__ = f"By {fact.order}."
-    list_recorded.__annotations__["return"] = Page[fact.listing.view]  # type: ignore[name-defined]
+    list_recorded.__annotations__["return"] = Page[listing.view]  # type: ignore[name-defined]
     return operation(
         "GET",
-        f"/settlements/{fact.listing.kind.path}",
+        f"/settlements/{fact.kind.path}",
         summary=f"List {fact.noun}",
         access=Permission.READ_REVENUE,
         replica_read=True,

@@ -1,4 +1,4 @@
-"""What makes rows of settled facts right, judged over whole columns; pure."""
+"""Validation of settled facts, column by column; pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 from msgspec import UnsetType
 from numpy.typing import NDArray
 
-from gridloom.kernel.problem import FieldError, Problem
+from gridloom.kernel.balancing import AFRR_DIRECTIONS, BLOCK_START_HOURS, Direction, block_product
+from gridloom.kernel.problem import FieldError, Unprocessable
 from gridloom.kernel.text import find_forbidden
 from gridloom.market_calendar import (
-    BLOCKS_PER_DAY,
     FIRST_DAY,
     HOUR_S,
     LAST_DAY,
@@ -54,55 +54,52 @@ DECIMALS: Final[Mapping[str, int]] = {
 """The finest step of what a market sets; anything finer is refused, not rounded."""
 
 BLOCK_OF: Final = {
-    f"{direction}_{4 * block:02}_{4 * block + 4:02}": (direction, block)
-    for direction in ("NEGPOS", "POS", "NEG")
-    for block in range(BLOCKS_PER_DAY)
+    block_product(direction, hour): (direction, block)
+    for direction in Direction
+    for block, hour in enumerate(BLOCK_START_HOURS)
 }
 
 
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
-class UnknownSettledAsset(Problem):
+class UnknownSettledAsset(Unprocessable):
     """A settlement names an asset that does not exist. `errors` points at each such row; nothing was recorded."""
 
-    status = 422
     title = "A settlement names an unknown asset"
 
 
-class DeliveryBeyondBlock(Problem):
+class DeliveryBeyondBlock(Unprocessable):
     """An award claims more delivery hours than its block has on that day.
 
     A block lasts four hours on the wall clock; `00_04` lasts three on the day that loses an hour and five on the day
     that gains one. `errors` points at each such row; nothing was recorded.
     """
 
-    status = 422
     title = "The delivery hours exceed the block"
 
 
-class ContradictingRows(Problem):
-    """The same fact stands in the request twice with different values. `errors` points at each later row; send the one
+class ContradictingRows(Unprocessable):
+    """The same fact is in the request twice with different values. `errors` points at each later row; send the one
     that is true. The very same row twice is one fact."""
 
-    status = 422
     title = "Two rows of the request contradict each other"
 
 
 class RowErrors:
-    """The faults found so far, the first hundred of them with their place."""
+    """The faults found so far, the first hundred of them with their pointer."""
 
-    def __init__(self, places: Sequence[int] | None = None) -> None:
+    def __init__(self, indices: Sequence[int] | None = None) -> None:
         self.errors: list[FieldError] = []
         self.total = 0
-        self._places = places
+        self._places = indices
         """Where each row stood in the request, if others stood between them."""
 
     def add(self, positions: Sequence[int] | NDArray[np.intp], field: str, detail: str) -> None:
         self.total += len(positions)
         for position in positions[: max(0, MAX_ERRORS - len(self.errors))]:
-            place = int(position) if self._places is None else self._places[int(position)]
-            self.errors.append(FieldError(f"/{place}/{field}", detail))
+            index = int(position) if self._places is None else self._places[int(position)]
+            self.errors.append(FieldError(f"/{index}/{field}", detail))
 
     def raise_malformed(self) -> None:
         if self.errors:
@@ -165,11 +162,11 @@ def deduplicate(kind: FactKind, columns: dict[str, Any], asset_keys: Mapping[UUI
     keys = tuple(sorted(known.tolist()))
     if _count_facts(kind, columns) == rows:
         return FactBatch(kind, columns, rows, keys)
-    places: dict[tuple[Any, ...], int] = {}
+    indices: dict[tuple[Any, ...], int] = {}
     for position, key in enumerate(_make_tuples(kind.key, columns)):
-        places.setdefault(key, position)
-    _reject_contradictions(kind, columns, places)
-    kept = np.array(list(places.values()))
+        indices.setdefault(key, position)
+    _reject_contradictions(kind, columns, indices)
+    kept = np.array(list(indices.values()))
     columns = {name: _take_cells(cells, kept) for name, cells in columns.items()}
     return FactBatch(kind, columns, rows, keys)
 
@@ -222,15 +219,15 @@ class NamedAssets:
 
 def _name_assets(rows: Sequence[Row], faults: RowErrors) -> NamedAssets:
     encoded = pa.array(map(attrgetter("asset_id"), rows), pa.string(), size=len(rows)).dictionary_encode()
-    distinct, places = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
-    wrong = [place for place, text in enumerate(distinct) if _UUID.fullmatch(text) is None]
+    distinct, indices = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
+    wrong = [index for index, text in enumerate(distinct) if _UUID.fullmatch(text) is None]
     if wrong:
-        faults.add(np.flatnonzero(np.isin(places, wrong)), "assetID", "is not a UUID")
+        faults.add(np.flatnonzero(np.isin(indices, wrong)), "assetID", "is not a UUID")
         return NamedAssets((), np.zeros(0, dtype=np.int64))
     # Two spellings of one UUID are one asset.
     ids = [UUID(text) for text in distinct]
     number_of = {id: number for number, id in enumerate(dict.fromkeys(ids))}
-    return NamedAssets(tuple(number_of), np.array([number_of[id] for id in ids], dtype=np.int64)[places])
+    return NamedAssets(tuple(number_of), np.array([number_of[id] for id in ids], dtype=np.int64)[indices])
 
 
 def _name_on_wire(kind: FactKind, column: Column) -> str:
@@ -238,7 +235,7 @@ def _name_on_wire(kind: FactKind, column: Column) -> str:
 
 
 _FORBIDDEN = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}]"
-"""What `kernel.text` refuses, in the words of the library that looks at a whole column."""
+"""The characters that `kernel.text` rejects, as an expression of the library that checks a whole column."""
 
 
 def _read_text(column: Column, wire: str, cells: list[Any], faults: RowErrors) -> pa.StringArray:
@@ -249,8 +246,8 @@ def _read_text(column: Column, wire: str, cells: list[Any], faults: RowErrors) -
     return texts
 
 
-def _read_moments(column: Column, wire: str, cells: list[Any], faults: RowErrors) -> NDArray[np.float64]:
-    """Seconds since 1970; NaN for a moment that was left out."""
+def _read_instants(column: Column, wire: str, cells: list[Any], faults: RowErrors) -> NDArray[np.float64]:
+    """Seconds since 1970; NaN for an instant that was left out."""
     seconds = _read_numbers(cells, datetime.timestamp)
     first_s, end_s = calendar_edges_s()
     outside = np.flatnonzero((seconds < first_s) | (seconds >= end_s))
@@ -299,7 +296,7 @@ def to_fixed_point(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.rint(numbers * SCALE).astype(np.int64)
 
 
-_READ: Final = {"text": _read_text, "moment": _read_moments, "day": _read_days, "decimal": _read_decimals}
+_READ: Final = {"text": _read_text, "instant": _read_instants, "day": _read_days, "decimal": _read_decimals}
 
 
 # --- rules ---------------------------------------------------------------------------------------------------------
@@ -312,7 +309,7 @@ def _check_period_starts(seconds: NDArray[np.float64], faults: RowErrors) -> Non
 
 
 def _check_products(kind: FactKind, columns: Mapping[str, Any], faults: RowErrors) -> None:
-    directions = ("NEGPOS",) if kind is FCR_AWARDS else ("POS", "NEG")
+    directions = (Direction.NEGPOS,) if kind is FCR_AWARDS else AFRR_DIRECTIONS
     known = [name for name, (direction, _) in BLOCK_OF.items() if direction in directions]
     wrong = [position for position, product in enumerate(columns["product"].to_pylist()) if product not in known]
     if wrong:

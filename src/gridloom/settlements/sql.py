@@ -1,5 +1,5 @@
 """The SQL of each kind of fact, composed once from its table of columns; no caller's text ever enters it."""
-# ruff: noqa: S608 — every name below stands in model.py
+# ruff: noqa: S608 — every name below comes from model.py
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from gridloom.settlements.measures import AGGREGATED_SOURCES, BLOCK_SOURCES, MEASURES, FactSource
-from gridloom.settlements.model import KIND_OF, Column, FactKind
+from gridloom.database.statement import NamedStatement
+from gridloom.settlements.measures import AGGREGATED_SOURCES, BLOCK_SOURCES, MEASURES, FactSource, measure_names
+from gridloom.settlements.model import KIND_OF, FactKind
 
-_STAGED: Final = {"int": "int", "text": "text", "day": "int", "moment": "float8", "decimal": "bigint"}
+_STAGED: Final = {"int": "int", "text": "text", "day": "int", "instant": "float8", "decimal": "bigint"}
 _VALUE: Final = {
     "int": "u.{0}",
     "text": "u.{0}",
     "day": "date '1970-01-01' + u.{0}",
-    "moment": "to_timestamp(nullif(u.{0}, 'NaN'))",
+    "instant": "to_timestamp(nullif(u.{0}, 'NaN'))",
     "decimal": "u.{0} * 0.00000001",
 }
 
@@ -46,12 +47,12 @@ def merge_statement(kind: FactKind) -> str:
     """
     names = ", ".join(column.name for column in kind.columns)
     keys = ", ".join(column.name for column in kind.key)
-    staged = ", ".join(f"{_cast_column(column)} as {column.name}" for column in kind.columns)
+    staged = ", ".join(f"{_VALUE[column.form].format(column.name)} as {column.name}" for column in kind.columns)
     new_day = kind.day
     if kind.is_of_a_period:
         staged += f", date '1970-01-01' + u.{MARKET_DAY} as {MARKET_DAY}"
         new_day = f"f.{MARKET_DAY}"
-    places = ", ".join(("asset_key", *kind.order))  # as the primary key has them
+    order = ", ".join(("asset_key", *kind.order))  # as the primary key has them
     values = ", ".join(column.name for column in kind.values)
     olds = ", ".join(f"t.{column.name}" for column in kind.values)
     news = ", ".join(f"s.{column.name}" for column in kind.values)
@@ -79,7 +80,7 @@ def merge_statement(kind: FactKind) -> str:
           from changing s where s.is_known and {same}),
         inserted as (
           insert into {kind.table} ({names}, recorded_at, recorded_by, origin)
-          select {names}, {now}, {by}, {origin} from changing where not is_known order by {places}),
+          select {names}, {now}, {by}, {origin} from changing where not is_known order by {order}),
         change as (
           select f.asset_key, {new_day} as day, {kind.start} as start_at, {kind.end} as end_at,
             1 as written, f.is_known::int as replaced
@@ -102,10 +103,6 @@ def _left_behind(kind: FactKind) -> str:
     """
 
 
-def _cast_column(column: Column) -> str:
-    return _VALUE[column.form].format(column.name)
-
-
 LOCK_ASSETS: Final = """
     insert into settled_asset as a (asset_key)
     select key from unnest($1::int[]) as asked(key) order by key
@@ -116,11 +113,11 @@ LOCK_ASSETS: Final = """
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """How the facts of a source add up: by which column, its place in the day, and one exact sum a measure."""
+    """How the facts of a source add up: by which column, its index in the day, and one exact sum a measure."""
 
     table: str
     by: str
-    place: str
+    index: str
     sums: tuple[str, ...]
 
 
@@ -167,11 +164,11 @@ _SUMMARIES: Final = {
 
 @cache
 def summary_statement(source: FactSource, *, as_of: bool = False) -> str:
-    """The sums of an asset's days from their facts: for each one the places and measures as fixed-width binary records.
+    """The sums of an asset's days from their facts: for each one indices and measures as fixed-width binary records.
 
     Lateral, so that each day is one walk along the index however large the table is and whatever the planner believes
     of ranges. Parameters: the asset's key, arrays of days, and of the days' starts and ends in seconds since 1970;
-    then the moment as of which. Summed as numeric, rounded to a double once.
+    then the instant as of which. Summed as numeric, rounded to a double once.
     """
     summary = _SUMMARIES[source]
     table = _select_known(summary.table, "$5", "asset_key = $1") if as_of else summary.table
@@ -179,14 +176,14 @@ def summary_statement(source: FactSource, *, as_of: bool = False) -> str:
     if source in BLOCK_SOURCES:
         within = "f.delivery_day = asked.day"
     sums = ", ".join(f"coalesce(({term})::float8, 0) as m{n}" for n, term in enumerate(summary.sums))
-    record = " || ".join(["int4send(place::int)", *(f"float8send(m{n})" for n in range(len(summary.sums)))])
+    record = " || ".join(["int4send(index::int)", *(f"float8send(m{n})" for n in range(len(summary.sums)))])
     return f"""
         select asked.number::int - 1 as number, found.records
         from unnest($2::date[], $3::bigint[], $4::bigint[]) with ordinality as asked(day, start_s, end_s, number)
         cross join lateral (
           select string_agg({record}, ''::bytea) as records
           from (
-            select {summary.place} as place, {sums}
+            select {summary.index} as index, {sums}
             from {table} f where f.asset_key = $1 and {within}
             group by {summary.by}
           ) summed
@@ -195,10 +192,10 @@ def summary_statement(source: FactSource, *, as_of: bool = False) -> str:
     """
 
 
-def _select_known(table: str, moment: str, of: str) -> str:
+def _select_known(table: str, instant: str, of: str) -> str:
     return (
         f"(select * from {table}_version"
-        f" where {of} and recorded_at <= {moment} and (superseded_at is null or superseded_at > {moment}))"
+        f" where {of} and recorded_at <= {instant} and (superseded_at is null or superseded_at > {instant}))"
     )
 
 
@@ -206,7 +203,7 @@ def _select_known(table: str, moment: str, of: str) -> str:
 def starts_statement(source: FactSource, *, as_of: bool = False) -> str:
     """The starts of the periods or blocks of which there are facts, in seconds since 1970.
 
-    Parameters: asset keys, the first day and the one after the last; then the moment as of which.
+    Parameters: asset keys, the first day and the one after the last; then the instant as of which.
     """
     kind = KIND_OF[source]
     table = _select_known(kind.table, "$4", "asset_key = any($1::int[])") if as_of else kind.table
@@ -233,20 +230,20 @@ def store_period_aggregates_statement(source: FactSource) -> str:
 
 
 @cache
-def store_daily_sums_statement(source: FactSource) -> str:
-    """Parameters: arrays of asset keys and days, the moment, then one array a measure."""
-    names = [measure.name for measure in MEASURES if measure.source is source]
-    arrays = ", ".join(f"${n}::float8[]" for n in range(4, 4 + len(names)))
+def store_daily_sums_statement(source: FactSource) -> NamedStatement:
+    """Arrays of asset keys, of days and, by its name, of each measure of the source."""
+    names = measure_names(source)
+    arrays = ", ".join(f":{name}::float8[]" for name in names)
     sets = ", ".join(f"{name} = excluded.{name}" for name in (*names, "revised_at"))
-    return f"""
+    return NamedStatement(f"""
         insert into settled_day as t (asset_key, day, {", ".join(names)}, revised_at)
-        select u.*, $3::timestamptz from unnest($1::int[], $2::date[], {arrays}) u
+        select u.*, :now::timestamptz from unnest(:keys::int[], :days::date[], {arrays}) u
         on conflict (asset_key, day) do update set {sets}
-    """
+    """)
 
 
 def _edge_days(edge: str) -> str:
-    """The first or last (`min`, `max`) days of an asset in the tables of facts and of kept sums; index look-ups."""
+    """The first or last (`min`, `max`) days of an asset in the tables of facts and of stored sums; index look-ups."""
     edges = [f"(select {edge}(day) from {table} where asset_key = $1)" for table in ("settled_day", "settled_periods")]
     for source in AGGREGATED_SOURCES:
         kind = KIND_OF[source]
@@ -271,33 +268,31 @@ STORED_DAYS: Final = f"""
 
 
 @cache
-def list_statement(kind: FactKind, *, of_assets: bool, all_versions: bool, as_of: bool, goes_on: bool) -> str:
+def list_statement(
+    kind: FactKind, *, of_assets: bool, all_versions: bool, as_of: bool, goes_on: bool
+) -> NamedStatement:
     """Facts in the order of their asset and time or key, each with the public id of its asset.
 
-    Only the conditions that are asked for are in it, so that the index gives the order. Parameters: start, end, at
-    most how many; then, where asked for, the asset keys, the moment as of which, and the place after which to go on.
+    Only the conditions that are asked for are in it, so that the index gives the order; a page's position is named as
+    its columns are.
     """
-    order = ", ".join(f"f.{name}" for name in ("asset_key", *kind.order, "recorded_at"))
+    order = ", ".join(f"f.{name}" for name in kind.list_order)
     conditions = [
-        f"($1::timestamptz is null or {kind.end} > $1)",
-        f"($2::timestamptz is null or {kind.start} < $2)",
+        f"(:start::timestamptz is null or {kind.end} > :start)",
+        f"(:end::timestamptz is null or {kind.start} < :end)",
     ]
-    used = 3
     if of_assets:
-        used += 1
-        conditions.append(f"f.asset_key = any(${used}::int[])")
+        conditions.append("f.asset_key = any(:asset_keys::int[])")
     if as_of:
-        used += 1
-        conditions.append(f"f.recorded_at <= ${used} and (f.superseded_at is null or f.superseded_at > ${used})")
+        conditions.append("f.recorded_at <= :as_of and (f.superseded_at is null or f.superseded_at > :as_of)")
     if goes_on:
-        place = ", ".join(f"${used + n}" for n in range(1, len(kind.order) + 3))
-        conditions.append(f"({order}) > ({place})")
+        conditions.append(f"({order}) > ({', '.join(f':{name}' for name in kind.list_order)})")
     source = f"{kind.table}_version"
     if not (all_versions or as_of):
         source = f"(select *, null::timestamptz as superseded_at, null::uuid as superseded_by from {kind.table})"
-    return f"""
+    return NamedStatement(f"""
         select f.*, a.id as asset_id
-        from (select * from {source} f where {" and ".join(conditions)} order by {order} limit $3) f
+        from (select * from {source} f where {" and ".join(conditions)} order by {order} limit :limit) f
         join asset a on a.key = f.asset_key
         order by {order}
-    """
+    """)

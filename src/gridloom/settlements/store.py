@@ -23,7 +23,7 @@ from gridloom.market_calendar import (
     market_day_numbers,
 )
 from gridloom.settlements.binary_copy import FLOAT8, INT4, INT8, TEXT, copy_bytes
-from gridloom.settlements.measures import AGGREGATED_SOURCES, BLOCK_SOURCES, MEASURES, FactSource
+from gridloom.settlements.measures import AGGREGATED_SOURCES, BLOCK_SOURCES, MEASURES, FactSource, measure_names
 from gridloom.settlements.model import FactBatch, FactKind, Origin, Touched
 from gridloom.settlements.period_aggregates import FloatArray, scatter
 from gridloom.settlements.rules import to_fixed_point
@@ -80,7 +80,7 @@ async def merge(db: Database, batch: FactBatch, by: UUID, origin: Origin) -> lis
     return [Touched(**row) for row in rows]
 
 
-_FORMS: Final = {"int": INT4, "text": TEXT, "day": INT4, "moment": FLOAT8, "decimal": INT8}
+_FORMS: Final = {"int": INT4, "text": TEXT, "day": INT4, "instant": FLOAT8, "decimal": INT8}
 
 
 def _stage_batch(batch: FactBatch) -> bytes:
@@ -120,11 +120,11 @@ async def read_sheets(
     numbers = np.array([market_day_number(day) for day in days], dtype=np.int64)
     starts, ends = day_starts(numbers), day_starts(numbers + 1)
     statement = summary_statement(source, as_of=as_of is not None)
-    places: dict[int, list[int]] = {}
-    for place, key in enumerate(keys):
-        places.setdefault(key, []).append(place)
+    indices: dict[int, list[int]] = {}
+    for index, key in enumerate(keys):
+        indices.setdefault(key, []).append(index)
     found: dict[int, bytes] = {}
-    for key, own in places.items():
+    for key, own in indices.items():
         parameters: list[Any] = [key, [days[n] for n in own], starts[own].tolist(), ends[own].tolist()]
         if as_of is not None:
             parameters.append(as_of)
@@ -162,10 +162,11 @@ async def store_period_aggregates(
     sheets: Sequence[bytes | None],
     sums: FloatArray,
 ) -> None:
-    """Put the sheets and the day's sums in the place of those kept before."""
+    """Put the sheets and the day's sums in place of those stored before."""
     await db.execute(store_period_aggregates_statement(source), list(keys), list(days), list(sheets))
     now = await platform_now_to_the_ms(db)
-    await db.execute(store_daily_sums_statement(source), list(keys), list(days), now, *sums.T.tolist())
+    measures = dict(zip(measure_names(source), sums.T.tolist(), strict=True))
+    await store_daily_sums_statement(source).execute(db, keys=list(keys), days=list(days), now=now, **measures)
 
 
 # --- what is kept, as it lies ----------------------------------------------------------------------------------------
@@ -173,7 +174,7 @@ async def store_period_aggregates(
 
 @dataclass(frozen=True, slots=True)
 class SettledAsset:
-    """An asset with facts or kept sums, and the days between the first and the last of them."""
+    """An asset with facts or stored sums, and the days between the first and the last of them."""
 
     key: int
     id: UUID
@@ -206,7 +207,7 @@ async def settled_assets(db: Database, ids: Sequence[UUID]) -> list[SettledAsset
 
 @dataclass(frozen=True, slots=True)
 class StoredDay:
-    """What is kept of an asset's market day."""
+    """The stored aggregates of an asset's market day."""
 
     sums: FloatArray
     """One a measure."""
@@ -246,7 +247,7 @@ class FactFilter:
 async def list_facts(
     db: Database, kind: FactKind, wanted: FactFilter, after: Sequence[Any] | None, limit: int
 ) -> Sequence[Any]:
-    """Facts by asset, then time or key; at most so many, after a place in that order."""
+    """Facts by asset, then time or key; at most so many, after a position in that order."""
     statement = list_statement(
         kind,
         of_assets=wanted.asset_keys is not None,
@@ -254,12 +255,8 @@ async def list_facts(
         as_of=wanted.as_of is not None,
         goes_on=after is not None,
     )
-    parameters: list[Any] = [wanted.start, wanted.end, limit]
-    if wanted.asset_keys is not None:
-        parameters.append(list(wanted.asset_keys))
-    if wanted.as_of is not None:
-        parameters.append(wanted.as_of)
-    return await db.fetch(statement, *parameters, *(after or ()))
+    position = {} if after is None else dict(zip(kind.list_order, after, strict=True))
+    return await statement.fetch(db, wanted, limit=limit, **position)
 
 
 async def read_activated_before(db: Database, asset_key: int, day: date) -> float:
@@ -301,9 +298,9 @@ async def read_activations(db: Database, asset_key: int, start: datetime, end: d
 
 
 async def read_activations_as_of(
-    db: Database, asset_key: int, start: datetime, end: datetime, moment: datetime
+    db: Database, asset_key: int, start: datetime, end: datetime, instant: datetime
 ) -> Sequence[Any]:
-    """The same as they were known at a moment."""
+    """The same as they were known at an instant."""
     rows: Sequence[Any] = await db.fetch(
         """
         select period, direction, volume_mwh::float8 as volume_mwh from afrr_activation_version
@@ -313,7 +310,7 @@ async def read_activations_as_of(
         asset_key,
         start,
         end,
-        moment,
+        instant,
     )
     return rows
 

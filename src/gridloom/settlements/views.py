@@ -6,24 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Annotated, Any, Final, Generic, TypeAlias, TypeVar
+from types import GenericAlias
+from typing import Annotated, Any, Final, TypeAlias
 from uuid import UUID
 
+import msgspec
 from msgspec import Meta
 
 from gridloom.edge import ResponseBody
-from gridloom.settlements.model import (
-    AFRR_ACTIVATIONS,
-    AFRR_CAPACITY_AWARDS,
-    FCR_AWARDS,
-    NET_OFFS,
-    TOLLING_CONTRACTS,
-    WHOLESALE_TRADES,
-    FactKind,
-    Origin,
-)
+from gridloom.settlements.model import FactKind, Origin
 
-V = TypeVar("V", bound="RecordedFact")
+AssetKey: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+"""As in a cursor, which a client can forge."""
+_TYPES: Final[dict[str, Any]] = {"text": str, "day": date, "instant": datetime, "decimal": Decimal}
+"""Of recorded fields, by the form of their column."""
 
 
 class RecordedFact(ResponseBody):
@@ -32,67 +28,31 @@ class RecordedFact(ResponseBody):
     asset_id: UUID
     recorded_at: datetime
     recorded_by: UUID
-    origin: Annotated[
-        Origin, Meta(description="Who stands behind it; what the operator settled gives way to the operator alone")
-    ]
+    origin: Origin
     superseded_at: datetime | None
     superseded_by: UUID | None
 
 
-class RecordedWholesaleTrade(RecordedFact):
-    trade_id: str
-    time: datetime
-    side: str
-    volume: Decimal
-    price: Decimal
-    market: str
-    executed_at: datetime | None
-
-
-class RecordedFCRAward(RecordedFact):
-    delivery_day: date
-    product: str
-    capacity: Decimal
-    settlement_price: Decimal
-    delivery_hours: Decimal
-
-
-class RecordedAFRRCapacityAward(RecordedFact):
-    delivery_day: date
-    product: str
-    capacity: Decimal
-    price: Decimal
-    delivery_hours: Decimal
-
-
-class RecordedAFRRActivation(RecordedFact):
-    time: datetime
-    direction: str
-    volume: Decimal
-    price: Decimal
-
-
-class RecordedNetOff(RecordedFact):
-    time: datetime
-    volume: Decimal
-
-
-class RecordedTollingContract(RecordedFact):
-    contract_id: str
-    start: datetime
-    end: datetime
-    annual_price: Decimal
-
-
 @dataclass(frozen=True, slots=True)
-class Listing(Generic[V]):
-    """How a kind of fact is listed; place: the type of the cursor."""
+class Listing:
+    """How a kind of fact is listed; cursor: its type."""
 
     kind: FactKind
-    view: type[V]
-    place: Any
+    view: type[RecordedFact]
+    cursor: Any
 
-    def show(self, row: Any) -> V:
+    @classmethod
+    def of(cls, kind: FactKind) -> Listing:
+        """The view has the fields of the kind's rows, numbers exact and none left out."""
+        fields = [
+            (column.field, _TYPES[column.form] | None if column.is_nullable else _TYPES[column.form])
+            for column in kind.columns[1:]
+        ]
+        view: Any = msgspec.defstruct(f"Recorded{kind.row.__name__}", fields, bases=(RecordedFact,), module=__name__)
+        forms = {column.name: _TYPES[column.form] for column in kind.columns[1:]}
+        return cls(kind, view, GenericAlias(tuple, (AssetKey, *(forms[name] for name in kind.order), datetime)))
+
+    def show(self, row: Any) -> RecordedFact:
         fields = {column.field: _make_plain(row[column.name]) for column in self.kind.columns[1:]}
         return self.view(
             **fields,
@@ -106,7 +66,7 @@ class Listing(Generic[V]):
 
     @property
     def cursor_of(self) -> Callable[[Any], list[Any]]:
-        names = ("asset_key", *self.kind.order, "recorded_at")
+        names = self.kind.list_order
         return lambda row: [row[name] for name in names]
 
 
@@ -115,18 +75,3 @@ def _make_plain(cell: Any) -> Any:
     if not isinstance(cell, Decimal):
         return cell
     return cell.quantize(Decimal(1)) if cell == cell.to_integral() else cell.normalize()
-
-
-AssetKey: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
-"""As in a cursor, which a client can forge."""
-
-WHOLESALE_LISTING: Final = Listing(
-    WHOLESALE_TRADES, RecordedWholesaleTrade, tuple[AssetKey, datetime, str, str, datetime]
-)
-FCR_LISTING: Final = Listing(FCR_AWARDS, RecordedFCRAward, tuple[AssetKey, date, str, datetime])
-AFRR_CAPACITY_LISTING: Final = Listing(
-    AFRR_CAPACITY_AWARDS, RecordedAFRRCapacityAward, tuple[AssetKey, date, str, datetime]
-)
-AFRR_ENERGY_LISTING: Final = Listing(AFRR_ACTIVATIONS, RecordedAFRRActivation, tuple[AssetKey, datetime, str, datetime])
-NET_OFF_LISTING: Final = Listing(NET_OFFS, RecordedNetOff, tuple[AssetKey, datetime, datetime])
-TOLLING_LISTING: Final = Listing(TOLLING_CONTRACTS, RecordedTollingContract, tuple[AssetKey, str, datetime])

@@ -1,4 +1,4 @@
-"""What is not there is not paid for: the line AVAILABILITY, from owners whose batteries fell short to the holder.
+"""The line AVAILABILITY: unavailable capacity is not paid for, from owners whose batteries fell short to the holder.
 
 Per quarter-hour `missing × paid`, where paid is the auction's price ÷ the quarter-hours of its window + tolls accrued,
 split by share × shortfall of the batteries.
@@ -20,7 +20,7 @@ from gridloom.virtual_assets.backing.shortfall import Shortfalls
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """What a virtual asset is paid for by: its auction and tolls on it."""
+    """The payments for a virtual asset: its auction and tolls on it."""
 
     auction: AuctionResult | None
     tolls: Sequence[Toll]

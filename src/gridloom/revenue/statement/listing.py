@@ -9,11 +9,10 @@ from gridloom.database.pool import Database
 from gridloom.kernel.window import Window
 from gridloom.revenue.grid import Grid
 from gridloom.revenue.holding_store import Holdings
-from gridloom.revenue.statement import backing_store
-from gridloom.revenue.statement.loading import physical_entries, virtual_entries
+from gridloom.revenue.statement import store
+from gridloom.revenue.statement.loading import load_party_amounts, physical_entries, virtual_entries
 from gridloom.revenue.statement.model import Cents, LineType, StatementEntry
-from gridloom.revenue.statement.scope import load_scope
-from gridloom.virtual_assets.backing.shortfall import load_shortfalls_of_each
+from gridloom.revenue.statement.scope import load_scope, load_virtual_inputs
 from gridloom.virtual_assets.store import read_assets_by_keys
 
 
@@ -25,11 +24,11 @@ async def list_virtual(
         return []
     scope = await load_scope(db, keys, window, grid, as_of)
     assets = await read_assets_by_keys(db, keys)
-    shortfalls = await load_shortfalls_of_each(db, [*assets.values()], scope.first, scope.end, scope.now)
+    inputs = await load_virtual_inputs(db, scope, [*assets.values()])
     entries = []
     for key in keys:
         if key in assets:
-            entries += await virtual_entries(db, scope, assets[key], shortfalls=shortfalls[key])
+            entries += await virtual_entries(db, scope, assets[key], inputs)
     return entries
 
 
@@ -39,13 +38,16 @@ async def list_physical(
     """From the owners' side."""
     if not keys:
         return []
-    backed = {key: await backing_store.read_backed_keys(db, key, window.start, window.end) for key in keys}
+    backed = {key: await store.read_backed_keys(db, key, window.start, window.end) for key in keys}
     everyone = sorted({*keys, *(virtual for own in backed.values() for virtual in own)})
     scope = await load_scope(db, everyone, window, grid, as_of)
     assets = await read_assets_by_keys(db, sorted({key for own in backed.values() for key in own}))
+    inputs = await load_virtual_inputs(db, scope, [*assets.values()], scheduled=())
+    # Once for each asset, however many batteries stand behind it.
+    amounts = {key: await load_party_amounts(db, scope, asset, inputs) for key, asset in assets.items()}
     entries = []
     for key in keys:
-        own = [assets[virtual] for virtual in backed[key] if virtual in assets]
+        own = [(assets[virtual], amounts[virtual]) for virtual in backed[key] if virtual in assets]
         entries += await physical_entries(db, scope, key, own)
     return entries
 
@@ -64,5 +66,5 @@ def sum_entries(entries: Sequence[StatementEntry]) -> dict[tuple[LineType, str],
     for entry in entries:
         name = entry.line, entry.counterparty
         sums[name] = sums[name] + entry.by_bucket if name in sums else entry.by_bucket
-    order = {line: place for place, line in enumerate(LineType)}
+    order = {line: index for index, line in enumerate(LineType)}
     return {name: sums[name] for name in sorted(sums, key=lambda name: (order[name[0]], name[1]))}

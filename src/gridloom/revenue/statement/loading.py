@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -18,16 +19,19 @@ from gridloom.reference_prices.store import read_period_prices
 from gridloom.revenue.accruals import tolling_sums
 from gridloom.revenue.model import ReportBuckets
 from gridloom.revenue.statement.availability import Paid, split_owed_eur
-from gridloom.revenue.statement.dispatch_store import read_drift_eur
 from gridloom.revenue.statement.model import Cents, LineType, Party, StatementEntry
 from gridloom.revenue.statement.rounding import cents_of, split
-from gridloom.revenue.statement.scope import Scope
+from gridloom.revenue.statement.scope import Scope, VirtualInputs
 from gridloom.revenue.statement.shortfalls import ShortfallAmounts, load_shortfall_amounts
+from gridloom.revenue.statement.store import read_drift_eur
 from gridloom.settlements.measures import BLOCK_SOURCES, POSITION, FactSource, positions_of
 from gridloom.settlements.period_aggregates import FloatArray, decode_sheets, spread_blocks
-from gridloom.virtual_assets.backing.shortfall import Shortfalls, load_shortfalls
 from gridloom.virtual_assets.model import VirtualAsset
-from gridloom.virtual_assets.schedule.projection_loading import load_projection, load_projection_as_of
+from gridloom.virtual_assets.schedule.projection_loading import (
+    first_cuttable_period,
+    load_projection,
+    load_projection_as_of,
+)
 from gridloom.virtual_assets.store import version_at
 
 PERIOD_BATCH_SIZE: Final = 2976
@@ -53,7 +57,7 @@ def fact_entries(scope: Scope, key: int, drift_eur: FloatArray | None = None) ->
     entries = []
     if drift_eur is not None and drift_eur.any():
         entries.append(StatementEntry(LineType.DRIFT, Party.MARKET, scope.until(drift_eur)))
-    sheets = scope.kept.by_asset.get(key, {})
+    sheets = scope.sheets.by_asset.get(key, {})
     for line, source, party, plus, minus in _FACTS:
         bodies = sheets.get(source)
         if bodies is None or not any(bodies):
@@ -77,7 +81,7 @@ def fact_entries(scope: Scope, key: int, drift_eur: FloatArray | None = None) ->
 
 
 def toll_cents(scope: Scope, key: int) -> Cents | None:
-    """What tolls on an asset have come to at each edge, counted from their start."""
+    """Cumulative tolls on an asset at each edge, counted from their start."""
     tolls = scope.tolls.get(key)
     if not tolls or key not in scope.ratings:
         return None
@@ -89,7 +93,7 @@ def toll_cents(scope: Scope, key: int) -> Cents | None:
 
 
 def auction_cents(scope: Scope, key: int) -> Cents | None:
-    """What of the price a virtual asset was won for falls before each edge: evenly over its delivery window."""
+    """The part of a virtual asset's auction price before each edge: evenly over its delivery window."""
     result = scope.auctions.get(key)
     if result is None:
         return None
@@ -99,7 +103,7 @@ def auction_cents(scope: Scope, key: int) -> Cents | None:
 
 
 async def end_of_life_cents(db: Database, scope: Scope, asset: VirtualAsset) -> Cents | None:
-    """What the holder is paid for energy that it leaves beyond the target, or pays for what is missing.
+    """Payment to the holder for energy beyond the target, or by it for energy that is missing.
 
     At the mean imbalance price of the last market day, once all its prices are there; in the last quarter-hour of life.
     """
@@ -112,17 +116,27 @@ async def end_of_life_cents(db: Database, scope: Scope, asset: VirtualAsset) -> 
     off_kwh = end_kwh - terms.final_soc_target * terms.energy_capacity_kwh
     if abs(off_kwh) <= terms.final_soc_tolerance * terms.energy_capacity_kwh:
         return None
-    first, end = market_day_periods(market_day_of(period_start(asset.end - 1)))
-    prices = await read_period_prices(db, IMBALANCE_SERIES, first, end, scope.as_of)
+    prices = await _read_last_prices(db, scope, asset)
     if np.isnan(prices).any():
         return None
     amount = int(cents_of(np.array([off_kwh / KW_PER_MW * float(prices.mean())]))[0])
     return np.where(scope.edges >= asset.end, amount, 0).astype(np.int64)
 
 
+async def _read_last_prices(db: Database, scope: Scope, asset: VirtualAsset) -> FloatArray:
+    """Imbalance prices of the last market day of an asset's life, which the market days of the statement contain unless
+    the asset ended before them."""
+    first, end = market_day_periods(market_day_of(period_start(asset.end - 1)))
+    if scope.first <= first and end <= scope.end:
+        return scope.imbalance_price_eur_mwh[first - scope.first : end - scope.first]
+    return await read_period_prices(db, IMBALANCE_SERIES, first, end, scope.as_of)
+
+
 async def _load_end_kwh(db: Database, scope: Scope, asset: VirtualAsset) -> float | None:
-    """What is stored at the end of life; as of a moment, only where that had passed."""
+    """Energy stored at the end of life; as of an instant, only where that had passed."""
     if scope.as_of is None:
+        if asset.first_activated is None and first_cuttable_period(asset, scope.now) >= asset.end:
+            return asset.end_kwh
         outlook = await load_projection(db, asset, scope.now, asset.end - 1, asset.end)
         return float(outlook.trajectory.energy_kwh[-1])
     version = await version_at(db, asset.key, scope.as_of)
@@ -132,16 +146,13 @@ async def _load_end_kwh(db: Database, scope: Scope, asset: VirtualAsset) -> floa
     return float(outlook.trajectory.energy_kwh[-1])
 
 
-async def availability_cents(
-    db: Database, scope: Scope, asset: VirtualAsset, shortfalls: Shortfalls | None = None
-) -> dict[int, Cents]:
+def availability_cents(scope: Scope, asset: VirtualAsset, inputs: VirtualInputs) -> dict[int, Cents]:
     """By battery, what its owner has given back to the holder until each edge; only batteries that fell short."""
     low, high = asset.clip(scope.first, scope.end)
     paid = Paid(scope.auctions.get(asset.key), scope.tolls.get(asset.key, ()), scope.ratings.get(asset.key))
     if low >= high or not paid.is_priced:
         return {}
-    if shortfalls is None:
-        shortfalls = await load_shortfalls(db, asset, low, high, scope.now)
+    shortfalls = inputs.shortfalls[asset.key]
     if not shortfalls.missing.any():
         return {}
     found = {}
@@ -152,65 +163,58 @@ async def availability_cents(
     return found
 
 
-async def load_open(db: Database, scope: Scope, asset: VirtualAsset) -> OpenPosition | None:
+async def load_open(db: Database, scope: Scope, asset: VirtualAsset, inputs: VirtualInputs) -> OpenPosition | None:
     """Of the part of its life that lies in the market days; None where there is none."""
     low, high = asset.clip(scope.first, scope.end)
     facts = scope.facts_of(asset.key, low, high)
     if low >= high or facts is None:
         return None
-    return await load_open_position(db, asset, low, high, facts, scope.as_of)
+    return await load_open_position(db, asset, low, high, facts, scope.as_of, inputs.powers.get(asset.key))
 
 
 async def virtual_entries(
     db: Database,
     scope: Scope,
     asset: VirtualAsset,
+    inputs: VirtualInputs,
     position: OpenPosition | None = None,
-    shortfalls: Shortfalls | None = None,
 ) -> list[StatementEntry]:
     """From the side of who holds the virtual asset.
 
-    position, shortfalls: of the part of its life that lies in the market days, where they are loaded already.
+    position: of the part of its life that lies in the market days, where it is loaded already.
     """
     entries = fact_entries(scope, asset.key)
     low, high = asset.clip(scope.first, scope.end)
     if low < high and not np.isnan(scope.imbalance_price_eur_mwh).all():
-        position = position or await load_open(db, scope, asset)
+        position = position or await load_open(db, scope, asset, inputs)
         assert position is not None, "the facts of an asset are part of its statement"
         cost_eur = np.zeros(scope.end - scope.first)
         cost_eur[low - scope.first : high - scope.first] = np.nan_to_num(position.cost_eur)
         entries.append(StatementEntry(LineType.IMBALANCE, Party.GRID_OPERATOR, scope.until(-cost_eur)))
-    owners = scope.owners[asset.key]
-    for line, cents in await _between_parties(db, scope, asset):
-        parts = split(cents, [owner.share for owner in owners])
-        entries += [
-            StatementEntry(line, str(owner.organisation_id), part) for owner, part in zip(owners, parts, strict=True)
-        ]
-    released = await availability_cents(db, scope, asset, shortfalls)
-    entries += [
-        StatementEntry(LineType.AVAILABILITY, str(owner.organisation_id), released[owner.asset_key])
-        for owner in owners
-        if owner.asset_key in released
-    ]
-    shortfall = await _load_shortfall(db, scope, asset)
-    if shortfall is not None:
-        given_back = scope.until(-shortfall.given_back_eur)
-        entries.append(StatementEntry(LineType.RESERVE_SHORTFALL, Party.GRID_OPERATOR, given_back))
-        entries += [
-            StatementEntry(LineType.RESERVE_SHORTFALL, str(owner.organisation_id), scope.until(owed_eur))
-            for owner in owners
-            if (owed_eur := shortfall.by_battery_eur.get(owner.asset_key)) is not None
-        ]
-    return entries
+    return entries + await entries_between_parties(db, scope, asset, inputs)
 
 
-async def _load_shortfall(db: Database, scope: Scope, asset: VirtualAsset) -> ShortfallAmounts | None:
+@dataclass(frozen=True, slots=True, eq=False)
+class PartyAmounts:
+    """Amounts of a virtual asset between its holder and the owners of its batteries, from the holder's side."""
+
+    lines: Sequence[tuple[LineType, Cents]]
+    """Split by the shares of the batteries."""
+    released: Mapping[int, Cents]
+    """By battery, what its owner gives back for capacity that was missing."""
+    shortfall: ShortfallAmounts | None
+
+
+async def load_party_amounts(db: Database, scope: Scope, asset: VirtualAsset, inputs: VirtualInputs) -> PartyAmounts:
     unheld = scope.unheld.get(asset.key, ())
-    return await load_shortfall_amounts(db, asset.key, unheld, scope.first, scope.end, scope.as_of)
+    return PartyAmounts(
+        await _load_party_lines(db, scope, asset),
+        availability_cents(scope, asset, inputs),
+        await load_shortfall_amounts(db, asset.key, unheld, scope.first, scope.end, scope.as_of),
+    )
 
 
-async def _between_parties(db: Database, scope: Scope, asset: VirtualAsset) -> list[tuple[LineType, Cents]]:
-    """What passes between holder and owners, from the holder's side."""
+async def _load_party_lines(db: Database, scope: Scope, asset: VirtualAsset) -> list[tuple[LineType, Cents]]:
     found = []
     price, tolls = auction_cents(scope, asset.key), toll_cents(scope, asset.key)
     leftover = await end_of_life_cents(db, scope, asset)
@@ -221,6 +225,35 @@ async def _between_parties(db: Database, scope: Scope, asset: VirtualAsset) -> l
     if leftover is not None:
         found.append((LineType.END_OF_LIFE, leftover))
     return found
+
+
+async def entries_between_parties(
+    db: Database, scope: Scope, asset: VirtualAsset, inputs: VirtualInputs
+) -> list[StatementEntry]:
+    """Between holder and owners, from the holder's side; what the holder gives back for reserves is among them."""
+    amounts = await load_party_amounts(db, scope, asset, inputs)
+    entries = []
+    owners = scope.owners[asset.key]
+    for line, cents in amounts.lines:
+        parts = split(cents, [owner.share for owner in owners])
+        entries += [
+            StatementEntry(line, str(owner.organisation_id), part) for owner, part in zip(owners, parts, strict=True)
+        ]
+    entries += [
+        StatementEntry(LineType.AVAILABILITY, str(owner.organisation_id), amounts.released[owner.asset_key])
+        for owner in owners
+        if owner.asset_key in amounts.released
+    ]
+    shortfall = amounts.shortfall
+    if shortfall is not None:
+        given_back = scope.until(-shortfall.given_back_eur)
+        entries.append(StatementEntry(LineType.RESERVE_SHORTFALL, Party.GRID_OPERATOR, given_back))
+        entries += [
+            StatementEntry(LineType.RESERVE_SHORTFALL, str(owner.organisation_id), scope.until(owed_eur))
+            for owner in owners
+            if (owed_eur := shortfall.by_battery_eur.get(owner.asset_key)) is not None
+        ]
+    return entries
 
 
 async def _load_owner_imbalance(
@@ -242,7 +275,11 @@ async def _load_owner_imbalance(
 
 
 async def physical_entries(
-    db: Database, scope: Scope, key: int, backed: Sequence[VirtualAsset], performance: Performance | None = None
+    db: Database,
+    scope: Scope,
+    key: int,
+    backed: Sequence[tuple[VirtualAsset, PartyAmounts]] = (),
+    performance: Performance | None = None,
 ) -> list[StatementEntry]:
     """From the side of who owns the battery: its own facts, and its share in what holders pay.
 
@@ -254,16 +291,15 @@ async def physical_entries(
     if tolls is not None:
         entries.append(StatementEntry(LineType.TOLLING, Party.OUTSIDE, tolls))
     entries.append(await _load_owner_imbalance(db, scope, key, performance))
-    for asset in backed:
+    for asset, amounts in backed:
         behind = scope.owners[asset.key]
-        place = next(place for place, owner in enumerate(behind) if owner.asset_key == key)
-        for line, cents in await _between_parties(db, scope, asset):
-            part = split(cents, [owner.share for owner in behind])[place]
+        index = next(index for index, owner in enumerate(behind) if owner.asset_key == key)
+        for line, cents in amounts.lines:
+            part = split(cents, [owner.share for owner in behind])[index]
             entries.append(StatementEntry(line, str(asset.organisation_id), -part))
-        released = await availability_cents(db, scope, asset)
-        if key in released:
-            entries.append(StatementEntry(LineType.AVAILABILITY, str(asset.organisation_id), -released[key]))
-        shortfall = await _load_shortfall(db, scope, asset)
+        if key in amounts.released:
+            entries.append(StatementEntry(LineType.AVAILABILITY, str(asset.organisation_id), -amounts.released[key]))
+        shortfall = amounts.shortfall
         if shortfall is not None and key in shortfall.by_battery_eur:
             owed = scope.until(shortfall.by_battery_eur[key])
             entries.append(StatementEntry(LineType.RESERVE_SHORTFALL, str(asset.organisation_id), -owed))

@@ -1,4 +1,4 @@
-"""What a statement is made of: lines between two parties, in whole cents."""
+"""Values of a statement: lines between two parties, in whole cents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 class LineType(StrEnum):
-    """What is paid for."""
+    """The kinds of lines: what is paid for."""
 
     TRADING = "TRADING"
     DRIFT = "DRIFT"
@@ -34,7 +34,7 @@ class Party(StrEnum):
     MARKET = "MARKET"
     GRID_OPERATOR = "GRID_OPERATOR"
     OUTSIDE = "OUTSIDE"
-    """Whoever tolls a battery as a whole."""
+    """The holders of tolls on whole batteries."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

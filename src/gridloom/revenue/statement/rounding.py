@@ -37,5 +37,5 @@ def split(total: Cents, shares: Sequence[float]) -> list[Cents]:
     """The parts of amounts by shares that sum to 1; what rounding leaves goes to the largest, the first of equals."""
     largest = int(np.argmax(shares))
     parts = [np.trunc(total * share + np.sign(total) * _NOISE).astype(np.int64) for share in shares]
-    parts[largest] = total - sum((part for place, part in enumerate(parts) if place != largest), np.zeros_like(total))
+    parts[largest] = total - sum((part for index, part in enumerate(parts) if index != largest), np.zeros_like(total))
     return parts

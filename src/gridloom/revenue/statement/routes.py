@@ -2,78 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated, Literal
 from uuid import UUID
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from gridloom.database.pool import repeatable_read
-from gridloom.edge import Instant, QueryParameters, Request, ResponseBody, operation
+from gridloom.edge import Request, ResponseBody, operation
 from gridloom.edge.fields import parameter_error
+from gridloom.edge.operation import H
 from gridloom.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.kernel.market_time import is_period_start
-from gridloom.kernel.problem import NotFound
 from gridloom.kernel.resolution import Resolution
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import calendar_edges_s, instant_of
-from gridloom.revenue import store
 from gridloom.revenue.grid import Grid, days_of, grid_of
 from gridloom.revenue.holding_store import read_holdings
 from gridloom.revenue.model import MAX_REPORT_DAYS, SecondsSpan
-from gridloom.revenue.routes import MAX_BUCKETS, READ, check_fleet_reach
+from gridloom.revenue.routes import MAX_BUCKETS, READ, BucketQuery, require_fleet, require_portfolio
 from gridloom.revenue.statement.listing import list_organisation, list_physical, list_virtual, sum_entries
 from gridloom.revenue.statement.model import Floats, LineType, StatementEntry
-from gridloom.settlements.as_of import MEASURED, PRICES, AsOf, AsOfTooEarly, check_as_of
+from gridloom.settlements.as_of import MEASURED, PRICES, AsOfTooEarly, check_as_of
 
 TAG = "Revenue reporting"
 _CENT = Decimal("0.01")
 
 
-class StatementQuery(QueryParameters):
-    start: Annotated[Instant, Meta(description="Where the statement starts, on a quarter-hour")]
-    end: Annotated[Instant, Meta(description="Where it ends, on a quarter-hour")]
-    resolution: Annotated[
-        Literal["15-minute", "hourly", "daily"], Meta(description="Delivery periods, market hours or market days")
-    ] = "daily"
-    as_of: AsOf = None
+class StatementQuery(BucketQuery):
+    """Of a statement: on quarter-hours."""
 
 
 class StatementLine(ResponseBody):
-    time: Annotated[datetime, Meta(description="Where the bucket starts")]
-    line: Annotated[LineType, Meta(description="What is paid for")]
-    amount: Annotated[Decimal, Meta(description="EUR; positive comes in, negative is paid")]
-    counterparty: Annotated[
-        str, Meta(description="The other side: an organisation's id, or MARKET, GRID_OPERATOR or OUTSIDE")
-    ]
-    assumed_energy: (
-        Annotated[float, Meta(description="MWh behind the line that count as dispatched, where telemetry was silent")]
-        | UnsetType
-    ) = UNSET
+    time: datetime
+    line: LineType
+    amount: Decimal
+    counterparty: str
+    assumed_energy: float | UnsetType = UNSET
 
 
 class Statement(ResponseBody):
-    """What came in and was paid. Over all parties, each line adds up to zero."""
+    """Receipts and payments. Over all parties, each line adds up to zero."""
 
     start: datetime
     end: datetime
-    lines: Annotated[list[StatementLine], Meta(description="By time, line and counterparty; no zeros")]
-    total: Annotated[Decimal, Meta(description="EUR, the sum of all lines")]
-    assumed_energy: Annotated[
-        float, Meta(description="MWh, both ways added up, that count as dispatched, since nothing was measured of them")
-    ]
+    lines: list[StatementLine]
+    total: Decimal
+    assumed_energy: float
 
 
-@operation(
-    "GET",
-    "/revenue-reporting/virtual-assets/{virtualAssetID}/statement",
-    summary="Statement of a virtual asset",
-    access=READ,
-    problems=(AsOfTooEarly,),
-    replica_read=True,
-)
+def _declare_statement(path: str, summary: str) -> Callable[[H], H]:
+    return operation("GET", path, summary=summary, access=READ, problems=(AsOfTooEarly,), replica_read=True)
+
+
+@_declare_statement("/revenue-reporting/virtual-assets/{virtualAssetID}/statement", "Statement of a virtual asset")
 async def read_virtual_asset_statement(request: Request, virtual_asset_id: UUID, query: StatementQuery) -> Statement:
     """From its holder's side: trading and balancing income, less the auction price, tolls and imbalance.
 
@@ -88,35 +71,18 @@ async def read_virtual_asset_statement(request: Request, virtual_asset_id: UUID,
     return _make_statement(window, grid, entries)
 
 
-@operation(
-    "GET",
-    "/revenue-reporting/portfolios/{portfolioID}/statement",
-    summary="Statement of a portfolio",
-    access=READ,
-    problems=(AsOfTooEarly,),
-    replica_read=True,
-)
+@_declare_statement("/revenue-reporting/portfolios/{portfolioID}/statement", "Statement of a portfolio")
 async def read_portfolio_statement(request: Request, portfolio_id: UUID, query: StatementQuery) -> Statement:
     """The statements of its virtual assets together."""
     window, grid = _read_asked(query)
     async with repeatable_read(request.pool) as db:
         await check_as_of(db, query.as_of, PRICES, MEASURED)
-        group = await store.read_portfolio(db, portfolio_id)
-        if group is None:
-            raise NotFound(f"There is no portfolio {portfolio_id}.")
-        await authorize_organisation(db, request.caller, group.organisation_id)
+        group = await require_portfolio(db, request.caller, portfolio_id)
         entries = await list_virtual(db, group.asset_keys, window, grid, query.as_of)
     return _make_statement(window, grid, entries)
 
 
-@operation(
-    "GET",
-    "/revenue-reporting/physical-assets/{physicalAssetID}/statement",
-    summary="Statement of a physical asset",
-    access=READ,
-    problems=(AsOfTooEarly,),
-    replica_read=True,
-)
+@_declare_statement("/revenue-reporting/physical-assets/{physicalAssetID}/statement", "Statement of a physical asset")
 async def read_physical_asset_statement(request: Request, physical_asset_id: UUID, query: StatementQuery) -> Statement:
     """From its owner's side: its share of auction prices and tolls, its own trades, awards and imbalance."""
     window, grid = _read_asked(query)
@@ -127,35 +93,18 @@ async def read_physical_asset_statement(request: Request, physical_asset_id: UUI
     return _make_statement(window, grid, entries)
 
 
-@operation(
-    "GET",
-    "/revenue-reporting/fleets/{fleetID}/statement",
-    summary="Statement of a fleet",
-    access=READ,
-    problems=(AsOfTooEarly,),
-    replica_read=True,
-)
+@_declare_statement("/revenue-reporting/fleets/{fleetID}/statement", "Statement of a fleet")
 async def read_fleet_statement(request: Request, fleet_id: UUID, query: StatementQuery) -> Statement:
     """The statements of its physical assets together."""
     window, grid = _read_asked(query)
     async with repeatable_read(request.pool) as db:
         await check_as_of(db, query.as_of, PRICES, MEASURED)
-        group = await store.read_fleet(db, fleet_id)
-        if group is None:
-            raise NotFound(f"There is no fleet {fleet_id}.")
-        await check_fleet_reach(db, request.caller, group, fleet_id)
+        group = await require_fleet(db, request.caller, fleet_id)
         entries = await list_physical(db, group.asset_keys, window, grid, query.as_of)
     return _make_statement(window, grid, entries)
 
 
-@operation(
-    "GET",
-    "/revenue-reporting/organisations/{organisationID}/statement",
-    summary="Statement of an organisation",
-    access=READ,
-    problems=(AsOfTooEarly,),
-    replica_read=True,
-)
+@_declare_statement("/revenue-reporting/organisations/{organisationID}/statement", "Statement of an organisation")
 async def read_organisation_statement(request: Request, organisation_id: UUID, query: StatementQuery) -> Statement:
     """All that it holds and owns together, in a portfolio or not; what it would pay to itself is left out."""
     window, grid = _read_asked(query)
@@ -171,8 +120,8 @@ async def read_organisation_statement(request: Request, organisation_id: UUID, q
 def _read_asked(query: StatementQuery) -> tuple[Window, Grid]:
     if query.start >= query.end:
         raise parameter_error("query", "end", "is not after start")
-    for name, moment in (("start", query.start), ("end", query.end)):
-        if not is_period_start(moment):
+    for name, instant in (("start", query.start), ("end", query.end)):
+        if not is_period_start(instant):
             raise parameter_error("query", name, "is not on a quarter-hour")
     span = SecondsSpan(query.start.timestamp(), query.end.timestamp())
     first_s, end_s = calendar_edges_s()
@@ -194,15 +143,15 @@ def _make_statement(window: Window, grid: Grid, entries: Sequence[StatementEntry
     assumed = _sum_assumed(entries)
     lines = [
         StatementLine(
-            time=instant_of(grid.buckets.labels_s[place]),
+            time=instant_of(grid.buckets.labels_s[index]),
             line=name[0],
-            amount=_show_euros(int(sums[name][place])),
+            amount=_show_euros(int(sums[name][index])),
             counterparty=name[1],
-            assumed_energy=_show_energy(assumed[name][place]) or UNSET if name in assumed else UNSET,
+            assumed_energy=_show_energy(assumed[name][index]) or UNSET if name in assumed else UNSET,
         )
-        for place in range(len(grid.buckets))
+        for index in range(len(grid.buckets))
         for name in sums
-        if sums[name][place]
+        if sums[name][index]
     ]
     total = sum(int(cents.sum()) for cents in sums.values())
     return Statement(

@@ -1,9 +1,9 @@
-"""The window of a statement, and what is read of all its assets together."""
+"""The window of a statement, and what is read of all its assets together: facts, and inputs of virtual assets."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Final
@@ -15,20 +15,23 @@ from gridloom.database.pool import Database
 from gridloom.delivery.positions.position import IMBALANCE_SERIES, PeriodFacts
 from gridloom.delivery.runs.store import UnheldReserve, read_shortfalls
 from gridloom.kernel.window import Window
-from gridloom.market_calendar import PERIOD_S, day_start, period_counts
+from gridloom.market_calendar import PERIOD_S, day_start, period_counts, utc_days_of
 from gridloom.reference_prices.store import read_period_prices
 from gridloom.revenue import store
-from gridloom.revenue.aggregation import KeptDays
+from gridloom.revenue.aggregation import DaySheets
+from gridloom.revenue.day_sheets import read_stored_days
 from gridloom.revenue.grid import Grid
-from gridloom.revenue.kept_days import read_stored_days
 from gridloom.revenue.model import AuctionResult, RatedPowerSteps, Toll
-from gridloom.revenue.statement import backing_store
 from gridloom.revenue.statement.model import Cents
 from gridloom.revenue.statement.rounding import cents_by_period
+from gridloom.revenue.statement.store import BatteryOwner, read_owners
 from gridloom.settlements.measures import AGGREGATED_SOURCES, FactSource, measure_count
 from gridloom.settlements.period_aggregates import FloatArray, decode_sheets
 from gridloom.settlements.period_volumes import volumes_of_sheets
+from gridloom.virtual_assets.backing.shortfall import Shortfalls, load_shortfalls_of_each
 from gridloom.virtual_assets.history.store import UnannouncedCut, read_unannounced_cuts, spread_cuts_kw
+from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.schedule.store import DayPowers, read_day_range_of_each
 
 _VOLUME_SOURCES: Final = (FactSource.WHOLESALE, FactSource.AFRR_ENERGY)
 
@@ -41,20 +44,20 @@ class Scope:
     """Of all assets whose facts are read."""
     numbers: np.ndarray[tuple[int], np.dtype[np.int64]]
     edges: np.ndarray[tuple[int], np.dtype[np.int64]]
-    kept: KeptDays
+    sheets: DaySheets
     tolls: Mapping[int, Sequence[Toll]]
     ratings: Mapping[int, RatedPowerSteps]
     auctions: Mapping[int, AuctionResult]
     imbalance_price_eur_mwh: FloatArray
     """Of each period of the market days; NaN where none is published."""
     now: datetime
-    """The moment whose knowledge counts: `as_of`, or the platform's present."""
-    owners: Mapping[int, Sequence[backing_store.BatteryOwner]]
+    """The instant whose knowledge counts: `as_of`, or the platform's present."""
+    owners: Mapping[int, Sequence[BatteryOwner]]
     """By virtual asset."""
     cuts: Mapping[int, Sequence[UnannouncedCut]]
     unheld: Mapping[int, Sequence[UnheldReserve]]
     as_of: datetime | None = None
-    """The moment whose knowledge counts; None for all that is known."""
+    """The instant whose knowledge counts; None for all that is known."""
 
     @cached_property
     def first(self) -> int:
@@ -79,7 +82,7 @@ class Scope:
         """Of an asset in the periods `first` up to but not `end`; None where its facts are no part of this."""
         if key not in self.keys:
             return None
-        sheets = self.kept.by_asset.get(key, {})
+        sheets = self.sheets.by_asset.get(key, {})
         trades, activations = (self._decode_periods(sheets.get(source), source) for source in _VOLUME_SOURCES)
         here = slice(first - self.first, end - self.first)
         return PeriodFacts(
@@ -94,7 +97,7 @@ class Scope:
         return decode_sheets(source, bodies, self.widths)
 
     def until(self, amount_eur: FloatArray) -> Cents:
-        """What the euros of all periods of the market days have come to at each edge."""
+        """Cumulative euros of all periods of the market days at each edge."""
         running = np.concatenate(([0], np.cumsum(cents_by_period(amount_eur, self.offsets))))
         return np.asarray(running[self.edges - self.first])
 
@@ -125,8 +128,34 @@ async def load_scope(
         {result.asset_key: result for result in auctions},
         await read_period_prices(db, IMBALANCE_SERIES, first, end, as_of),
         await platform_now(db) if as_of is None else as_of,
-        await backing_store.read_owners(db, keys),
+        await read_owners(db, keys),
         await read_unannounced_cuts(db, keys, first, end, as_of),
         await read_shortfalls(db, keys, first, end, as_of),
         as_of,
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VirtualInputs:
+    """By asset, of the part of its life that lies in the market days."""
+
+    shortfalls: Mapping[int, Shortfalls] = field(default_factory=dict)
+    powers: Mapping[int, DayPowers] = field(default_factory=dict)
+    """The present schedules, where they are needed; none as of an earlier instant."""
+
+
+NO_INPUTS: Final = VirtualInputs()
+
+
+async def load_virtual_inputs(
+    db: Database, scope: Scope, assets: Sequence[VirtualAsset], scheduled: Sequence[VirtualAsset] | None = None
+) -> VirtualInputs:
+    """scheduled: those whose positions are computed, and hence need their schedules; all where it is left out."""
+    if not assets:
+        return NO_INPUTS
+    shortfalls = await load_shortfalls_of_each(db, assets, scope.first, scope.end, scope.now)
+    keys = [asset.key for asset in (assets if scheduled is None else scheduled)]
+    if scope.as_of is not None or not keys:
+        return VirtualInputs(shortfalls)
+    days = utc_days_of(scope.first, scope.end)
+    return VirtualInputs(shortfalls, await read_day_range_of_each(db, keys, days))

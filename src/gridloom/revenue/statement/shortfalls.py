@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Final
 
 import numpy as np
 
 from gridloom.database.pool import Database
 from gridloom.delivery.inputs.store import Reserve, read_block_reserves
 from gridloom.delivery.runs.store import UnheldReserve
+from gridloom.kernel.balancing import ReserveProduct, block_product
 from gridloom.kernel.market_time import MARKET_ZONE, block_window, market_day_of, period_start
 from gridloom.kernel.units import KW_PER_MW, POWER_TOLERANCE_KW, QUARTER_HOUR_H
 from gridloom.market_calendar import Floats
-from gridloom.revenue.statement.dispatch_store import AwardPrice, read_awards
-
-_PREFIX: Final = {"FCR": "NEGPOS", "AFRR_POS": "POS", "AFRR_NEG": "NEG"}
+from gridloom.revenue.statement.store import AwardPrice, read_awards
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +57,7 @@ def find_product(shortfall: UnheldReserve) -> tuple[date, str]:
     """The delivery day and the product whose block a shortfall falls into."""
     local = period_start(shortfall.period).astimezone(MARKET_ZONE)
     first_hour = local.hour // 4 * 4
-    return local.date(), f"{_PREFIX[shortfall.market]}_{first_hour:02d}_{first_hour + 4:02d}"
+    return local.date(), block_product(ReserveProduct(shortfall.market).direction, first_hour)
 
 
 def _is_settled_short(

@@ -7,11 +7,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from sdk.category_page import EXAMPLE, MEANINGS, page, worked_values
 from tests.revenue import reference
 from tests.revenue.reference import FCR, AFRRCapacity, AFRREnergy, Auction, NetOff, Toll, Trade, utc
 
 from gridloom.revenue.categories import CATEGORIES, SOURCE_OF
-from gridloom.revenue.category_docs import EXAMPLE, MEANINGS, page, worked_values
 
 PAGE = Path(__file__).parents[2] / "docs" / "revenue-categories.md"
 DAY = date(2026, 3, 29)
@@ -33,7 +33,7 @@ FACTS: list[reference.Fact] = [
 
 class TestPage:
     def test_is_up_to_date(self) -> None:
-        assert PAGE.read_text() == page(), "write it anew: python -m gridloom.revenue.category_docs"
+        assert PAGE.read_text() == page(), "write it anew: python -m sdk.category_page"
 
     def test_explains_every_measure_and_category(self) -> None:
         assert set(MEANINGS) == set(EXAMPLE) == {*SOURCE_OF, "rated_power_mw"}

@@ -1,9 +1,11 @@
-"""What dispatch leaves for statements, in PostgreSQL: drift trades of batteries, and prices of reserves not held."""
+"""Inputs of statements in PostgreSQL: owners of batteries, drift trades, and prices of reserves not held."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from uuid import UUID
 
 import numpy as np
 
@@ -12,8 +14,40 @@ from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import Floats
 
 
+@dataclass(frozen=True, slots=True)
+class BatteryOwner:
+    asset_key: int
+    organisation_id: UUID
+    share: float
+
+
+async def read_owners(db: Database, keys: Sequence[int]) -> dict[int, list[BatteryOwner]]:
+    """By virtual asset, in the order of its backing."""
+    owners: dict[int, list[BatteryOwner]] = {key: [] for key in keys}
+    for row in await db.fetch(
+        """select b.asset_key, b.physical_asset_key, a.organisation_id, b.share
+           from virtual_backing b join asset a on a.key = b.physical_asset_key
+           where b.asset_key = any($1::int[]) order by b.asset_key, b.position""",
+        list(keys),
+    ):
+        owners[row["asset_key"]].append(BatteryOwner(row["physical_asset_key"], row["organisation_id"], row["share"]))
+    return owners
+
+
+async def read_backed_keys(db: Database, physical_key: int, start: datetime, end: datetime) -> list[int]:
+    """The virtual assets on a battery whose life touches the window."""
+    rows = await db.fetch(
+        """select b.asset_key from virtual_backing b join virtual_asset v using (asset_key)
+           where b.physical_asset_key = $1 and v.end_at > $2 and v.start_at < $3 order by b.asset_key""",
+        physical_key,
+        start,
+        end,
+    )
+    return [row["asset_key"] for row in rows]
+
+
 async def read_drift_eur(db: Database, key: int, first: int, end: int, as_of: datetime | None) -> Floats:
-    """What a battery's drift trades have earned in each of the periods [first, end)."""
+    """Earnings of a battery's drift trades in each of the periods [first, end)."""
     earned_eur = np.zeros(end - first)
     for row in await db.fetch(
         """select (extract(epoch from period) / 900)::int as period,

@@ -1,4 +1,4 @@
-"""The sheets of market days as they are kept, or summed up anew from the facts that were known at a moment."""
+"""The sheets of market days as they are stored, or summed up anew from the facts that were known at an instant."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from gridloom.database.pool import Database
 from gridloom.market_calendar import Ints, market_date
 from gridloom.revenue import store
-from gridloom.revenue.aggregation import KeptDays
+from gridloom.revenue.aggregation import DaySheets
 from gridloom.settlements.measures import FactSource
 from gridloom.settlements.period_aggregates import encode_aggregates
 from gridloom.settlements.store import read_sheets
@@ -16,10 +16,10 @@ from gridloom.settlements.store import read_sheets
 
 async def read_stored_days(
     db: Database, keys: Sequence[int], days: Ints, sources: Sequence[FactSource], as_of: datetime | None
-) -> KeptDays:
+) -> DaySheets:
     first = int(days[0])
     if not sources:
-        return KeptDays(first, {})
+        return DaySheets(first, {})
     if as_of is None:
         return await store.read_days(db, keys, days, sources)
     every_key = [key for key in keys for _ in days]
@@ -30,4 +30,4 @@ async def read_stored_days(
         bodies = [encode_aggregates(source, sheet) for sheet in sheets]
         for position, key in enumerate(keys):
             found[key][source] = bodies[position * len(days) : (position + 1) * len(days)]
-    return KeptDays(first, found)
+    return DaySheets(first, found)
