@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sysconfig
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
+from tests.ports import free_port
 
 HERE = Path(__file__).parent / "oidc"
 ADA = {"sub": "ada-1", "email": "ada@example.org", "email_verified": True, "name": "Ada Lovelace"}
@@ -30,9 +30,7 @@ def running_provider(place: Path, callback: str) -> Iterator[str]:
     subprocess.run(
         [find_bun(), "install", "--frozen-lockfile"], cwd=place, check=True, capture_output=True, timeout=120
     )
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [find_bun(), "run", "provider.mjs", str(port), callback]
     environment = {**os.environ, "NODE_ENV": "test"}
     process = subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
@@ -47,7 +45,7 @@ def running_provider(place: Path, callback: str) -> Iterator[str]:
 
 
 async def tell(issuer, person=None, error=""):
-    async with httpx2.AsyncClient() as client:
+    async with httpx2.AsyncClient(timeout=120) as client:
         if person is not None:
             await client.post(f"{issuer}/__person", json=person)
         await client.post(f"{issuer}/__fault", json={"fault": error})

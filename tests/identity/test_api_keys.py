@@ -48,7 +48,7 @@ class TestAPIKey:
             assert "Create:bids" in (await machine.get("/auth/me")).json()["permissions"]
             path = f"/organisations/{organisation.id}/members/{organisation.people[Role.TRADER].id}"
             await organisation.admin.patch(path, json={"role": "VIEWER"})
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(120):
                 while (await machine.get("/auth/me")).json()["permissions"] != ["Read:auctions"]:
                     await asyncio.sleep(0.02)
             await organisation.admin.delete(path)
@@ -63,9 +63,12 @@ class TestAPIKey:
         assert (await organisation.admin.delete(f"/auth/api-keys/{made['id']}")).status_code == 404
 
     async def test_stops_working_when_it_expires(self, app, organisation):
-        soon = datetime.now(UTC) + timedelta(seconds=1)
-        made = (await make(organisation.admin, expiresAt=soon.isoformat())).json()
-        async with client_of(app, made["secret"]) as machine:
+        for seconds in (1, 5, 15):  # on a machine so busy that it is over before the key is made, a longer one
+            soon = datetime.now(UTC) + timedelta(seconds=seconds)
+            made = await make(organisation.admin, expiresAt=soon.isoformat())
+            if made.status_code == 201:
+                break
+        async with client_of(app, made.json()["secret"]) as machine:
             first = await machine.get("/auth/me")
             assert first.status_code == 200 or datetime.now(UTC) >= soon
             await wait_for_status(machine, 401)

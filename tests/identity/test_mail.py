@@ -70,7 +70,7 @@ class TestMailer:
         mailer.close()
         postbox.close()
 
-    def test_keeps_nobody_waiting_for_a_server_that_is_away(self):
+    def test_delays_no_request_for_a_server_that_is_away(self):
         mailer = Mailer("smtp://127.0.0.1:1", "noreply@example.org")
         mailer.start()
         started = time.perf_counter()

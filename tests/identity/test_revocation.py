@@ -21,7 +21,7 @@ async def replica(settings, app):
 
 
 async def hear(edge):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while not edge.authenticator.is_listening:
             await asyncio.sleep(0.01)
 

@@ -69,7 +69,7 @@ class TestACode:
         assert find_step(new_secret(), "٠٠٠٠٠٠", 1_000_000) is None
         assert find_step(new_secret(), "", 1_000_000) is None
 
-    def test_to_recover_is_long_and_told_apart(self):
+    def test_to_recover_is_long_and_unambiguous(self):
         codes = new_recovery_codes()
         assert len(set(codes)) == 10
         assert all(len(code.replace("-", "")) == 16 for code in codes)
@@ -174,6 +174,14 @@ class TestSigningIn:
                 throttled = await complete(elsewhere, await challenge(elsewhere, person), device.code())
             assert throttled.status_code == 429
             assert 1 <= int(throttled.headers["retry-after"]) <= 30
+
+    async def test_with_a_wrong_code_is_in_the_audit_log_under_the_name_of_its_user(self, app, organisation, anonymous):
+        person = organisation.people[Role.VIEWER]
+        device = await enrol(app, person)
+        assert (await complete(anonymous, await challenge(anonymous, person), device.wrong_code())).status_code == 401
+        [entry] = (await organisation.admin.get("/audit-log?action=completeLogin")).json()
+        assert (entry["actorID"], entry["actorName"], entry["status"]) == (str(person.id), person.username, 401)
+        assert entry["details"]["reason"] == "wrong code of the second factor"
 
     async def test_gives_the_attempt_with_the_password_back_only_with_the_code(self, app, organisation):
         person = organisation.people[Role.VIEWER]

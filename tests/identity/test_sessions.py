@@ -1,7 +1,7 @@
-"""Where somebody is signed in, ending it there, and what a change of password contains; over HTTP."""
+"""Sessions of a user, ending them, and what a change of password ends; over HTTP."""
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -35,6 +35,13 @@ async def grow_older(app, person, by):
     )
 
 
+async def count_rows_of(app, member_id):
+    """Sessions, and networks from which the member has signed in."""
+    sessions = await app.pool.fetchval("select count(*) from session where member_id = $1", member_id)
+    networks = await app.pool.fetchval("select count(*) from sign_in_network where member_id = $1", member_id)
+    return sessions, networks
+
+
 class TestSessions:
     async def test_are_listed_with_where_and_with_what(self, app, organisation):
         person = organisation.people[Role.VIEWER]
@@ -42,7 +49,7 @@ class TestSessions:
         mine, other = (await person.client.get("/auth/sessions")).json()
         assert (mine["current"], other["current"]) == (True, False)
         assert (other["kind"], other["network"], other["userAgent"]) == ("TOKEN", "203.0.113.9", "Robot/2.0 [31m")
-        assert other["createdAt"] <= other["lastUsedAt"]
+        assert datetime.fromisoformat(other["createdAt"]) <= datetime.fromisoformat(other["lastUsedAt"])
 
     async def test_go_on_where_the_page_ended(self, app, organisation):
         person = organisation.people[Role.VIEWER]
@@ -64,6 +71,14 @@ class TestSessions:
             assert (await stolen.post("/auth/public/refresh", json=refresh)).status_code == 401
         assert (await person.client.delete(f"/auth/sessions/{other['id']}")).status_code == 404
         assert [one["current"] for one in (await person.client.get("/auth/sessions")).json()] == [True]
+
+    async def test_go_with_their_member(self, app, organisation):
+        person = organisation.people[Role.VIEWER]
+        await log_in(app, person.username)
+        assert await count_rows_of(app, person.id) == (2, 1)
+        gone = await organisation.admin.delete(f"/organisations/{organisation.id}/members/{person.id}")
+        assert gone.status_code == 204, gone.text
+        assert await count_rows_of(app, person.id) == (0, 0)
 
     async def test_can_be_ended_all_but_ones_own(self, app, organisation):
         person = organisation.people[Role.VIEWER]
@@ -90,7 +105,7 @@ class TestSessions:
         )
         assert (await person.client.get("/auth/me")).status_code == 200
         (mine,) = (await person.client.get("/auth/sessions")).json()
-        assert mine["lastUsedAt"] > mine["createdAt"]
+        assert datetime.fromisoformat(mine["lastUsedAt"]) > datetime.fromisoformat(mine["createdAt"])
 
 
 class TestAChangeOfPassword:
@@ -136,7 +151,7 @@ class TestCredentials:
         async with client_of(app, tokens["access_token"]) as fresh:
             assert (await fresh.delete(f"/auth/api-keys/{key['id']}")).status_code == 204
 
-    async def test_are_not_kept_fresh_by_a_refresh(self, app, organisation):
+    async def test_are_not_renewed_by_a_refresh(self, app, organisation):
         person = organisation.people[Role.ADMIN]
         await grow_older(app, person, timedelta(minutes=11))
         async with client_of(app) as anonymous:

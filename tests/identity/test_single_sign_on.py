@@ -56,7 +56,7 @@ async def invite(organisation, email, role="TRADER"):
 
 async def sign_in(service, organisation, *, browser=None, state=None, more="", instead=None, **query):
     """As a browser does: to the provider and back, with its cookies; the service's last answer."""
-    async with client_of(service) as client, httpx2.AsyncClient() as outside:
+    async with client_of(service) as client, httpx2.AsyncClient(timeout=120) as outside:
         start = await client.get("/auth/public/sso/start", params={"organisation": str(organisation.id), **query})
         if start.status_code != 302:
             return start
@@ -98,7 +98,7 @@ class TestAFirstSignIn:
         await invite(organisation, "Ada@example.org")
         await tell(issuer, ADA)
         answer = await sign_in(service, organisation, redirect="/console/auctions")
-        assert 'url=/console/auctions"' in answer.text
+        assert 'url=/console/auctions#signed-in"' in answer.text
         assert "SameSite=Strict" in answer.headers["set-cookie"]
         me = await require_user(service, answer)
         assert (me["role"], me["displayName"], me["organisationID"]) == ("TRADER", "Ada Lovelace", str(organisation.id))
@@ -150,7 +150,7 @@ class TestAFirstSignIn:
         (entry, *_) = (await organisation.admin.get("/audit-log?action=finishSingleSignOn")).json()
         assert reason in entry["details"]["reason"]
 
-    async def test_lets_nobody_in_uninvited_without_a_default_role(self, service, organisation, issuer):
+    async def test_admits_only_the_invited_without_a_default_role(self, service, organisation, issuer):
         await set_up(organisation, issuer)
         await tell(issuer, ADA)
         assert (await sign_in(service, organisation)).status_code == 403
@@ -351,6 +351,14 @@ class TestAProvider:
         body = {"issuer": address, "clientID": "x", "clientSecret": "x", "domains": ["example.org"]}
         path = f"/organisations/{organisation.id}/identity-provider"
         assert (await organisation.admin.put(path, json=body)).status_code == 422
+
+    async def test_has_another_etag_after_it_was_deleted_and_set_again(self, organisation, issuer):
+        path, etags = f"/organisations/{organisation.id}/identity-provider", []
+        for _ in range(2):
+            await set_up(organisation, issuer)
+            etags.append((await organisation.admin.get(path)).headers["etag"])
+            assert (await organisation.admin.delete(path, headers={"If-Match": etags[-1]})).status_code == 204
+        assert etags[0] != etags[1]
 
     async def test_shows_no_secret_and_keeps_it_when_left_out(self, service, organisation, issuer):
         shown = await set_up(organisation, issuer)

@@ -5,7 +5,6 @@ import json
 import os
 import pty
 import re
-import socket
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from tests.client.conftest import Terminal
 from tests.conftest import running
 from tests.identity.openid_provider import ADA, running_provider, tell
 from tests.people import PASSWORD, People
+from tests.ports import free_port
 
 from gridloom.identity.permissions import Role
 
@@ -40,9 +40,7 @@ async def served(settings, unused_port):
 
 @pytest.fixture(scope="module")
 def unused_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    return free_port()
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +57,8 @@ async def organisation(served):
 
 
 @pytest.fixture
-def terminal(served, tmp_path):
-    return Terminal(tmp_path, served[1])
+def terminal(served, tmp_path, command_server):
+    return Terminal(tmp_path, served[1], command_server)
 
 
 async def sign_in(terminal, person):
@@ -95,7 +93,7 @@ async def type_at(terminal, *arguments, answers):
             typed = waiting.pop(0)[1]
             os.write(ours, (typed(shown) if callable(typed) else typed).encode() + b"\n")
             shown += "\n"
-    code = await asyncio.wait_for(process.wait(), 30)
+    code = await asyncio.wait_for(process.wait(), 120)
     os.close(ours)
     return code, shown
 
@@ -150,7 +148,7 @@ class TestTheLoginPrompt:
 class TestCredentialsAtATerminal:
     async def test_sessions_are_listed_and_ended(self, terminal, organisation, tmp_path):
         person = organisation.people[Role.TRADER]
-        elsewhere = Terminal(tmp_path / "elsewhere", terminal.address)
+        elsewhere = Terminal(tmp_path / "elsewhere", terminal.address, terminal.server)
         await sign_in(elsewhere, person)
         await sign_in(terminal, person)
         listed = json.loads((await terminal("sessions", "list", "--json")).out)

@@ -2,14 +2,18 @@
 
 import time
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
+from tests.conftest import migrated_database
 from tests.people import client_of
 
 from gridloom.database.clock import real_now
+from gridloom.database.pool import create_pool
 from gridloom.database.sealing import Seal
+from gridloom.identity import signing_key_cache
 from gridloom.identity.permissions import Role
-from gridloom.identity.signing_key_cache import SigningKeyCache
+from gridloom.identity.signing_key_cache import SigningKeyCache, make_first_key, rotate_signing_key
 from gridloom.identity.tokens import kid_of, read_access_token, sign_access_token
 
 
@@ -53,3 +57,26 @@ class TestAToken:
             assert (await person.client.get("/auth/me")).status_code == 200
         async with client_of(app, await reissued(app, person, later=-timedelta(minutes=16))) as late:
             assert (await late.get("/auth/me")).status_code == 401
+
+
+def a_clock_ahead_by(seconds: float) -> SimpleNamespace:
+    """In place of the module of that name, and of one module alone: the event loop's timers go by the true one."""
+    return SimpleNamespace(monotonic=lambda: time.monotonic() + seconds)
+
+
+class TestAReplacedSigningKey:
+    async def test_verifies_no_longer_than_the_tokens_it_signed_though_a_worker_still_holds_it(self, monkeypatch):
+        seal = Seal(None, "signing-key")
+        async with migrated_database() as url, await create_pool(url, size=2) as pool:
+            await make_first_key(pool, seal)
+            keyring = SigningKeyCache(pool, seal)
+            former = (await keyring.for_signing()).kid
+            await rotate_signing_key(pool, seal)
+            keyring.evict()
+            assert await keyring.for_verifying(former) is not None
+            until = await pool.fetchval("select verifies_until from signing_key where kid = $1", former)
+            left_s = (until - await real_now(pool)).total_seconds()
+            monkeypatch.setattr(signing_key_cache, "time", a_clock_ahead_by(left_s - 5))
+            assert await keyring.for_verifying(former) is not None
+            monkeypatch.setattr(signing_key_cache, "time", a_clock_ahead_by(left_s + 1))
+            assert await keyring.for_verifying(former) is None

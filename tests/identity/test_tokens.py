@@ -61,7 +61,7 @@ class TestAccessToken:
         assert claims.holds_at(issued_at)
         assert claims.holds_at(issued_at + 15 * 60 - 0.001)
         assert not claims.holds_at(issued_at + 15 * 60)
-        assert not claims.holds_at(issued_at - CLOCK_SKEW_S - 0.001), "nobody has issued it yet"
+        assert not claims.holds_at(issued_at - CLOCK_SKEW_S - 0.001), "it is not issued yet"
 
     @pytest.mark.parametrize("lifetime", [timedelta(minutes=16), timedelta(days=365), timedelta(0)])
     def test_is_refused_when_it_lasts_longer_than_any_that_is_issued(self, key, lifetime):

@@ -46,7 +46,7 @@ class TestUsername:
         assert refused.value.errors[0].pointer == "/username"
 
     @given(st.text(min_size=1, max_size=30))
-    def test_is_kept_as_it_is_once_it_is_kept(self, chosen):
+    def test_is_unchanged_by_a_second_normalisation(self, chosen):
         try:
             kept = check_username(chosen, pointer="/username")
         except UsernameRefused:

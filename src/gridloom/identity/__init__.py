@@ -1,1 +1,1 @@
-"""Organisations, their members and machines: who somebody is and what they may reach."""
+"""Organisations, their members and machines: authentication and authorization."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from uuid import UUID
 
-import msgspec
-
 from gridloom.database.pool import Database
 from gridloom.edge import SIGNED_IN, Caller, Page, Paging, Request, Response, operation
 from gridloom.edge.shares import ShareUse
@@ -17,6 +15,7 @@ from gridloom.identity.security_policy import parse_networks
 from gridloom.identity.store import api_keys, grants
 from gridloom.identity.tokens import hash_of, new_api_key
 from gridloom.identity.views import NO_STORE, NewAPIKey
+from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.ids import APIKeyID, uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Conflict, FieldError, Forbidden, NotFound, Unprocessable
@@ -63,14 +62,14 @@ class ExpiryPassed(Unprocessable):
 @operation(
     "POST",
     "/auth/api-keys",
-    summary="Make an API key",
+    summary="Create an API key",
     access=SIGNED_IN,
     status=201,
     problems=(PersonNeeded, ReauthenticationRequired, TooManyKeys, ExpiryPassed, KeyLivesTooLong, UnknownKeyAssets),
     secret_response=True,
 )
 async def create_api_key(request: Request, body: NewAPIKey) -> Response[views.IssuedAPIKey]:
-    """A credential for a machine. It can never do more than its creator may at the moment of use."""
+    """A credential for a machine. It can never do more than its creator may at the instant of use."""
     caller = await fresh_person_of(request)
     _reject_more_than_held(body.permissions, caller)
     networks = parse_networks(body.allowed_networks or [], "/allowedNetworks")
@@ -91,7 +90,7 @@ async def create_api_key(request: Request, body: NewAPIKey) -> Response[views.Is
         allowed_networks=networks,
     )
     request.audit_details.update(apiKeyID=str(key.id), permissions=in_order(key.permissions))
-    issued = views.IssuedAPIKey(**msgspec.structs.asdict(views.view_of_key(key, key.permissions)), secret=secret)
+    issued = copy_fields(views.IssuedAPIKey, views.view_of_key(key, key.permissions), secret=secret)
     return Response(issued, headers=NO_STORE)
 
 
@@ -137,8 +136,8 @@ def _choose_expiry(wanted: datetime | None, age: api_keys.KeyAge) -> datetime:
 async def _reject_unreached_assets(request: Request, caller: Caller, asset_ids: list[UUID]) -> None:
     reached = await grants.list_reached_assets(request.db, caller.organisation_id, asset_ids)
     faults = [
-        FieldError(f"/physicalAssetIDs/{place}", "is no physical asset of your organisation, or granted to it")
-        for place, asset_id in enumerate(asset_ids)
+        FieldError(f"/physicalAssetIDs/{index}", "is no physical asset of your organisation, or granted to it")
+        for index, asset_id in enumerate(asset_ids)
         if asset_id not in reached
     ]
     if faults:

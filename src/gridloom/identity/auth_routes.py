@@ -33,7 +33,7 @@ TAG = "Authentication"
 class RefreshRefused(Unauthenticated):
     """The refresh token is unknown, expired or used before, or its session has ended. Log in again.
 
-    A refresh token works once. When it comes a second time, somebody has a copy: every token of that login ends.
+    A refresh token works once. When it comes a second time, it was copied: every token of that login ends.
     """
 
     status = 401
@@ -48,7 +48,7 @@ class InvitationSpent(Conflict):
 
 
 class UsernameTaken(Conflict):
-    """Somebody has this user name already; upper and lower case make no difference. Choose another."""
+    """The user name is taken; upper and lower case make no difference. Choose another."""
 
     status = 409
     title = "The user name is taken"
@@ -149,6 +149,7 @@ async def read_key_set(request: Request) -> Response[views.KeySet]:
 )
 async def accept_invitation(request: Request, body: Acceptance) -> views.User:
     """Makes the user that the invitation is for, with credentials of their own. The token works once."""
+    await request.replay_if_stored()
     username = check_username(body.username, pointer="/username")
     await asyncio.to_thread(check_password, body.password, (username, body.display_name), pointer="/password")
     invitation = await invitations.find_invitation(request.pool, hash_of(body.token))
@@ -210,7 +211,7 @@ async def logout(request: Request) -> None:
     asset_scope="free",
 )
 async def read_me(request: Request) -> views.User:
-    """The caller with what it may do at this moment. For an API key: the key, under its creator's user name."""
+    """The caller with what it may do now. For an API key: the key, under its creator's user name."""
     return views.user_of(request.caller)
 
 
@@ -226,6 +227,7 @@ async def read_me(request: Request) -> views.User:
 async def update_password(request: Request, body: PasswordChange) -> None:
     """Sets a new password; every other login of this user ends, and its API keys are revoked unless `keepAPIKeys`."""
     caller = require_user(request)
+    await request.replay_if_stored()
     names = (caller.username, caller.display_name)
     await asyncio.to_thread(check_password, body.new_password, names, pointer="/newPassword")
     if body.new_password == body.current_password:

@@ -34,7 +34,7 @@ class BootstrapError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """Who was created; the password is shown to nobody but the person who starts the service."""
+    """The created member; the password is shown only to the person who starts the service."""
 
     organisation_id: OrganisationID
     user_id: UserID
@@ -68,7 +68,7 @@ async def bootstrap_operator(
             return None
         chosen = canonical_username(username or OPERATOR_USERNAME)
         if in_production:
-            _check_production(username, password)
+            validate_credentials(username, password)
         secret = password or secrets.token_urlsafe(18)
         organisation = new_organisation(OPERATOR_NAME, OrganisationKind.OPERATOR)
         await insert_organisation(connection, organisation)
@@ -85,7 +85,8 @@ async def bootstrap_operator(
         return Bootstrap(organisation.id, member.id, chosen, secret, is_made_up=not password)
 
 
-def _check_production(username: str | None, password: str | None) -> None:
+def validate_credentials(username: str | None, password: str | None) -> None:
+    """Credentials with which a production may begin, or a BootstrapError."""
     if not username or not password:
         raise BootstrapError(
             "The database is empty. Set GRIDLOOM_BOOTSTRAP_USERNAME and GRIDLOOM_BOOTSTRAP_PASSWORD for the operator's "

@@ -1,4 +1,4 @@
-"""What identity keeps running in each worker: the hashing thread, the keys, and the ear for revocations."""
+"""Identity's lifespan in each worker: the hashing thread, the keys, and the listener for revocations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import asyncpg
 from gridloom.database.pool import Pool, server_settings
 from gridloom.database.sealing import Sealing
 from gridloom.edge.application import Application
-from gridloom.edge.health import Check, HealthChecks
+from gridloom.health_checks import Check, HealthChecks
 from gridloom.identity.api_key_routes import read_key_use
 from gridloom.identity.login.passwords import PasswordHasher
 from gridloom.identity.login.throttling import ThrottleCache
@@ -27,7 +27,7 @@ from gridloom.outbound.url_policy import UrlPolicy
 from gridloom.settings import Settings
 
 LISTENER_NAME: Final = "gridloom revocations, reads sealed keys"
-"""What a worker's listener calls itself in the database: releases before secrets were sealed said less."""
+"""The application name of a worker's listener in the database: releases before secrets were sealed said less."""
 
 
 @contextlib.asynccontextmanager

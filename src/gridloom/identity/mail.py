@@ -1,4 +1,4 @@
-"""E-mail, where an SMTP server is configured: sent by a thread of its own, so that nobody waits for it."""
+"""E-mail, where an SMTP server is configured: sent by a thread of its own, so that no request waits for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import ssl
 import threading
 from email.message import EmailMessage
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import structlog
 
@@ -70,7 +70,7 @@ class Mailer:
     def _send_patiently(self, message: EmailMessage) -> None:
         for attempt in range(ATTEMPTS):
             try:
-                self._send(message)
+                self._send_message(message)
             except (OSError, smtplib.SMTPException) as error:
                 log.warning("mail.failed", attempt=attempt + 1, error=type(error).__name__)
                 if self._is_closing.wait(2.0**attempt):
@@ -79,22 +79,28 @@ class Mailer:
                 return
         log.error("mail.dropped", reason="the server refused it or did not answer")
 
-    def _send(self, message: EmailMessage) -> None:
-        with self._connect() as server:
-            assert self._url is not None
-            if self._url.username:
-                server.login(unquote(self._url.username), unquote(self._url.password or ""))
+    def _send_message(self, message: EmailMessage) -> None:
+        assert self._url is not None
+        with open_smtp_session(self._url, TIMEOUT_S) as server:
             server.send_message(message)
 
-    def _connect(self) -> smtplib.SMTP:
-        assert self._url is not None
-        host = self._url.hostname or "localhost"
-        if self._url.scheme == "smtps":
-            tls = ssl.create_default_context()
-            return smtplib.SMTP_SSL(host, self._url.port or 465, timeout=TIMEOUT_S, context=tls)
-        server = smtplib.SMTP(host, self._url.port or 587, timeout=TIMEOUT_S)
+
+def open_smtp_session(url: SplitResult, timeout_s: float) -> smtplib.SMTP:
+    """A connection that may send: encrypted where the server offers it, and signed in where the address has a user."""
+    host = url.hostname or "localhost"
+    tls = ssl.create_default_context()
+    if url.scheme == "smtps":
+        server: smtplib.SMTP = smtplib.SMTP_SSL(host, url.port or 465, timeout=timeout_s, context=tls)
+    else:
+        server = smtplib.SMTP(host, url.port or 587, timeout=timeout_s)
+    try:
         server.ehlo()
-        if server.has_extn("starttls"):
-            server.starttls(context=ssl.create_default_context())
+        if url.scheme == "smtp" and server.has_extn("starttls"):
+            server.starttls(context=tls)
             server.ehlo()
-        return server
+        if url.username:
+            server.login(unquote(url.username), unquote(url.password or ""))
+    except BaseException:
+        server.close()
+        raise
+    return server

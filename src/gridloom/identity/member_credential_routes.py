@@ -1,4 +1,4 @@
-"""What an organisation's administrator does with its members' credentials: API keys and second factors."""
+"""Operations of an organisation's administrator on its members' credentials: API keys and second factors."""
 
 from __future__ import annotations
 

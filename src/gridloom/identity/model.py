@@ -33,10 +33,10 @@ class Organisation:
 
 
 def new_organisation(name: str, kind: OrganisationKind) -> Organisation:
-    """A new one. Its moment is the one in its id, by which lists are ordered, so it is known before it is written."""
+    """A new one. Lists are ordered by the time in its id, so that is when it was created."""
     organisation_id = OrganisationID(uuid7())
-    moment = uuid7_time(organisation_id)
-    return Organisation(organisation_id, name, kind, version=1, created_at=moment, updated_at=moment)
+    instant = uuid7_time(organisation_id)
+    return Organisation(organisation_id, name, kind, version=1, created_at=instant, updated_at=instant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class APIKey:
     member_id: UserID
     name: str
     permissions: frozenset[str]
-    """What was asked for; what holds now is never more than the creator's own."""
+    """The requested permissions; those in force are never more than the creator's own."""
     created_at: datetime
     expires_at: datetime
     physical_asset_ids: tuple[UUID, ...] | None = None
@@ -133,7 +133,7 @@ class MemberKey:
     key: APIKey
     username: str
     held: frozenset[Permission]
-    """What the member may do now; the key can do no more."""
+    """The member's permissions now; the key has no more."""
 
 
 class InvitationStatus(StrEnum):
@@ -157,7 +157,7 @@ class Invitation:
 
 @dataclass(frozen=True, slots=True)
 class GrantRecord:
-    """What an organisation may do with an asset that it does not own."""
+    """Permissions of an organisation on an asset that it does not own."""
 
     asset_key: int
     organisation_id: OrganisationID

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
+import msgspec
 from msgspec import UNSET
 
 from gridloom.database.clock import real_now
@@ -21,6 +22,7 @@ from gridloom.identity.security_policy import WouldLockYouOut, parse_networks, r
 from gridloom.identity.store import api_keys, invitations, members, organisations
 from gridloom.identity.tokens import INVITATION_LIFETIME, hash_of, new_invitation_token
 from gridloom.identity.views import NO_STORE, MemberChange, NewInvitation, NewOrganisation, OrganisationChange
+from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.ids import InvitationID, uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Conflict, Forbidden, NotFound
@@ -32,7 +34,7 @@ MANAGE = Permission.MANAGE_ORGANISATION
 class LastAdministrator(Conflict):
     """The member is the organisation's last ADMIN and can neither be removed nor given another role.
 
-    Make somebody else ADMIN first.
+    Make another member ADMIN first.
     """
 
     status = 409
@@ -49,7 +51,7 @@ class InvitationAccepted(Conflict):
 @operation(
     "POST",
     "/organisations",
-    summary="Found an organisation",
+    summary="Create an organisation",
     access=MANAGE,
     status=201,
     transaction="single statement",
@@ -73,7 +75,7 @@ async def create_organisation(request: Request, body: NewOrganisation) -> Respon
     asset_scope="free",
 )
 async def list_organisations(request: Request, query: Paging) -> Page[views.OrganisationView]:
-    """The oldest first. The operator sees all of them, everybody else their own."""
+    """The oldest first. The operator sees all of them, other callers their own."""
     own = None if request.caller.is_operator else request.caller.organisation_id
     found = await organisations.list_organisations(request.db, only=own, after=query.after(UUID), limit=query.limit + 1)
     page = query.page(found, lambda organisation: organisation.id)
@@ -118,7 +120,7 @@ async def update_organisation(
         reject_lockout(list(wanted.allowed_networks), request.address)
     if wanted == organisation:
         return _answer_organisation(organisation)
-    before, after = _describe_change(organisation), _describe_change(wanted)
+    before, after = (msgspec.to_builtins(views.view_of_organisation(one)) for one in (organisation, wanted))
     request.audit_details.update(
         before={name: value for name, value in before.items() if value != after[name]},
         after={name: value for name, value in after.items() if value != before[name]},
@@ -132,7 +134,7 @@ async def update_organisation(
 @operation(
     "POST",
     "/organisations/{organisationID}/invitations",
-    summary="Invite somebody",
+    summary="Invite a person",
     access=MANAGE,
     status=201,
     secret_response=True,
@@ -158,17 +160,7 @@ async def create_invitation(
     request.audit_details.update(invitationID=str(invitation.id), role=invitation.role)
     mailer = request.resources[Mailer]
     after_commit(request.db, lambda: _send_invitation(mailer, body.email, organisation, token))
-    issued = views.IssuedInvitation(
-        id=invitation.id,
-        organisation_id=invitation.organisation_id,
-        email=invitation.email,
-        role=invitation.role,
-        status=invitation.status,
-        created_at=invitation.created_at,
-        expires_at=invitation.expires_at,
-        token=token,
-    )
-    return Response(issued, headers=NO_STORE)
+    return Response(copy_fields(views.IssuedInvitation, invitation, token=token), headers=NO_STORE)
 
 
 @operation("GET", "/organisations/{organisationID}/invitations", summary="List invitations", access=MANAGE)
@@ -263,9 +255,7 @@ async def delete_member(request: Request, organisation_id: UUID, user_id: UUID) 
 
 async def _lock_organisation(request: Request, organisation_id: UUID) -> Organisation:
     await authorize_organisation(request.db, request.caller, organisation_id)
-    organisation = await organisations.lock_organisation(request.db, organisation_id)
-    assert organisation is not None, "organisations are never deleted"
-    return organisation
+    return await organisations.lock_organisation(request.db, organisation_id)
 
 
 async def lock_member(request: Request, organisation_id: UUID, user_id: UUID) -> Member:
@@ -290,37 +280,18 @@ async def _reject_losing_last_admin(request: Request, member: Member) -> None:
 
 
 def _apply_change(organisation: Organisation, body: OrganisationChange) -> Organisation:
-    networks = organisation.allowed_networks
+    changes = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
     if body.allowed_networks is not UNSET:
-        networks = tuple(parse_networks(body.allowed_networks, "/allowedNetworks"))
-    return replace(
-        organisation,
-        name=organisation.name if body.name is UNSET else body.name,
-        require_second_factor=(
-            organisation.require_second_factor if body.require_second_factor is UNSET else body.require_second_factor
-        ),
-        max_key_age_days=organisation.max_key_age_days if body.max_key_age_days is UNSET else body.max_key_age_days,
-        allowed_networks=networks,
-        telemetry_quota_bytes=(
-            organisation.telemetry_quota_bytes if body.telemetry_quota is UNSET else body.telemetry_quota
-        ),
-        address=organisation.address if body.address is UNSET else body.address.strip(),
-    )
+        changes["allowed_networks"] = tuple(parse_networks(body.allowed_networks, "/allowedNetworks"))
+    if body.telemetry_quota is not UNSET:
+        changes["telemetry_quota_bytes"] = changes.pop("telemetry_quota")
+    if body.address is not UNSET:
+        changes["address"] = body.address.strip()
+    return replace(organisation, **changes)
 
 
 def _security_of(organisation: Organisation) -> tuple[object, ...]:
     return organisation.require_second_factor, organisation.max_key_age_days, organisation.allowed_networks
-
-
-def _describe_change(organisation: Organisation) -> dict[str, object]:
-    return {
-        "name": organisation.name,
-        "requireSecondFactor": organisation.require_second_factor,
-        "maxKeyAgeDays": organisation.max_key_age_days,
-        "allowedNetworks": list(organisation.allowed_networks),
-        "telemetryQuota": organisation.telemetry_quota_bytes,
-        "address": organisation.address,
-    }
 
 
 def _answer_organisation(organisation: Organisation) -> Response[views.OrganisationView]:

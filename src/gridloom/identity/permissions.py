@@ -1,4 +1,4 @@
-"""What may be done at all: the permission words, and the roles that bundle them."""
+"""The permission words, and the roles that bundle them."""
 
 from __future__ import annotations
 
@@ -72,17 +72,17 @@ GRANTABLE: Final = frozenset(Permission) - {
 }
 
 IMPLIED: Final[Mapping[str, Permission]] = {Permission.CREATE_SETTLEMENTS: Permission.CREATE_TRADES}
-"""Whoever settles everything records trades: keys made for it before trades had a permission of their own still do."""
+"""Who settles everything records trades: keys made for it before trades had a permission of their own still do."""
 
 
 def permissions_of(role: Role, kind: OrganisationKind) -> frozenset[Permission]:
-    """What a member with this role may do in an organisation of this kind."""
+    """Permissions of a member with this role in an organisation of this kind."""
     bundled = ROLE_PERMISSIONS[role]
     return bundled if kind is OrganisationKind.OPERATOR else bundled - OPERATOR_ONLY
 
 
 def permissions_of_key(requested: Iterable[str], creator: frozenset[Permission]) -> frozenset[Permission]:
-    """What an API key may do now: what it was made for, as far as its creator may still do it."""
+    """Permissions of an API key now: those it was made for that its creator still has."""
     asked = frozenset(requested)
     return creator.intersection(asked | {IMPLIED[word] for word in asked & IMPLIED.keys()})
 
@@ -94,5 +94,5 @@ def in_order(permissions: Iterable[str]) -> list[Permission]:
 
 @lru_cache(maxsize=256)
 def _put_in_order(held: frozenset[str]) -> tuple[Permission, ...]:
-    """Remembered: people hold few different sets of them, and are told theirs with every page they open."""
+    """Cached: members hold few different sets of them, and the console reads theirs with every page."""
     return tuple(permission for permission in Permission if permission in held)

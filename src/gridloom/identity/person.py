@@ -1,4 +1,4 @@
-"""What only a person may do, and what only a person who has just signed in may do."""
+"""Checks that a caller is a person, and one who has just signed in."""
 
 from __future__ import annotations
 

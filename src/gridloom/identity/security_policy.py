@@ -1,4 +1,4 @@
-"""What an organisation demands of its members and keys: from which networks, how old, with a second factor."""
+"""An organisation's security policy: networks, age of keys, second factor."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class WouldLockYouOut(Unprocessable):
 def parse_networks(texts: list[str], pointer: str) -> list[str]:
     """The networks in their one spelling, each once; a 400 that points at every one that is none."""
     faults, networks = [], []
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         try:
             networks.append(str(parse_network(text)))
         except ValueError as error:
-            faults.append(FieldError(f"{pointer}/{place}", f"is not a network in CIDR notation: {error}"))
+            faults.append(FieldError(f"{pointer}/{index}", f"is not a network in CIDR notation: {error}"))
     if faults:
         raise BadRequest(f"{faults[0].pointer}: {faults[0].detail}", errors=faults[:50])
     return list(dict.fromkeys(networks))

@@ -30,7 +30,7 @@ class SigningKeyCache:
         self._public: dict[str, tuple[Ed25519PublicKey, float]] = {}
         self._read_at = float("-inf")
         self._clock_s = 0.0
-        """What the database's clock showed when this process's own began."""
+        """The database's clock when this process's own began."""
 
     async def for_signing(self) -> SigningKey:
         """The newest key whose time has come."""
@@ -57,7 +57,7 @@ class SigningKeyCache:
         await self._refresh_keys(TTL_S)
         return self._keys
 
-    def forget(self) -> None:
+    def evict(self) -> None:
         """Read the keys anew before they are used next."""
         self._keys, self._public, self._read_at = (), {}, float("-inf")
 
@@ -92,8 +92,8 @@ async def make_first_key(pool: Pool, seal: Seal) -> None:
 async def rotate_signing_key(db: Database, seal: Seal, *, distrust: bool = False) -> str:
     """Replace the signing key; answers the new key's identifier. Runs in the caller's transaction.
 
-    Tokens already given out stay good until they expire. distrust: the private key has become known to somebody; no
-    token signed with it is believed any more, and everybody obtains a new one with their refresh token.
+    Tokens already given out stay good until they expire. distrust: the private key has leaked; no token
+    signed with it is accepted any more, and clients obtain a new one with their refresh token.
     """
     if distrust:
         await store.revoke_signing_keys(db)

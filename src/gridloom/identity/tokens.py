@@ -1,4 +1,4 @@
-"""The tokens themselves: signed ones that anybody can verify, and opaque ones of which only the hash is kept."""
+"""The tokens themselves: signed ones, verified by public key, and opaque ones of which only the hash is kept."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REFRESH_LIFETIME: Final = timedelta(days=30)
 INVITATION_LIFETIME: Final = timedelta(days=7)
 MAX_TOKEN: Final = 2048
 CLOCK_SKEW_S: Final = 5.0
-"""Tokens are issued and judged by the database's clock; another of its servers may have taken over in between."""
+"""Tokens are issued and verified by the database's clock; another of its servers may have taken over in between."""
 
 API_KEY_PREFIX: Final = "glk_"
 _REFRESH_PREFIX: Final = "glr_"
@@ -131,7 +131,7 @@ def new_invitation_token() -> str:
 
 
 def new_suffix() -> str:
-    """What tells a user name from one that is taken."""
+    """The form of a user name that is unique."""
     return secrets.token_hex(3)
 
 
@@ -151,7 +151,7 @@ def is_api_key(token: str) -> bool:
 
 
 def hash_of(token: str) -> bytes:
-    """What is kept of an opaque token: 256 random bits need no slow hash."""
+    """The stored digest of an opaque token: 256 random bits need no slow hash."""
     return hashlib.sha256(token.encode()).digest()
 
 

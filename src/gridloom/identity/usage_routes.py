@@ -1,16 +1,15 @@
-"""What an organisation uses of each of its shares: `GET /organisations/{organisationID}/usage`."""
+"""An organisation's use of each of its shares: `GET /organisations/{organisationID}/usage`."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 from uuid import UUID
-
-from msgspec import Meta
 
 from gridloom.edge import SIGNED_IN, Request, ResponseBody, operation
 from gridloom.edge.shares import Meter
 from gridloom.identity.authorization import authorize_organisation
+from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.shares import Share
 
 TAG = "Organisations"
@@ -22,26 +21,23 @@ _UNITS: Final[dict[Share, Literal["COUNT", "BYTES"]]] = {Share.BODY_BYTES: "BYTE
 class ShareUsage(ResponseBody):
     """One share of an organisation and its use."""
 
-    share: Annotated[Share, Meta(description="The name that a 429 has in `share`", examples=[Share.COMPUTATIONS.value])]
-    used: Annotated[int, Meta(description="How much of it is used", examples=[1])]
-    limit: Annotated[int | None, Meta(description="How much there is; null: no limit", examples=[2])]
-    unit: Annotated[Literal["COUNT", "BYTES"], Meta(description="What used and limit count")]
-    counted: Annotated[
-        Literal["REPLICA", "PLATFORM"],
-        Meta(description="Whether each replica counts by itself, and this is the one that answered, or all together"),
-    ]
-    per_minute: Annotated[int | None, Meta(description="How much comes back in a minute")]
-    per_user: Annotated[int | None, Meta(description="How much one member may have")]
-    waiting: Annotated[int | None, Meta(description="What waits for its turn")]
-    max_waiting: Annotated[int | None, Meta(description="How much may wait")]
-    as_of: Annotated[datetime | None, Meta(description="When it was counted, where that is not now")]
+    share: Share
+    used: int
+    limit: int | None
+    unit: Literal["COUNT", "BYTES"]
+    counted: Literal["REPLICA", "PLATFORM"]
+    per_minute: int | None
+    per_user: int | None
+    waiting: int | None
+    max_waiting: int | None
+    as_of: datetime | None
 
 
 class Usage(ResponseBody):
     """Every share of an organisation."""
 
     organisation_id: UUID
-    shares: Annotated[list[ShareUsage], Meta(description="One for each share")]
+    shares: list[ShareUsage]
 
 
 @operation(
@@ -63,15 +59,5 @@ async def read_usage(request: Request, organisation_id: UUID) -> Usage:
 
 async def _view_share(request: Request, organisation_id: UUID, share: Share, meter: Meter) -> ShareUsage:
     use = await meter(request.db, organisation_id)
-    return ShareUsage(
-        share=share,
-        used=use.used,
-        limit=use.limit,
-        unit=_UNITS.get(share, "COUNT"),
-        counted="PLATFORM" if share in _EXACT else "REPLICA",
-        per_minute=use.per_minute,
-        per_user=use.per_user,
-        waiting=use.waiting,
-        max_waiting=use.max_waiting,
-        as_of=use.as_of,
-    )
+    counted = "PLATFORM" if share in _EXACT else "REPLICA"
+    return copy_fields(ShareUsage, use, share=share, unit=_UNITS.get(share, "COUNT"), counted=counted)

@@ -1,4 +1,4 @@
-"""What crosses the wire about identity."""
+"""Request and response bodies of identity."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Caller, Instant, Name, RequestBody, ResponseBody
+from gridloom.edge import Caller, Instant, Name, RequestBody, ResponseBody, pattern_meta
 from gridloom.identity.login.password_rules import LONGEST, SHORTEST
 from gridloom.identity.login.sessions import TokenPair
 from gridloom.identity.model import (
@@ -24,34 +24,31 @@ from gridloom.identity.model import (
 )
 from gridloom.identity.permissions import OrganisationKind, Role, in_order
 from gridloom.identity.tokens import ACCESS_LIFETIME, SigningKey, public_part
+from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.networks import network_of
 from gridloom.kernel.permission import Permission
 
 Username = Annotated[
     str,
-    Meta(
+    pattern_meta(
+        r"^\S+( \S+)*(?!\n)$",
+        "a user name without spaces at its ends or two in a row, such as ada",
         min_length=1,
         max_length=200,
-        pattern=r"^\S+( \S+)*(?!\n)$",
-        description="Unique, whatever the case of its letters",
     ),
 ]
-NewPassword = Annotated[
-    str, Meta(min_length=SHORTEST, max_length=LONGEST, description="At least 12 characters and hard to guess")
-]
+NewPassword = Annotated[str, Meta(min_length=SHORTEST, max_length=LONGEST)]
 Email = Annotated[
-    str, Meta(max_length=254, pattern=r"^[^@\s]{1,64}@[^@\s]{1,189}(?!\n)$", examples=["ada@example.org"])
+    str,
+    pattern_meta(r"^[^@\s]{1,64}@[^@\s]{1,189}(?!\n)$", "an e-mail address, such as ada@example.org", max_length=254),
 ]
 OpaqueToken = Annotated[str, Meta(min_length=1, max_length=200)]
 NO_STORE: Final = {"Cache-Control": "no-store"}
 """No cache on the way may keep an answer with a secret in it."""
 
-Code = Annotated[str, Meta(pattern=r"^[0-9]{6}(?!\n)$", description="Six digits", examples=["492039"])]
-Networks = Annotated[
-    list[Annotated[str, Meta(max_length=50, examples=["203.0.113.0/24"])]],
-    Meta(max_length=100, description="In CIDR notation; none means any"),
-]
-KeyAgeDays = Annotated[int, Meta(ge=1, le=3650, description="Within how many days a new API key ends")]
+Code = Annotated[str, pattern_meta(r"^[0-9]{6}(?!\n)$", "six digits, such as 492039")]
+Networks = Annotated[list[Annotated[str, Meta(max_length=50)]], Meta(max_length=100)]
+KeyAgeDays = Annotated[int, Meta(ge=1, le=3650)]
 PermissionList = Annotated[list[Permission], Meta(min_length=1, max_length=100)]
 
 
@@ -73,36 +70,24 @@ class Acceptance(RequestBody):
 
 class SecondFactorCode(RequestBody):
     challenge: OpaqueToken
-    code: Annotated[str, Meta(min_length=1, max_length=40, description="Of the device, or a recovery code")]
+    code: Annotated[str, Meta(min_length=1, max_length=40)]
 
 
 class PasswordChange(RequestBody):
     current_password: Annotated[str, Meta(min_length=1, max_length=LONGEST)]
     new_password: NewPassword
-    keep_api_keys: Annotated[
-        bool, Meta(description="Whether the user's API keys go on working; otherwise they are revoked")
-    ] = msgspec.field(name="keepAPIKeys", default=False)
+    keep_api_keys: bool = msgspec.field(name="keepAPIKeys", default=False)
 
 
 class NewAPIKey(RequestBody):
     name: Name
     permissions: PermissionList
-    expires_at: Annotated[
-        Instant | None, Meta(description="Within the organisation's `maxKeyAgeDays`, which is also the default")
-    ] = None
-    physical_asset_ids: (
-        Annotated[
-            list[UUID],
-            Meta(min_length=1, max_length=1000, description="The only assets the key reaches; all when left out"),
-        ]
-        | None
-    ) = None
+    expires_at: Instant | None = None
+    physical_asset_ids: Annotated[list[UUID], Meta(min_length=1, max_length=1000)] | None = None
     allowed_networks: Networks | None = None
 
 
-QuotaBytes = Annotated[
-    int, Meta(ge=0, le=2**62, description="Bytes of telemetry that its batteries may store. The operator sets it")
-]
+QuotaBytes = Annotated[int, Meta(ge=0, le=2**62)]
 
 
 class NewOrganisation(RequestBody):
@@ -110,14 +95,7 @@ class NewOrganisation(RequestBody):
     kind: OrganisationKind
 
 
-Address = Annotated[
-    str,
-    Meta(
-        max_length=500,
-        description="Up to six lines, as statements show it; an empty one is none",
-        examples=["Fleetinsel 7\n20459 Hamburg"],
-    ),
-]
+Address = Annotated[str, Meta(max_length=500)]
 
 
 class OrganisationChange(RequestBody):
@@ -143,9 +121,9 @@ class Tokens(msgspec.Struct, kw_only=True, frozen=True):
 
     access_token: str
     token_type: Literal["Bearer"] = "Bearer"  # noqa: S105 — the word of the protocol
-    expires_in: Annotated[int, Meta(description="Seconds")]
+    expires_in: int
     refresh_token: str
-    scope: Annotated[str, Meta(description="The permissions, separated by spaces")]
+    scope: str
 
 
 class PublicKey(ResponseBody):
@@ -156,7 +134,7 @@ class PublicKey(ResponseBody):
     alg: Literal["EdDSA"]
     use: Literal["sig"]
     kid: str
-    x: Annotated[str, Meta(description="The key itself in base64url")]
+    x: str
 
 
 class KeySet(ResponseBody):
@@ -173,9 +151,7 @@ class User(ResponseBody):
     role: Role
     permissions: list[Permission]
     has_second_factor: bool
-    must_enrol_second_factor: Annotated[
-        bool, Meta(description="Whether the organisation demands a second factor that is still missing")
-    ]
+    must_enrol_second_factor: bool
 
 
 class SessionView(ResponseBody):
@@ -184,10 +160,10 @@ class SessionView(ResponseBody):
     id: UUID
     kind: SessionKind
     created_at: datetime
-    last_used_at: Annotated[datetime, Meta(description="Exact to five minutes")]
-    network: Annotated[str | None, Meta(description="Where the sign-in came from", examples=["203.0.113.7"])]
-    user_agent: Annotated[str | None, Meta(description="What the signing-in program called itself")]
-    current: Annotated[bool, Meta(description="Whether this request belongs to it")]
+    last_used_at: datetime
+    network: str | None
+    user_agent: str | None
+    current: bool
 
 
 class APIKeyView(ResponseBody):
@@ -198,7 +174,7 @@ class APIKeyView(ResponseBody):
     permissions: list[Permission]
     created_at: datetime
     expires_at: datetime
-    physical_asset_ids: Annotated[list[UUID] | None, Meta(description="null: all that its creator reaches")]
+    physical_asset_ids: list[UUID] | None
     allowed_networks: list[str]
 
 
@@ -212,7 +188,7 @@ class MemberAPIKeyView(APIKeyView):
 class IssuedAPIKey(APIKeyView):
     """A new key with its secret, which is shown this once."""
 
-    secret: Annotated[str, Meta(description="Send it as a Bearer token. It cannot be shown again")]
+    secret: str
 
 
 class OrganisationView(ResponseBody):
@@ -223,10 +199,8 @@ class OrganisationView(ResponseBody):
     require_second_factor: bool
     max_key_age_days: int
     allowed_networks: list[str]
-    telemetry_quota: Annotated[
-        int | None, Meta(description="Bytes of telemetry that its batteries may store; null: no limit")
-    ]
-    address: Annotated[str, Meta(description="As statements show it; empty where it is not given")]
+    telemetry_quota: int | None
+    address: str
 
 
 class InvitationView(ResponseBody):
@@ -239,17 +213,10 @@ class InvitationView(ResponseBody):
     expires_at: datetime
 
 
-class IssuedInvitation(ResponseBody):
+class IssuedInvitation(InvitationView):
     """A new invitation with its token, which is shown this once."""
 
-    id: UUID
-    organisation_id: UUID
-    email: str
-    role: Role
-    status: InvitationStatus
-    created_at: datetime
-    expires_at: datetime
-    token: Annotated[str, Meta(description="What the invited person sends when accepting. It cannot be shown again")]
+    token: str
 
 
 class MemberView(ResponseBody):
@@ -259,7 +226,7 @@ class MemberView(ResponseBody):
     display_name: str
     role: Role
     created_at: datetime
-    email: Annotated[str | None, Meta(description="Of the invitation; shown to ADMINs")]
+    email: str | None
     has_second_factor: bool
 
 
@@ -273,85 +240,40 @@ def tokens_of(pair: TokenPair) -> Tokens:
 
 
 def user_of(caller: Caller) -> User:
-    return User(
-        id=caller.id,
-        username=caller.username,
-        display_name=caller.display_name,
-        organisation_id=caller.organisation_id,
+    return copy_fields(
+        User,
+        caller,
         role=Role(caller.role),
         permissions=in_order(caller.permissions),
-        has_second_factor=caller.has_second_factor,
         must_enrol_second_factor=caller.must_enrol,
     )
 
 
 def view_of_session(session: Session, current_id: UUID) -> SessionView:
-    return SessionView(
-        id=session.id,
-        kind=session.kind,
-        created_at=session.created_at,
-        last_used_at=session.last_used_at,
-        network=None if session.address is None else network_of(session.address),
-        user_agent=session.user_agent,
-        current=session.id == current_id,
-    )
+    network = None if session.address is None else network_of(session.address)
+    return copy_fields(SessionView, session, network=network, current=session.id == current_id)
 
 
 def view_of_key(key: APIKey, held: frozenset[str]) -> APIKeyView:
     """held: what the creator may do now; the key can do no more."""
-    return APIKeyView(
-        id=key.id,
-        name=key.name,
-        permissions=in_order(key.permissions & held),
-        created_at=key.created_at,
-        expires_at=key.expires_at,
-        physical_asset_ids=None if key.physical_asset_ids is None else list(key.physical_asset_ids),
-        allowed_networks=list(key.allowed_networks),
-    )
+    return copy_fields(APIKeyView, key, permissions=in_order(key.permissions & held))
 
 
 def view_of_member_key(found: MemberKey) -> MemberAPIKeyView:
     shown = view_of_key(found.key, found.held)
-    return MemberAPIKeyView(**msgspec.structs.asdict(shown), user_id=found.key.member_id, username=found.username)
+    return copy_fields(MemberAPIKeyView, shown, user_id=found.key.member_id, username=found.username)
 
 
 def view_of_organisation(organisation: Organisation) -> OrganisationView:
-    return OrganisationView(
-        id=organisation.id,
-        name=organisation.name,
-        kind=organisation.kind,
-        created_at=organisation.created_at,
-        require_second_factor=organisation.require_second_factor,
-        max_key_age_days=organisation.max_key_age_days,
-        allowed_networks=list(organisation.allowed_networks),
-        telemetry_quota=organisation.telemetry_quota_bytes,
-        address=organisation.address,
-    )
+    return copy_fields(OrganisationView, organisation, telemetry_quota=organisation.telemetry_quota_bytes)
 
 
 def view_of_invitation(invitation: Invitation) -> InvitationView:
-    return InvitationView(
-        id=invitation.id,
-        organisation_id=invitation.organisation_id,
-        email=invitation.email,
-        role=invitation.role,
-        status=invitation.status,
-        created_at=invitation.created_at,
-        expires_at=invitation.expires_at,
-    )
+    return copy_fields(InvitationView, invitation)
 
 
 def view_of_member(member: Member, *, with_email: bool) -> MemberView:
-    return MemberView(
-        id=member.id,
-        organisation_id=member.organisation_id,
-        username=member.username,
-        display_name=member.display_name,
-        role=member.role,
-        created_at=member.created_at,
-        email=member.email if with_email else None,
-        has_second_factor=member.has_second_factor,
-    )
+    return copy_fields(MemberView, member, email=member.email if with_email else None)
 
 
 def view_of_signing_key(key: SigningKey) -> PublicKey:

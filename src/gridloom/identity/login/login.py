@@ -1,4 +1,4 @@
-"""Checking a password: counted first, in the same time for everybody, and remembered when it was wrong."""
+"""Checking a password: counted first, in the same time for every user name, and recorded when it was wrong."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def check_policy(request: Request, account: Account) -> None:
 
 
 def user_agent_of(request: Request) -> str | None:
-    """What the caller says it is, without what a terminal or a page would take for more than text."""
+    """The caller's user agent, without what a terminal or a page would take for more than text."""
     text = request.header("user-agent") or ""
     return "".join(character for character in text if character.isprintable())[:300] or None
 
@@ -107,7 +107,7 @@ async def _verify_password(
     password_hash = account.password_hash if account is not None else None
     try:
         is_right = await request.resources[PasswordHasher].verify(password, password_hash)
-    except LoginsBusy:  # nobody looked at it
+    except LoginsBusy:  # it was not checked
         await give_back_attempt(request.pool, buckets)
         raise
     if is_right:

@@ -16,7 +16,7 @@ LONGEST: Final = 1024
 MIN_DISTINCT: Final = 5
 MIN_BESIDES_NAME: Final = 8
 MIN_SCORE: Final = 3
-"""Of zxcvbn's 0 to 4: more than a hundred million guesses by somebody who knows how people make passwords."""
+"""Of zxcvbn's 0 to 4: more than a hundred million guesses by an attacker who knows how people make passwords."""
 ESTIMATED_CHARACTERS: Final = 72
 """The estimate's time grows with the square of the length; the first characters decide."""
 
@@ -27,7 +27,7 @@ class PasswordRefused(Problem):
     A password has at least 12 characters, at least five of them different, and is more than a name with something short
     around it. An estimator that knows leaked passwords, dictionaries, names, dates, keyboards and the usual disguises
     must need more than a hundred million guesses; the user's own names and this platform's count as words that
-    everybody tries. Four random words make a good one.
+    attackers try first. Four random words make a good one.
     """
 
     status = 422
@@ -81,7 +81,7 @@ def _is_little_more_than(password: str, name: str) -> bool:
 
 
 def _estimated_score(password: str, names: tuple[str, ...]) -> int:
-    """The worse of the password as it stands and without its punctuation, behind which famous words hide."""
+    """The worse of the password as it is and without its punctuation, behind which famous words hide."""
     words = [piece for name in names for piece in (name, *re.split(r"[\W_]+", name)) if len(piece) > 2]
     known = [*words, *_DOMAIN_WORDS]
     spellings = {

@@ -41,7 +41,7 @@ class PasswordHasher:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="passwords", initializer=_lower_thread_priority)
         self._most_waiting = most_waiting
         self._waiting = 0
-        # Nobody has this password: verifying against it takes as long as verifying against a person's.
+        # The password of no account: verifying against it takes as long as verifying against a person's.
         self._nobodys_hash = _ARGON2.hash(secrets.token_urlsafe(32))
 
     async def hash(self, password: str) -> str:

@@ -54,7 +54,7 @@ async def begin_session(
 
 
 async def continue_session(db: Database, key: SigningKey, session_id: SessionID, member_id: UUID) -> TokenPair | None:
-    """The next pair of a session whose refresh token has just been spent; None when it ended at the same moment."""
+    """The next pair of a session whose refresh token has just been spent; None when it ended at the same instant."""
     refresh = new_refresh_token()
     session = await store.continue_session(db, session_id, hash_of(refresh))
     return await _issue_pair(db, key, session.id, member_id, refresh, session.began_at)

@@ -48,16 +48,16 @@ KNOWN_NETWORK_RETENTION: Final = timedelta(days=30)
 """How long an address from which a user has signed in is theirs."""
 
 REJECTION_CACHE_TTL_S: Final = 1.0
-"""No longer than the shortest wait that anybody is told."""
+"""No longer than the shortest wait that a caller is given."""
 MAX_REFUSALS: Final = 10_000
 PAUSE_S: Final = 0.25
-"""Before whoever does not wait as told is told again, and up to twice that, so that many who came together are not all
-told in one moment: a caller that asks without a break gets at most four answers a second."""
+"""Before a client that does not wait is rejected again, and up to twice that, so that clients that came together are
+not all answered at one instant: a caller that asks without a break gets at most four answers a second."""
 MAX_PAUSING: Final = 1_000
 
 
 class ThrottleCache:
-    """Whom this worker has just told to wait: until a second is over, asking the database would tell them the same.
+    """Clients that this worker has just rejected: for a second, asking the database would give the same result.
 
     So a storm of logins costs hardly more than saying no, and that in its own time. This only ever refuses, and looks
     at nothing but what was sent.
@@ -83,7 +83,7 @@ class ThrottleCache:
             self._pausing -= 1
 
     def find_wait(self, username: str, address: str) -> float:
-        """How many seconds whoever this is was told to wait still; 0 where that is to be asked for."""
+        """The seconds that this client still has to wait; 0 where the database has to be asked."""
         if not self._waits:
             return 0.0
         who = (username, network_of(address))

@@ -47,7 +47,7 @@ _LOOKS_LIKE: Final = {
 
 
 class UsernameRefused(Problem):
-    """The user name contains what must not be in one, or could be taken for somebody else's.
+    """The user name contains what must not be in one, or could be taken for that of another person.
 
     Letters, digits and the signs of a keyboard make a user name, in words with single spaces between them; invisible
     characters do not. Its letters are of one script, and not all of them such that it reads as a Latin name.
@@ -60,7 +60,7 @@ class UsernameRefused(Problem):
 def canonical_username(username: str) -> str:
     """The one spelling under which a user name is kept and looked up (RFC 8265, UsernameCaseMapped).
 
-    What could never have been chosen is given back as it is: nobody has it.
+    A text that could never have been chosen is given back as it is: it is no one's name.
     """
     try:
         return _enforce_profile(username)

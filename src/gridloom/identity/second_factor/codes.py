@@ -32,7 +32,7 @@ def shown_secret(secret: bytes) -> str:
 
 
 def provisioning_uri(secret: bytes, username: str) -> str:
-    """What a QR code holds."""
+    """The content of a QR code."""
     return pyotp.TOTP(shown_secret(secret), digits=DIGITS, interval=STEP_S).provisioning_uri(username, _ISSUER)
 
 
@@ -58,7 +58,7 @@ def new_recovery_codes() -> list[str]:
 
 
 def recovery_code_hash(member_id: UUID, code: str) -> bytes:
-    """What is stored of a recovery code, however it was typed; 80 random bits need no slow hash."""
+    """The stored digest of a recovery code, however it was typed; 80 random bits need no slow hash."""
     plain = code.upper().replace("-", "").replace(" ", "")
     return hashlib.sha256(b"recovery\0" + member_id.bytes + plain.encode()).digest()
 

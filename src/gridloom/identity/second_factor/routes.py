@@ -53,8 +53,8 @@ class NoSecondFactor(Conflict):
 class NewTOTP(ResponseBody):
     """The secret of a second factor that is not confirmed yet, shown this once."""
 
-    secret: Annotated[str, Meta(description="Base32, for typing into a device", examples=["JBSWY3DPEHPK3PXP"])]
-    uri: Annotated[str, Meta(description="The same for a QR code, an `otpauth:` address")]
+    secret: str
+    uri: str
 
 
 class TOTPConfirmation(RequestBody):
@@ -62,12 +62,12 @@ class TOTPConfirmation(RequestBody):
 
 
 class TOTPRemoval(RequestBody):
-    code: Annotated[str, Meta(min_length=1, max_length=40, description="Of the device, or a recovery code")]
+    code: Annotated[str, Meta(min_length=1, max_length=40)]
     password: Annotated[str, Meta(min_length=1, max_length=LONGEST)] | None = None
 
 
 class RecoveryCodes(ResponseBody):
-    """Ten codes, each of which stands in for the device once; shown this once."""
+    """Ten codes, each of which replaces the device once; shown this once."""
 
     recovery_codes: list[str]
 

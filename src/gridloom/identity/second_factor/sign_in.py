@@ -24,6 +24,7 @@ class ChallengeExpired(Unauthenticated):
 
 async def complete_sign_in(request: Request, challenge_text: str, code: str) -> TokenPair:
     """A new session for a challenge and a code, in the call's transaction, which is begun here; 401 or 429 else."""
+    await request.replay_if_stored()
     challenge_hash = hash_of(challenge_text)
     challenge = await store.find_challenge(request.pool, challenge_hash)
     account = None if challenge is None else await members.read_account(request.pool, challenge.member_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -20,10 +21,13 @@ class IdentityProvider:
     role_claim: str | None
     default_role: Role | None
     version: int = 1
+    created_at: datetime | None = None
 
     @property
     def etag(self) -> str:
-        return f"{self.organisation_id.hex}-{self.version}"
+        """With the time at which it was set up: versions start again after a deletion."""
+        assert self.created_at is not None, "only a stored provider has one"
+        return f"{self.organisation_id.hex}-{round(self.created_at.timestamp() * 1000):x}-{self.version}"
 
 
 @dataclass(frozen=True, slots=True)

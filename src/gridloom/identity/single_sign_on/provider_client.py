@@ -56,12 +56,12 @@ class ProviderUnreachable(Problem):
 
 
 class TokenRefused(Exception):
-    """What the provider, or somebody in its name, says is not believed."""
+    """The provider's response cannot be verified."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderMetadata:
-    """What a provider publishes of itself."""
+    """A provider's discovery document."""
 
     authorization_endpoint: str
     token_endpoint: str
@@ -87,7 +87,7 @@ class ProviderClient:
         known = self._known.get(issuer)
         if known is not None and not is_fresh and known[0] > time.monotonic():
             return known[1]
-        document = await self._get(issuer.rstrip("/") + "/.well-known/openid-configuration")
+        document = await self._get_json(issuer.rstrip("/") + "/.well-known/openid-configuration")
         if document.get("issuer") != issuer:
             raise ProviderUnreachable("The provider's configuration names another issuer.")
         endpoints = {name: document.get(name) for name in ("authorization_endpoint", "token_endpoint", "jwks_uri")}
@@ -95,7 +95,7 @@ class ProviderClient:
             if url is None and name == "userinfo_endpoint":
                 continue
             self._check_endpoint(name, url)
-        keys = await self._get(str(endpoints["jwks_uri"]))
+        keys = await self._get_json(str(endpoints["jwks_uri"]))
         metadata = ProviderMetadata(
             str(endpoints["authorization_endpoint"]),
             str(endpoints["token_endpoint"]),
@@ -125,7 +125,7 @@ class ProviderClient:
             headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         else:
             form |= {"client_id": provider.client_id, "client_secret": secret}
-        status, answer = await self._call("POST", metadata.token_endpoint, headers, urlencode(form).encode())
+        status, answer = await self._call_json("POST", metadata.token_endpoint, headers, urlencode(form).encode())
         if status != 200:
             raise TokenRefused(f"the provider refused the code: {answer.get('error')}")
         claims = await self._verify_token(provider, attempt, str(answer.get("id_token") or ""))
@@ -156,7 +156,7 @@ class ProviderClient:
         return dict(decoded.claims)
 
     async def _read_user_info(self, url: str, access_token: str, subject: str) -> dict[str, Any]:
-        status, answer = await self._call("GET", url, {"Authorization": f"Bearer {access_token}"}, b"")
+        status, answer = await self._call_json("GET", url, {"Authorization": f"Bearer {access_token}"}, b"")
         if status != 200 or answer.get("sub") != subject:
             raise TokenRefused("the provider's user information is of another subject")
         return answer
@@ -169,13 +169,15 @@ class ProviderClient:
         except Problem as error:
             raise ProviderUnreachable(f"The provider's {name} is not allowed: {error.detail}") from None
 
-    async def _get(self, url: str) -> dict[str, Any]:
-        status, answer = await self._call("GET", url, {}, b"")
+    async def _get_json(self, url: str) -> dict[str, Any]:
+        status, answer = await self._call_json("GET", url, {}, b"")
         if status != 200:
             raise ProviderUnreachable(f"The identity provider answered {status}.")
         return answer
 
-    async def _call(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, dict[str, Any]]:
+    async def _call_json(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> tuple[int, dict[str, Any]]:
         sent = [
             (name.encode("ascii"), value.encode("ascii"))
             for name, value in {"Accept": "application/json", **headers}.items()
@@ -183,7 +185,7 @@ class ProviderClient:
         try:
             self._rules.check_url(url)
             async with asyncio.timeout(CALL_TIMEOUT_S):
-                status, content = await self._send(method, url, sent, body)
+                status, content = await self._send_raw(method, url, sent, body)
             answer = msgspec.json.decode(content)
         except Problem as error:
             raise ProviderUnreachable(error.detail) from None
@@ -194,9 +196,11 @@ class ProviderClient:
             raise ProviderUnreachable("The identity provider does not answer as it should.")
         return status, answer
 
-    async def _send(self, method: str, url: str, headers: list[tuple[bytes, bytes]], body: bytes) -> tuple[int, bytes]:
+    async def _send_raw(
+        self, method: str, url: str, headers: list[tuple[bytes, bytes]], body: bytes
+    ) -> tuple[int, bytes]:
         timeouts = {"connect": CONNECT_S, "read": CALL_TIMEOUT_S, "write": CALL_TIMEOUT_S, "pool": CONNECT_S}
-        async with self._connect().stream(
+        async with self._open_pool().stream(
             method, url, headers=headers, content=body, extensions={"timeout": timeouts}
         ) as answer:
             read = b""
@@ -206,7 +210,7 @@ class ProviderClient:
                     raise ValueError("the answer is too long")
             return answer.status, read
 
-    def _connect(self) -> httpcore2.AsyncConnectionPool:
+    def _open_pool(self) -> httpcore2.AsyncConnectionPool:
         if self._pool is None:
             self._pool = httpcore2.AsyncConnectionPool(
                 ssl_context=self._trust or httpcore2.default_ssl_context(),

@@ -17,6 +17,7 @@ from gridloom.identity.single_sign_on.model import IdentityProvider
 from gridloom.identity.store import identity_providers as store
 from gridloom.identity.store.organisations import lock_organisation
 from gridloom.identity.store.sessions import end_password_sessions
+from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, NotFound
 from gridloom.outbound.url_policy import AddressNotAllowed, UrlPolicy
@@ -27,22 +28,12 @@ _DOMAIN = re.compile(r"(?=.{3,253}\Z)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z
 
 
 class NewIdentityProvider(RequestBody):
-    issuer: Annotated[
-        str,
-        Meta(min_length=8, max_length=500, description="As its tokens name it", examples=["https://login.example.org"]),
-    ]
+    issuer: Annotated[str, Meta(min_length=8, max_length=500)]
     client_id: Annotated[str, Meta(min_length=1, max_length=300)]
-    domains: Annotated[
-        list[Annotated[str, Meta(max_length=253, examples=["example.org"])]],
-        Meta(min_length=1, max_length=50, description="Of e-mail addresses that the provider vouches for"),
-    ]
-    client_secret: (
-        Annotated[str, Meta(min_length=1, max_length=1000, description="Stored sealed and never shown")] | None
-    ) = None
-    required: Annotated[bool, Meta(description="Whether it ends passwords for all but ADMINs")] = False
-    role_claim: Annotated[str, Meta(min_length=1, max_length=200, description="The claim that names a role")] | None = (
-        None
-    )
+    domains: Annotated[list[Annotated[str, Meta(max_length=253)]], Meta(min_length=1, max_length=50)]
+    client_secret: Annotated[str, Meta(min_length=1, max_length=1000)] | None = None
+    required: bool = False
+    role_claim: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
     default_role: Role | None = None
 
 
@@ -52,7 +43,7 @@ class IdentityProviderView(ResponseBody):
     domains: list[str]
     required: bool
     role_claim: str | None
-    default_role: Annotated[Role | None, Meta(description="null: nobody comes in without an invitation")]
+    default_role: Role | None
 
 
 @operation(
@@ -86,7 +77,6 @@ async def put_identity_provider(
     await fresh_person_of(request)
     await authorize_organisation(request.db, request.caller, organisation_id)
     organisation = await lock_organisation(request.db, organisation_id)
-    assert organisation is not None, "organisations are never deleted"
     request.resources[UrlPolicy].check_url(body.issuer)
     if "?" in body.issuer:
         raise BadRequest("/issuer: has a query", errors=[FieldError("/issuer", "has a query")])
@@ -129,8 +119,8 @@ def _make_provider(
 ) -> IdentityProvider:
     domains = [domain.lower().removeprefix("@") for domain in body.domains]
     faults = [
-        FieldError(f"/domains/{place}", "is not a domain")
-        for place, domain in enumerate(domains)
+        FieldError(f"/domains/{index}", "is not a domain")
+        for index, domain in enumerate(domains)
         if _DOMAIN.fullmatch(domain) is None
     ]
     same = before is not None and (before.issuer, before.client_id) == (body.issuer, body.client_id)
@@ -156,12 +146,4 @@ def _make_provider(
 
 
 def _answer_provider(provider: IdentityProvider) -> Response[IdentityProviderView]:
-    shown = IdentityProviderView(
-        issuer=provider.issuer,
-        client_id=provider.client_id,
-        domains=list(provider.domains),
-        required=provider.required,
-        role_claim=provider.role_claim,
-        default_role=provider.default_role,
-    )
-    return Response(shown, etag=provider.etag)
+    return Response(copy_fields(IdentityProviderView, provider), etag=provider.etag)

@@ -10,6 +10,8 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.database.pool import Database
+from gridloom.database.rows import read_row
+from gridloom.database.statement import NamedStatement
 from gridloom.edge.caller import Caller
 from gridloom.identity.model import APIKey, MemberKey
 from gridloom.identity.permissions import OrganisationKind, Role, permissions_of, permissions_of_key
@@ -24,12 +26,12 @@ class KeyHolder:
     caller: Caller
     member_id: UserID
     lasts_s: float
-    """From this moment on, by the database's clock."""
+    """From this instant on, by the database's clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyAge:
-    """How old keys of an organisation may become, and the moment at which that was read."""
+    """How old keys of an organisation may become, and the instant at which that was read."""
 
     max_days: int
     now: datetime
@@ -47,13 +49,10 @@ class ExpiringKey:
 
 def _api_key(row: asyncpg.Record) -> APIKey:
     assets = row["physical_asset_ids"]
-    return APIKey(
-        id=APIKeyID(row["id"]),
-        member_id=UserID(row["member_id"]),
-        name=row["name"],
+    return read_row(
+        APIKey,
+        row,
         permissions=frozenset(row["permissions"]),
-        created_at=row["created_at"],
-        expires_at=row["expires_at"],
         physical_asset_ids=None if assets is None else tuple(assets),
         allowed_networks=tuple(row["allowed_networks"]),
     )
@@ -91,6 +90,13 @@ async def count_keys(db: Database, organisation_id: UUID, member_id: UUID | None
     return row["own"], row["all_keys"]
 
 
+_INSERT: Final = NamedStatement("""
+insert into api_key (id, member_id, name, permissions, secret_hash, expires_at, physical_asset_ids, allowed_networks)
+values (:id, :member_id, :name, :permissions, :secret_hash, :expires_at, :physical_asset_ids, :allowed_networks)
+returning id, member_id, name, permissions, created_at, expires_at, physical_asset_ids, allowed_networks
+""")
+
+
 async def insert_api_key(
     db: Database,
     *,
@@ -103,23 +109,17 @@ async def insert_api_key(
     physical_asset_ids: list[UUID] | None = None,
     allowed_networks: list[str] | None = None,
 ) -> APIKey:
-    row = await db.fetchrow(
-        """
-        insert into api_key (id, member_id, name, permissions, secret_hash, expires_at, physical_asset_ids,
-                             allowed_networks)
-        values ($1, $2, $3, $4, $5, $6, $7, $8)
-        returning id, member_id, name, permissions, created_at, expires_at, physical_asset_ids, allowed_networks
-        """,
-        api_key_id,
-        member_id,
-        name,
-        permissions,
-        secret_hash,
-        expires_at,
-        physical_asset_ids,
-        allowed_networks or [],
+    row = await _INSERT.fetchrow(
+        db,
+        id=api_key_id,
+        member_id=member_id,
+        name=name,
+        permissions=permissions,
+        secret_hash=secret_hash,
+        expires_at=expires_at,
+        physical_asset_ids=physical_asset_ids,
+        allowed_networks=allowed_networks or [],
     )
-    assert row is not None
     return _api_key(row)
 
 
@@ -191,7 +191,7 @@ async def delete_member_keys(db: Database, member_id: UUID) -> int:
 
 
 async def shorten_keys(db: Database, organisation_id: UUID, ends_by: datetime) -> None:
-    """Let every key of the organisation end by a moment; those that end earlier stay as they are."""
+    """Let every key of the organisation end by an instant; those that end earlier stay as they are."""
     await db.execute(
         """
         update api_key k set expires_at = $2 from member m
@@ -222,21 +222,11 @@ async def claim_expiring_keys(db: Database, ends_by: datetime, most: int) -> lis
         ends_by,
         most,
     )
-    return [
-        ExpiringKey(
-            APIKeyID(row["id"]),
-            row["name"],
-            UserID(row["member_id"]),
-            row["username"],
-            row["organisation_id"],
-            row["expires_at"],
-        )
-        for row in rows
-    ]
+    return [ExpiringKey(**row) for row in rows]
 
 
 async def holder_of_key(db: Database, secret_hash: bytes) -> KeyHolder | None:
-    """The caller that a key which has not expired stands for, with no more than its creator may do at this moment.
+    """The caller of a key that has not expired, with no more than its creator may do now.
 
     A key without an end is of a replica of an earlier release that ran beside this one: it ends after a year.
     """

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 import asyncpg
 
 from gridloom.database.pool import Database
+from gridloom.database.rows import read_row
 from gridloom.identity.model import GrantRecord
 from gridloom.kernel.ids import OrganisationID
 from gridloom.kernel.permission import Permission
@@ -23,17 +25,15 @@ class AssetRights:
     granted: frozenset[str]
 
 
+_GRANT: Final = """
+select asset_key, organisation_id, permissions, granted_by, version, created_at, updated_at,
+       (select name from organisation where id = asset_grant.organisation_id) as organisation_name
+from asset_grant
+"""
+
+
 def _read_grant(row: asyncpg.Record) -> GrantRecord:
-    return GrantRecord(
-        asset_key=row["asset_key"],
-        organisation_id=OrganisationID(row["organisation_id"]),
-        organisation_name=row["organisation_name"],
-        permissions=frozenset(row["permissions"]),
-        granted_by=row["granted_by"],
-        version=row["version"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-    )
+    return read_row(GrantRecord, row, permissions=frozenset(row["permissions"]))
 
 
 async def insert_asset(db: Database, asset_id: UUID, kind: str, organisation_id: UUID) -> int:
@@ -49,20 +49,19 @@ async def insert_asset(db: Database, asset_id: UUID, kind: str, organisation_id:
 
 
 async def read_rights(db: Database, asset_id: UUID, asking_organisation_id: UUID) -> AssetRights | None:
-    row = await db.fetchrow(
-        """
-        select a.key, a.kind, a.organisation_id, g.permissions
-        from asset a left join asset_grant g on g.asset_key = a.key and g.organisation_id = $2
-        where a.id = $1
-        """,
-        asset_id,
-        asking_organisation_id,
-    )
-    if row is None:
+    """By a statement for each table: a distributed database keeps the plan of such a read, not of a join, and an owner
+    needs no grant."""
+    asset = await db.fetchrow("select key, kind, organisation_id from asset where id = $1", asset_id)
+    if asset is None:
         return None
-    return AssetRights(
-        row["key"], row["kind"], OrganisationID(row["organisation_id"]), frozenset(row["permissions"] or ())
-    )
+    granted = None
+    if asset["organisation_id"] != asking_organisation_id:
+        granted = await db.fetchval(
+            "select permissions from asset_grant where asset_key = $1 and organisation_id = $2",
+            asset["key"],
+            asking_organisation_id,
+        )
+    return AssetRights(asset["key"], asset["kind"], OrganisationID(asset["organisation_id"]), frozenset(granted or ()))
 
 
 async def list_reached_assets(db: Database, organisation_id: UUID, asset_ids: list[UUID]) -> frozenset[UUID]:
@@ -81,12 +80,9 @@ async def list_reached_assets(db: Database, organisation_id: UUID, asset_ids: li
 async def list_grants(db: Database, asset_key: int, *, after: UUID | None, limit: int) -> list[GrantRecord]:
     """By organisation."""
     rows = await db.fetch(
-        """
-        select asset_key, organisation_id, permissions, granted_by, version, created_at, updated_at,
-               (select name from organisation where id = asset_grant.organisation_id) as organisation_name
-        from asset_grant where asset_key = $1 and ($2::uuid is null or organisation_id > $2)
-        order by organisation_id limit $3
-        """,
+        _GRANT
+        + """where asset_key = $1 and ($2::uuid is null or organisation_id > $2)
+             order by organisation_id limit $3""",
         asset_key,
         after,
         limit,
@@ -95,15 +91,7 @@ async def list_grants(db: Database, asset_key: int, *, after: UUID | None, limit
 
 
 async def read_grant(db: Database, asset_key: int, organisation_id: UUID) -> GrantRecord | None:
-    row = await db.fetchrow(
-        """
-        select asset_key, organisation_id, permissions, granted_by, version, created_at, updated_at,
-               (select name from organisation where id = asset_grant.organisation_id) as organisation_name
-        from asset_grant where asset_key = $1 and organisation_id = $2
-        """,
-        asset_key,
-        organisation_id,
-    )
+    row = await db.fetchrow(_GRANT + "where asset_key = $1 and organisation_id = $2", asset_key, organisation_id)
     return None if row is None else _read_grant(row)
 
 

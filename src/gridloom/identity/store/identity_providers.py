@@ -6,10 +6,10 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
-import asyncpg
-
 from gridloom.database.pool import Database
+from gridloom.database.rows import read_row
 from gridloom.database.sealing import Seal
+from gridloom.database.statement import NamedStatement
 from gridloom.identity.permissions import Role
 from gridloom.identity.single_sign_on.model import IdentityProvider, SignOnAttempt
 from gridloom.kernel.ids import UserID
@@ -18,57 +18,39 @@ ATTEMPT_LIFETIME: Final = timedelta(minutes=10)
 CODE_LIFETIME: Final = timedelta(minutes=1)
 
 
-def _read_provider(row: asyncpg.Record) -> IdentityProvider:
-    return IdentityProvider(
-        organisation_id=row["organisation_id"],
-        issuer=row["issuer"],
-        client_id=row["client_id"],
-        sealed_client_secret=row["sealed_client_secret"],
-        domains=tuple(row["domains"]),
-        required=row["required"],
-        role_claim=row["role_claim"],
-        default_role=None if row["default_role"] is None else Role(row["default_role"]),
-        version=row["version"],
-    )
-
-
 async def find_provider(db: Database, organisation_id: UUID) -> IdentityProvider | None:
     row = await db.fetchrow(
         """
         select organisation_id, issuer, client_id, sealed_client_secret, domains, required, role_claim, default_role,
-               version
+               version, created_at
         from identity_provider where organisation_id = $1
         """,
         organisation_id,
     )
-    return None if row is None else _read_provider(row)
+    if row is None:
+        return None
+    default_role = None if row["default_role"] is None else Role(row["default_role"])
+    return read_row(IdentityProvider, row, domains=tuple(row["domains"]), default_role=default_role)
+
+
+_PUT_PROVIDER: Final = NamedStatement("""
+insert into identity_provider as p (organisation_id, issuer, client_id, sealed_client_secret, domains, required,
+                                    role_claim, default_role, updated_at)
+values (:organisation_id, :issuer, :client_id, :sealed_client_secret, :domains, :required, :role_claim, :default_role,
+        clock_timestamp())
+on conflict (organisation_id) do update
+  set issuer = excluded.issuer, client_id = excluded.client_id,
+      sealed_client_secret = excluded.sealed_client_secret, domains = excluded.domains,
+      required = excluded.required, role_claim = excluded.role_claim, default_role = excluded.default_role,
+      version = p.version + 1, updated_at = excluded.updated_at
+""")
 
 
 async def put_provider(db: Database, provider: IdentityProvider) -> IdentityProvider:
-    row = await db.fetchrow(
-        """
-        insert into identity_provider as p (organisation_id, issuer, client_id, sealed_client_secret, domains, required,
-                                            role_claim, default_role, updated_at)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())
-        on conflict (organisation_id) do update
-          set issuer = excluded.issuer, client_id = excluded.client_id,
-              sealed_client_secret = excluded.sealed_client_secret, domains = excluded.domains,
-              required = excluded.required, role_claim = excluded.role_claim, default_role = excluded.default_role,
-              version = p.version + 1, updated_at = excluded.updated_at
-        returning organisation_id, issuer, client_id, sealed_client_secret, domains, required, role_claim,
-                  default_role, version
-        """,
-        provider.organisation_id,
-        provider.issuer,
-        provider.client_id,
-        provider.sealed_client_secret,
-        list(provider.domains),
-        provider.required,
-        provider.role_claim,
-        provider.default_role,
-    )
-    assert row is not None
-    return _read_provider(row)
+    await _PUT_PROVIDER.execute(db, provider)
+    stored = await find_provider(db, provider.organisation_id)
+    assert stored is not None, "it was stored a moment ago"
+    return stored
 
 
 async def delete_provider(db: Database, organisation_id: UUID) -> None:
@@ -99,23 +81,16 @@ async def find_organisation_named(db: Database, name: str) -> UUID | None:
     return rows[0]["id"] if len(rows) == 1 else None
 
 
+_INSERT_ATTEMPT: Final = NamedStatement("""
+insert into single_sign_on_attempt (state_hash, organisation_id, issuer, nonce, code_verifier, browser_hash, redirect,
+                                    client_challenge, expires_at)
+values (:state_hash, :organisation_id, :issuer, :nonce, :code_verifier, :browser_hash, :redirect, :client_challenge,
+        clock_timestamp() + :lifetime::interval)
+""")
+
+
 async def insert_attempt(db: Database, state_hash: bytes, attempt: SignOnAttempt) -> None:
-    await db.execute(
-        """
-        insert into single_sign_on_attempt (state_hash, organisation_id, issuer, nonce, code_verifier, browser_hash,
-                                            redirect, client_challenge, expires_at)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + $9::interval)
-        """,
-        state_hash,
-        attempt.organisation_id,
-        attempt.issuer,
-        attempt.nonce,
-        attempt.code_verifier,
-        attempt.browser_hash,
-        attempt.redirect,
-        attempt.client_challenge,
-        ATTEMPT_LIFETIME,
-    )
+    await _INSERT_ATTEMPT.execute(db, attempt, state_hash=state_hash, lifetime=ATTEMPT_LIFETIME)
 
 
 async def spend_attempt(db: Database, state_hash: bytes, browser_hash: bytes) -> SignOnAttempt | None:
@@ -189,8 +164,3 @@ async def spend_code(db: Database, code_hash: bytes, challenge: str) -> UserID |
         code_hash,
     )
     return UserID(row["member_id"]) if row is not None and row["challenge"] == challenge else None
-
-
-async def delete_expired_attempts(db: Database) -> None:
-    await db.execute("delete from single_sign_on_attempt where expires_at < statement_timestamp()")
-    await db.execute("delete from single_sign_on_code where expires_at < statement_timestamp()")

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Final
 from uuid import UUID
 
 import asyncpg
 
 from gridloom.database.pool import Database
+from gridloom.database.rows import read_row
+from gridloom.database.statement import NamedStatement
 from gridloom.identity.model import Invitation, InvitationStatus
 from gridloom.identity.permissions import Role
 from gridloom.identity.tokens import INVITATION_LIFETIME
-from gridloom.kernel.ids import InvitationID, OrganisationID
+from gridloom.kernel.ids import InvitationID
+
+_INVITATION: Final = """
+select id, organisation_id, email, role, invited_by, created_at, expires_at,
+       case when accepted_at is not null then 'ACCEPTED' when revoked_at is not null then 'REVOKED'
+            when expires_at <= clock_timestamp() then 'EXPIRED' else 'PENDING' end as status
+from invitation
+"""
+_INSERT: Final = NamedStatement("""
+insert into invitation (id, organisation_id, email, role, token_hash, invited_by, expires_at)
+values (:id, :organisation_id, :email, :role, :token_hash, :invited_by, clock_timestamp() + :lifetime::interval)
+returning id, organisation_id, email, role, invited_by, created_at, expires_at, 'PENDING' as status
+""")
 
 
 def _read_invitation(row: asyncpg.Record) -> Invitation:
-    return Invitation(
-        id=InvitationID(row["id"]),
-        organisation_id=OrganisationID(row["organisation_id"]),
-        email=row["email"],
-        role=Role(row["role"]),
-        invited_by=row["invited_by"],
-        created_at=row["created_at"],
-        expires_at=row["expires_at"],
-        status=InvitationStatus(row["status"]),
-    )
+    return read_row(Invitation, row, role=Role(row["role"]), status=InvitationStatus(row["status"]))
 
 
 async def insert_invitation(
@@ -36,33 +42,23 @@ async def insert_invitation(
     token_hash: bytes,
     invited_by: UUID,
 ) -> Invitation:
-    row = await db.fetchrow(
-        """
-        insert into invitation (id, organisation_id, email, role, token_hash, invited_by, expires_at)
-        values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7::interval)
-        returning id, organisation_id, email, role, invited_by, created_at, expires_at, 'PENDING' as status
-        """,
-        invitation_id,
-        organisation_id,
-        email,
-        role,
-        token_hash,
-        invited_by,
-        INVITATION_LIFETIME,
+    row = await _INSERT.fetchrow(
+        db,
+        id=invitation_id,
+        organisation_id=organisation_id,
+        email=email,
+        role=role,
+        token_hash=token_hash,
+        invited_by=invited_by,
+        lifetime=INVITATION_LIFETIME,
     )
-    assert row is not None
     return _read_invitation(row)
 
 
 async def list_invitations(db: Database, organisation_id: UUID, *, after: UUID | None, limit: int) -> list[Invitation]:
     """By id, which is by age."""
     rows = await db.fetch(
-        """
-        select id, organisation_id, email, role, invited_by, created_at, expires_at,
-               case when accepted_at is not null then 'ACCEPTED' when revoked_at is not null then 'REVOKED'
-                    when expires_at <= clock_timestamp() then 'EXPIRED' else 'PENDING' end as status
-        from invitation where organisation_id = $1 and ($2::uuid is null or id > $2) order by id limit $3
-        """,
+        _INVITATION + "where organisation_id = $1 and ($2::uuid is null or id > $2) order by id limit $3",
         organisation_id,
         after,
         limit,
@@ -71,28 +67,17 @@ async def list_invitations(db: Database, organisation_id: UUID, *, after: UUID |
 
 
 async def find_invitation(db: Database, token_hash: bytes) -> Invitation | None:
-    row = await db.fetchrow(
-        """
-        select id, organisation_id, email, role, invited_by, created_at, expires_at,
-               case when accepted_at is not null then 'ACCEPTED' when revoked_at is not null then 'REVOKED'
-                    when expires_at <= clock_timestamp() then 'EXPIRED' else 'PENDING' end as status
-        from invitation where token_hash = $1
-        """,
-        token_hash,
-    )
+    row = await db.fetchrow(_INVITATION + "where token_hash = $1", token_hash)
     return None if row is None else _read_invitation(row)
 
 
 async def find_pending_by_email(db: Database, organisation_id: UUID, email: str) -> Invitation | None:
     """The newest that has not been used."""
     row = await db.fetchrow(
-        """
-        select id, organisation_id, email, role, invited_by, created_at, expires_at, 'PENDING' as status
-        from invitation
-        where organisation_id = $1 and lower(email) = lower($2) and accepted_at is null and revoked_at is null
-          and expires_at > clock_timestamp()
-        order by id desc limit 1
-        """,
+        _INVITATION
+        + """where organisation_id = $1 and lower(email) = lower($2) and accepted_at is null and revoked_at is null
+               and expires_at > clock_timestamp()
+             order by id desc limit 1""",
         organisation_id,
         email,
     )
@@ -101,20 +86,13 @@ async def find_pending_by_email(db: Database, organisation_id: UUID, email: str)
 
 async def lock_invitation(db: Database, organisation_id: UUID, invitation_id: UUID) -> Invitation | None:
     row = await db.fetchrow(
-        """
-        select id, organisation_id, email, role, invited_by, created_at, expires_at,
-               case when accepted_at is not null then 'ACCEPTED' when revoked_at is not null then 'REVOKED'
-                    when expires_at <= clock_timestamp() then 'EXPIRED' else 'PENDING' end as status
-        from invitation where id = $2 and organisation_id = $1 for update
-        """,
-        organisation_id,
-        invitation_id,
+        _INVITATION + "where id = $2 and organisation_id = $1 for update", organisation_id, invitation_id
     )
     return None if row is None else _read_invitation(row)
 
 
 async def use_invitation(db: Database, invitation_id: InvitationID) -> bool:
-    """Mark it accepted; False when somebody was faster, or it was revoked or has expired meanwhile."""
+    """Mark it accepted; False when another request was faster, or it was revoked or has expired meanwhile."""
     status = await db.execute(
         """
         update invitation set accepted_at = statement_timestamp()

@@ -59,13 +59,3 @@ async def store_known_network(db: Database, member_id: UUID, network: str) -> No
         member_id,
         network,
     )
-
-
-async def delete_empty_buckets(db: Database) -> None:
-    await db.execute("delete from login_throttle where empty_at < statement_timestamp()")
-
-
-async def delete_expired_networks(db: Database) -> None:
-    await db.execute(
-        "delete from sign_in_network where last_at < statement_timestamp() - $1::interval", KNOWN_NETWORK_RETENTION
-    )

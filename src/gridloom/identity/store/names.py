@@ -1,4 +1,4 @@
-"""What people read in place of identifiers: the names of organisations, members and API keys."""
+"""Display names of organisations, members and API keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Announcements to every worker that somebody's rights have changed."""
+"""Notifications to every worker that a caller's permissions have changed."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def organisation_subject(organisation_id: UUID) -> str:
 
 
 async def notify_revoked(db: Database, subject: str) -> None:
-    """When the present transaction commits, every worker forgets the callers that rest on this subject."""
+    """When the present transaction commits, every worker evicts the cached callers of this subject."""
     await db.execute("select pg_notify($1, $2)", CHANNEL, subject)

@@ -168,7 +168,3 @@ async def spend_challenge(db: Database, challenge_hash: bytes) -> bool:
 
 async def delete_challenges(db: Database, member_id: UUID) -> None:
     await db.execute("delete from sign_in_challenge where member_id = $1", member_id)
-
-
-async def delete_expired_challenges(db: Database) -> None:
-    await db.execute("delete from sign_in_challenge where expires_at < statement_timestamp()")

@@ -7,10 +7,12 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
-from gridloom.database.pool import Database
+from gridloom.database.pool import Database, is_distributed
+from gridloom.database.rows import read_row
 from gridloom.edge.caller import Caller
 from gridloom.identity.model import NewSession, Session, SessionEnd, SessionKind, SignInMethod
 from gridloom.identity.permissions import OrganisationKind, Role, permissions_of
+from gridloom.identity.store.members import read_policy, share_credentials_lock
 from gridloom.identity.store.revocations import member_subject, notify_revoked, organisation_subject, session_subject
 from gridloom.identity.tokens import REFRESH_LIFETIME
 from gridloom.kernel.ids import SessionID, UserID
@@ -25,12 +27,12 @@ class SpentToken:
     session_id: SessionID
     member_id: UserID
     is_first_use: bool
-    """False when the token had been spent before: then somebody has a copy of it."""
+    """False when the token had been spent before: then there is a copy of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveSession:
-    """A session that has not ended, at a moment of the database's clock in seconds since 1970."""
+    """A session that has not ended, at an instant of the database's clock in seconds since 1970."""
 
     caller: Caller
     now: float
@@ -38,6 +40,14 @@ class LiveSession:
     """Until it ends by itself."""
     is_use_outdated: bool
     """Whether the time of its last use should be stored anew."""
+
+
+_READ_ALLOWED: Final = "select id from member where id = $1 and ($2::text is null or password_hash = $2)"
+_INSERT_SESSION: Final = """
+    insert into session (id, address, user_agent, expires_at, sign_in_method, member_id)
+    values ($1, $2, $3, clock_timestamp() + $4::interval, $5, $6) returning created_at
+"""
+_LOCK_ALLOWED: Final = _READ_ALLOWED + " for share"
 
 
 async def begin_session(
@@ -56,25 +66,15 @@ async def begin_session(
     The share lock makes a change of password wait, or be seen: no session outlives the password it was begun with.
     password_hash: None where something else than the password, stored with the member, was checked under that lock.
     """
-    row = await db.fetchrow(
-        """
-        with allowed as (select id from member where id = $2 and ($3::text is null or password_hash = $3) for share)
-        insert into session (id, member_id, address, user_agent, expires_at, sign_in_method)
-        select $1, id, $4, $5, clock_timestamp() + $6::interval, $7 from allowed
-        returning created_at
-        """,
-        session_id,
-        member_id,
-        password_hash,
-        address,
-        user_agent,
-        REFRESH_LIFETIME,
-        method,
-    )
-    if row is None:
+    if is_distributed(db):  # members are on every node, sessions on one: a row's lock would ask a second node
+        await share_credentials_lock(db, member_id)
+    allowed = _READ_ALLOWED if is_distributed(db) else _LOCK_ALLOWED
+    if await db.fetchrow(allowed, member_id, password_hash) is None:
         return None
+    session = (session_id, address, user_agent, REFRESH_LIFETIME, method, member_id)
+    created_at = await db.fetchval(_INSERT_SESSION, *session)
     await _insert_refresh_token(db, session_id, refresh_hash)
-    return NewSession(session_id, row["created_at"])
+    return NewSession(session_id, created_at)
 
 
 async def spend_refresh_token(db: Database, token_hash: bytes) -> SpentToken | None:
@@ -161,14 +161,13 @@ async def end_other_sessions(db: Database, member_id: UUID, *, kept: UUID, cause
 
 async def end_password_sessions(db: Database, organisation_id: UUID) -> None:
     """End what members other than ADMINs began with a password."""
+    members = await db.fetch("select id from member where organisation_id = $1 and role <> 'ADMIN'", organisation_id)
     await db.execute(
         """
-        update session s set ended_at = statement_timestamp(), ended_because = $2
-        from member m
-        where m.id = s.member_id and m.organisation_id = $1 and m.role <> 'ADMIN' and s.ended_at is null
-          and s.sign_in_method = 'PASSWORD'
+        update session set ended_at = statement_timestamp(), ended_because = $2
+        where member_id = any($1::uuid[]) and ended_at is null and sign_in_method = 'PASSWORD'
         """,
-        organisation_id,
+        [member["id"] for member in members],
         SessionEnd.PASSWORDS_DISALLOWED,
     )
     await notify_revoked(db, organisation_subject(organisation_id))
@@ -190,16 +189,7 @@ async def list_sessions(db: Database, member_id: UUID, *, after: UUID | None, li
         limit,
     )
     return [
-        Session(
-            id=SessionID(row["id"]),
-            member_id=UserID(row["member_id"]),
-            kind=SessionKind.CONSOLE if row["is_console"] else SessionKind.TOKEN,
-            created_at=row["created_at"],
-            last_used_at=row["last_used_at"],
-            address=row["address"],
-            user_agent=row["user_agent"],
-        )
-        for row in rows
+        read_row(Session, row, kind=SessionKind.CONSOLE if row["is_console"] else SessionKind.TOKEN) for row in rows
     ]
 
 
@@ -227,44 +217,38 @@ async def store_last_use(db: Database, session_id: UUID) -> None:
     await db.execute("update session set last_used_at = statement_timestamp() where id = $1", session_id)
 
 
+# By a statement for each table: a distributed database plans each of them once, and a join every time.
+_LIVE_SESSION: Final = """
+    select sign_in_method, extract(epoch from clock_timestamp())::float8 as now,
+           extract(epoch from expires_at - clock_timestamp())::float8 as lasts_s,
+           last_used_at < clock_timestamp() - $3::interval as is_use_outdated
+    from session
+    where id = $1 and member_id = $2 and ended_at is null and expires_at > clock_timestamp()
+"""
+_MEMBER: Final = "select organisation_id, role, username, display_name from member where id = $1"
+
+
 async def find_live_session(db: Database, session_id: UUID, member_id: UUID) -> LiveSession | None:
-    """The caller of a session that has not ended, with what its role allows at this moment."""
-    row = await db.fetchrow(
-        """
-        select m.organisation_id, o.kind, m.role, m.username, m.display_name, o.allowed_networks,
-               exists (select from second_factor f where f.member_id = m.id and f.confirmed_at is not null)
-                 as has_second_factor,
-               o.require_second_factor and s.sign_in_method = 'PASSWORD' as needs_second_factor,
-               extract(epoch from clock_timestamp())::float8 as now,
-               extract(epoch from s.expires_at - clock_timestamp())::float8 as lasts_s,
-               s.last_used_at < clock_timestamp() - $3::interval as is_use_outdated
-        from session s join member m on m.id = s.member_id join organisation o on o.id = m.organisation_id
-        where s.id = $1 and s.member_id = $2 and s.ended_at is null and s.expires_at > clock_timestamp()
-        """,
-        session_id,
-        member_id,
-        LAST_USE_STEP,
-    )
-    if row is None:
+    """The caller of a session that has not ended, with what its role allows now."""
+    session = await db.fetchrow(_LIVE_SESSION, session_id, member_id, LAST_USE_STEP)
+    member = None if session is None else await db.fetchrow(_MEMBER, member_id)
+    if session is None or member is None:
         return None
-    networks = tuple(map(parse_network, row["allowed_networks"]))
+    policy = await read_policy(db, member_id, member["organisation_id"])
+    networks = tuple(map(parse_network, policy["allowed_networks"]))
+    needs_second_factor = policy["require_second_factor"] and session["sign_in_method"] == SignInMethod.PASSWORD
     caller = Caller(
         id=member_id,
         kind="USER",
-        organisation_id=row["organisation_id"],
-        organisation_kind=row["kind"],
-        role=row["role"],
-        permissions=frozenset(permissions_of(Role(row["role"]), OrganisationKind(row["kind"]))),
+        organisation_id=member["organisation_id"],
+        organisation_kind=policy["organisation_kind"],
+        role=member["role"],
+        permissions=frozenset(permissions_of(Role(member["role"]), OrganisationKind(policy["organisation_kind"]))),
         session_id=session_id,
-        username=row["username"],
-        display_name=row["display_name"],
+        username=member["username"],
+        display_name=member["display_name"],
         allowed_networks=(networks,) if networks else (),
-        has_second_factor=row["has_second_factor"],
-        must_enrol=row["needs_second_factor"] and not row["has_second_factor"],
+        has_second_factor=policy["has_second_factor"],
+        must_enrol=needs_second_factor and not policy["has_second_factor"],
     )
-    return LiveSession(caller, row["now"], row["lasts_s"], row["is_use_outdated"])
-
-
-async def delete_expired_sessions(db: Database) -> None:
-    """Remove sessions no token of which can be used any more; spent tokens are kept until then to detect reuse."""
-    await db.execute("delete from session where expires_at < statement_timestamp() - interval '1 day'")
+    return LiveSession(caller, session["now"], session["lasts_s"], session["is_use_outdated"])

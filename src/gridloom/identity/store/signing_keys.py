@@ -79,7 +79,7 @@ async def reseal_signing_keys(db: Database, seal: Seal) -> int:
 
 
 async def lock_signing_keys(db: Database) -> None:
-    """Let nobody else add or retire a key until this transaction ends."""
+    """Let no other transaction add or retire a key until this transaction ends."""
     await db.execute("select pg_advisory_xact_lock($1)", _LOCK)
 
 
@@ -113,10 +113,6 @@ async def revoke_signing_keys(db: Database) -> None:
         """
     )
     await notify_revoked(db, SIGNING_KEYS)
-
-
-async def delete_expired_signing_keys(db: Database) -> None:
-    await db.execute("delete from signing_key where verifies_until < statement_timestamp() - interval '1 day'")
 
 
 async def count_older_replicas(db: Database) -> int:

@@ -1,1 +1,1 @@
-"""From a token to whoever sent it, at once where it was seen before, and no longer than it holds."""
+"""From a token to its caller, at once where it was seen before, and no longer than it holds."""

@@ -1,9 +1,8 @@
-"""Every worker hears within a second what ends a caller's rights, or stops trusting what it remembers."""
+"""Every worker is notified within a second of what ends a caller's rights, or stops using its cache."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
@@ -12,6 +11,7 @@ import structlog
 
 from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.identity.store.revocations import CHANNEL
+from gridloom.kernel.tasks import cancel_and_wait
 
 HEARTBEAT_S: Final = 0.4
 CACHE_VALID_S: Final = 0.9
@@ -50,11 +50,7 @@ class RevocationListener:
         self._task = asyncio.create_task(self._listen_for_ever(), name="revocations")
 
     async def stop(self) -> None:
-        if self._task is None:
-            return
-        self._task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._task
+        await cancel_and_wait(self._task)
         self._task = None
 
     async def _listen_for_ever(self) -> None:
@@ -64,7 +60,7 @@ class RevocationListener:
                 connection = await self._connect()
                 try:
                     pause_s = FIRST_PAUSE_S
-                    await self._listen(connection)
+                    await self._listen_on(connection)
                 finally:
                     self.trusted_until = 0.0
                     self._gap()
@@ -74,9 +70,9 @@ class RevocationListener:
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, LAST_PAUSE_S)
 
-    async def _listen(self, connection: Any) -> None:
+    async def _listen_on(self, connection: Any) -> None:
         await connection.add_listener(CHANNEL, self._on_notification)
-        # Whatever was remembered before may have been revoked while nobody listened.
+        # Cached tokens may have been revoked while this process did not listen.
         self._gap()
         while True:
             # An answer to this question comes behind every announcement that was committed before it was asked.

@@ -184,5 +184,5 @@ class TokenAuthenticator:
             self._cache.evict(subject)
 
     def _invalidate_all(self) -> None:
-        self._keyring.forget()
+        self._keyring.evict()
         self._cache.clear()
