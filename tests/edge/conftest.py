@@ -82,6 +82,8 @@ async def make_toy(request: Request, body: NewToy) -> Toy:
     )
     if body.name == "slow":
         await request.db.execute("select pg_sleep(0.4)")
+    elif body.name == "held up":
+        await request.db.execute("select pg_advisory_xact_lock(hashtext('toys that are held up'))")
     return toy
 
 
@@ -253,6 +255,6 @@ async def toys(database_url: str) -> AsyncIterator[Application]:
 
 @pytest.fixture
 async def client(toys: Application) -> AsyncIterator[httpx2.AsyncClient]:
-    """A caller that nobody else in the tests is."""
+    """A caller of its own in the tests."""
     async with client_of(toys, f"{uuid.uuid4().hex}+Read:auctions") as client:
         yield client

@@ -66,7 +66,7 @@ class TestAnOrganisationsShareOfBodies:
             assert budget.bytes_of("a") == 50 * MEBIBYTE
         assert budget.bytes_of("a") == budget.held_bytes == 0
 
-    def test_does_not_hold_for_whoever_is_exempt(self) -> None:
+    def test_does_not_hold_for_exempt_callers(self) -> None:
         budget = BodyBudget(100 * MEBIBYTE, share_bytes=50 * MEBIBYTE)
         with budget.hold(None) as first, budget.hold(None) as second:
             first.grow_to(40 * MEBIBYTE)
@@ -138,7 +138,7 @@ async def send_body(toys: Application, receive: Any) -> list[dict[str, Any]]:
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/toys", "query_string": b"", "headers": HEADERS}
-    await asyncio.wait_for(toys(scope, receive, send), 5)
+    await asyncio.wait_for(toys(scope, receive, send), 120)
     return sent
 
 
@@ -176,11 +176,11 @@ class TestABody:
 
     async def test_that_goes_on_in_time_is_waited_for(self, toys: Application, monkeypatch: pytest.MonkeyPatch) -> None:
         """However long that takes altogether: each piece puts the end off."""
-        monkeypatch.setattr(body, "BODY_IDLE_TIMEOUT_S", 0.6)
+        monkeypatch.setattr(body, "BODY_IDLE_TIMEOUT_S", 4.0)
         pieces = [b'{"name": ', *[b" "] * 4, b'"Top"}']
 
         async def receive() -> dict[str, Any]:
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(0.8)
             piece = pieces.pop(0)
             return {"type": "http.request", "body": piece, "more_body": bool(pieces)}
 

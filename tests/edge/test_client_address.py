@@ -1,4 +1,4 @@
-"""The caller's address as trusted proxies tell it, and as nobody else can."""
+"""The client's address as trusted proxies state it, and no other sender."""
 
 import pytest
 

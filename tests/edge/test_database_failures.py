@@ -85,7 +85,7 @@ class TestAFailure:
 
 
 class TestAnAnswer:
-    async def test_is_not_kept_by_caches_nor_taken_for_something_else(self, client):
+    async def test_is_not_cached_nor_taken_for_something_else(self, client):
         for answer in (await client.get("/toys"), await client.get("/faults/bug"), await client.get("/nothing")):
             assert answer.headers["cache-control"] == "no-store"
             assert answer.headers["x-content-type-options"] == "nosniff"

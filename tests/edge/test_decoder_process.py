@@ -17,12 +17,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from gridloom.edge.decode import decoder_process
-from gridloom.edge.decode.decoder_process import ForkServer, compute_apart, run_in_subprocess
 from gridloom.edge.decode.json_decoder import Decoder
-from gridloom.edge.decode.slices import SLICE_BYTES
+from gridloom.edge.responses import JSON
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
-from gridloom.monitoring.ingest.parsing import JSON, parse
+from gridloom.long_bodies import decoder_process
+from gridloom.long_bodies.decoder_process import ForkServer, compute_apart, run_in_subprocess
+from gridloom.long_bodies.slices import SLICE_BYTES
+from gridloom.monitoring.ingest.parsing import parse
 from gridloom.settlements.model import NET_OFFS
 from gridloom.settlements.rules import read_columns
 
@@ -33,7 +34,7 @@ ASSET = "0197a5c0-0000-7000-8000-000000000001"
 # A worker forks before it has threads or open files; the process of all these tests has both.
 A_YOUNG_PROCESS = """
 import os, socket, sys
-from gridloom.edge.decode.decoder_process import _fork_for_ever
+from gridloom.long_bodies.decoder_process import _fork_for_ever
 _fork_for_ever(socket.socket(fileno=int(sys.argv[1])), os.getppid())
 """
 
@@ -117,7 +118,7 @@ class TestALongBody:
             await run_in_subprocess(None, end, b"x" * 1_000_000)
         assert len(await run_in_subprocess(None, count_bytes, b"abc", times=1)) == 3
 
-    async def test_is_read_here_once_nobody_forks_any_more(self) -> None:
+    async def test_is_decoded_in_the_worker_once_the_fork_server_is_gone(self) -> None:
         with forking() as pid:
             os.kill(pid, signal.SIGKILL)
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)

@@ -1,4 +1,4 @@
-"""Whoever leaves is not worked for."""
+"""The work for a client that disconnects is cancelled."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class TestACallerWhoLeaves:
         asking = asyncio.create_task(call(toys, "/naps/30", messages))
         sleeping = """select count(*) from pg_stat_activity
           where query like 'select pg_sleep(%' and state = 'active' and datname = current_database()"""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while await toys.pool.fetchval(sleeping) != 1:
                 await asyncio.sleep(0.05)
         await messages.put({"type": "http.disconnect"})
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             assert await asking == []
             while await toys.pool.fetchval(sleeping):
                 await asyncio.sleep(0.05)
@@ -56,12 +56,12 @@ class TestASlowRequest:
         watcher = DisconnectWatcher()
         quick, slow = watcher.expect(asyncio.Queue().get), watcher.expect(asyncio.Queue().get)
         watcher.work_is_done(quick)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(120):
             while slow._watch is None:
                 await asyncio.sleep(0.005)
         watcher.work_is_done(slow)
         late = watcher.expect(asyncio.Queue().get)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(120):
             while late._watch is None:
                 await asyncio.sleep(0.005)
         assert quick._watch is None

@@ -1,5 +1,6 @@
 """Bodies out: moments in whole seconds or milliseconds, everything else untouched."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated
@@ -7,11 +8,12 @@ from typing import Annotated
 import pytest
 from msgspec import UNSET, UnsetType
 
-from gridloom.edge import RequestBody, to_json
+from gridloom.edge import RequestBody, ResponseBody, to_json
 from gridloom.edge.decode.json_decoder import Decoder
 from gridloom.edge.decode.parameters import parse_parameter
 from gridloom.kernel.money import Euro
 from gridloom.kernel.problem import BadRequest
+from gridloom.response_fields import view_of
 
 pytestmark = pytest.mark.pure
 
@@ -33,12 +35,46 @@ class Offers(RequestBody):
     remark: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Battery:
+    name: str
+    rated_power_kw: float
+    price_eur_mwh: Decimal | None
+    temperature_c: float | None = None
+
+
+class BatteryView(ResponseBody):
+    name: str
+    rated_power: float
+    price: Decimal | UnsetType = UNSET
+    owner: str = "platform"
+
+
+class TestAView:
+    def test_has_the_fields_of_the_value_without_their_units(self):
+        assert view_of(BatteryView, Battery("Husum", 5.0, Decimal(3))) == BatteryView(
+            name="Husum", rated_power=5.0, price=Decimal(3)
+        )
+
+    def test_leaves_out_what_is_none_where_it_may(self):
+        assert to_json(view_of(BatteryView, Battery("Husum", 5.0, None))) == (
+            b'{"name":"Husum","ratedPower":5.0,"owner":"platform"}'
+        )
+
+    def test_takes_what_is_computed_instead(self):
+        assert view_of(BatteryView, Battery("Husum", 5.0, None), name="Elbe", owner="ada").name == "Elbe"
+
+    def test_needs_every_field_that_has_no_default(self):
+        with pytest.raises(TypeError, match="rated_power"):
+            view_of(BatteryView, Offer(price=Decimal(1)), name="Husum")
+
+
 class TestJSON:
-    def test_shows_moments_in_whole_seconds_or_milliseconds(self):
+    def test_shows_instants_in_whole_seconds_or_milliseconds(self):
         whole, fine = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 0, 0, 0, 123_000, tzinfo=UTC)
         assert to_json([whole, fine]) == b'["2026-01-01T00:00:00Z","2026-01-01T00:00:00.123Z"]'
 
-    def test_leaves_text_that_only_looks_a_little_like_a_moment(self):
+    def test_leaves_text_that_only_looks_a_little_like_an_instant(self):
         text = ["version 1.123456Z", ".123456Z", "12:00:00.123456Z"]
         assert to_json(text) == b'["version 1.123456Z",".123456Z","12:00:00.123456Z"]'
 

@@ -1,4 +1,4 @@
-"""Cursors that nobody gave out."""
+"""Pages, and forged cursors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from gridloom.edge.paging import decode_cursor, encode_cursor
+from gridloom.edge.paging import Paging, decode_cursor, encode_cursor
 from gridloom.kernel.problem import BadRequest
 
 pytestmark = pytest.mark.pure
@@ -48,3 +48,13 @@ class TestACursor:
             (tuple[datetime, UUID], (datetime(1970, 1, 1, tzinfo=UTC), UUID(int=5))),
         ):
             assert decode_cursor(encode_cursor(place), kind) == place
+
+
+class TestAPage:
+    @pytest.mark.parametrize(
+        ("rows", "kept", "cursor"), [(0, 0, None), (1, 1, None), (2, 2, None), (3, 2, 1), (9, 2, 1)]
+    )
+    def test_leads_to_another_only_where_something_is_left(self, rows: int, kept: int, cursor: int | None) -> None:
+        page = Paging(limit=2).page(range(rows), lambda row: row)
+        assert list(page.items) == list(range(kept))
+        assert (None if page.next_cursor is None else decode_cursor(page.next_cursor, int)) == cursor

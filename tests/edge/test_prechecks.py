@@ -1,4 +1,4 @@
-"""What a body may be before anybody reads it."""
+"""Checks of a body before it is decoded."""
 
 import json
 from contextlib import nullcontext
@@ -8,13 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.edge.decode.json_decoder import (
-    MAX_NUMBER,
-    SLICE_BYTES,
-    reject_long_numbers,
-)
-from gridloom.edge.decode.slices import reject_long_lines
+from gridloom.edge.decode.json_decoder import MAX_NUMBER, reject_long_numbers
 from gridloom.kernel.problem import BadRequest
+from gridloom.long_bodies.slices import SLICE_BYTES, reject_long_lines
 
 pytestmark = pytest.mark.pure
 

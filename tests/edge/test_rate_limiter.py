@@ -1,4 +1,4 @@
-"""A limit holds, and gives everybody all of it."""
+"""A limit holds, and each caller gets all of it."""
 
 from __future__ import annotations
 

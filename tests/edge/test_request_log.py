@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from tests.people import client_of
 
 from gridloom.edge import application
 from gridloom.edge.answer import errors
+from gridloom.edge.answer.render import send_response
 from gridloom.edge.application import Application
 
 TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -77,3 +79,25 @@ class TestATrace:
         response, line = await ask(toys, "/toys/1", "ada", traceparent=malformed)
         assert "traceparent" not in response.headers
         assert "trace_id" not in line
+
+
+class TestTheTimeOfARequest:
+    @pytest.mark.parametrize(("path", "seconds"), [("/ticks", 0.0), ("/toys", 300.0)])
+    async def test_is_that_until_a_stream_begins_or_an_answer_is_sent(
+        self, toys: Application, monkeypatch: pytest.MonkeyPatch, path: str, seconds: float
+    ):
+        """Or every reader of events would be a slow request, in the metrics and in the log."""
+        now, observed, lines = [0.0], [], Lines()
+
+        async def send_slowly(*arguments: Any, **options: Any) -> None:
+            now[0] += 300
+            await send_response(*arguments, **options)
+
+        monkeypatch.setattr(application, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+        monkeypatch.setattr(application, "send_response", send_slowly)
+        monkeypatch.setattr(application, "_observe_request", lambda *values: observed.append(values[-1]))
+        monkeypatch.setattr(application, "log", lines)
+        async with client_of(toys, "ada") as client:
+            await client.get(path)
+        assert observed == [seconds]
+        assert len(lines) == (1 if seconds else 0)

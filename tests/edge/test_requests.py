@@ -174,7 +174,7 @@ class TestAnAnswer:
         response = await client.get(f"/toys/{uuid.uuid4()}", headers={"Accept": accept})
         assert response.json()["as"] == chosen
 
-    async def test_that_nobody_accepts_is_406(self, client: httpx2.AsyncClient):
+    async def test_that_the_client_does_not_accept_is_406(self, client: httpx2.AsyncClient):
         response = await client.get(f"/toys/{uuid.uuid4()}", headers={"Accept": "image/png"})
         assert response.status_code == 406
 
@@ -235,11 +235,16 @@ class TestARepeatedPost:
         await client.post("/toys", json={"name": "x"}, headers=headers)
         assert (await client.post("/toys", json={"name": "y"}, headers=headers)).status_code == 422
 
-    async def test_while_the_first_is_running_is_409(self, client: httpx2.AsyncClient):
-        send: dict[str, Any] = {"json": {"name": "slow"}, "headers": {"Idempotency-Key": uuid.uuid4().hex}}
-        first = asyncio.create_task(client.post("/toys", **send))
-        await asyncio.sleep(0.15)
-        assert (await client.post("/toys", **send)).status_code == 409
+    async def test_while_the_first_is_running_is_409(self, toys: Application, client: httpx2.AsyncClient):
+        send: dict[str, Any] = {"json": {"name": "held up"}, "headers": {"Idempotency-Key": uuid.uuid4().hex}}
+        async with toys.pool.acquire() as holder, holder.transaction():
+            await holder.execute("select pg_advisory_xact_lock(hashtext('toys that are held up'))")
+            first = asyncio.create_task(client.post("/toys", **send))
+            waits = """select exists (select from pg_locks l join pg_database d on d.oid = l.database
+                                      where d.datname = current_database() and not l.granted)"""
+            while not await toys.pool.fetchval(waits):
+                await asyncio.sleep(0.01)
+            assert (await client.post("/toys", **send)).status_code == 409
         assert (await first).status_code == 201
 
     async def test_racing_on_two_replicas_has_one_effect(self, database_url: str, client: httpx2.AsyncClient):
@@ -270,6 +275,13 @@ class TestARepeatedPost:
         assert "idempotency-replayed" not in marble.headers
         assert (await client.post("/secrets", headers=headers)).status_code == 201
         assert (await client.post("/toys", json={"name": "x"}, headers=headers)).content == toy.content
+
+    async def test_used_again_after_a_day_is_good_for_another(self, toys: Application, client: httpx2.AsyncClient):
+        send: dict[str, Any] = {"json": {"name": "x"}, "headers": {"Idempotency-Key": uuid.uuid4().hex}}
+        first = await client.post("/toys", **send)
+        await toys.pool.execute("update idempotency set created_at = created_at - interval '25 hours'")
+        second, repeated = await client.post("/toys", **send), await client.post("/toys", **send)
+        assert first.json()["id"] != second.json()["id"] == repeated.json()["id"]
 
     async def test_of_a_refused_request_runs_again(self, client: httpx2.AsyncClient):
         headers = {"Idempotency-Key": "again"}

@@ -37,7 +37,7 @@ class TestAPath:
         assert values == ["1", "2", "3"]
         assert {"GET", "PUT", "DELETE"} <= by_method.keys()
 
-    def test_that_nothing_stands_at_is_not_found(self) -> None:
+    def test_without_an_operation_is_not_found(self) -> None:
         router = Router(OPERATIONS)
         for path in ("/organisations//virtual-assets", "/nowhere", "/organisations/1/nowhere"):
             assert router.find(path) is None, path

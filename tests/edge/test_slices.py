@@ -1,4 +1,4 @@
-"""Long JSON is read in slices that hold nobody up, and says the same as in one piece."""
+"""Long JSON is read in slices that block no other request, with the same result as in one piece."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridloom.edge.decode.json_decoder import Decoder
-from gridloom.edge.decode.slices import count_in_slices, decode_in_batches
+from gridloom.long_bodies.slices import count_in_slices, decode_in_batches
 
 NASTY = st.text(st.sampled_from('ab"\\},{[] \n'), max_size=12)
 ROWS = st.lists(st.fixed_dictionaries({"name": NASTY, "value": st.integers(0, 9)}), max_size=30)

@@ -75,7 +75,7 @@ class TestARefusedBody:
     def test_names_fifty_faults_at_most(self):
         assert len(refusal_of({"id": ID, "rows": [{}] * 99}).errors) == MAX_ERRORS_LISTED
 
-    def test_is_judged_in_bounded_time_however_long_it_is(self):
+    def test_is_validated_in_bounded_time_however_long_it_is(self):
         rows = [GOOD] * (2 * MAX_VALUES) + [{}]
         refusal = refusal_of({"id": ID, "rows": rows, "remarks": 7})
         assert [error.pointer for error in refusal.errors] == ["/rows/10000/time"]
@@ -83,7 +83,7 @@ class TestARefusedBody:
     def test_shortens_a_name_as_long_as_the_body(self):
         assert len(refusal_of({"x" * 1_000_000: 1}).errors[0].pointer) < 200
 
-    def test_is_told_of_text_that_only_a_programming_language_would_read(self):
+    def test_points_at_text_that_only_a_programming_language_would_read(self):
         refusal = refusal_of({"id": "?", "rows": [{**GOOD, "price": "1_0"}]})
         assert [error.pointer for error in refusal.errors] == ["/id", "/rows/0/price"]
 

@@ -1,7 +1,7 @@
 """From an HTTP request to a handler and back, in four stages: admit, decode, run, answer."""
 
 from gridloom.edge.caller import Caller
-from gridloom.edge.fields import Instant, Name, QueryParameters, RequestBody, ResponseBody, Text, to_json
+from gridloom.edge.fields import Instant, Name, QueryParameters, RequestBody, ResponseBody, Text, pattern_meta, to_json
 from gridloom.edge.operation import (
     BULK,
     CONSOLE_SESSION,
@@ -69,5 +69,6 @@ __all__ = [
     "encode_cursor",
     "operation",
     "operations_of",
+    "pattern_meta",
     "to_json",
 ]

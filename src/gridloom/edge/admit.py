@@ -172,7 +172,8 @@ class TrustedProxies:
         client = scope.get("client")
         peer = str(client[0]) if client else "unknown"
         if not self._networks:
-            return self._find_last_hop(scope, peer) if self._trusts_any else peer
+            hops = _read_hops(scope) if self._trusts_any else []
+            return hops[-1] if hops else peer
         if not is_within(peer, self._networks):
             return peer
         address = peer
@@ -184,10 +185,6 @@ class TrustedProxies:
             if not is_within(address, self._networks):
                 return address
         return address
-
-    def _find_last_hop(self, scope: Scope, peer: str) -> str:
-        hops = _read_hops(scope)
-        return hops[-1] if hops else peer
 
 
 def _read_hops(scope: Scope) -> list[str]:

@@ -21,8 +21,9 @@ from gridloom.edge.answer.errors import log_error, problem_of, report_broken_str
 from gridloom.edge.answer.negotiation import negotiate
 from gridloom.edge.answer.render import EncodedResponse, prefetch_first_chunk, render_problem, send_response
 from gridloom.edge.decode.body import BodyBudget, decode_body, read_content_type, receive_body
-from gridloom.edge.decode.parameters import parameter_decoder_of, parse_parameter, reject_query, split_query
+from gridloom.edge.decode.parameters import parameter_decoder_of, parse_parameter, split_query
 from gridloom.edge.disconnect import DisconnectWatch, DisconnectWatcher
+from gridloom.edge.fields import QueryParameters
 from gridloom.edge.operation import Operation, Router
 from gridloom.edge.request import AppState, AuditHook, Receive, Request, Scope, Send
 from gridloom.edge.run import ReplayGuard, run
@@ -47,7 +48,7 @@ _TRACE_PARENT: Final = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(
 
 REQUESTS: Final = Histogram(
     "gridloom_request_seconds",
-    "Time to answer a request",
+    "Time to answer a request; of an event stream, until it begins",
     ["operation", "status"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
 )
@@ -145,7 +146,7 @@ class Application:
             peer = self.connections.begin(scope.get("client"))
             self._in_progress += 1
             try:
-                await self._handle(scope, receive, send)
+                await self._handle_request(scope, receive, send)
             finally:
                 self.connections.end(peer)
                 self._in_progress -= 1
@@ -177,7 +178,7 @@ class Application:
 
     # --- one request ---------------------------------------------------------------------------------------------
 
-    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
         headers: dict[bytes, bytes] = dict(scope["headers"])
         response_headers, trace_id = _identify_request(headers)
@@ -186,7 +187,7 @@ class Application:
         failure: Exception | None = None
         watch: DisconnectWatch | None = None
         try:
-            operation, values = self._find(scope["method"], scope["path"])
+            operation, values = self._find_operation(scope["method"], scope["path"])
             if operation is None:
                 response = EncodedResponse(204, {"Allow": ", ".join(values)}, b"")
             else:
@@ -210,6 +211,7 @@ class Application:
             if watch is not None:
                 self._disconnects.work_is_done(watch)
         response.headers.update(response_headers)
+        began_s = time.perf_counter() - started
         try:
             gone = watch.gone if watch is not None else None
             await send_response(response, headers, send, receive, is_head=scope["method"] == "HEAD", gone=gone)
@@ -220,7 +222,7 @@ class Application:
         finally:
             if watch is not None:
                 watch.close()
-            took_s = time.perf_counter() - started
+            took_s = began_s if response.is_live else time.perf_counter() - started
             _observe_request(operation, response.status, took_s)
             if failure is not None or response.status >= 400 or took_s > SLOW_REQUEST_S:
                 details = self._describe_request(scope, request, response_headers["X-Request-Id"], trace_id)
@@ -228,11 +230,7 @@ class Application:
                 self._log_request(request, failure, details)
 
     def _make_request(
-        self,
-        operation: Operation,
-        scope: Scope,
-        headers: dict[bytes, bytes],
-        request_id: str,
+        self, operation: Operation, scope: Scope, headers: dict[bytes, bytes], request_id: str
     ) -> Request:
         path, query = scope["path"], scope["query_string"]
         return Request(
@@ -253,7 +251,7 @@ class Application:
     def _describe_request(
         self, scope: Scope, request: Request | None, request_id: str, trace_id: str | None
     ) -> dict[str, Any]:
-        """What a log line says of a request: never a header, a query or a body, which may hold secrets."""
+        """A request's fields in a log line: never a header, a query or a body, which may hold secrets."""
         details: dict[str, Any] = {"method": scope["method"], "path": scope["path"], "request_id": request_id}
         details["address"] = self._proxies.find_client(scope)
         if trace_id is not None:
@@ -274,7 +272,7 @@ class Application:
         else:
             log.info("request", **details)
 
-    def _find(self, method: str, path: str) -> tuple[Operation | None, list[str]]:
+    def _find_operation(self, method: str, path: str) -> tuple[Operation | None, list[str]]:
         """The operation and its path's values; None and the allowed methods for OPTIONS."""
         found = self._router.find(path)
         if found is None:
@@ -303,8 +301,8 @@ class Application:
             reject_outside_key_assets(request)
         if operation.query is not None:
             arguments["query"] = parameter_decoder_of(operation.query)(split_query(scope["query_string"]))
-        elif scope["query_string"]:
-            reject_query(scope["query_string"])
+        elif scope["query_string"]:  # no parameter of it is one of this operation
+            parameter_decoder_of(QueryParameters)(split_query(scope["query_string"]))
         request.receive = receive
         if operation.body is None:
             return await run(request, arguments, b"", self.replicas, self.check_replay)

@@ -31,7 +31,7 @@ class Caller:
     must_enrol: bool = False
     """Whether the organisation demands a second factor and this person has none yet."""
     key: str = field(init=False, repr=False, compare=False)
-    """What idempotency keys and rate limits are counted by; written once, since every request asks for it."""
+    """The key of idempotency records and rate limits; written once, since every request asks for it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", f"{self.kind}:{self.id}")

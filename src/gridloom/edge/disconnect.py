@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from gridloom.edge.request import Receive
+from gridloom.edge.request import Receive, await_disconnect
 
 POLL_INTERVAL_S: Final = 0.25
 """Only a request that runs through two polls is watched; most are done before."""
@@ -30,8 +30,7 @@ class DisconnectWatch:
         self._watch = asyncio.ensure_future(self._await_disconnect())
 
     async def _await_disconnect(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
+        await await_disconnect(self._receive)
         if not self._is_over and self._task is not None:
             self.has_left = True
             self._task.cancel()
@@ -78,9 +77,9 @@ class DisconnectWatcher:
 
     def _poll_later(self) -> None:
         self._is_polling = True
-        asyncio.get_running_loop().call_later(POLL_INTERVAL_S, self._poll)
+        asyncio.get_running_loop().call_later(POLL_INTERVAL_S, self._start_watches)
 
-    def _poll(self) -> None:
+    def _start_watches(self) -> None:
         for watch in self._seen_before:
             watch.begin_watch()
         self._seen_before, self._new = self._new, {}

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cache
-from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -88,16 +88,24 @@ def checks_of(struct: type[msgspec.Struct]) -> tuple[tuple[str, FieldCheck], ...
 
 # --- structs -------------------------------------------------------------------------------------------------------
 
-Instant = Annotated[datetime, Meta(tz=True, description="RFC 3339 with an offset", examples=["2026-03-29T00:00:00Z"])]
+Instant = Annotated[datetime, Meta(tz=True)]
 """Any offset is accepted, none is not; in UTC once decoded."""
+
+EXPECTED: Final = "expected"
+
+
+def pattern_meta(pattern: str, expected: str, **more: Any) -> Meta:
+    """A text's pattern with what a rejection says instead of it: `a month, such as 2026-09`."""
+    return Meta(pattern=pattern, extra={EXPECTED: expected}, **more)
+
 
 Name = Annotated[
     str,
-    Meta(
+    pattern_meta(
+        rf"^[^{FORBIDDEN_IN_NAMES}]+(?!\n)$",
+        "a name in one line without control characters, such as Hürth 1",
         min_length=1,
         max_length=200,
-        pattern=rf"^[^{FORBIDDEN_IN_NAMES}]+(?!\n)$",
-        description="What people call it, in one line",
     ),
 ]
 Text = Annotated[str, Meta(max_length=10_000)]
@@ -116,11 +124,11 @@ def parameter_name(name: str) -> str:
 
 
 class ResponseBody(msgspec.Struct, kw_only=True, rename=wire_name):
-    """What an operation answers."""
+    """A response body."""
 
 
 class RequestBody(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, rename=wire_name):
-    """What an operation is sent: unknown fields are rejected, instants are in UTC, euros exact."""
+    """A request body: unknown fields are rejected, instants are in UTC, euros exact."""
 
     def __post_init__(self) -> None:
         for name, check in checks_of(type(self)):
@@ -144,8 +152,8 @@ def escape(step: str) -> str:
     return step.replace("~", "~0").replace("/", "~1")
 
 
-def parameter_error(place: str, name: str, what: str) -> BadRequest:
-    return BadRequest(f"The {place} parameter {name}: {what}.", errors=[FieldError(f"{place}:{name}", what)])
+def parameter_error(source: str, name: str, what: str) -> BadRequest:
+    return BadRequest(f"The {source} parameter {name}: {what}.", errors=[FieldError(f"{source}:{name}", what)])
 
 
 # --- bodies out ----------------------------------------------------------------------------------------------------
@@ -156,11 +164,11 @@ _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
 def to_json(value: Any) -> bytes:
-    """JSON as the contract has it: euros as numbers, moments in UTC with whole seconds or milliseconds."""
+    """JSON as the contract has it: euros as numbers, instants in UTC with whole seconds or milliseconds."""
     body = _encode(value)
     return _MICROSECONDS.sub(_to_milliseconds, body) if b'Z"' in body and b"." in body else body
 
 
 def _to_milliseconds(found: re.Match[bytes]) -> bytes:
-    is_moment = _UP_TO_THE_SECOND.fullmatch(found.string, max(0, found.start() - 20), found.start())
-    return found[1] + b'Z"' if is_moment else found[0]
+    is_instant = _UP_TO_THE_SECOND.fullmatch(found.string, max(0, found.start() - 20), found.start())
+    return found[1] + b'Z"' if is_instant else found[0]

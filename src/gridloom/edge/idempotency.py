@@ -1,4 +1,4 @@
-"""Safe retries: an Idempotency-Key and its answer are kept in the transaction that has the effect."""
+"""Safe retries: an Idempotency-Key and its answer are stored in the transaction that has the effect."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _CLAIMS: Final = InsertTarget(
     "idempotency",
     tuple({**_COLUMNS, "fingerprint": "case when pg_try_advisory_xact_lock({}) then {}::bytea end"}.items()),
 )
-"""An answer that is kept by the statement that has its effect, and only if it is the first under its key.
+"""An answer that is stored by the statement that has its effect, and only if it is the first under its key.
 
 Where another attempt is running the fingerprint is missing, where one has its answer the key is there: either breaks
 off the whole statement."""
@@ -85,7 +85,7 @@ class IdempotencyScope:
         self._caller_key = caller_key
         self._digest = hashlib.sha256(f"{operation_id}\0{key}".encode()).digest()
         self._lock = int.from_bytes(hashlib.sha256(caller_key.encode() + self._digest).digest()[:8], signed=True)
-        # The key is not kept, so nobody can guess a body, which may hold a password, from what is.
+        # The key is not stored, so a body, which may hold a password, cannot be guessed from the fingerprint.
         self._fingerprint = hashlib.sha256(key.encode() + b"\0" + fingerprint).digest()
         self._seal = (
             Fernet(base64.urlsafe_b64encode(hashlib.sha256(b"seal\0" + key.encode()).digest())) if sealed else None
@@ -113,7 +113,7 @@ class IdempotencyScope:
             raise self.stored_response(row["fingerprint"], row["status"], row["headers"], row["body"])
 
     def stored_response(self, fingerprint: bytes, status: int, headers: str, body: bytes) -> Exception:
-        """What to raise where an earlier attempt has its answer."""
+        """The exception to raise where an earlier attempt has its response."""
         if bytes(fingerprint) != self._fingerprint:
             return IdempotencyKeyReused("This Idempotency-Key was used for a request with another body.")
         return ReplayStored(
@@ -123,8 +123,8 @@ class IdempotencyScope:
     async def finish(self, db: RowSink, answer: StoredResponse) -> None:
         """Keep the answer, in the statement that writes the rest of the transaction's last rows.
 
-        Where that is all there is, it claims the key as well, and fails if another attempt has it: `is_key_conflict`
-        tells.
+        Where that is all there is, it claims the key as well, and fails if another attempt has it: see
+        `is_key_conflict`.
         """
         body = self._seal.encrypt(answer.body) if self._seal else answer.body
         headers = orjson.dumps(answer.headers).decode()

@@ -13,12 +13,12 @@ from gridloom.edge.fields import QueryParameters, wire_name
 from gridloom.edge.responses import JSON
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Problem
+from gridloom.kernel.shares import MEBIBYTE
 
-MEBIBYTE: Final = 1024 * 1024
 BODY_LIMIT: Final = 10 * MEBIBYTE
 PUBLIC_BODY_LIMIT: Final = 16 * 1024
 CONSOLE_COOKIE: Final = "gridloom_session"
-"""What holds the console's session in a browser."""
+"""The cookie of the console's session."""
 
 AssetScope: TypeAlias = Literal["filtered", "free"] | None
 Transaction: TypeAlias = Literal["automatic", "manual", "single statement"]
@@ -94,6 +94,7 @@ class Operation:
     tag: str
     access: Access
     status: int
+    may_be_queued: bool
     problems: tuple[type[Problem], ...]
     produces: tuple[str, ...]
     audited: bool
@@ -120,6 +121,7 @@ def operation(
     summary: str,
     access: Access | Permission,
     status: int | None = None,
+    may_be_queued: bool = False,
     problems: tuple[type[Problem], ...] = (),
     produces: tuple[str, ...] = (JSON,),
     response_schema: Any = None,
@@ -137,6 +139,7 @@ def operation(
     (`physical_asset_id` for `{physicalAssetID}`). Its return type says what it answers. The module's `TAG` is where the
     documentation shows it.
 
+    may_be_queued: a long one is answered 202 with the same body, and made by a job.
     response_schema: the JSON that a streamed response holds, where the return type cannot say it.
     transaction: "automatic" starts before the handler. "manual": the handler starts it with `await request.begin()`,
     once slow work is done. "single statement": the handler puts all its rows into `request.rows` and reads none of
@@ -165,6 +168,7 @@ def operation(
             tag=handler.__globals__["TAG"],
             access=whole_access,
             status=status or (204 if response in (None, type(None)) else 200),
+            may_be_queued=may_be_queued,
             problems=problems,
             produces=produces,
             audited=audited and method != "GET",
@@ -224,9 +228,9 @@ class Router:
     def __init__(self, operations: Iterable[Operation]) -> None:
         self._root = _RouteNode()
         for operation in operations:
-            self._add(operation)
+            self._add_route(operation)
 
-    def _add(self, operation: Operation) -> None:
+    def _add_route(self, operation: Operation) -> None:
         node = self._root
         for segment in operation.path.strip("/").split("/"):
             if segment.startswith("{"):

@@ -1,4 +1,4 @@
-"""Collections by the page: an opaque cursor holds the last item's place in the order."""
+"""Collections by the page: an opaque cursor holds the last item's position in the order."""
 
 from __future__ import annotations
 
@@ -19,21 +19,18 @@ from gridloom.edge.responses import Page
 T = TypeVar("T")
 K = TypeVar("K")
 
-Limit = Annotated[int, Meta(ge=1, le=1000, description="The most items to answer")]
+Limit = Annotated[int, Meta(ge=1, le=1000)]
 MAX_CURSOR_INTEGER = 2**63 - 1
-Cursor = Annotated[str, Meta(min_length=1, max_length=2000, description="Where to go on, from the Link header")]
+Cursor = Annotated[str, Meta(min_length=1, max_length=2000)]
 
 
 class Paging(QueryParameters):
     limit: Limit = 100
     cursor: Cursor | None = None
 
-    def after(self, place: type[K]) -> K | None:
-        """The place in the order after which this page starts; None for the first page.
-
-        place: the type of that place, such as `tuple[datetime, UUID]` or `UUID`.
-        """
-        return None if self.cursor is None else decode_cursor(self.cursor, place)
+    def after(self, kind: type[K]) -> K | None:
+        """The position in the order after which this page starts, such as a `UUID`; None for the first page."""
+        return None if self.cursor is None else decode_cursor(self.cursor, kind)
 
     def page(self, rows: Sequence[T], cursor_of: Callable[[T], Any]) -> Page[T]:
         """Cut rows, read with a limit of one more than was asked for, into a page with its cursor."""
@@ -43,37 +40,37 @@ class Paging(QueryParameters):
         return Page(kept, encode_cursor(cursor_of(kept[-1])))
 
 
-def encode_cursor(place: Any) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
+def encode_cursor(position: Any) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode().rstrip("=")
 
 
-def decode_cursor(cursor: str, place: type[K]) -> K:
+def decode_cursor(cursor: str, kind: type[K]) -> K:
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         raw = base64.b64decode(padded, altchars=b"-_", validate=True)
         if b"\\u0000" in raw:
             raise ValueError
-        decoded = msgspec.json.decode(raw, type=place)
+        decoded = msgspec.json.decode(raw, type=kind)
         _reject_out_of_bounds(decoded)
     except (binascii.Error, UnicodeError, RecursionError, ValueError, msgspec.MsgspecError):
         raise parameter_error("query", "cursor", "is not one that this service gave out") from None
     return decoded
 
 
-def _reject_out_of_bounds(place: Any) -> None:
+def _reject_out_of_bounds(position: Any) -> None:
     """Clients can forge a cursor: a value that no column can hold is rejected here, not by the database."""
-    if isinstance(place, msgspec.Struct):
-        place = msgspec.structs.astuple(place)
-    if isinstance(place, tuple | list):
-        for part in place:
+    if isinstance(position, msgspec.Struct):
+        position = msgspec.structs.astuple(position)
+    if isinstance(position, tuple | list):
+        for part in position:
             _reject_out_of_bounds(part)
-    elif isinstance(place, datetime):
-        if place.tzinfo is None:
+    elif isinstance(position, datetime):
+        if position.tzinfo is None:
             raise ValueError
-        accept_instant(place)
-    elif isinstance(place, date):
-        accept_day(place)
-    elif isinstance(place, int | Decimal) and not _is_storable(place):
+        accept_instant(position)
+    elif isinstance(position, date):
+        accept_day(position)
+    elif isinstance(position, int | Decimal) and not _is_storable(position):
         raise ValueError
 
 

@@ -62,7 +62,7 @@ class AppState:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Request:
-    """What a handler is given."""
+    """The request as a handler gets it."""
 
     operation: Operation
     headers: Mapping[bytes, bytes]
@@ -82,13 +82,13 @@ class Request:
     content_type: str = ""
     path_values: dict[str, Any] = field(default_factory=dict)
     audit_details: dict[str, Any] = field(default_factory=dict)
-    """What the audit log stores of this change besides caller, operation and time."""
+    """Details that the audit log stores of this change besides caller, operation and time."""
     retry: IdempotencyScope | None = None
     receive: Receive | None = None
-    """What the server still says of this request once its body is read: that the client has disconnected."""
+    """The server's messages after the body: that the client has disconnected."""
+    caller_if_known: Caller | None = None
     holder: Hashable | None = None
-    """What the caller's use of limited resources counts for: its organisation, None where it is exempt."""
-    _caller: Caller | None = None
+    """The holder that the use of limited resources counts for: its organisation, None where it is exempt."""
     _verify: Callable[[], Awaitable[Caller]] | None = None
     _is_audited: bool = False
     _condition_is_checked: bool = False
@@ -101,29 +101,24 @@ class Request:
 
     @property
     def caller(self) -> Caller:
-        assert self._caller is not None, "a public operation has no caller"
-        return self._caller
-
-    @property
-    def caller_if_known(self) -> Caller | None:
-        return self._caller
+        assert self.caller_if_known is not None, "a public operation has no caller"
+        return self.caller_if_known
 
     def set_caller(self, caller: Caller, verify: Callable[[], Awaitable[Caller]] | None = None) -> None:
-        self._caller = caller
+        self.caller_if_known = caller
         self._verify = verify
         self.holder = self.shares.holder_of(caller)
 
     async def reauthenticate(self) -> Caller:
         """The caller with the rights it has now, for answers that go on for long; 401 once its token has ended."""
         assert self._verify is not None, "a public operation has no caller"
-        self._caller = await self._verify()
-        return self._caller
+        self.caller_if_known = await self._verify()
+        return self.caller
 
     async def wait_for_disconnect(self) -> None:
         """Returns when the client has disconnected, so that its work can be cancelled."""
         assert self.receive is not None, "the body is still being read"
-        while (await self.receive())["type"] != "http.disconnect":
-            pass
+        await await_disconnect(self.receive)
 
     @property
     def db(self) -> Database:
@@ -175,6 +170,13 @@ class Request:
                 await self.retry.begin(self.db)
         return self.db
 
+    async def replay_if_stored(self) -> None:
+        """Raise the stored response of an earlier attempt under the same Idempotency-Key. For a handler that refuses
+        what was used up, or counts an attempt, before it begins its transaction."""
+        if self.retry is not None:
+            await self.begin()
+            await self.release()
+
     async def _take_connection(self) -> None:
         if self._connection is None:
             self._connection = await acquire(self.pool, longest_wait_s=MAX_WAIT_S)
@@ -204,7 +206,7 @@ class Request:
         if self._transaction is not None:
             await flush_deferred(self._connection)
             if self._commit_by_s is not None and time.monotonic() > self._commit_by_s:
-                raise TimeoutError("the change took longer than anybody waits for it")
+                raise TimeoutError("the change exceeded its commit deadline")
             transaction, self._transaction = self._transaction, None
             physical = underlying_connection(self._connection)
             await transaction.commit()
@@ -259,6 +261,12 @@ class Request:
         if self._condition_is_checked or self.operation.method == "POST" or wanted is None or wanted.strip() == "*":
             return
         raise PreconditionFailed("The resource carries no ETag, so none can match.")
+
+
+async def await_disconnect(receive: Receive) -> None:
+    """Returns when the client has disconnected. ASGI allows one reader of `receive()`, once the body has been read."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 @lru_cache(maxsize=256)

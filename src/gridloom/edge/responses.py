@@ -1,4 +1,4 @@
-"""What a handler may give back besides a plain struct."""
+"""Responses of handlers besides a plain struct."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ import asyncpg
 from gridloom.database.errors import DATABASE_ERRORS, classify_error
 from gridloom.database.replicas import Replicas
 from gridloom.edge.answer.render import EncodedResponse, render
-from gridloom.edge.decode.decoder_process import SUBPROCESS_MIN_BYTES
 from gridloom.edge.idempotency import IdempotencyScope, ReplayStored, StoredResponse, fingerprint_of, is_key_conflict
 from gridloom.edge.request import Request
+from gridloom.long_bodies.decoder_process import SUBPROCESS_MIN_BYTES
 
 POSITION: Final = "Gridloom-Position"
 """Where there are read replicas: up to where a change has written the log, and what a read wants to see at least."""

@@ -57,7 +57,7 @@ class Shares:
         self._meters: dict[Share, Meter] = {}
 
     def holder_of(self, caller: Caller) -> Hashable | None:
-        """What a caller's use counts for: its organisation, or None for a caller that is exempt."""
+        """The holder that a caller's use counts for: its organisation, or None for a caller that is exempt."""
         return None if caller.username in self._exempt_usernames else caller.organisation_id
 
     def add_meter(self, share: Share, meter: Meter) -> None:
@@ -105,10 +105,10 @@ class TokenBuckets:
         headers["RateLimit-Policy"] = self._policy
         headers["RateLimit"] = f'"{self._name}";r={left};t={self._seconds_until(self._burst - left)}'
         if lease.left == 0:
-            raise self._reject(self._seconds_until(self._lease))
+            raise self._exceeded_problem(self._seconds_until(self._lease))
         lease.left -= 1
 
-    def _reject(self, retry_after_s: int) -> TooManyRequests:
+    def _exceeded_problem(self, retry_after_s: int) -> TooManyRequests:
         detail = f"has sent {self._burst} requests at once, or more than {self._per_minute} a minute."
         if self._name == Share.REQUESTS:
             return ShareExceeded(Share.REQUESTS, self._per_minute, f"Your organisation {detail}", retry_after_s)

@@ -51,7 +51,7 @@ def problem_of(error: Exception) -> Problem:
 
 
 def log_error(event: str, error: BaseException, **details: Any) -> None:
-    """Write one line about a failure; with its traceback when none like it was told of in the last minute."""
+    """Write one line about a failure; with its traceback when none like it was logged in the last minute."""
     if _is_due(error):
         log.error(event, error=_in_words(error), exc_info=error, **details)
     else:

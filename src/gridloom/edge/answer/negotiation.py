@@ -17,7 +17,7 @@ OFF_LOOP_FROM_BYTES = 64 * 1024
 
 
 MAX_HEADER = 1000
-"""What is longer is cut off: what is remembered of headers, which anybody can send, stays small."""
+"""Longer headers are cut off, so that the cache of headers, which any client can send, stays small."""
 
 
 def negotiate(accept: str | None, offered: tuple[str, ...]) -> str:

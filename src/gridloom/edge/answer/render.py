@@ -11,13 +11,13 @@ from typing import Any
 from gridloom.edge.answer.negotiation import COMPRESS_FROM_BYTES, compress, compress_stream, encoding_for
 from gridloom.edge.fields import to_json
 from gridloom.edge.paging import next_link
-from gridloom.edge.request import Receive, Request, Send, encode_header_name, quoted
+from gridloom.edge.request import Receive, Request, Send, await_disconnect, encode_header_name, quoted
 from gridloom.edge.responses import EVENT_STREAM, Content, EventStream, Page, Response, Stream
 from gridloom.kernel.problem import Problem
 
 PROBLEM_JSON = "application/problem+json"
 FIRST_PIECE_S = 1.0
-"""How long the start of a live stream is waited for before its reader is told that it has begun."""
+"""How long the start of a live stream is waited for before its status is sent."""
 UNCOMPRESSED_TYPES = ("application/vnd.apache.parquet", "text/event-stream", "image/")
 
 
@@ -37,7 +37,7 @@ def render_problem(problem: Problem, path: str, request_id: str) -> EncodedRespo
 
 
 def render(request: Request, result: Any) -> EncodedResponse:
-    """What a handler gave back, as status, headers and bytes."""
+    """A handler's result as status, headers and bytes."""
     status = request.operation.status
     headers: dict[str, str] = {}
     if isinstance(result, Response):
@@ -71,7 +71,7 @@ async def prefetch_first_chunk(response: EncodedResponse) -> None:
     """Have the first piece of a stream before its status is sent: an early failure is a problem, no broken 200."""
     stream = response.stream
     assert stream is not None
-    first = asyncio.ensure_future(_next_piece(stream))
+    first = asyncio.ensure_future(anext(stream, None))
     try:
         await asyncio.wait({first}, timeout=FIRST_PIECE_S if response.is_live else None)
     except BaseException:
@@ -80,10 +80,6 @@ async def prefetch_first_chunk(response: EncodedResponse) -> None:
     if first.done():
         first.result()
     response.stream = _chain_first(first, stream)
-
-
-async def _next_piece(stream: AsyncIterator[bytes]) -> bytes | None:
-    return await anext(stream, None)
 
 
 async def _chain_first(first: asyncio.Task[bytes | None], stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -160,7 +156,7 @@ async def send_response(
     if response.stream is None:
         await send({"type": "http.response.body", "body": b"" if is_head else body})
         return
-    leaving = gone() if gone is not None else asyncio.ensure_future(_await_disconnect(receive))
+    leaving = gone() if gone is not None else asyncio.ensure_future(await_disconnect(receive))
     await _send_stream(response.stream, encoding, send, leaving, is_head=is_head)
 
 
@@ -198,8 +194,3 @@ async def _pump_frames(
             async for chunk in source:
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _await_disconnect(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -3,7 +3,7 @@
 | Size of a JSON body | Where it is decoded |
 |---|---|
 | up to 32 KiB (`INLINE_MAX_BYTES`) | on the event loop |
-| up to 512 KiB (`SUBPROCESS_MIN_BYTES`) | in a thread |
+| up to 1 MiB (`SUBPROCESS_MIN_BYTES`) | in a thread |
 | above | validated in a process of its own, then decoded slice by slice in a thread |
 """
 
@@ -18,12 +18,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from gridloom.database.pool import Database
-from gridloom.edge.decode.decoder_process import INLINE_MAX_BYTES, SUBPROCESS_MIN_BYTES, run_in_subprocess
 from gridloom.edge.decode.json_decoder import decoder_of
 from gridloom.edge.request import Receive, Request
 from gridloom.edge.shares import ShareUse
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge, TooManyRequests, UnsupportedMediaType
 from gridloom.kernel.shares import KIBIBYTE, MEBIBYTE, Share, ShareExceeded, ShareLimits
+from gridloom.long_bodies.decoder_process import INLINE_MAX_BYTES, SUBPROCESS_MIN_BYTES, run_in_subprocess
 
 BODY_TIMEOUT_S = 60
 BODY_IDLE_TIMEOUT_S = 10
@@ -194,7 +194,7 @@ class BodyReservation:
         return now > self._on_pace_until
 
     def evict(self) -> None:
-        """Stop receiving; the bytes count for nobody from now on, and are gone with the next step of the event loop."""
+        """Stop receiving; the bytes are not counted from now on, and are gone with the next step of the event loop."""
         assert self._stop is not None, "only what is being received gives way"
         self._is_evicted = True
         self._stop()
@@ -253,7 +253,7 @@ class BodyReservation:
         self._received_bytes = size_bytes
 
     def _keep_pace(self, new_bytes: int) -> None:
-        """What comes counts for as long as it may take at the lowest pace, for the window at most."""
+        """Received bytes extend the deadline by their time at the lowest pace, for the window at most."""
         now = time.monotonic()
         earned_s = new_bytes / self._budget.min_bytes_per_s if self._budget.min_bytes_per_s else PACE_WINDOW_S
         self._on_pace_until = min(max(self._on_pace_until, now) + earned_s, now + PACE_WINDOW_S)

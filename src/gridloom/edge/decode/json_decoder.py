@@ -1,4 +1,4 @@
-"""Strict JSON into one type; a rejected body is told every error at its place."""
+"""Strict JSON into one type; a rejection lists every error with its pointer."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from typing import Any, Final
 
 import msgspec
 
-from gridloom.edge.decode.slices import rows_of
-from gridloom.edge.decode.validation_errors import MAX_ERRORS_LISTED, collect_errors, holds_decimals
+from gridloom.edge.decode.validation_errors import MAX_ERRORS_LISTED, collect_errors, describe_rejection, holds_decimals
 from gridloom.edge.fields import escape
 from gridloom.kernel.money import is_decimal_literal
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.kernel.text import may_hold_forbidden
+from gridloom.long_bodies.slices import SLICE_BYTES, rows_of
 
 MAX_NUMBER: Final = 40
 MAX_MESSAGE: Final = 2_000
-SLICE_BYTES: Final = 256 * 1024
 
 # --- numbers of thousands of digits: a decoder holds the interpreter for as long as one number is ------------------
 
@@ -29,7 +28,7 @@ _TEXT_OR_LONG_NUMBER: Final = re.compile(
 
 
 def reject_long_numbers(body: bytes) -> None:
-    """A number in JSON has at most 40 characters. (A text may hold any: what stands in quotes is no number.)"""
+    """A number in JSON has at most 40 characters. (A text may hold any: what is quoted is no number.)"""
     if not holds_long_run(body):
         return
     for found in _TEXT_OR_LONG_NUMBER.finditer(body):
@@ -40,7 +39,7 @@ def reject_long_numbers(body: bytes) -> None:
 
 def holds_long_run(body: bytes) -> bool:
     """Whether more characters of numbers than one may have stand together anywhere, be it in a text."""
-    # An expression would look at each place of a body anew, and take longer than decoding it.
+    # An expression would look at each byte of a body anew, and take longer than decoding it.
     return any(
         _LONG_RUN in body[max(0, start - MAX_NUMBER) : start + SLICE_BYTES].translate(_AS_DIGITS)
         for start in range(0, len(body), SLICE_BYTES)
@@ -92,7 +91,7 @@ class Decoder:
 
     def _list_errors(self, body: bytes, message: str) -> BadRequest:
         """Every error of the body; the one that the decoder met is first where the walk did not reach it."""
-        first = rejected_by(message)
+        first = rejected_by(message, self._type)
         try:
             errors = collect_errors(msgspec.json.decode(body), self._type)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -120,8 +119,8 @@ _AT_PATH = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`(?P<path>[^`]+)`)?
 _NAMED = re.compile(r"(missing required|unknown) field `(?P<field>[^`]+)`")
 
 
-def rejected_by(message: str) -> BadRequest:
-    """A 400 from the message of a msgspec.ValidationError."""
+def rejected_by(message: str, type: Any = Any) -> BadRequest:
+    """A 400 from the message of a msgspec.ValidationError about a value of the type."""
     if len(message) > MAX_MESSAGE:  # a field's name can be as long as the body
         message = f"{message[:MAX_MESSAGE]}…"
     found = _AT_FIELD.match(message) or _AT_PATH.match(message)
@@ -134,4 +133,4 @@ def rejected_by(message: str) -> BadRequest:
         pointer = f"{pointer}/{escape(field)}"
     if named is not None:
         what = "is missing" if "missing" in what else "is not a field of this request"
-    return _reject_body([FieldError(pointer, what)])
+    return _reject_body([FieldError(pointer, describe_rejection(what, type))])

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import msgspec
 
-from gridloom.edge.decode.validation_errors import MAX_ERRORS_LISTED, name_choices
+from gridloom.edge.decode.validation_errors import MAX_ERRORS_LISTED, choose_option, describe_rejection
 from gridloom.edge.fields import QueryParameters, accept_day, accept_instant, parameter_error
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.kernel.text import find_forbidden
@@ -30,15 +30,6 @@ def split_query(query_string: bytes) -> list[tuple[str, str]]:
         )
     except ValueError:
         raise BadRequest("The query is not a list of name=value pairs in UTF-8.") from None
-
-
-def reject_query(query_string: bytes) -> None:
-    """For an operation that takes none."""
-    names = sorted({name for name, _ in split_query(query_string)})
-    raise BadRequest(
-        f"This operation takes no query parameters, and was given {', '.join(names)}.",
-        errors=[FieldError(f"query:{name}", "is not a parameter of this operation") for name in names],
-    )
 
 
 @cache
@@ -89,24 +80,24 @@ def _reject_parameters(errors: list[FieldError]) -> BadRequest:
     return BadRequest(f"The query parameter {first.pointer[6:]}: {first.detail}.{more}", errors=errors)
 
 
-def parse_parameter(place: str, name: str, text: str, hint: Any) -> Any:
+def parse_parameter(source: str, name: str, text: str, hint: Any) -> Any:
     """One parameter's text as its declared type."""
     error = find_forbidden(text)
     if error is not None:
-        raise parameter_error(place, name, error)
+        raise parameter_error(source, name, error)
     if hint is UUID:  # as nearly all in paths are
-        return _parse_text(place, name, text, UUID)
+        return _parse_text(source, name, text, UUID)
     plain = _without_none(hint)
     if get_origin(plain) is tuple:
         item = get_args(plain)[0]
         if text == "":
-            raise parameter_error(place, name, "is an empty list")
-        return tuple(_parse_text(place, name, part.strip(), item) for part in text.split(","))
-    return _parse_text(place, name, text, plain)
+            raise parameter_error(source, name, "is an empty list")
+        return tuple(_parse_text(source, name, part.strip(), item) for part in text.split(","))
+    return _parse_text(source, name, text, plain)
 
 
-def _parse_text(place: str, name: str, text: str, hint: Any) -> Any:
-    kind: Any = hint if hint is UUID else _strip_annotation(hint)
+def _parse_text(source: str, name: str, text: str, hint: Any) -> Any:
+    kind = choose_option(hint)
     value: Any = text
     if kind is bool:
         value = {"true": True, "false": False}.get(text, text)
@@ -119,7 +110,7 @@ def _parse_text(place: str, name: str, text: str, hint: Any) -> Any:
         if kind is date:
             return accept_day(value)
     except (msgspec.ValidationError, ValueError) as error:
-        raise parameter_error(place, name, name_choices(str(error), hint)) from None
+        raise parameter_error(source, name, describe_rejection(str(error), hint)) from None
     return value
 
 
@@ -128,7 +119,3 @@ def _without_none(hint: Any) -> Any:
         return hint
     options = [option for option in get_args(hint) if option is not type(None)]
     return options[0] if len(options) == 1 and type(None) in get_args(hint) else hint
-
-
-def _strip_annotation(hint: Any) -> Any:
-    return _strip_annotation(get_args(hint)[0]) if get_origin(hint) is Annotated else hint

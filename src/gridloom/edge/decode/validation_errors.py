@@ -1,4 +1,5 @@
-"""Every error of a rejected body, not only the first: the slow walk that a good request never takes."""
+"""Every error of a rejected body, each said with what is expected and an example: the slow walk that a good request
+never takes."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, 
 
 import msgspec
 
-from gridloom.edge.fields import FieldCheck, checks_of, escape
+from gridloom.edge.fields import EXPECTED, FieldCheck, checks_of, escape
 from gridloom.kernel.money import is_decimal_literal
 from gridloom.kernel.problem import FieldError
 from gridloom.kernel.text import find_forbidden
@@ -34,7 +35,7 @@ def collect_errors(value: Any, hint: Any, *, texts_only: bool = False) -> list[F
 
 def holds_decimals(hint: Any) -> bool:
     """Whether a value of the type may hold a decimal anywhere."""
-    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+    if _is_struct(hint):
         return any(map(holds_decimals, _hints_of(hint).values()))
     return hint is Decimal or any(map(holds_decimals, get_args(hint)))
 
@@ -52,7 +53,7 @@ class _Walk:
         if self._is_spent or (value is None and _is_optional(hint)):
             return
         self._values_left -= 1
-        plain = _choose_option(hint)
+        plain = choose_option(hint)
         kind, parts = get_origin(plain) or plain, get_args(plain)
         if isinstance(value, dict) and _is_struct(kind):
             yield from self._walk_struct(value, kind, pointer)
@@ -70,19 +71,19 @@ class _Walk:
         fields, hints, checks = _fields_by_name(struct), _hints_of(struct), _checks_by_name(struct)
         found = False
         for name, item in value.items():
-            place = _join_pointer(pointer, name)
+            inner = _join_pointer(pointer, name)
             if name not in fields:
                 if self._texts_only:
-                    yield from self.walk(item, Any, place)
+                    yield from self.walk(item, Any, inner)
                 elif struct.__struct_config__.forbid_unknown_fields:
                     found = True
-                    yield FieldError(place, "is not a field of this request")
+                    yield FieldError(inner, "is not a field of this request")
                 continue
             hint = hints[fields[name].name]
-            for error in chain(self.walk(item, hint, place), self._check_field(item, hint, checks.get(name), place)):
+            for error in chain(self.walk(item, hint, inner), self._check_field(item, hint, checks.get(name), inner)):
                 found = True
                 yield error
-                if error.pointer == place:
+                if error.pointer == inner:
                     break
         for name, field in fields.items():
             if field.required and name not in value and not self._texts_only:
@@ -98,8 +99,8 @@ class _Walk:
         for name, each, part_hint in parts:
             if self._is_spent:
                 return
-            place = _join_pointer(pointer, name)
-            for error in chain(self._check_name(name, pointer), self.walk(each, part_hint, place)):
+            inner = _join_pointer(pointer, name)
+            for error in chain(self._check_name(name, pointer), self.walk(each, part_hint, inner)):
                 found = True
                 yield error
         if not found:  # the length
@@ -137,7 +138,7 @@ class _Walk:
             yield _error_at(pointer, str(error), hint)
 
     def _check_field(self, value: Any, hint: Any, check: FieldCheck | None, pointer: str) -> Iterator[FieldError]:
-        """What a field is rejected for although its JSON is of the right type."""
+        """The error of a field whose JSON is of the right type."""
         if check is None or value is None or self._texts_only:
             return
         try:
@@ -147,31 +148,10 @@ class _Walk:
 
 
 def _error_at(pointer: str, message: str, hint: Any) -> FieldError:
-    what, _, place = message.partition(" - at ")
-    if place.startswith("field `"):
-        pointer = _join_pointer(pointer, place.split("`")[1])
-    return FieldError(pointer, name_choices(what, hint))
-
-
-def name_choices(what: str, hint: Any) -> str:
-    """The message with the values that an enumeration allows."""
-    kind = _choose_option(hint)
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        choices = [str(member.value) for member in kind]
-    else:
-        choices = [str(choice) for choice in get_args(kind)] if get_origin(kind) is Literal else []
-    return f"{what}; one of {', '.join(choices)}" if choices and "one of" not in what else what
-
-
-@cache
-def _choose_option(hint: Any) -> Any:
-    """The one thing besides null that a type allows, without annotations; the type itself where there are several."""
-    if get_origin(hint) is Annotated:
-        return _choose_option(get_args(hint)[0])
-    if get_origin(hint) in (Union, UnionType):
-        options = [option for option in get_args(hint) if option not in (NoneType, msgspec.UnsetType)]
-        return _choose_option(options[0]) if len(options) == 1 else hint
-    return hint
+    what, _, where = message.partition(" - at ")
+    if where.startswith("field `"):
+        pointer = _join_pointer(pointer, where.split("`")[1])
+    return FieldError(pointer, describe_rejection(what, hint))
 
 
 @cache
@@ -187,7 +167,7 @@ def _is_struct(kind: Any) -> bool:
 
 @cache
 def _is_decimal(hint: Any) -> bool:
-    plain = _choose_option(hint)
+    plain = choose_option(hint)
     return plain is Decimal or (plain not in (datetime, date) and Decimal in get_args(plain))
 
 
@@ -213,3 +193,68 @@ def _checks_by_name(struct: type[msgspec.Struct]) -> dict[str, FieldCheck]:
 @cache
 def _decoder_of(hint: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(hint)
+
+
+# --- the decoder's messages in words -------------------------------------------------------------------------------
+
+_BY_PATTERN: Final = "Expected `str` matching regex "
+_FORMATS: Final = {
+    "Invalid RFC3339 encoded datetime": "an instant with an offset, such as 2026-03-29T00:00:00Z",
+    "Expected `datetime` with a timezone component": "an instant with an offset, such as 2026-03-29T00:00:00Z",
+    "Invalid RFC3339 encoded date": "a day, such as 2026-03-29",
+    "Invalid UUID": "an id, such as 019a1c5e-7b20-7c4e-9f1a-2b3c4d5e6f70",
+    "Invalid ISO8601 duration": "a duration, such as PT15M",
+}
+
+
+def describe_rejection(message: str, hint: Any) -> str:
+    """A message of the decoder about a value of the type, with what the type expects and what an enumeration allows."""
+    if message in _FORMATS:
+        return f"Expected {_FORMATS[message]}"
+    if message.startswith(_BY_PATTERN):
+        expected = expectations_of(hint).get(message.removeprefix(_BY_PATTERN))
+        return message if expected is None else f"Expected {expected}"
+    choices = _choices_of(hint)
+    return f"{message}; one of {', '.join(choices)}" if choices and "one of" not in message else message
+
+
+def _choices_of(hint: Any) -> list[str]:
+    kind = choose_option(hint)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return [str(member.value) for member in kind]
+    return [str(choice) for choice in get_args(kind)] if get_origin(kind) is Literal else []
+
+
+@cache
+def expectations_of(hint: Any) -> dict[str, str]:
+    """By pattern, as the decoder spells it: what each says that it expects, anywhere in the type."""
+    found: dict[str, str] = {}
+    _gather_expectations(hint, found, set())
+    return found
+
+
+def _gather_expectations(hint: Any, found: dict[str, str], seen: set[Any]) -> None:
+    if _is_struct(hint):
+        if hint not in seen:
+            seen.add(hint)
+            for part in _hints_of(hint).values():
+                _gather_expectations(part, found, seen)
+        return
+    if get_origin(hint) is Annotated:
+        for mark in get_args(hint)[1:]:
+            if isinstance(mark, msgspec.Meta) and mark.pattern is not None and mark.extra is not None:
+                found[repr(mark.pattern)] = mark.extra[EXPECTED]
+        hint = get_args(hint)[0]
+    for part in () if get_origin(hint) is Literal else get_args(hint):
+        _gather_expectations(part, found, seen)
+
+
+@cache
+def choose_option(hint: Any) -> Any:
+    """The one thing besides null that a type allows, without annotations; the type itself where there are several."""
+    if get_origin(hint) is Annotated:
+        return choose_option(get_args(hint)[0])
+    if get_origin(hint) in (Union, UnionType):
+        options = [option for option in get_args(hint) if option not in (NoneType, msgspec.UnsetType)]
+        return choose_option(options[0]) if len(options) == 1 else hint
+    return hint

@@ -1,6 +1,6 @@
 """Long bodies in processes of their own: a decoder holds the interpreter lock, and all other requests wait.
 
-Beside each worker stands a process that does nothing but fork. A fork reads one body, hands back what it found and
+Each worker has a process that does nothing but fork. A fork reads one body, hands back what it found and
 ends: its memory goes with it, a crash of a library in it is one refused request, and it runs behind the workers where
 there are more processes than cores. Without such a process (in tools and tests) a thread does the reading.
 """
@@ -39,14 +39,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 Part = TypeVar("Part", bytes, bytearray)
 
-READER_PLACES: Final = 3
+READER_SLOTS: Final = 3
 """A worker; unpacked, a body takes several times its size."""
 MAX_WAITING_BODIES: Final = 1000
 MAX_READERS: Final = 2
-"""Of one organisation at a time, so that a place is left to the others."""
+"""Of one organisation at a time, so that a slot is left to the others."""
 INLINE_MAX_BYTES: Final = 32 * KIBIBYTE
 """Longer bodies are decoded off the event loop, so that it stays free."""
-SUBPROCESS_MIN_BYTES: Final = 512 * KIBIBYTE
+SUBPROCESS_MIN_BYTES: Final = MEBIBYTE
 """A shorter body is decoded in a thread sooner than a process has started."""
 MAX_CPU_S: Final = 60
 SHORT_BYTES: Final = 4 * MEBIBYTE
@@ -107,18 +107,18 @@ def start_fork_server() -> int:
 async def run_in_subprocess(
     holder: Hashable | None, work: Callable[Concatenate[bytes, P], R], body: bytes, *args: P.args, **kwargs: P.kwargs
 ) -> R:
-    """What `work` makes of a body, away from this process; what it raises is raised here.
+    """The result of `work` on a body, computed in another process; its exception is raised here.
 
     `work` and its arguments travel by name and by value, as pickle has them. Organisations take turns: `holder` is the
     one that the body counts for.
     """
     loop = asyncio.get_running_loop()
-    async with _find_queue(loop).place(holder, is_long=len(body) > SHORT_BYTES):
+    async with _find_queue(loop).slot(holder, is_long=len(body) > SHORT_BYTES):
         reading = loop.run_in_executor(_make_readers(), lambda: _read_body(work, body, args, kwargs))
         try:
             return await asyncio.shield(reading)
         except asyncio.CancelledError:
-            with suppress(Exception):  # the thread cannot be stopped, and holds its place until it is done
+            with suppress(Exception):  # the thread cannot be stopped, and holds its slot until it is done
                 await reading
             raise
 
@@ -138,7 +138,7 @@ def _compute_result(_body: bytes, work: Callable[..., R], args: tuple[Any, ...],
 
 @cache
 def _make_readers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(READER_PLACES, thread_name_prefix="long bodies")
+    return ThreadPoolExecutor(READER_SLOTS, thread_name_prefix="long bodies")
 
 
 _queues: WeakKeyDictionary[asyncio.AbstractEventLoop, FairQueue] = WeakKeyDictionary()
@@ -149,7 +149,7 @@ def _find_queue(loop: asyncio.AbstractEventLoop) -> FairQueue:
     queue = _queues.get(loop)
     if queue is None:
         queue = _queues[loop] = FairQueue(
-            Share.BODY_BYTES, places=READER_PLACES, max_running=MAX_READERS, max_waiting=MAX_WAITING_BODIES
+            Share.BODY_BYTES, slots=READER_SLOTS, max_running=MAX_READERS, max_waiting=MAX_WAITING_BODIES
         )
     return queue
 
@@ -195,7 +195,7 @@ def _receive_parts(connection: socket.socket, receive: Callable[[socket.socket, 
 
 
 def _receive_whole(connection: socket.socket, size_bytes: int) -> bytes:
-    """Read only: into memory that nobody has to clear or copy first."""
+    """Read only: into memory that is not cleared or copied first."""
     part = connection.recv(size_bytes, socket.MSG_WAITALL)
     while len(part) < size_bytes:
         more = connection.recv(size_bytes - len(part), socket.MSG_WAITALL)
@@ -206,7 +206,7 @@ def _receive_whole(connection: socket.socket, size_bytes: int) -> bytes:
 
 
 def _receive_exactly(connection: socket.socket, size_bytes: int) -> bytearray:
-    """What may be changed in place, such as the numbers of an array."""
+    """A mutable buffer, such as the numbers of an array."""
     part = bytearray(size_bytes)
     view, place = memoryview(part), 0
     while place < size_bytes:
@@ -256,7 +256,7 @@ def _serve_worker(connection: socket.socket) -> NoReturn:
         _send_parts(connection, packed, *(buffer.raw() for buffer in buffers))
     except OSError:
         pass  # the request has ended
-    except Exception:  # noqa: BLE001  # what cannot be sent cannot be told otherwise
+    except Exception:  # noqa: BLE001  # what cannot be sent cannot be reported otherwise
         traceback.print_exc()
     finally:
         os._exit(0)

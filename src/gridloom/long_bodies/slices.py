@@ -26,10 +26,10 @@ _BETWEEN_ROWS: Final = re.compile(rb"\}\s*,\s*\{")
 def decode_in_batches(
     body: bytes, read: Callable[[bytes], T], *, lines: bool, slice_bytes: int = SLICE_BYTES
 ) -> list[T]:
-    """What `read` makes of the slices of a JSON array of objects, or of objects one a line, in their order.
+    """The results of `read` on the slices of a JSON array of objects, or of objects one a line, in their order.
 
     A body that has to be read in one piece gives a single result. A slice that is JSON, but not of the wanted shape, is
-    refused by `read` in its own words, with places that count from the slice's beginning.
+    refused by `read` in its own words, with positions that count from the slice's beginning.
     """
     try:
         return [read(piece) for piece in (_line_slices if lines else _array_slices)(body, slice_bytes)]
@@ -40,7 +40,7 @@ def decode_in_batches(
 
 
 def count_in_slices(body: bytes, mark: bytes, slice_bytes: int = 16 * SLICE_BYTES) -> int:
-    """How often a mark stands in a body: the look at a body that is not worth decoding."""
+    """How often a mark occurs in a body: the precheck of a body that is not worth decoding."""
     beyond = slice_bytes + len(mark) - 1
     return sum(body.count(mark, start, start + beyond) for start in range(0, len(body), slice_bytes))
 
@@ -87,7 +87,7 @@ class RowReader:
     decode: Callable[[bytes], list[Any]]
 
     def read(self, body: bytes) -> Any:
-        """What a sound body holds; None where it has to be read in one piece."""
+        """The rows of a valid body; None where it has to be read in one piece."""
         opening, end = self.opening.match(body), body.rfind(b"]") + 1
         if opening is None or not end:
             return None
