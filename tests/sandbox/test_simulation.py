@@ -43,6 +43,12 @@ class TestTheNextMove:
         assert next_move(replace(LIVE, target=NOON + timedelta(hours=3))) == JumpTo(NOON + QUARTER)
         assert next_move(replace(LIVE, target=NOON + timedelta(minutes=4))) == JumpTo(NOON + timedelta(minutes=4))
 
+    def test_hurries_up_to_the_very_quarter_hour_that_was_asked_for_and_not_into_the_next(self):
+        arriving = replace(LIVE, target=NOON + QUARTER)
+        assert (arriving.is_hurrying, arriving.hurries_until) == (True, NOON + QUARTER)
+        within = replace(LIVE, target=NOON + timedelta(minutes=14))
+        assert (within.is_hurrying, within.hurries_until) == (False, None)
+
     def test_at_another_speed_goes_in_seconds(self):
         fast = replace(LIVE, speed=96, real=NOON + timedelta(seconds=2))
         assert next_move(fast) == JumpTo(NOON + timedelta(seconds=192), 1.0)
@@ -76,6 +82,15 @@ class TestTheTimeUntilHistoryIsComplete:
             anchor_real=NOON - timedelta(seconds=40),
         )
         assert third.history_left_s == 80
+
+    def test_is_unknown_after_the_first_quarter_hour_which_takes_long(self):
+        begun = replace(
+            LIVE,
+            history_complete=False,
+            anchor_platform=NOON - timedelta(minutes=15),
+            anchor_real=NOON - timedelta(seconds=10),
+        )
+        assert begun.history_left_s is None
 
     def test_is_unknown_before_it_moves_and_none_when_it_is_complete(self):
         assert LIVE.history_left_s is None

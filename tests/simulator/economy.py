@@ -20,7 +20,6 @@ from gridloom.simulator.scenario import (
     DAILY_CYCLES,
     STORAGE_HOURS,
     TOLL_DAYS,
-    TOLL_HOLDERS,
     TOLLED_SHARE,
     VIRTUAL_EFFICIENCY,
     ZONES,
@@ -59,9 +58,9 @@ def live_month(seed: int, first: date, days: int = DAYS) -> Month:
         day = first + timedelta(days=n)
         for zone in ZONES:
             power_mw = sum(battery.power_kw for battery in batteries_in(zone)) / 1000
-            held = [(TOLL_HOLDERS[zone], TOLLED_SHARE * power_mw)]
+            held = [(ZONES[zone].toll_holder, TOLLED_SHARE * power_mw)]
             toll = annual_toll(board, zone, first + timedelta(days=n // TOLL_DAYS * TOLL_DAYS))
-            month.paid_eur[TOLL_HOLDERS[zone]] += toll * held[0][1] / 365
+            month.paid_eur[ZONES[zone].toll_holder] += toll * held[0][1] / 365
             if n >= FIRST_AUCTIONED_DAY:
                 held += _clear_auction(board, month, zone, day, AUCTIONED_SHARE * power_mw)
             _deliver_day(board, month, zone, day, held)

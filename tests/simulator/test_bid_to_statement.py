@@ -1,4 +1,4 @@
-"""One day of the simulated world, from the bids for a virtual battery to what everybody is paid for it."""
+"""One day of the simulated world, from the bids for a virtual battery to what each party is paid for it."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ async def test_a_bid_becomes_power_and_money_as_it_should(
     zone, batteries = await whole_zone(world, start, end)
     powers_mw = sum(battery.power_kw for battery in batteries_in(zone)) / 1000
 
-    # The auction: whoever offered more has won, and holds a quarter of the zone's batteries for the day.
+    # The auction: the higher offer has won, and holds a quarter of the zone's batteries for the day.
     [auction] = [
         one
         for one in await world.pages("/auctions")

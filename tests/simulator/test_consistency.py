@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from tests.simulator.worlds import SimulatedWorld
 
+from gridloom.kernel.balancing import Direction
 from gridloom.kernel.market_time import PERIOD, market_day_of
 from gridloom.simulator.batteries.physics import REST_LOSS_A_DAY
-from gridloom.simulator.market.balancing import SimulatedDirection
 from gridloom.simulator.market.market_data import MarketData
 from gridloom.simulator.participants.strategies import STRATEGIES
 from gridloom.simulator.scenario import BATTERIES
@@ -141,7 +141,7 @@ class TestSettlement:
             found = await read_battery(world, asset_id, start, end)
             metered = found["reserve_power"].sum() / 60 / 1000
             assert metered == pytest.approx(energy[asset_id], rel=0.001, abs=1e-3)
-        assert board.activation(day, SimulatedDirection.POS).any()
+        assert board.activation(day, Direction.POS).any()
 
 
 class TestTheBooks:

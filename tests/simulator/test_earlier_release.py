@@ -6,11 +6,12 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from tests.simulator.worlds import simulated_world
 
 from gridloom.sandbox import simulator_store
 from gridloom.settings import Settings
-from gridloom.simulator.state import OpenAuction, read_memory
+from gridloom.simulator.state import OpenAuction, SimulatorState
 
 AUCTION = {"id": "a", "zone": "TenneT", "delivery_day": "2026-11-18", "end": "2026-11-17T09:00:00Z", "worth_eur": 10.0}
 
@@ -18,7 +19,7 @@ AUCTION = {"id": "a", "zone": "TenneT", "delivery_day": "2026-11-18", "end": "20
 def test_an_auction_of_an_earlier_release_is_read_without_its_power():
     memory: dict[str, Any] = {"world": 1, "seeds": {"2024-01-01": 1}, "auctions": [AUCTION]}
     end = datetime(2026, 11, 17, 9, tzinfo=UTC)
-    assert read_memory(memory).auctions == [OpenAuction("a", "TenneT", date(2026, 11, 18), end)]
+    assert msgspec.convert(memory, SimulatorState).auctions == [OpenAuction("a", "TenneT", date(2026, 11, 18), end)]
 
 
 async def test_a_trader_that_was_unknown_joins_the_world(settings: Settings, tmp_path: Path):

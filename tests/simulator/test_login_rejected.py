@@ -24,12 +24,12 @@ from gridloom.simulator.main_loop import LoginRejectedError, run_forever
 async def test_a_simulator_whose_members_are_unknown_gives_up(settings: Settings, tmp_path: Path):
     async with simulated_world(settings, tmp_path, days=0) as world:
         elsewhere = SimulatorCredentials(new_secret(), invitation="glinv_of_another_database")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             with pytest.raises(LoginRejectedError):
                 await run_forever(world.connect, elsewhere)
 
 
-async def test_whoever_asks_is_told_why_the_world_stands_still_until_it_moves_again(settings: Settings, tmp_path: Path):
+async def test_status_says_why_the_world_is_stopped_until_it_moves_again(settings: Settings, tmp_path: Path):
     async with simulated_world(settings, tmp_path, days=0) as world:
         process = SimulatorProcess(replace(world.settings, simulator=True, home=tmp_path))
         process.process = subprocess.Popen([sys.executable, "-c", f"raise SystemExit({SHUT_OUT_STATUS})"])
@@ -44,7 +44,7 @@ async def test_whoever_asks_is_told_why_the_world_stands_still_until_it_moves_ag
         assert "fault" not in await world.get("/sandbox/simulator")
 
 
-async def test_the_first_start_is_refused_nowhere_and_the_invitation_is_not_kept(settings: Settings, tmp_path: Path):
+async def test_the_first_start_is_never_refused_and_the_invitation_is_not_stored(settings: Settings, tmp_path: Path):
     async with simulated_world(settings, tmp_path, days=0) as world:
         statuses: list[int] = []
 
@@ -57,7 +57,7 @@ async def test_the_first_start_is_refused_nowhere_and_the_invitation_is_not_kept
             await world.edge(scope, receive, record)
 
         life = asyncio.create_task(run_forever(connect_within(recording), world.kept))  # type: ignore[arg-type]
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while len(statuses) < 12:
                 await asyncio.sleep(0.1)
         life.cancel()

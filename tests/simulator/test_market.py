@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.price_calibration import PRICES, YEAR, hourly_days, read_prices, trial_figures, yearly_figures
 
+from gridloom.kernel.balancing import AFRR_DIRECTIONS, Direction
 from gridloom.simulator.market.balancing import (
-    SimulatedDirection,
     afrr_activation,
     afrr_capacity_prices,
     afrr_energy_prices,
@@ -21,9 +22,8 @@ from gridloom.simulator.market.balancing import (
     frequency_response,
 )
 from gridloom.simulator.market.calendar import DayType, day_type
-from gridloom.simulator.market.calibrate import PRICES, YEAR, hourly_days, read_prices, trial_figures
 from gridloom.simulator.market.coefficients import coefficients
-from gridloom.simulator.market.day_ahead import DayAhead, yearly_figures
+from gridloom.simulator.market.day_ahead import DayAhead
 from gridloom.simulator.market.intraday import (
     IntradayAuction,
     imbalance_prices,
@@ -151,23 +151,23 @@ class TestBalancingPower:
     def test_blocks_are_wall_clock_hours(self):
         assert [block.length_h for block in blocks_of(SUNDAY_IN_MARCH)] == [3, 4, 4, 4, 4, 4]
         assert [block.length_h for block in blocks_of(SUNDAY_IN_OCTOBER)] == [5, 4, 4, 4, 4, 4]
-        assert [block.name for block in blocks_of(THURSDAY)][-1] == "20_24"
+        assert blocks_of(THURSDAY)[-1].product(Direction.POS) == "POS_20_24"
         assert sum(b.periods.stop - b.periods.start for b in blocks_of(SUNDAY_IN_OCTOBER)) == 100
 
     def test_clears_at_the_usual_level(self):
         days = [THURSDAY + timedelta(days=n) for n in range(200)]
         fcr = np.array([fcr_prices_eur_mw(1, day) / [b.length_h for b in blocks_of(day)] for day in days])
         assert 5 < fcr.mean() < 15
-        for direction in SimulatedDirection:
+        for direction in AFRR_DIRECTIONS:
             average, marginal = np.array([afrr_capacity_prices(1, day, direction) for day in days]).swapaxes(0, 1)
             assert 4 < average.mean() < 25
             assert (marginal >= average).all()
 
     def test_calls_one_direction_at_a_time_and_seldom_all(self):
-        up, down = (afrr_activation(1, THURSDAY, direction) for direction in SimulatedDirection)
+        up, down = (afrr_activation(1, THURSDAY, direction) for direction in AFRR_DIRECTIONS)
         assert not (up * down).any()
         assert 0 < (up + down).mean() < 0.5
-        assert (afrr_energy_prices(1, THURSDAY, SimulatedDirection.POS, np.zeros(96)) > 0).all()
+        assert (afrr_energy_prices(1, THURSDAY, Direction.POS, np.zeros(96)) > 0).all()
 
     def test_frequency_stays_near_50_hz_and_response_pulls_it_back(self):
         frequency = frequency_hz(1, THURSDAY)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridloom.simulator.batteries import physics
-from gridloom.simulator.batteries.physics import BatteryArray
+from gridloom.simulator.batteries.physics import AMBIENT_C, BatteryArray, State
 
 pytestmark = pytest.mark.pure
 
@@ -25,10 +25,15 @@ asked = st.lists(st.floats(-3000, 3000), min_size=2 * 4, max_size=2 * 4).map(
 )
 
 
+def new_state(cells: BatteryArray, charge: float = 0.5) -> State:
+    count = len(cells.capacity_kwh)
+    return State(charge * cells.capacity_kwh, np.full(count, AMBIENT_C), np.zeros(count), np.full(count, 100.0))
+
+
 class TestABattery:
     @given(asked, st.floats(0, 1))
     def test_loses_no_energy_but_what_it_says(self, powers: np.ndarray, charge: float):
-        before = physics.new_state(CELLS, charge)
+        before = new_state(CELLS, charge)
         after, course = physics.run(CELLS, before, powers, np.ones((2, MINUTES)))
         stored = np.maximum(-course.power_kw, 0) * CELLS.charge_efficiency[:, None]
         taken = np.maximum(course.power_kw, 0) / CELLS.discharge_efficiency[:, None]
@@ -39,14 +44,14 @@ class TestABattery:
 
     @given(asked)
     def test_follows_what_it_is_asked_unless_it_trips(self, powers: np.ndarray):
-        _, course = physics.run(CELLS, physics.new_state(CELLS), powers, np.ones((2, MINUTES)))
+        _, course = physics.run(CELLS, new_state(CELLS), powers, np.ones((2, MINUTES)))
         possible = np.clip(powers, -CELLS.charge_kw[:, None], CELLS.discharge_kw[:, None])
         assert course.power_kw[~course.tripped] == pytest.approx(possible[~course.tripped])
 
     @given(asked)
     def test_is_the_same_in_one_step_or_in_four(self, powers: np.ndarray):
-        whole, _ = physics.run(CELLS, physics.new_state(CELLS), powers, np.ones((2, MINUTES)))
-        state = physics.new_state(CELLS)
+        whole, _ = physics.run(CELLS, new_state(CELLS), powers, np.ones((2, MINUTES)))
+        state = new_state(CELLS)
         for quarter in range(4):
             part = powers[:, quarter * 15 : quarter * 15 + 15]
             state, _ = physics.run(CELLS, state, part, np.ones((2, 15)))
@@ -55,11 +60,11 @@ class TestABattery:
         assert state.health_percent == pytest.approx(whole.health_percent, abs=1e-9)
 
     def test_does_nothing_while_it_is_out_of_order(self):
-        _, course = physics.run(CELLS, physics.new_state(CELLS), np.full((2, 15), 800.0), np.zeros((2, 15)))
+        _, course = physics.run(CELLS, new_state(CELLS), np.full((2, 15), 800.0), np.zeros((2, 15)))
         assert not course.power_kw.any()
 
     def test_warms_with_its_load_and_ages_with_its_cycles(self):
-        before = physics.new_state(CELLS, 1.0)
+        before = new_state(CELLS, 1.0)
         after, _ = physics.run(CELLS, before, np.full((2, 60), 900.0), np.ones((2, 60)))
         assert (after.temperature_c > before.temperature_c).all()
         assert (after.health_percent < before.health_percent).all()
@@ -70,7 +75,7 @@ class TestMeters:
     def test_stray_little_and_not_in_the_mean(self):
         powers = np.full((2, 1440), 100.0)
         powers[:, ::2] = -110.0
-        _, course = physics.run(CELLS, physics.new_state(CELLS), powers, np.ones((2, 1440)))
+        _, course = physics.run(CELLS, new_state(CELLS), powers, np.ones((2, 1440)))
         seen = physics.measure(CELLS, course, np.ones((2, 1440)), np.random.default_rng(3))
         for side in (1, -1):
             measured = np.maximum(side * seen["active_power"], 0).sum()

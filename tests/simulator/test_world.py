@@ -97,7 +97,7 @@ class TestTheMarket:
                 winners[results["winnerID"]] += 1
         assert winners.total() >= len(closed) - 2
         assert len(winners) >= 2, "not always the same one"
-        assert max(bidders) == 3
+        assert min(bidders) >= 2, "though some are absent on some days"
 
     async def test_leaves_auctions_open_for_the_newcomer(self, world: SimulatedWorld):
         async with world.newcomer("trader") as trader:

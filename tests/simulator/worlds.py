@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -25,6 +26,9 @@ from gridloom.simulator.api_session import Connect
 from gridloom.simulator.credentials import SimulatorCredentials, newcomer_sign_ins, read_credentials
 from gridloom.simulator.main_loop import run_forever
 from gridloom_client import AsyncClient
+
+MAX_STANDSTILL_S = 300.0
+"""Of a world's clock on a busy machine, before its simulator is taken for ended."""
 
 
 def connect_within(edge: Application) -> Connect:
@@ -47,7 +51,7 @@ class SimulatedWorld:
     kept: SimulatorCredentials
     settings: Settings
     made_at: datetime
-    """On the real clock, which the world's reaches; its own goes on when nobody lives in it any more."""
+    """On the real clock, which the world's reaches; its own goes on when the simulator has stopped."""
 
     @property
     def connect(self) -> Connect:
@@ -84,38 +88,44 @@ class SimulatedWorld:
             assert answer.status_code == 200, answer.text
 
     @asynccontextmanager
-    async def alive(self) -> AsyncIterator[None]:
+    async def alive(self) -> AsyncIterator[asyncio.Task[None]]:
         """A simulator at work; leaving this is its sudden death."""
         life = asyncio.create_task(run_forever(self.connect, self.kept))
         try:
-            yield
+            yield life
         finally:
             life.cancel()
             with suppress(asyncio.CancelledError):
                 await life
 
     @asynccontextmanager
-    async def alive_apart(self, salt: int) -> AsyncIterator[None]:
+    async def alive_apart(self, salt: int) -> AsyncIterator[asyncio.Task[int]]:
         """A simulator in a process of its own, whose hashes no other process has; leaving this kills it."""
         async with serving(self.edge) as address:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "gridloom.simulator", address, str(self.settings.home)),
                 env={**os.environ, "PYTHONHASHSEED": str(salt), "GRIDLOOM_LOG_LEVEL": "error"},
             )
+            life = asyncio.create_task(process.wait())
             try:
-                yield
+                yield life
             finally:
-                process.kill()
-                await process.wait()
+                with suppress(ProcessLookupError):
+                    process.kill()
+                await life
 
     async def live_until(self, moment: datetime | None = None, *, salt: int | None = None) -> None:
         """Have the world lived through until a moment, or until the present; with a salt by a process of its own."""
-        async with self.alive() if salt is None else self.alive_apart(salt):
-            while True:
-                shown = await self.get("/sandbox/simulator")
+        async with self.alive() if salt is None else self.alive_apart(salt) as life:
+            shown, moved_at = {"now": ""}, time.monotonic()
+            while not life.done() and time.monotonic() - moved_at < MAX_STANDSTILL_S:
+                before, shown = shown, await self.get("/sandbox/simulator")
+                if shown["now"] != before["now"]:
+                    moved_at = time.monotonic()
                 if shown["historyComplete"] if moment is None else datetime.fromisoformat(shown["now"]) >= moment:
                     return
                 await asyncio.sleep(0.25)
+        raise AssertionError(f"the simulator stands still: {shown}, {life}")
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from gridloom.jobs import store as job_store
 from gridloom.jobs.fast_forward import run_due_platform_jobs
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.instant import format_instant
-from gridloom.kernel.problem import FieldError, Problem, Unavailable
+from gridloom.kernel.problem import Conflict, FieldError, Unavailable, Unprocessable
 from gridloom.sandbox import simulator_store, store
 from gridloom.sandbox.simulated_clock import fast_forward_to
 
@@ -21,30 +21,27 @@ MAX_WAIT_S, POLL_INTERVAL_S = 30.0, 0.05
 MAX_WALK: Final = timedelta(days=31)
 
 
-class ClockMovesForward(Problem):
-    """The sandbox's clock can be moved to a later moment, never to an earlier one: what has happened has happened."""
+class ClockMovesForward(Conflict):
+    """The sandbox's clock can be moved to a later instant, never to an earlier one: what has happened has happened."""
 
-    status = 409
     title = "The clock only moves forward"
 
 
-class ClockWalkTooLong(Problem):
+class ClockWalkTooLong(Unprocessable):
     """One call moves the sandbox's clock by at most 31 days. Move it in several calls to get further."""
 
-    status = 422
     title = "The clock moves at most 31 days a call"
 
 
-class ClockWalkStopped(Problem):
+class ClockWalkStopped(Conflict):
     """The operator stopped the clock (`DELETE /sandbox/clock/walk`), or paused or reset the sandbox, before the clock
-    had reached the moment that was asked for. What was due until then has happened; `now` is where the clock stands."""
+    had reached the requested instant. What was due until then has happened; `now` is the time on the clock."""
 
-    status = 409
     title = "The clock was stopped on its way"
 
 
 async def move_clock(pool: Pool, *, to: datetime | None, by: timedelta | None) -> datetime:
-    """Bring the clock to a moment; one caller at a time. Answers the moment at which it stands then."""
+    """Bring the clock to an instant; one caller at a time. Answers the time that it shows then."""
     state = await simulator_store.read_simulation(pool)
     if state is not None and state.running:
         target = _find_target(state.now, to, by)
@@ -59,14 +56,14 @@ async def move_clock(pool: Pool, *, to: datetime | None, by: timedelta | None) -
 
 
 class _WalkEndedError(Exception):
-    """Ends a walk between two due moments."""
+    """Ends a walk between two due instants."""
 
 
 async def _move_clock(pool: Pool, turn: Database, to: datetime | None, by: timedelta | None) -> datetime:
     target, walk_id = _find_target(await platform_now(turn), to, by), uuid7()
 
-    async def set_clock(moment: datetime) -> None:
-        if not await store.step_walk(pool, walk_id, moment):
+    async def set_clock(instant: datetime) -> None:
+        if not await store.step_walk(pool, walk_id, instant):
             raise _WalkEndedError
 
     await store.begin_walk(pool, walk_id, target)
@@ -81,7 +78,7 @@ async def _move_clock(pool: Pool, turn: Database, to: datetime | None, by: timed
 
 
 async def read_walk_target(db: Database) -> datetime | None:
-    """To which moment the clock is being moved; None where it is not."""
+    """To which instant the clock is being moved; None where it is not."""
     state = await simulator_store.read_simulation(db)
     if state is not None and state.running:
         return state.target if state.target is not None and state.target > state.now else None
@@ -89,7 +86,7 @@ async def read_walk_target(db: Database) -> datetime | None:
 
 
 async def stop_walk(db: Database) -> bool:
-    """Have the clock stop at the moment it has reached; False where it is not being moved."""
+    """Have the clock stop at the instant it has reached; False where it is not being moved."""
     state = await simulator_store.read_simulation(db)
     if state is None or not state.running:
         return await store.stop_walk(db)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Annotated, cast
+from typing import cast
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Connection
@@ -31,24 +31,24 @@ class NoClockWalk(Problem):
 class ClockWalkView(ResponseBody):
     """A move of the clock that is under way."""
 
-    target: Annotated[Instant, Meta(description="The moment to which the clock is being moved")]
+    target: Instant
 
 
 class ClockView(ResponseBody):
     now: Instant
-    walk: Annotated[ClockWalkView | UnsetType, Meta(description="There while the clock is being moved")] = UNSET
+    walk: ClockWalkView | UnsetType = UNSET
 
 
 class ClockChange(RequestBody):
-    """Either a moment or a span of time, such as `PT1H`."""
+    """Either an instant or a span of time, such as `PT1H`."""
 
     now: Instant | UnsetType = UNSET
     advance: timedelta | UnsetType = UNSET
 
 
-@operation("GET", "/sandbox/clock", summary="What time it is on the platform", access=SIGNED_IN, asset_scope="free")
+@operation("GET", "/sandbox/clock", summary="Read the platform's clock", access=SIGNED_IN, asset_scope="free")
 async def read_clock(request: Request) -> ClockView:
-    """The platform's clock. While a request moves it, `walk` says to which moment."""
+    """The platform's clock. While a request moves it, `walk` says to which instant."""
     view = _show_clock(await platform_now(request.db))
     target = await clock.read_walk_target(request.db)
     if target is not None:
@@ -65,10 +65,10 @@ async def read_clock(request: Request) -> ClockView:
     problems=(ClockMovesForward, ClockWalkTooLong, ClockWalkStopped),
 )
 async def move_clock(request: Request, body: ClockChange) -> ClockView:
-    """What is due on the way (auctions opening, closing and clearing, gates closing) happens, in order, before this
-    answers; where a simulator runs, its world lives through every quarter-hour on the way. One call
-    moves it by at most 31 days. Callers that may only read cannot move it; where the sandbox is set so, only the
-    operator's people may."""
+    """All that is due on the way (auctions opening, closing and clearing, gates closing) happens in order before this
+    answers; where a simulator runs, it simulates every quarter-hour on the way. One call moves the clock by at most
+    31 days. Callers that may only read cannot move it; where the sandbox is set so, only the operator's members
+    can."""
     _reject_reader(request)
     if request.resources[Settings].clock_movers == "operator" and not request.caller.is_operator:
         raise Forbidden("Only the operator moves this sandbox's clock.")
@@ -77,8 +77,8 @@ async def move_clock(request: Request, body: ClockChange) -> ClockView:
     span = None if isinstance(body.advance, UnsetType) else body.advance
     if span is not None and span < timedelta():
         raise _reject_malformed("/advance", "is a span of 0 to 31 days")
-    moment = None if isinstance(body.now, UnsetType) else body.now
-    stands_at = await clock.move_clock(request.pool, to=moment, by=span)
+    instant = None if isinstance(body.now, UnsetType) else body.now
+    stands_at = await clock.move_clock(request.pool, to=instant, by=span)
     await request.begin()  # for the audit log alone: what happened on the way committed step by step
     return _show_clock(stands_at)
 
@@ -91,7 +91,7 @@ async def move_clock(request: Request, body: ClockChange) -> ClockView:
     problems=(NoClockWalk,),
 )
 async def stop_clock_walk(request: Request) -> None:
-    """By the operator's people: the move of the clock that is under way ends at the next moment at which something
+    """By the operator's people: the move of the clock that is under way ends at the next instant at which something
     falls due, and what was due until then has happened. The request that moves the clock answers 409
     `clock-walk-stopped`; from there the clock goes on at its usual pace."""
     _reject_reader(request)
@@ -104,7 +104,7 @@ async def stop_clock_walk(request: Request) -> None:
 @operation(
     "POST",
     "/sandbox/reset",
-    summary="Clear the sandbox away",
+    summary="Reset the sandbox",
     access=Permission.MANAGE_ORGANISATION,
 )
 async def reset_sandbox(request: Request) -> None:

@@ -107,8 +107,8 @@ async def _advance_clock(pool: Pool) -> float:
 
 
 async def _jump_clock(pool: Pool, turn: Database, state: Simulation, to: datetime) -> None:
-    async def set_clock(moment: datetime) -> None:
-        await simulator_store.advance_held_clock(pool, moment)
+    async def set_clock(instant: datetime) -> None:
+        await simulator_store.advance_held_clock(pool, instant)
 
     await run_due_platform_jobs(pool, to, set_clock, resume_clock=False)
     if state.target is not None and to >= state.target:
@@ -118,7 +118,7 @@ async def _jump_clock(pool: Pool, turn: Database, state: Simulation, to: datetim
 
 
 async def fast_forward_to(pool: Pool, target: datetime) -> datetime:
-    """Have the clock of a running world hurry to a moment, and wait until it is there; the moment at which it stands
+    """Have the clock of a running world hurry to an instant, and wait until it is there; the instant at which it stands
     when it is there, or earlier where it was stopped."""
     await simulator_store.set_target(pool, target)
     seen, since = await platform_now(pool), time.monotonic()
@@ -168,7 +168,7 @@ async def prepare_world(db: Connection, *, is_on: bool, seed: int, history_days:
 
 
 async def begin_world_now(db: Database, *, seed: int) -> None:
-    """In a sandbox in use: a world without a past, from the moment at which the clock stands."""
+    """In a sandbox in use: a world without a past, from the present time of the clock."""
     await simulator_store.hold_clock(db)
     start = floor_to_period(await platform_now(db))
     await simulator_store.insert_simulation(db, seed=seed, start=start, history_complete=True)

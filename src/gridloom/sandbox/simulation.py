@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 
 from gridloom.kernel.market_time import PERIOD, floor_to_period, market_day_of, market_day_window
 
 TICK_S = 1.0
 """How often the clock is moved within a quarter-hour, where it does not run by itself."""
+MIN_LIVED = timedelta(hours=6)
+"""Before a pace is known: the first quarter-hour takes longer than many after it."""
 MAX_TICK = timedelta(seconds=30)
-"""What the clock goes at most by itself between two looks at it, at speed 1."""
+"""The clock's largest advance between two polls, at speed 1."""
 RUN_IMMEDIATELY = timedelta(seconds=TICK_S)
-"""What lies further behind is walked, with what is due on the way happening at its moment."""
+"""A larger lag is fast-forwarded, with due jobs run at their instants."""
 
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What the platform knows of its simulated world, at one moment."""
+    """The state of the simulated world at one instant."""
 
     world: int
     seed: int
@@ -48,8 +50,8 @@ class Simulation:
 
     @property
     def is_hurrying(self) -> bool:
-        """Whether time is passed as fast as it goes until the next quarter-hour: in history, and on the way to a moment
-        somebody asked for."""
+        """Whether time is passed as fast as it goes until the next quarter-hour: in history, and on the way to a
+        requested instant."""
         after = self.step + PERIOD
         return (not self.history_complete and after <= self.real) or (self.target is not None and after <= self.target)
 
@@ -75,7 +77,7 @@ class Simulation:
         """Real seconds until the past has been lived through, at the pace since the world began or the service
         started; None where it is complete, or its pace is not known yet."""
         lived, took = self.now - self.anchor_platform, self.real - self.anchor_real
-        if self.history_complete or not self.running or lived <= timedelta() or took <= timedelta():
+        if self.history_complete or not self.running or lived < MIN_LIVED or took <= timedelta():
             return None
         return max(0.0, (self.real - self.now) / lived * took.total_seconds())
 
@@ -92,7 +94,7 @@ class Idle:
 
 @dataclass(frozen=True, slots=True)
 class JumpTo:
-    """Take the clock there now; then look again after the pause."""
+    """Take the clock there now; then poll after the pause."""
 
     to: datetime
     pause_s: float = 0.0
@@ -100,7 +102,7 @@ class JumpTo:
 
 @dataclass(frozen=True, slots=True)
 class RunUntil:
-    """Let the clock run at the real one's pace, `ahead` of it, until the moment at which it waits."""
+    """Let the clock run at the real one's pace, `ahead` of it, until the instant at which it waits."""
 
     ahead: timedelta
     until: datetime
@@ -108,7 +110,7 @@ class RunUntil:
 
 
 def next_move(state: Simulation) -> Idle | JumpTo | RunUntil:
-    """What becomes of the clock once the simulator is through with its quarter-hour."""
+    """The clock's next move once the simulator has completed its quarter-hour."""
     goal = state.next_step
     if goal <= state.now:
         return JumpTo(state.now)
@@ -128,8 +130,4 @@ def next_move(state: Simulation) -> Idle | JumpTo | RunUntil:
 
 def start_of_history(now: datetime, days: int) -> datetime:
     """The beginning of the market day that many days ago."""
-    return market_day_window(_days_before(market_day_of(now), days)).start
-
-
-def _days_before(day: date, days: int) -> date:
-    return day - timedelta(days=days)
+    return market_day_window(market_day_of(now) - timedelta(days=days)).start

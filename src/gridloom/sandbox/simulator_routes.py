@@ -10,7 +10,8 @@ from msgspec import UNSET, Meta, UnsetType
 from gridloom.database.clock import platform_now
 from gridloom.edge import SIGNED_IN, Instant, Request, RequestBody, ResponseBody, operation
 from gridloom.kernel.market_time import floor_to_period
-from gridloom.kernel.problem import Forbidden, Problem
+from gridloom.kernel.problem import Conflict, Forbidden
+from gridloom.response_fields import view_of
 from gridloom.sandbox import simulator_store, store
 from gridloom.sandbox.simulated_clock import SimulationChanged, await_step, begin_world_now, resume
 from gridloom.sandbox.simulation import Simulation
@@ -21,8 +22,8 @@ PATIENCE_S = 20.0
 STAND_BY_S = 5.0
 SILENCE = timedelta(minutes=1)
 
-Speed = Annotated[float, Meta(ge=0.1, le=100_000, description="1 is real time, 96 a day in a quarter of an hour")]
-Seed = Annotated[int, Meta(ge=0, le=2**31 - 1, description="What chance makes of the market days to come")]
+Speed = Annotated[float, Meta(ge=0.1, le=100_000)]
+Seed = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 
 
 NOT_MOVED_IN = (
@@ -30,12 +31,11 @@ NOT_MOVED_IN = (
 )
 
 
-class NoSimulator(Problem):
+class NoSimulator(Conflict):
     """There is nothing to steer. Either the sandbox was started without its simulator (`GRIDLOOM_SIMULATOR=off`), or
     it was in use before the simulator came: then the world begins when the operator asks for it, by
     `PUT /sandbox/simulator {"running": true}`."""
 
-    status = 409
     title = "The sandbox has no simulator"
 
 
@@ -44,14 +44,10 @@ class SimulatorView(ResponseBody):
     seed: Seed
     speed: Speed
     now: Instant
-    history_complete: Annotated[bool, Meta(description="Whether the world has reached the present")]
-    progress: Annotated[float, Meta(ge=0, le=1, description="How much of its past the world has lived through")]
-    history_seconds_left: Annotated[
-        int | UnsetType, Meta(description="Until history is complete, about; in real time, once it can be told")
-    ] = UNSET
-    fault: Annotated[str | UnsetType, Meta(description="Why the world stands still, where no simulator is let in")] = (
-        UNSET
-    )
+    history_complete: bool
+    progress: Annotated[float, Meta(ge=0, le=1)]
+    history_seconds_left: int | UnsetType = UNSET
+    fault: str | UnsetType = UNSET
 
 
 class SimulatorChange(RequestBody):
@@ -60,7 +56,7 @@ class SimulatorChange(RequestBody):
     speed: Speed | UnsetType = UNSET
 
 
-@operation("GET", "/sandbox/simulator", summary="How the simulator is doing", access=SIGNED_IN)
+@operation("GET", "/sandbox/simulator", summary="Read the state of the simulator", access=SIGNED_IN)
 async def read_simulator(request: Request) -> SimulatorView:
     """`progress` reaches 1 when the world's past has been lived through; from then on the clock goes at `speed`."""
     return await _show_simulator(request, await simulator_store.read_simulation(request.db))
@@ -74,10 +70,10 @@ async def read_simulator(request: Request) -> SimulatorView:
     problems=(NoSimulator,),
 )
 async def steer_simulator(request: Request, body: SimulatorChange) -> SimulatorView:
-    """By the operator's people; what is left out stays. Paused, the world stands by while the clock runs on at the
+    """By the operator's people; what is left out stays. Paused, the world idles while the clock runs on at the
     real one's pace; it makes up for what it missed. A new seed holds for the market days whose prices are not
     published yet, and for the next reset. Where the sandbox was in use before its simulator was switched on, `running`
-    has the world begin, without a past, at the moment at which the clock stands."""
+    has the world begin, without a past, at the present time of the clock."""
     if not request.caller.is_operator:
         raise Forbidden("Only the operator steers the simulator.")
     await store.lock_clock(request.db)
@@ -110,56 +106,49 @@ async def _show_simulator(request: Request, state: Simulation | None) -> Simulat
             running=False, seed=seed, speed=1.0, now=_to_the_millisecond(now), history_complete=True, progress=1.0
         )
     left_s = state.history_left_s
-    return SimulatorView(
-        running=state.running,
-        seed=state.seed,
-        speed=state.speed,
+    return view_of(
+        SimulatorView,
+        state,
         now=_to_the_millisecond(state.now),
-        history_complete=state.history_complete,
         progress=round(state.progress, 4),
         history_seconds_left=UNSET if left_s is None else round(left_s),
-        fault=UNSET if state.fault is None else state.fault,
     )
 
 
-def _to_the_millisecond(moment: datetime) -> datetime:
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+def _to_the_millisecond(instant: datetime) -> datetime:
+    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
 
 # --- for the simulator itself ----------------------------------------------------------------------------------------
 
 
 class StepDone(RequestBody):
-    """What the simulator is through with; left out, it only asks what awaits it."""
+    """The completed step; omitted, the simulator only asks for the next one."""
 
     world: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
     done: Instant | UnsetType = UNSET
-    memory: Annotated[dict[str, Any], Meta(description="Kept with the step and handed back after a restart")] | None = (
-        None
-    )
+    memory: dict[str, Any] | None = None
 
 
 class StepView(ResponseBody):
     """The quarter-hour at which the clock waits, and what the simulator needs to know for it."""
 
-    world: Annotated[int, Meta(description="Counts the worlds of this sandbox: a reset begins another")]
+    world: int
     seed: Seed
-    start: Annotated[Instant, Meta(description="Where this world begins")]
+    start: Instant
     now: Instant
-    step: Annotated[Instant | None, Meta(description="The quarter-hour that awaits the simulator; none for now")]
+    step: Instant | None
     speed: Speed
-    history_complete: Annotated[bool, Meta(description="Whether the world has reached the present")]
-    hurrying: Annotated[bool, Meta(description="Whether time passes as fast as it goes, not at `speed`")]
-    hurries_until: Annotated[Instant | None, Meta(description="Up to which quarter-hour, where it does")]
-    memory: Annotated[dict[str, Any] | UnsetType, Meta(description="Where nothing was done: what was kept last")] = (
-        UNSET
-    )
+    history_complete: bool
+    hurrying: bool
+    hurries_until: Instant | None
+    memory: dict[str, Any] | UnsetType = UNSET
 
 
 @operation(
     "PUT",
     "/sandbox/simulator/step",
-    summary="Be through with a quarter-hour and wait for the next",
+    summary="Complete a quarter-hour and wait for the next",
     access=SIGNED_IN,
     audited=False,
     transaction="manual",
@@ -167,7 +156,7 @@ class StepView(ResponseBody):
 )
 async def take_simulator_step(request: Request, body: StepDone) -> StepView:
     """For the simulator, as a member of the operator's organisation. The clock goes on to the next quarter-hour once
-    the last one is done, and this answers when it stands there, or after 20 seconds without. What is said to be done
+    the last one is done, and this answers when it is there, or after 20 seconds without. What is said to be done
     twice, or of another world, changes nothing. While time hurries, `done` may lie ahead, before `hurriesUntil`: the
     clock does not wait at quarter-hours in which the simulator has nothing to do. One member at a time takes part;
     others stand by until it has been silent for a minute."""
@@ -187,14 +176,11 @@ async def take_simulator_step(request: Request, body: StepDone) -> StepView:
     if state is None:
         await changes.wait(STAND_BY_S)  # for a world to begin; then the simulator asks again
         raise NoSimulator(NOT_MOVED_IN)
-    answer = StepView(
-        world=state.world,
-        seed=state.seed,
-        start=state.start,
+    answer = view_of(
+        StepView,
+        state,
         now=_to_the_millisecond(state.now),
         step=state.step if takes_part and state.awaits_simulator else None,
-        speed=state.speed,
-        history_complete=state.history_complete,
         hurrying=state.is_hurrying,
         hurries_until=state.hurries_until,
     )

@@ -1,4 +1,4 @@
-"""The SQL of the simulated world: where it stands, and what its simulator gave to keep."""
+"""The SQL of the simulated world: its progress, and the state that its simulator stores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def read_memory(db: Database) -> Any:
 
 
 async def insert_simulation(db: Database, *, seed: int, start: datetime, history_complete: bool) -> None:
-    """The first world, from where the clock stands."""
+    """The first world, from the present time of the clock."""
     await db.execute(
         """
         insert into sandbox_simulator
@@ -54,10 +54,14 @@ async def begin_again(db: Database, start: datetime) -> None:
     await notify_changed(db)
 
 
-async def rewind_clock(db: Database, moment: datetime) -> None:
+async def rewind_clock(db: Database, instant: datetime) -> None:
     """Let the clock stand at the beginning of a world, wherever it stood before. Nothing else puts it back, and this
     only in an untouched sandbox or after a reset."""
-    await db.execute("update sandbox_clock set ahead = $1::timestamptz - clock_timestamp(), hold_until = $1", moment)
+    await db.execute("update sandbox_clock set ahead = $1::timestamptz - clock_timestamp(), hold_until = $1", instant)
+    # What recurs on that clock was due at an instant that is yet to come again.
+    await db.execute(
+        "update job set due = least(due, $1::timestamptz) where every is not null and clock = 'platform'", instant
+    )
 
 
 async def hold_clock(db: Database) -> None:
@@ -71,10 +75,10 @@ async def hold_clock(db: Database) -> None:
     )
 
 
-async def advance_held_clock(db: Database, moment: datetime) -> None:
-    """Take the clock to a moment, if that lies ahead, and let it stand there.
+async def advance_held_clock(db: Database, instant: datetime) -> None:
+    """Take the clock to an instant, if that lies ahead, and let it stand there.
 
-    Nobody waits for the disk: what happens at that moment does, and takes the clock's move along.
+    Without waiting for the disk: the changes at that instant wait, and take the clock's move along.
     """
     await db.execute(
         """
@@ -82,17 +86,17 @@ async def advance_held_clock(db: Database, moment: datetime) -> None:
         update sandbox_clock set ahead = $1::timestamptz - clock_timestamp(), hold_until = $1 from quickly
         where least(clock_timestamp() + ahead, hold_until) < $1 and is_off = 'off'
         """,
-        moment,
+        instant,
     )
 
 
 async def commit_without_the_disk(db: Database) -> None:
-    """For what a crash of the database may take back: it is done again from where the clock stands then."""
+    """For what a crash of the database may take back: it is done again from the time of the clock then."""
     await db.execute("set local synchronous_commit = off")
 
 
 async def run_clock(db: Database, ahead: timedelta, until: datetime) -> bool:
-    """Let the clock run at the real one's pace until a moment; False where it does so already.
+    """Let the clock run at the real one's pace until an instant; False where it does so already.
 
     A clock that is ahead of what is asked for runs on from where it is.
     """
@@ -177,15 +181,15 @@ async def complete_history(db: Database) -> None:
 
 
 async def set_target(db: Database, target: datetime) -> None:
-    """Have the clock hurry until a moment."""
+    """Have the clock hurry until an instant."""
     await db.execute("update sandbox_simulator set target = greatest(target, $1)", target)
     await notify_changed(db)
 
 
-async def reach_target(db: Database, moment: datetime) -> None:
-    """From where the clock stands now it goes on at its speed."""
+async def reach_target(db: Database, instant: datetime) -> None:
+    """From its present time the clock goes on at its speed."""
     await db.execute(
-        "update sandbox_simulator set target = null, anchor_real = clock_timestamp(), anchor_platform = $1", moment
+        "update sandbox_simulator set target = null, anchor_real = clock_timestamp(), anchor_platform = $1", instant
     )
 
 
@@ -196,7 +200,7 @@ async def has_asked_since_arrival(db: Database) -> bool:
 
 
 async def stop_at_present(db: Database) -> bool:
-    """Have the clock go on at its speed from where it stands; False where it was not hurrying to a moment."""
+    """Have the clock go on at its speed from its present time; False where it was not hurrying to an instant."""
     stopped = await db.fetchval(
         """
         update sandbox_simulator set target = null, anchor_real = clock_timestamp(), anchor_platform = platform_now()

@@ -10,6 +10,7 @@ import asyncpg
 
 from gridloom.database.append_only import APPEND_ONLY
 from gridloom.database.citus import PLACEMENTS
+from gridloom.database.emptying import empty_tables
 from gridloom.database.pool import Connection, Database
 
 _TURN = 7_108_090
@@ -30,6 +31,7 @@ PRESERVED_TABLES = (
     "signing_key",
     "audit_log",
     "job",
+    "two_phase_commit",
 )
 
 
@@ -65,7 +67,7 @@ async def lock_organisations(db: Database) -> None:
 
 
 # --- a walk of the clock ---------------------------------------------------------------------------------------------
-# The walking process holds the advisory lock from the first moment to the last, so a row without the lock is what a
+# The walking process holds the advisory lock from the first instant to the last, so a row without the lock is what a
 # process that died left behind.
 
 
@@ -79,8 +81,8 @@ async def begin_walk(db: Database, walk_id: UUID, target: datetime) -> None:
     )  # fmt: skip
 
 
-async def step_walk(db: Database, walk_id: UUID, moment: datetime) -> bool:
-    """Put the clock to a moment, if that is ahead of where it stands; False where the walk was stopped."""
+async def step_walk(db: Database, walk_id: UUID, instant: datetime) -> bool:
+    """Put the clock to an instant, if that is ahead of it; False where the walk was stopped."""
     walks: bool = await db.fetchval(
         """
         with walking as (select from sandbox_walk where id = $1),
@@ -90,7 +92,7 @@ async def step_walk(db: Database, walk_id: UUID, moment: datetime) -> bool:
         )
         select exists (select from walking)
         """,
-        walk_id, moment,
+        walk_id, instant,
     )  # fmt: skip
     return walks
 
@@ -116,7 +118,7 @@ async def read_walk_target(db: Database) -> datetime | None:
 
 
 async def stop_walk(db: Database) -> bool:
-    """Have the walk under way stop at the moment it has reached; False without one."""
+    """Have the walk under way stop at the instant it has reached; False without one."""
     if await read_walk_target(db) is None:
         return False
     return await db.fetchval("delete from sandbox_walk returning true") is not None
@@ -124,14 +126,17 @@ async def stop_walk(db: Database) -> bool:
 
 async def reset_data(db: Connection, operator_id: UUID) -> list[UUID]:
     """Remove everything but what is kept, and put the clock back to the real time; the organisations that are gone."""
-    names = ", ".join(placement.table for placement in PLACEMENTS if placement.table not in PRESERVED_TABLES)
+    emptied = [placement for placement in PLACEMENTS if placement.table not in PRESERVED_TABLES]
     # Append-only tables refuse to be emptied: here, and only here, in one transaction of a sandbox, they may be.
-    await db.execute(f"grant truncate on {', '.join(APPEND_ONLY)} to current_user")
-    await _lock_tables(db, names)
-    await db.execute(f"truncate {names} restart identity")
-    await db.execute(f"revoke truncate on {', '.join(APPEND_ONLY)} from current_user")
+    await db.execute(f"grant truncate, delete on {', '.join(APPEND_ONLY)} to current_user")
+    await _lock_tables(db, ", ".join(placement.table for placement in emptied))
+    await empty_tables(db, emptied)
+    await db.execute(f"revoke truncate, delete on {', '.join(APPEND_ONLY)} from current_user")
     await db.execute("delete from job where every is null")
     await db.execute("delete from member where organisation_id <> $1", operator_id)
+    kept = [row["id"] for row in await db.fetch("select id from member")]
+    # On a distributed database no foreign key does it.
+    await db.execute("delete from session where member_id <> all($1::uuid[])", kept)
     gone = await db.fetch("delete from organisation where id <> $1 returning id", operator_id)
     await db.execute("update sandbox_clock set ahead = interval '0', hold_until = null")
     await db.execute("update job set due = least(due, clock_timestamp()), not_before = null where every is not null")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+import httpx2
 import msgspec
 import structlog
 
@@ -19,11 +20,12 @@ from gridloom_client import (
     RetryPolicy,
     UnprocessableError,
 )
+from gridloom_client.client import trust_certificates
 
 log = structlog.get_logger()
 
 RequestRejected = (ConflictError, UnprocessableError, ForbiddenError, NotFoundError)
-"""Answers that end an attempt but not the world: somebody else was there first, or a rule says no."""
+"""Answers that end an attempt but not the world: another caller was first, or a rule says no."""
 
 
 class ApiSession:
@@ -56,8 +58,12 @@ Connect = Callable[[str, str], AsyncClient]
 
 
 def connect_to(url: str) -> Connect:
+    # One for all members: to read the certificate authorities takes as long as a dozen requests.
+    trusted = httpx2.create_ssl_context(trust_certificates(verify=True))
+
     def connect(username: str, password: str) -> AsyncClient:
-        return AsyncClient(url, username=username, password=password, retries=RetryPolicy(attempts=5), timeout_s=60.0)
+        retries = RetryPolicy(attempts=5)
+        return AsyncClient(url, username=username, password=password, retries=retries, timeout_s=60.0, verify=trusted)
 
     return connect
 
@@ -66,9 +72,9 @@ def record_rejection(doing: str, problem: ProblemError) -> None:
     log.debug("simulator.refused", doing=doing, status=problem.status, detail=str(problem))
 
 
-def written(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+def written(instant: datetime) -> str:
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def read_moment(text: str) -> datetime:
+def read_instant(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)

@@ -15,11 +15,11 @@ from gridloom.simulator.scenario import ORGANISATIONS
 
 FILE = "simulator.json"
 SHUT_OUT_STATUS = 78
-"""What a simulator ends with that the service does not let in; the number stands for a wrong configuration."""
+"""The exit code of a simulator whose login is rejected; the number means a wrong configuration."""
 
 
 class SimulatorCredentials(msgspec.Struct):
-    """What the file holds. The invitation lets the simulator into the operator's organisation, once."""
+    """The content of the file. The invitation lets the simulator into the operator's organisation, once."""
 
     secret: str
     invitation: str | None = None
@@ -40,11 +40,11 @@ def read_credentials(home: Path) -> SimulatorCredentials | None:
         return None
 
 
-def write_credentials(home: Path, kept: SimulatorCredentials) -> None:
+def write_credentials(home: Path, credentials: SimulatorCredentials) -> None:
     home.mkdir(parents=True, exist_ok=True)
     partial = home / f".{FILE}.partial"
     partial.touch(mode=0o600)
-    partial.write_bytes(msgspec.json.encode(kept))
+    partial.write_bytes(msgspec.json.encode(credentials))
     partial.replace(home / FILE)
 
 
@@ -59,21 +59,21 @@ def new_secret() -> str:
     return secrets.token_urlsafe(24)
 
 
-def member_name(kept: SimulatorCredentials, slug: str) -> str:
-    """Each sandbox home has members of its own, so that a home that was lost shuts nobody out."""
-    return f"simulator-{slug}-{_digest_secret(kept.secret, 'name')[:6]}"
+def member_name(credentials: SimulatorCredentials, slug: str) -> str:
+    """Each sandbox home has members of its own, so that a home that was lost locks no member out."""
+    return f"simulator-{slug}-{_digest_secret(credentials.secret, 'name')[:6]}"
 
 
-def member_password(kept: SimulatorCredentials, slug: str) -> str:
-    return _digest_secret(kept.secret, f"member {slug}")[:28]
+def member_password(credentials: SimulatorCredentials, slug: str) -> str:
+    return _digest_secret(credentials.secret, f"member {slug}")[:28]
 
 
-def newcomer_sign_ins(kept: SimulatorCredentials) -> list[SignIn]:
-    """For whoever starts the sandbox: one of the traders and one of the owners."""
+def newcomer_sign_ins(credentials: SimulatorCredentials) -> list[SignIn]:
+    """For the person who starts the sandbox: one of the traders and one of the owners."""
     found = []
     for organisation in ORGANISATIONS:
         if organisation.is_newcomers:
-            word = _digest_secret(kept.secret, f"newcomer {organisation.slug}")[:16]
+            word = _digest_secret(credentials.secret, f"newcomer {organisation.slug}")[:16]
             password = "-".join(word[n : n + 4] for n in range(0, 16, 4))
             username = "trader" if organisation.trades else "owner"
             found.append(SignIn(username, password, organisation.slug, organisation.name))

@@ -17,7 +17,7 @@ from gridloom.simulator.credentials import SimulatorCredentials, member_name, me
 from gridloom.simulator.market.market_data import MarketData
 from gridloom.simulator.participants import operator, owners
 from gridloom.simulator.seeding import accept_invitation, join_again, seed_world
-from gridloom.simulator.state import SimulatorState, read_memory, written_memory
+from gridloom.simulator.state import SimulatorState
 from gridloom.simulator.step_context import StepContext, wall_time
 from gridloom.simulator.timetable import CATCH_UP_ACTIONS, TIMETABLE
 from gridloom_client import AsyncClient, ConflictError, GridloomError, UnauthenticatedError
@@ -26,7 +26,7 @@ from gridloom_client.answers import SimulatorStep
 log = structlog.get_logger()
 
 METER_EVERY = timedelta(hours=12)
-"""While time is hurrying; otherwise every quarter-hour, and every minute where somebody could watch."""
+"""While time is hurrying; otherwise every quarter-hour, and every minute where a person could watch."""
 WATCHABLE_SPEED = 10.0
 PAUSE_S, MAX_PAUSE_S = 0.2, 5.0
 MAX_REJECTIONS, REJECTION_WINDOW_S = 2, 60.0
@@ -96,6 +96,9 @@ async def _live_on(connect: Connect, credentials: SimulatorCredentials, operator
         while True:
             step = asked.step
             if step is None:
+                if world is None and asked.memory:
+                    world = await _enter_world(connect, credentials, operator_voice, asked)
+                    reports = _resume_reports(world, asked)
                 if reports is not None:
                     await reports.catch_up(asked.now)
                 asked = await _ask_step(operator_voice)
@@ -122,7 +125,7 @@ async def _live_on(connect: Connect, credentials: SimulatorCredentials, operator
 
 
 async def _ask_step(operator_voice: ApiSession) -> SimulatorStep:
-    """What awaits the simulator; it waits where a sandbox in use has no world until its operator asks for one."""
+    """The simulator's next step; it waits where a sandbox in use has no world until its operator asks for one."""
     while True:
         try:
             return await operator_voice.client.sandbox.step()
@@ -132,8 +135,8 @@ async def _ask_step(operator_voice: ApiSession) -> SimulatorStep:
 
 
 async def _finish_step(operator_voice: ApiSession, memory: SimulatorState, done: datetime) -> SimulatorStep:
-    """What `sandbox.step` does, with a memory that is written as it is."""
-    body = {"world": memory.world, "done": written(done), "memory": written_memory(memory)}
+    """Calls `sandbox.step`, with a memory that is written as it is."""
+    body = {"world": memory.world, "done": written(done), "memory": msgspec.to_builtins(memory)}
     return msgspec.convert(await operator_voice.put("/sandbox/simulator/step", body), SimulatorStep)
 
 
@@ -141,7 +144,7 @@ async def _enter_world(
     connect: Connect, credentials: SimulatorCredentials, operator_voice: ApiSession, asked: SimulatorStep
 ) -> SimulationRun:
     if asked.memory:
-        memory = read_memory(asked.memory)
+        memory = msgspec.convert(asked.memory, SimulatorState)
         voices = await join_again(connect, credentials, operator_voice, memory)
     else:
         first_day = market_day_of(asked.start) - timedelta(days=800)
@@ -171,7 +174,7 @@ async def take_step(world: SimulationRun, asked: SimulatorStep, step: datetime) 
 
 
 def last_idle_step(memory: SimulatorState, step: datetime, latest: datetime) -> datetime:
-    """The last quarter-hour before the next in which anybody has anything to do, while time is hurrying."""
+    """The last quarter-hour before the next in which a participant acts, while time is hurrying."""
     assert memory.metered_until is not None
     while step < latest:
         coming = step + PERIOD
@@ -216,3 +219,12 @@ def _begin_reports(world: SimulationRun, asked: SimulatorStep, step: datetime) -
     if asked.speed <= WATCHABLE_SPEED:
         reports.start()
     return reports
+
+
+def _resume_reports(world: SimulationRun, asked: SimulatorStep) -> MinuteReports | None:
+    """Of the quarter-hour under way, where an earlier process is through with its step: it ended before it had reported
+    all of the minutes."""
+    step = world.memory.last_step
+    if step is None or not asked.history_complete or not step <= asked.now < step + PERIOD:
+        return None
+    return _begin_reports(world, asked, step)

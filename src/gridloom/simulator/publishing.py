@@ -1,4 +1,4 @@
-"""What the market publishes, as an operator imports it: rows of reference prices."""
+"""Published market data, as an operator imports it: rows of reference prices."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from gridloom.kernel.balancing import AFRR_DIRECTIONS
 from gridloom.kernel.market_time import PERIOD
 from gridloom.simulator.api_session import ApiSession, written
-from gridloom.simulator.market.balancing import SimulatedDirection, afrr_capacity_prices, blocks_of, fcr_prices_eur_mw
+from gridloom.simulator.market.balancing import afrr_capacity_prices, blocks_of, fcr_prices_eur_mw
 from gridloom.simulator.market.calendar import periods_of
 from gridloom.simulator.market.market_data import MarketData
 from gridloom_client import JSON
@@ -42,7 +43,7 @@ def fcr_rows(seed: int, day: date) -> list[Row]:
 
 def afrr_rows(seed: int, day: date) -> list[Row]:
     rows = []
-    for direction in SimulatedDirection:
+    for direction in AFRR_DIRECTIONS:
         for kind, prices in zip(("AVERAGE", "MARGINAL"), afrr_capacity_prices(seed, day, direction), strict=True):
             for block, price in zip(blocks_of(day), prices.tolist(), strict=True):
                 series = f"AFRR_CAPACITY_{direction}_DE_{kind}"
@@ -54,7 +55,7 @@ def continuous_rows(board: MarketData, day: date, over: slice) -> list[Row]:
     """Of quarter-hours that are over: the index of continuous trading, and the marginal prices of aFRR energy."""
     periods = periods_of(day)[over]
     rows = price_rows("INTRADAY_DE_LU", periods, board.intraday(day)[over])
-    for direction in SimulatedDirection:
+    for direction in AFRR_DIRECTIONS:
         prices = board.activation_prices(day, direction)
         rows += price_rows(f"AFRR_ENERGY_{direction}_DE_MARGINAL", periods, prices[over])
     return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +16,7 @@ class SimulatedOrganisation:
     trades: bool
     """Traders bid and schedule; owners have batteries."""
     is_newcomers: bool = False
-    """Whether whoever starts the sandbox signs in here, and decides here once the past has been lived through."""
+    """Whether the sandbox's starter signs in here, and decides here once the past has been lived through."""
     asks_for_values: bool = False
     """Whether it bids by the platform's valuation of an auction, or by its own."""
 
@@ -42,6 +43,7 @@ class SimulatedBattery:
 
 
 OPERATOR: Final = "operator"
+FIFTY_HERTZ, AMPRION, TENNET, TRANSNET_BW = ControlArea
 ORGANISATIONS: Final = (
     SimulatedOrganisation("alpenstrom", "Alpenstrom Speicher", trades=False),
     SimulatedOrganisation("kuestenspeicher", "Küstenspeicher", trades=False, is_newcomers=True),
@@ -51,32 +53,34 @@ ORGANISATIONS: Final = (
 )
 TRADERS: Final = tuple(one for one in ORGANISATIONS if one.trades)
 
-ZONES: Final = tuple(area.value for area in ControlArea)
-
 BATTERIES: Final = (
     SimulatedBattery(
-        "bentwis", "Bentwisch", "kuestenspeicher", "50Hertz", 20_000, 40_000, 0.950, 54.12, 12.20, fcr_mw=2
+        "bentwis", "Bentwisch", "kuestenspeicher", FIFTY_HERTZ, 20_000, 40_000, 0.950, 54.12, 12.20, fcr_mw=2
     ),
-    SimulatedBattery("schwedt", "Schwedt", "alpenstrom", "50Hertz", 12_000, 24_000, 0.945, 53.06, 14.28, fcr_mw=1),
-    SimulatedBattery("boxberg", "Boxberg", "alpenstrom", "50Hertz", 30_000, 60_000, 0.955, 51.41, 14.57, afrr_mw=2),
-    SimulatedBattery("herne", "Herne", "alpenstrom", "Amprion", 16_000, 32_000, 0.948, 51.54, 7.22, fcr_mw=1),
+    SimulatedBattery("schwedt", "Schwedt", "alpenstrom", FIFTY_HERTZ, 12_000, 24_000, 0.945, 53.06, 14.28, fcr_mw=1),
+    SimulatedBattery("boxberg", "Boxberg", "alpenstrom", FIFTY_HERTZ, 30_000, 60_000, 0.955, 51.41, 14.57, afrr_mw=2),
+    SimulatedBattery("herne", "Herne", "alpenstrom", AMPRION, 16_000, 32_000, 0.948, 51.54, 7.22, fcr_mw=1),
     SimulatedBattery(
-        "duisbrg", "Duisburg-Walsum", "kuestenspeicher", "Amprion", 24_000, 48_000, 0.952, 51.53, 6.71, fcr_mw=2
+        "duisbrg", "Duisburg-Walsum", "kuestenspeicher", AMPRION, 24_000, 48_000, 0.952, 51.53, 6.71, fcr_mw=2
     ),
-    SimulatedBattery("lingen", "Lingen", "alpenstrom", "Amprion", 10_000, 20_000, 0.944, 52.52, 7.32),
+    SimulatedBattery("lingen", "Lingen", "alpenstrom", AMPRION, 10_000, 20_000, 0.944, 52.52, 7.32),
     SimulatedBattery(
-        "brunsbt", "Brunsbüttel", "kuestenspeicher", "TenneT", 30_000, 60_000, 0.953, 53.90, 9.14, afrr_mw=2
+        "brunsbt", "Brunsbüttel", "kuestenspeicher", TENNET, 30_000, 60_000, 0.953, 53.90, 9.14, afrr_mw=2
     ),
-    SimulatedBattery("jardelu", "Jardelund", "kuestenspeicher", "TenneT", 14_000, 28_000, 0.946, 54.83, 9.20, fcr_mw=1),
-    SimulatedBattery("diele", "Diele", "alpenstrom", "TenneT", 18_000, 36_000, 0.949, 53.10, 7.30),
-    SimulatedBattery("heilbrn", "Heilbronn", "alpenstrom", "TransnetBW", 25_000, 50_000, 0.951, 49.14, 9.22, fcr_mw=2),
+    SimulatedBattery("jardelu", "Jardelund", "kuestenspeicher", TENNET, 14_000, 28_000, 0.946, 54.83, 9.20, fcr_mw=1),
+    SimulatedBattery("diele", "Diele", "alpenstrom", TENNET, 18_000, 36_000, 0.949, 53.10, 7.30),
+    SimulatedBattery("heilbrn", "Heilbronn", "alpenstrom", TRANSNET_BW, 25_000, 50_000, 0.951, 49.14, 9.22, fcr_mw=2),
+    SimulatedBattery("kupfrzl", "Kupferzell", "alpenstrom", TRANSNET_BW, 20_000, 40_000, 0.950, 49.23, 9.68, afrr_mw=1),
     SimulatedBattery(
-        "kupfrzl", "Kupferzell", "alpenstrom", "TransnetBW", 20_000, 40_000, 0.950, 49.23, 9.68, afrr_mw=1
-    ),
-    SimulatedBattery(
-        "karlsrh", "Karlsruhe", "kuestenspeicher", "TransnetBW", 12_000, 24_000, 0.945, 49.01, 8.40, fcr_mw=1
+        "karlsrh", "Karlsruhe", "kuestenspeicher", TRANSNET_BW, 12_000, 24_000, 0.945, 49.01, 8.40, fcr_mw=1
     ),
 )
+
+FLEETS: Final = {
+    "North": (FIFTY_HERTZ, TENNET),
+    "South and west": (AMPRION, TRANSNET_BW),
+}
+"""In which each owner groups its batteries, by delivery zone."""
 
 TOLLED_SHARE: Final = 0.5
 """Of each battery, in virtual batteries that traders hold for a fortnight."""
@@ -87,11 +91,24 @@ DAILY_CYCLES: Final = 2.0
 STORAGE_HOURS: Final = 2.0
 """Energy over power, of every battery"""
 TOLL_DAYS: Final = 14
-TOLL_SHARES: Final = {"50Hertz": 0.85, "Amprion": 0.88, "TenneT": 0.84, "TransnetBW": 0.84}
-"""What each zone's owners get, by contract, of what a careful trader is expected to earn with their batteries"""
-TOLL_HOLDERS: Final = {"50Hertz": "rheintal", "Amprion": "hanse", "TenneT": "hanse", "TransnetBW": "neckar"}
-CLOSING_HOURS: Final = {"50Hertz": 8, "Amprion": 9, "TenneT": 10, "TransnetBW": 11}
-"""When the auctions of a zone close, the day before delivery, on the wall clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneTerms:
+    """`toll_share`: what a zone's owners get, by contract, of what a careful trader is expected to earn with their
+    batteries. `closing_hour`: when its auctions close, the day before delivery, on the wall clock."""
+
+    toll_share: float
+    toll_holder: str
+    closing_hour: int
+
+
+ZONES: Final[Mapping[str, ZoneTerms]] = {
+    FIFTY_HERTZ: ZoneTerms(0.85, "rheintal", 8),
+    AMPRION: ZoneTerms(0.88, "hanse", 9),
+    TENNET: ZoneTerms(0.84, "hanse", 10),
+    TRANSNET_BW: ZoneTerms(0.84, "neckar", 11),
+}
 
 
 def batteries_in(zone: str) -> list[SimulatedBattery]:

@@ -16,7 +16,14 @@ from gridloom.simulator.batteries.physics import AMBIENT_C
 from gridloom.simulator.credentials import SimulatorCredentials, member_name, member_password, newcomer_sign_ins
 from gridloom.simulator.market.calendar import periods_of
 from gridloom.simulator.market.day_ahead import FIRST_QUARTER_HOURLY_DAY, DayAhead
-from gridloom.simulator.scenario import BATTERIES, ORGANISATIONS, SimulatedBattery, SimulatedOrganisation, batteries_of
+from gridloom.simulator.scenario import (
+    BATTERIES,
+    FLEETS,
+    ORGANISATIONS,
+    SimulatedBattery,
+    SimulatedOrganisation,
+    batteries_of,
+)
 from gridloom.simulator.state import SimulatorState
 from gridloom_client import BadRequestError, ConflictError, NotFoundError, UnprocessableError
 
@@ -31,7 +38,7 @@ OPERATOR_MAY = [
     Permission.READ_MONITORING,
     Permission.CREATE_MONITORING,
 ]
-"""What owners let the operator do with their batteries: promise them, dispatch them, and bring in what is metered."""
+"""Grants of owners to the operator on their batteries: promise them, dispatch them, and bring in what is metered."""
 
 
 async def seed_world(
@@ -39,9 +46,7 @@ async def seed_world(
 ) -> dict[str, ApiSession]:
     """Make what is missing; done twice it is made once. Answers the voices of all organisations."""
     prices = asyncio.create_task(_publish_past(operator, memory, start))
-    voices = dict(
-        zip([one.slug for one in ORGANISATIONS], await _found_all(connect, credentials, operator, memory), strict=True)
-    )
+    voices = {one.slug: await _found_organisation(connect, credentials, operator, memory, one) for one in ORGANISATIONS}
     # One after the other: the order in which the platform knows them is the order in which it spreads power over them.
     for one in BATTERIES:
         memory.batteries[one.slug] = await _register_battery(voices[one.owner], one, f"{memory.world}/seed")
@@ -76,12 +81,6 @@ async def join_again(
     return voices
 
 
-async def _found_all(
-    connect: Connect, credentials: SimulatorCredentials, operator: ApiSession, memory: SimulatorState
-) -> list[ApiSession]:
-    return [await _found_organisation(connect, credentials, operator, memory, one) for one in ORGANISATIONS]
-
-
 async def _found_organisation(
     connect: Connect,
     credentials: SimulatorCredentials,
@@ -110,7 +109,7 @@ def _member_client(connect: Connect, credentials: SimulatorCredentials, slug: st
 async def _let_in(
     operator: ApiSession, organisation_id: str, username: str, password: str, display_name: str, memory: SimulatorState
 ) -> None:
-    """Invite somebody as ADMIN and accept for them, as a person would."""
+    """Invite a person as ADMIN and accept for them, as a person would."""
     invitation = await operator.post(
         f"/organisations/{organisation_id}/invitations",
         {"email": f"{username}@example.org", "role": "ADMIN"},
@@ -150,7 +149,7 @@ async def _register_battery(owner: ApiSession, battery: SimulatedBattery, key: s
 
 
 async def _describe_battery(owner: ApiSession, battery: SimulatedBattery, id: str, operator_id: str) -> None:
-    """Where it stands, and what the operator may do with it."""
+    """Its location, and what the operator may do with it."""
     place = {"latitude": battery.latitude, "longitude": battery.longitude}
     site = {"coordinates": place, "city": battery.name, "country": "DE"}
     await owner.put(f"/physical-assets/{id}/metadata/site", site)
@@ -166,7 +165,7 @@ async def _group_assets(voice: ApiSession, organisation: SimulatedOrganisation, 
         memory.portfolios[organisation.slug] = made["id"]
         return
     own = batteries_of(organisation.slug)
-    for name, zones in (("North", ("50Hertz", "TenneT")), ("South and west", ("Amprion", "TransnetBW"))):
+    for name, zones in FLEETS.items():
         ids = [memory.batteries[battery.slug] for battery in own if battery.zone in zones]
         body = {"name": name, "organisationID": voice.organisation_id, "physicalAssetIDs": ids}
         await voice.post("/fleets", body, f"{key}/{name}")

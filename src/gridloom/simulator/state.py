@@ -1,4 +1,4 @@
-"""What the simulator remembers from one quarter-hour to the next. The platform keeps it with each step that is done."""
+"""The simulator's state from one quarter-hour to the next. The platform keeps it with each step that is done."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class SimulatorState(msgspec.Struct):
     cycles: list[float] = []
     health_percent: list[float] = []
     owed_kwh: list[float] = []
-    """What rest and balancing took out of each store and upkeep has still to bring back"""
+    """Energy that rest and balancing took out of each store and upkeep has still to bring back"""
     metered_until: datetime | None = None
     last_step: datetime | None = None
     holdings: list[SimulatedHolding] = []
@@ -115,7 +115,7 @@ class SimulatorState(msgspec.Struct):
         return self.seeds[max(since for since in self.seeds if since <= day.isoformat())]
 
     def take_seed(self, seed: int, from_day: date) -> None:
-        """A new seed holds from a day on whose prices nobody has seen yet."""
+        """A new seed holds from a day on whose prices are not published yet."""
         if self.seeds[max(self.seeds)] != seed:
             self.seeds[from_day.isoformat()] = seed
 
@@ -125,19 +125,10 @@ class SimulatorState(msgspec.Struct):
         old = day.isoformat()
         self.awards = {of: awards for of, awards in self.awards.items() if of >= old}
         self.plans = {of: plans for of, plans in self.plans.items() if of >= old}
-        self.unsold = {of: kept for of, kept in self.unsold.items() if of > old}
+        self.unsold = {of: stored for of, stored in self.unsold.items() if of > old}
         self.holdings = [one for one in self.holdings if one.end > now]
         self.auctions = [one for one in self.auctions if one.delivery_day >= day]
         self.outages = [one for one in self.outages if one.end > (self.metered_until or now)]
         current = max((since for since in self.seeds if since <= old), default=min(self.seeds))
-        # Prices of past weeks make the forecasts of the next days: their seed is kept as long as there is but one more.
+        # Prices of past weeks make the forecasts of the next days: their seed stays as long as there is but one more.
         self.seeds = dict(sorted(self.seeds.items())[-4:]) | {current: self.seeds[current]}
-
-
-def written_memory(memory: SimulatorState) -> dict[str, Any]:
-    kept: dict[str, Any] = msgspec.to_builtins(memory)
-    return kept
-
-
-def read_memory(kept: dict[str, Any]) -> SimulatorState:
-    return msgspec.convert(kept, SimulatorState)

@@ -1,4 +1,4 @@
-"""What everybody in the world has at hand at one quarter-hour."""
+"""The context of all participants at one quarter-hour."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from gridloom.simulator.market.market_data import MarketData
 from gridloom.simulator.state import SimulatorState
 
 
-def wall_time(moment: datetime) -> tuple[int, int]:
+def wall_time(instant: datetime) -> tuple[int, int]:
     """Hour and minute on the market's wall."""
-    local = moment.astimezone(MARKET_ZONE)
+    local = instant.astimezone(MARKET_ZONE)
     return local.hour, local.minute
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from gridloom.kernel.balancing import AFRR_DIRECTIONS, Direction, ReserveProduct
 from gridloom.kernel.market_time import PERIOD, market_day_of, market_day_window
 from gridloom.simulator import random_streams
 from gridloom.simulator.api_session import RequestRejected, record_rejection, written
 from gridloom.simulator.batteries import physics
 from gridloom.simulator.batteries.physics import BatteryArray, SimulatedMinutes, State
-from gridloom.simulator.market.balancing import SimulatedDirection, frequency_response
+from gridloom.simulator.market.balancing import frequency_response
 from gridloom.simulator.scenario import BATTERIES
 from gridloom.simulator.state import SimulatorState
 from gridloom.simulator.step_context import StepContext
@@ -39,12 +42,12 @@ CELLS = BatteryArray(
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What all batteries are to do over some quarter-hours: [battery][period], kW."""
+    """The orders of all batteries over some quarter-hours: [battery][period], kW."""
 
     start: datetime
     power_kw: np.ndarray
     fcr_kw: np.ndarray
-    afrr_kw: dict[SimulatedDirection, np.ndarray]
+    afrr_kw: dict[Direction, np.ndarray]
     planned_kwh: np.ndarray
     """[battery]: what each is planned to hold in the end; NaN where that is not known"""
 
@@ -55,7 +58,7 @@ class Orders:
 
 @dataclass(frozen=True, slots=True)
 class Metered:
-    """What came of them: [battery][minute]."""
+    """Their measured results: [battery][minute]."""
 
     start: datetime
     signals: dict[str, np.ndarray]
@@ -65,7 +68,7 @@ class Metered:
 
 
 async def meter(scene: StepContext, until: datetime) -> None:
-    """Have the batteries do what they were told until now, and report it."""
+    """Have the batteries do what they were scheduled until now, and report it."""
     since = scene.memory.metered_until
     assert since is not None
     while since < until:
@@ -84,20 +87,20 @@ async def read_orders(scene: StepContext, start: datetime, end: datetime) -> Ord
     answers = await asyncio.gather(*(_read_dispatch(scene, battery.slug, start, end + PERIOD) for battery in BATTERIES))
     periods = (end - start) // PERIOD
     power, fcr = np.zeros((len(BATTERIES), periods)), np.zeros((len(BATTERIES), periods))
-    afrr = {direction: np.zeros((len(BATTERIES), periods)) for direction in SimulatedDirection}
+    afrr = {direction: np.zeros((len(BATTERIES), periods)) for direction in AFRR_DIRECTIONS}
     planned_kwh = np.full(len(BATTERIES), np.nan)
     for row, points in enumerate(answers):
         for point in points:
-            place = (datetime.fromisoformat(point["time"]) - start) // PERIOD
-            if place == periods:
+            index = (datetime.fromisoformat(point["time"]) - start) // PERIOD
+            if index == periods:
                 planned_kwh[row] = point["stateOfChargePercentage"] / 100 * CELLS.capacity_kwh[row]
                 break
-            power[row, place] = point["power"]
+            power[row, index] = point["power"]
             for part in point["parts"]:
-                if part["kind"] == "FCR":
-                    fcr[row, place] += part["power"]
-                elif part["kind"] in ("AFRR_POS", "AFRR_NEG"):
-                    afrr[SimulatedDirection(part["kind"].removeprefix("AFRR_"))][row, place] += abs(part["power"])
+                if part["kind"] == ReserveProduct.FCR:
+                    fcr[row, index] += part["power"]
+                elif part["kind"] in (ReserveProduct.AFRR_POS, ReserveProduct.AFRR_NEG):
+                    afrr[ReserveProduct(part["kind"]).direction][row, index] += abs(part["power"])
     return Orders(start, power, fcr, afrr, planned_kwh)
 
 
@@ -116,10 +119,10 @@ async def _read_dispatch(scene: StepContext, slug: str, start: datetime, end: da
 
 def run_orders(scene: StepContext, orders: Orders) -> Metered:
     memory, minutes = scene.memory, orders.periods * MINUTES_A_PERIOD
-    frequency = _draw_frequency(scene, orders.start, minutes)
+    frequency = _join_days(orders.start, minutes, MINUTE, scene.board.frequency_hz)
     reserve_kw = np.repeat(orders.fcr_kw, MINUTES_A_PERIOD, axis=1) * frequency_response(frequency)
-    for direction, sign in ((SimulatedDirection.POS, 1.0), (SimulatedDirection.NEG, -1.0)):
-        called = _find_activation(scene, orders.start, orders.periods, direction)
+    for direction, sign in ((Direction.POS, 1.0), (Direction.NEG, -1.0)):
+        called = _join_days(orders.start, orders.periods, PERIOD, partial(scene.board.activation, direction=direction))
         reserve_kw += sign * np.repeat(orders.afrr_kw[direction] * called, MINUTES_A_PERIOD, axis=1)
     asked_kw = np.repeat(orders.power_kw, MINUTES_A_PERIOD, axis=1)
     # What will be missing in the end if all goes as it was asked for; the platform plans from what was measured, too.
@@ -140,7 +143,7 @@ def run_orders(scene: StepContext, orders: Orders) -> Metered:
 
 
 def _stored_kwh(power_kw: np.ndarray) -> np.ndarray:
-    """What these powers bring into each store, all in all."""
+    """The energy that these powers add to each store."""
     charge, discharge = np.maximum(-power_kw, 0).sum(axis=1), np.maximum(power_kw, 0).sum(axis=1)
     return np.asarray((charge * CELLS.charge_efficiency - discharge / CELLS.discharge_efficiency) / 60)
 
@@ -161,7 +164,7 @@ def _plan_upkeep(owed_kwh: np.ndarray, orders: Orders) -> np.ndarray:
 
 
 def _find_available(memory: SimulatorState, start: datetime, minutes: int) -> np.ndarray:
-    """What is out of order does not run, whether that was announced or not."""
+    """The available fraction of each battery; an outage counts whether it was announced or not."""
     available = np.ones((len(BATTERIES), minutes))
     for outage in memory.outages:
         row = next(n for n, battery in enumerate(BATTERIES) if battery.slug == outage.battery)
@@ -171,29 +174,17 @@ def _find_available(memory: SimulatorState, start: datetime, minutes: int) -> np
     return np.maximum(available, 0)
 
 
-def _draw_frequency(scene: StepContext, start: datetime, minutes: int) -> np.ndarray:
+def _join_days(start: datetime, count: int, step: timedelta, of_day: Callable[[date], np.ndarray]) -> np.ndarray:
+    """So many values from `start` on, one a step, out of those of whole market days."""
     found: list[np.ndarray] = []
-    moment, left = start, minutes
+    instant, left = start, count
     while left > 0:
-        day = market_day_of(moment)
-        offset = (moment - market_day_window(day).start) // MINUTE
-        part = scene.board.frequency_hz(day)[offset : offset + left]
+        day = market_day_of(instant)
+        offset = (instant - market_day_window(day).start) // step
+        part = of_day(day)[offset : offset + left]
         found.append(part)
         left -= len(part)
-        moment += len(part) * MINUTE
-    return np.concatenate(found)
-
-
-def _find_activation(scene: StepContext, start: datetime, periods: int, direction: SimulatedDirection) -> np.ndarray:
-    found: list[np.ndarray] = []
-    moment, left = start, periods
-    while left > 0:
-        day = market_day_of(moment)
-        offset = (moment - market_day_window(day).start) // PERIOD
-        part = scene.board.activation(day, direction)[offset : offset + left]
-        found.append(part)
-        left -= len(part)
-        moment += len(part) * PERIOD
+        instant += len(part) * step
     return np.concatenate(found)
 
 

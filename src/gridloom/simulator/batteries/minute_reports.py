@@ -14,7 +14,7 @@ from gridloom_client import GridloomError
 
 
 class MinuteReports:
-    """What the meters show at each full minute after a step. The step at the quarter-hour's end reports all of it
+    """The measured values at each full minute after a step. The step at the quarter-hour's end reports all of it
     again, with the same values."""
 
     def __init__(self, scene: StepContext, now: datetime, speed: float) -> None:
@@ -35,7 +35,7 @@ class MinuteReports:
             self._task.cancel()
 
     async def catch_up(self, now: datetime) -> None:
-        """The clock stands at `now`: report everything up to there."""
+        """The clock shows `now`: report everything up to there."""
         self._clock = (now, asyncio.get_running_loop().time())
         with suppress(GridloomError):
             await self._report_until(now)

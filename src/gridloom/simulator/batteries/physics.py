@@ -1,4 +1,4 @@
-"""What batteries do: minute by minute over a step, all of them at once. Power in kW (export positive), energy in kWh.
+"""Battery physics: minute by minute over a step, all of them at once. Power in kW (export positive), energy in kWh.
 
 A charge of P at the grid for a time Δt stores P·Δt·η_c, a discharge takes P·Δt/η_d out of the store; at rest a little
 is lost for ever. A battery whose store is full or empty stops: that is a trip, the only way not to follow.
@@ -24,7 +24,7 @@ POWER_NOISE, CHARGE_NOISE_PERCENT, TEMPERATURE_NOISE_C = 0.0006, 0.01, 0.05
 
 @dataclass(frozen=True, slots=True)
 class BatteryArray:
-    """What does not change, an element a battery."""
+    """Constants, an element a battery."""
 
     charge_kw: Floats
     discharge_kw: Floats
@@ -45,7 +45,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedMinutes:
-    """What happened in a step: [battery][minute]; stores and temperatures as they are at the minute's end."""
+    """The results of a step: [battery][minute]; stores and temperatures as they are at the minute's end."""
 
     power_kw: Floats
     energy_kwh: Floats
@@ -55,11 +55,6 @@ class SimulatedMinutes:
     tripped: Floats
     lost_kwh: Floats
     """[battery]: what was lost at rest"""
-
-
-def new_state(cells: BatteryArray, charge: float = 0.5) -> State:
-    count = len(cells.capacity_kwh)
-    return State(charge * cells.capacity_kwh, np.full(count, AMBIENT_C), np.zeros(count), np.full(count, 100.0))
 
 
 def run(cells: BatteryArray, state: State, asked_kw: Floats, available: Floats) -> tuple[State, SimulatedMinutes]:
@@ -86,7 +81,7 @@ def run(cells: BatteryArray, state: State, asked_kw: Floats, available: Floats) 
 
 
 def _store_minute(cells: BatteryArray, power_kw: Floats) -> Floats:
-    """What a minute at this power brings into the store."""
+    """The energy that a minute at this power adds to the store."""
     charge, discharge = np.maximum(-power_kw, 0), np.maximum(power_kw, 0)
     gained = charge * cells.charge_efficiency[:, None] - discharge / cells.discharge_efficiency[:, None]
     return np.asarray(MINUTE_H * gained)
@@ -125,7 +120,7 @@ def _warm_cells(cells: BatteryArray, state: State, power_kw: Floats) -> Floats:
 def measure(
     cells: BatteryArray, simulated: SimulatedMinutes, available: Floats, chance: np.random.Generator
 ) -> dict[str, Floats]:
-    """What the meters say: each signal [battery][minute], with the noise of its instrument."""
+    """Measured values: each signal [battery][minute], with the noise of its instrument."""
     shape = simulated.power_kw.shape
     stored = 100 * simulated.energy_kwh / cells.capacity_kwh[:, None]
     noise = chance.standard_normal((3, *shape))

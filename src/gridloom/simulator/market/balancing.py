@@ -4,34 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from enum import StrEnum
 from functools import lru_cache
 
 import numpy as np
 
-from gridloom.kernel.market_time import PERIOD, block_window, market_day_window
+from gridloom.kernel.balancing import BLOCK_START_HOURS, Direction, block_product
+from gridloom.kernel.market_time import BLOCK_HOURS, PERIOD, block_window, market_day_window
 from gridloom.kernel.window import Window
 from gridloom.simulator.market.cents import in_cents
 from gridloom.simulator.market.coefficients import Floats
 from gridloom.simulator.market.intraday import system_imbalance
 from gridloom.simulator.random_streams import daily_normals, stream
 
-BLOCKS = tuple((first, first + 4) for first in range(0, 24, 4))
 PERSISTENCE, REMEMBERED_DAYS = 0.85, 30
 
 FCR_EUR_MW_H = (9.0, 7.0, 8.5, 12.5, 9.5, 6.5)
 """The usual settlement price of each block, per hour."""
-AFRR_EUR_MW_H = {"POS": (5.0, 8.0, 6.0, 4.5, 14.0, 9.5), "NEG": (10.0, 7.5, 12.0, 19.0, 6.5, 7.0)}
+AFRR_EUR_MW_H = {
+    Direction.POS: (5.0, 8.0, 6.0, 4.5, 14.0, 9.5),
+    Direction.NEG: (10.0, 7.5, 12.0, 19.0, 6.5, 7.0),
+}
 MARGINAL = 1.6
 """The marginal price over the average one, where bids are paid as bid."""
 
 DEAD_BAND_HZ, FULL_RESPONSE_HZ = 0.010, 0.200
 FREQUENCY_PERSISTENCE, FREQUENCY_SPREAD_HZ = 0.93, 0.022
-
-
-class SimulatedDirection(StrEnum):
-    POS = "POS"
-    NEG = "NEG"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +39,19 @@ class SimulatedBlock:
     number: int
 
     @property
-    def hours(self) -> tuple[int, int]:
-        return BLOCKS[self.number]
+    def start_hour(self) -> int:
+        return BLOCK_START_HOURS[self.number]
 
     @property
     def window(self) -> Window:
-        return block_window(self.day, *self.hours)
+        return block_window(self.day, self.start_hour, self.start_hour + BLOCK_HOURS)
 
     @property
     def length_h(self) -> float:
         return self.window.duration.total_seconds() / 3600
 
-    @property
-    def name(self) -> str:
-        """As in `NEGPOS_00_04`, without the direction."""
-        first, last = self.hours
-        return f"{first:02d}_{last:02d}"
+    def product(self, direction: Direction) -> str:
+        return block_product(direction, self.start_hour)
 
     @property
     def periods(self) -> slice:
@@ -67,7 +61,7 @@ class SimulatedBlock:
 
 
 def blocks_of(day: date) -> list[SimulatedBlock]:
-    return [SimulatedBlock(day, number) for number in range(len(BLOCKS))]
+    return [SimulatedBlock(day, number) for number in range(len(BLOCK_START_HOURS))]
 
 
 @lru_cache(maxsize=64)
@@ -78,25 +72,25 @@ def fcr_prices_eur_mw(seed: int, day: date) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def afrr_capacity_prices(seed: int, day: date, direction: SimulatedDirection) -> tuple[Floats, Floats]:
+def afrr_capacity_prices(seed: int, day: date, direction: Direction) -> tuple[Floats, Floats]:
     """Average and marginal price of each block in EUR/MW per hour, to the cent."""
     average = np.array(AFRR_EUR_MW_H[direction]) * _draw_level(seed, f"afrr-{direction}", day, spread=0.5)
     return in_cents(average), in_cents(MARGINAL * average)
 
 
 @lru_cache(maxsize=64)
-def afrr_activation(seed: int, day: date, direction: SimulatedDirection) -> Floats:
+def afrr_activation(seed: int, day: date, direction: Direction) -> Floats:
     """Which share of the reserved power is called in each quarter-hour."""
     short = system_imbalance(seed, day)
-    called = short if direction is SimulatedDirection.POS else -short
+    called = short if direction is Direction.POS else -short
     return np.asarray(np.round(np.clip((called - 0.45) / 2.6, 0, 1), 3))
 
 
-def afrr_energy_prices(seed: int, day: date, direction: SimulatedDirection, intraday: Floats) -> Floats:
+def afrr_energy_prices(seed: int, day: date, direction: Direction, intraday: Floats) -> Floats:
     """Marginal price in EUR/MWh, positive is paid to the provider. Charging costs less than in the market, discharging
     brings more. A provider is paid this price, or its own bid where that is higher."""
     called = afrr_activation(seed, day, direction)
-    if direction is SimulatedDirection.POS:
+    if direction is Direction.POS:
         return in_cents(np.maximum(intraday, 0) + 35.0 + 160.0 * called)
     return in_cents(-(np.minimum(intraday, 150) - 45.0 - 160.0 * called))
 
@@ -126,7 +120,7 @@ def frequency_response(frequency: Floats) -> Floats:
 def _draw_level(seed: int, purpose: str, day: date, spread: float) -> Floats:
     """A factor around 1 for each block: a level that lasts for days, and each block's own chance."""
     first = date.fromordinal(day.toordinal() - REMEMBERED_DAYS)
-    shocks = daily_normals(seed, purpose, first, REMEMBERED_DAYS + 1, 1 + len(BLOCKS))
+    shocks = daily_normals(seed, purpose, first, REMEMBERED_DAYS + 1, 1 + len(BLOCK_START_HOURS))
     weights = PERSISTENCE ** np.arange(REMEMBERED_DAYS, -1, -1)
     lasting = float(weights @ shocks[:, 0]) * np.sqrt(1 - PERSISTENCE**2)
     return np.asarray(np.exp(spread * (0.8 * lasting + 0.6 * shocks[-1, 1:]) - spread**2 / 2))

@@ -1,4 +1,4 @@
-"""What kind of day a market day is, and how its hours lie in it."""
+"""The type of a market day, and how its hours lie in it."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Coefficients(msgspec.Struct, frozen=True):
     """[hour][hour]: takes back the chance of single hours: deviations last over hours of a day as real ones do"""
     raw_quantiles_eur_mwh: list[float]
     price_quantiles_eur_mwh: list[float]
-    """What comes out so far, and what the market pays as often: spikes, and many hours just below zero"""
+    """Quantiles of the model, and of the market: spikes, and many hours just below zero"""
     quarter_slope: list[list[float]]
     """[hour][quarter]: the share of the hourly slope by which a quarter-hour strays from its hour"""
     quarter_offset_eur_mwh: list[list[float]]

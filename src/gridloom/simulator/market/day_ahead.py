@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from datetime import date, timedelta
-from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
@@ -28,19 +26,27 @@ class DayAhead:
 
     def __init__(self, seed: int, table: Coefficients | None = None) -> None:
         self.seed = seed
-        self.table = table or coefficients()
+        self.table = table = table or coefficients()
         self._quarters: dict[date, Floats] = {}
+        self._hour_means, self._hour_scales = array(table.mean_eur_mwh), array(table.scale_eur_mwh)
+        self._carry_weights = _weigh_surprises(table)
+        self._mixing_matrix = array(table.mixing).T
+        self._hour_quantiles = array(table.deviation_quantiles)
+        self._normal_quantiles = array([NormalDist().inv_cdf(p) for p in table.probabilities])
+        self._raw_quantiles = array(table.raw_quantiles_eur_mwh)
+        self._price_quantiles = array(table.price_quantiles_eur_mwh)
+        self._quarter_slope, self._quarter_offset = array(table.quarter_slope), array(table.quarter_offset_eur_mwh)
 
     # --- what is asked for -----------------------------------------------------------------------------------------
 
     def quarter_hours(self, day: date) -> Floats:
         """EUR/MWh to the cent for each quarter-hour of the market day; before October 2025 four equal ones an hour."""
-        kept = self._quarters.get(day)
-        if kept is None:
-            kept = self._quarters[day] = self.many_days(day, 1)[0]
+        cached = self._quarters.get(day)
+        if cached is None:
+            cached = self._quarters[day] = self.many_days(day, 1)[0]
             if len(self._quarters) > 400:
                 self._quarters.pop(next(iter(self._quarters)))
-        return kept
+        return cached
 
     def many_days(self, first: date, days: int) -> list[Floats]:
         """The quarter-hours of so many days in a row."""
@@ -64,13 +70,17 @@ class DayAhead:
     def deviations(self, first: date, days: int) -> Floats:
         """[day][hour of the wall clock]: standard deviations from the mean, mapped from the normal distribution."""
         surprises = daily_normals(
-            self.seed, "day-ahead", first - timedelta(days=MEMORY_DAYS), days + MEMORY_DAYS, len(self._memory[0])
+            self.seed,
+            "day-ahead",
+            first - timedelta(days=MEMORY_DAYS),
+            days + MEMORY_DAYS,
+            len(self._carry_weights[0]),
         )
         normal = np.zeros((days, 24))
-        for back, weights in enumerate(self._memory):
+        for back, weights in enumerate(self._carry_weights):
             normal += surprises[MEMORY_DAYS - back : MEMORY_DAYS - back + days] @ weights
-        mapped = [np.interp(normal[:, hour], self._normal_quantiles, self._quantiles[hour]) for hour in range(24)]
-        return np.asarray(np.column_stack(mapped) @ self._mixing)
+        mapped = [np.interp(normal[:, hour], self._normal_quantiles, self._hour_quantiles[hour]) for hour in range(24)]
+        return np.asarray(np.column_stack(mapped) @ self._mixing_matrix)
 
     def _make_hours(self, day: date, deviations: Floats) -> Floats:
         of_day = _map_values(self.raw_hours(day, deviations), self._raw_quantiles, self._price_quantiles)
@@ -82,12 +92,12 @@ class DayAhead:
 
     def _find_mean(self, day: date) -> Floats:
         low, high, weight = _months_around(day)
-        means = self._means[:, day_type(day)]
+        means = self._hour_means[:, day_type(day)]
         return np.asarray((1 - weight) * means[low] + weight * means[high])
 
     def _find_scale(self, day: date) -> Floats:
         low, high, weight = _months_around(day)
-        return np.asarray((1 - weight) * self._scales[low] + weight * self._scales[high])
+        return np.asarray((1 - weight) * self._hour_scales[low] + weight * self._hour_scales[high])
 
     def _into_quarters(self, day: date, before: float, hourly: Floats, after: float) -> Floats:
         """Around each hour a ramp along the slope of its neighbours, steeper than theirs: that is the saw-tooth."""
@@ -101,51 +111,13 @@ class DayAhead:
         assert quarters.size == period_count(day)
         return in_cents(quarters.ravel(), LOWEST_EUR_MWH, HIGHEST_EUR_MWH)
 
-    # --- the table as arrays ---------------------------------------------------------------------------------------
 
-    @cached_property
-    def _means(self) -> Floats:
-        return array(self.table.mean_eur_mwh)
-
-    @cached_property
-    def _scales(self) -> Floats:
-        return array(self.table.scale_eur_mwh)
-
-    @cached_property
-    def _memory(self) -> list[Floats]:
-        """[days ago][k][hour]: the weight of each past surprise."""
-        carry_over, weights = array(self.table.carry_over), [array(self.table.innovation)]
-        for _ in range(MEMORY_DAYS):
-            weights.append(carry_over @ weights[-1])
-        return [one.T for one in weights]
-
-    @cached_property
-    def _mixing(self) -> Floats:
-        return array(self.table.mixing).T
-
-    @cached_property
-    def _quantiles(self) -> Floats:
-        return array(self.table.deviation_quantiles)
-
-    @cached_property
-    def _normal_quantiles(self) -> Floats:
-        return array([NormalDist().inv_cdf(p) for p in self.table.probabilities])
-
-    @cached_property
-    def _raw_quantiles(self) -> Floats:
-        return array(self.table.raw_quantiles_eur_mwh)
-
-    @cached_property
-    def _price_quantiles(self) -> Floats:
-        return array(self.table.price_quantiles_eur_mwh)
-
-    @cached_property
-    def _quarter_slope(self) -> Floats:
-        return array(self.table.quarter_slope)
-
-    @cached_property
-    def _quarter_offset(self) -> Floats:
-        return array(self.table.quarter_offset_eur_mwh)
+def _weigh_surprises(table: Coefficients) -> list[Floats]:
+    """[days ago][k][hour]: the weight of each past surprise."""
+    carry_over, weights = array(table.carry_over), [array(table.innovation)]
+    for _ in range(MEMORY_DAYS):
+        weights.append(carry_over @ weights[-1])
+    return [one.T for one in weights]
 
 
 def _map_values(values: Floats, known: Floats, wanted: Floats) -> Floats:
@@ -159,16 +131,3 @@ def _months_around(day: date) -> tuple[int, int, float]:
     position = day.month - 1 + (day.day - 1) / 30.5 - 0.5
     low = math.floor(position)
     return low % 12, (low + 1) % 12, position - low
-
-
-def yearly_figures(hourly_days: Sequence[Floats]) -> dict[str, float]:
-    """What a year of hourly prices is judged by."""
-    hours = np.concatenate(hourly_days)
-    spreads = [np.sort(day)[-4:].mean() - np.sort(day)[:4].mean() for day in hourly_days]
-    return {
-        "mean": float(hours.mean()),
-        "spread": float(np.mean(spreads)),
-        "negative share": float((hours < 0).mean()),
-        "autocorrelation 1 h": float(np.corrcoef(hours[:-1], hours[1:])[0, 1]),
-        "autocorrelation 24 h": float(np.corrcoef(hours[:-24], hours[24:])[0, 1]),
-    }

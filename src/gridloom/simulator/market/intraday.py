@@ -1,4 +1,4 @@
-"""What happens after the day-ahead auction: intraday auctions and trading, the system's imbalance and its price.
+"""After the day-ahead auction: intraday auctions and trading, the system's imbalance and its price.
 
 Each market moves away from the day-ahead price, the later the further. A thin auction's own noise goes back in part by
 the next: the second auction is as far from the first as from the day-ahead price, the third as far from the second.
@@ -62,7 +62,7 @@ def periods_of_third(day: date) -> slice:
 
 
 def _find_move(seed: int, day: date, day_ahead: Floats, auction: IntradayAuction) -> Floats:
-    """What lies between the day-ahead price and an intraday auction's, EUR/MWh."""
+    """The difference of an intraday auction's price from the day-ahead price, EUR/MWh."""
     spread, second = AUCTION_SPREAD_EUR_MWH[auction], AUCTION_SPREAD_EUR_MWH[IntradayAuction.SECOND]
     common = _draw_moves(seed, day, day_ahead, "second")
     if auction is IntradayAuction.SECOND:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gridloom.kernel.balancing import Direction
 from gridloom.kernel.market_time import period_count
-from gridloom.simulator.market.balancing import SimulatedDirection, afrr_activation, afrr_energy_prices, frequency_hz
+from gridloom.simulator.market.balancing import afrr_activation, afrr_energy_prices, frequency_hz
 from gridloom.simulator.market.calendar import hours_of
 from gridloom.simulator.market.coefficients import Floats
 from gridloom.simulator.market.day_ahead import DayAhead
@@ -20,7 +21,7 @@ LOOK_BACK_DAYS = 7
 
 
 class Weights(NamedTuple):
-    """What somebody makes of past days: how much each counts, together one."""
+    """A participant's weights of past days: how much each counts, together one."""
 
     latest: float
     week: float
@@ -42,7 +43,9 @@ class MarketData:
 
     def day_ahead(self, day: date) -> Floats:
         seed = self._seed_of(day)
-        return self._spot.setdefault(seed, DayAhead(seed)).quarter_hours(day)
+        if seed not in self._spot:
+            self._spot[seed] = DayAhead(seed)
+        return self._spot[seed].quarter_hours(day)
 
     def auction(self, day: date, auction: IntradayAuction) -> Floats:
         """Of an intraday auction; the third trades only the quarter-hours from noon on."""
@@ -54,17 +57,17 @@ class MarketData:
     def imbalance(self, day: date) -> Floats:
         return imbalance_prices(self._seed_of(day), day, self.intraday(day))
 
-    def activation(self, day: date, direction: SimulatedDirection) -> Floats:
+    def activation(self, day: date, direction: Direction) -> Floats:
         return afrr_activation(self._seed_of(day), day, direction)
 
-    def activation_prices(self, day: date, direction: SimulatedDirection) -> Floats:
+    def activation_prices(self, day: date, direction: Direction) -> Floats:
         return afrr_energy_prices(self._seed_of(day), day, direction, self.intraday(day))
 
     def _frequency_hz(self, day: date) -> Floats:
         return frequency_hz(self._seed_of(day), day)
 
     def expected(self, day: date, known_until: date, weights: Weights = EVEN_HANDED) -> Floats:
-        """What somebody expects of a day from those whose prices are known: the latest, the last week's mean and the
+        """The expectation of a day from those whose prices are known: the latest, the last week's mean and the
         same day of the week before, by the wall clock."""
         days = [known_until - timedelta(days=n) for n in range(LOOK_BACK_DAYS)]
         profiles = np.array([_by_wall_clock(one, self.day_ahead(one)) for one in days])

@@ -1,27 +1,27 @@
-"""What the operator does every day: auctions, tolls, published prices and settlements."""
+"""The operator's daily work: auctions, tolls, published prices and settlements."""
 
 from __future__ import annotations
 
 import asyncio
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from itertools import compress
 from typing import Any
 
+from gridloom.kernel.balancing import Direction
 from gridloom.kernel.market_time import MARKET_ZONE, PERIOD, market_day_window, period_count
 from gridloom.kernel.window import Window
 from gridloom.simulator import publishing
 from gridloom.simulator.api_session import RequestRejected, record_rejection, written
-from gridloom.simulator.market.balancing import SimulatedBlock, SimulatedDirection, blocks_of
+from gridloom.simulator.market.balancing import SimulatedBlock, blocks_of
 from gridloom.simulator.market.calendar import periods_of
 from gridloom.simulator.market.intraday import IntradayAuction, periods_of_third
 from gridloom.simulator.participants.strategies import USUAL
 from gridloom.simulator.participants.valuing import annual_toll, expected_value
 from gridloom.simulator.scenario import (
     AUCTIONED_SHARE,
-    CLOSING_HOURS,
     DAILY_CYCLES,
     TOLL_DAYS,
-    TOLL_HOLDERS,
     TOLLED_SHARE,
     TRADERS,
     VIRTUAL_EFFICIENCY,
@@ -86,7 +86,7 @@ async def _offer_auction(scene: StepContext, today: date, zone: str) -> None:
     window = market_day_window(day)
     power_kw, energy_kwh = _size_lot(zone, AUCTIONED_SHARE)
     worth = power_kw / 1000 * await asyncio.to_thread(expected_value, scene.board, USUAL, day, today)
-    closing = wall_clock(today + timedelta(days=1), CLOSING_HOURS[zone])
+    closing = wall_clock(today + timedelta(days=1), ZONES[zone].closing_hour)
     body = {
         "start": written(scene.step + PERIOD),
         "end": written(closing),
@@ -112,7 +112,7 @@ async def renew_tolls(scene: StepContext, first: date) -> None:
 async def _agree_toll(scene: StepContext, first: date, zone: str) -> None:
     start = market_day_window(first).start
     end = market_day_window(first + timedelta(days=TOLL_DAYS)).start
-    holder, (power_kw, energy_kwh) = TOLL_HOLDERS[zone], _size_lot(zone, TOLLED_SHARE)
+    holder, (power_kw, energy_kwh) = ZONES[zone].toll_holder, _size_lot(zone, TOLLED_SHARE)
     body = {
         "name": f"{zone} {first:%d %b}",
         "portfolioID": scene.memory.portfolios[holder],
@@ -189,10 +189,9 @@ async def publish_afrr(scene: StepContext, day: date) -> None:
 async def settle_day(scene: StepContext, day: date) -> None:
     """Yesterday's balancing power: capacity that was awarded and energy that was called."""
     awards = scene.memory.awards.get(day.isoformat(), [])
-    fcr = [
-        _capacity_row(scene, day, award, "settlementPrice") for award in awards if award.product.startswith("NEGPOS")
-    ]
-    afrr = [award for award in awards if not award.product.startswith("NEGPOS")]
+    is_fcr = [read_product(day, award.product)[0] is Direction.NEGPOS for award in awards]
+    fcr = [_capacity_row(scene, day, award, "settlementPrice") for award in compress(awards, is_fcr)]
+    afrr = [award for award, other in zip(awards, is_fcr, strict=True) if not other]
     capacity = [_capacity_row(scene, day, award, "price") for award in afrr]
     energy = [row for award in afrr for row in _energy_rows(scene, day, award)]
     for kind, rows in (("fcr", fcr), ("afrr-capacity", capacity), ("afrr-energy", energy)):
@@ -227,11 +226,10 @@ def _energy_rows(scene: StepContext, day: date, award: Award) -> list[dict[str, 
     ]
 
 
-def read_product(day: date, product: str) -> tuple[SimulatedDirection, SimulatedBlock]:
+def read_product(day: date, product: str) -> tuple[Direction, SimulatedBlock]:
     """`POS_16_20` → the direction and the block."""
-    direction, _, hours = product.partition("_")
-    block = next(one for one in blocks_of(day) if one.name == hours)
-    return SimulatedDirection(direction), block
+    direction = Direction(product.partition("_")[0])
+    return direction, next(block for block in blocks_of(day) if block.product(direction) == product)
 
 
 def euros(amount: float) -> str:

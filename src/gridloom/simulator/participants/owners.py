@@ -1,4 +1,4 @@
-"""What owners do: sell balancing power of their batteries, and announce what is out of order."""
+"""Owners: they sell balancing power of their batteries, and announce what is out of order."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 from datetime import date, timedelta
 from typing import Any
 
+from gridloom.kernel.balancing import Direction, block_product
 from gridloom.kernel.market_time import PERIOD, floor_to_period
 from gridloom.simulator.api_session import RequestRejected, record_rejection, written
 from gridloom.simulator.market.balancing import (
     FCR_EUR_MW_H,
-    SimulatedDirection,
     afrr_capacity_prices,
     blocks_of,
     fcr_prices_eur_mw,
@@ -22,7 +22,8 @@ from gridloom.simulator.step_context import StepContext
 
 OUTAGE_CHANCE, MAINTENANCE_CHANCE = 0.012, 0.008
 """A day and battery"""
-AFRR_BLOCKS = {SimulatedDirection.POS: ("16_20", "20_24"), SimulatedDirection.NEG: ("08_12", "12_16")}
+AFRR_START_HOURS = {Direction.POS: (16, 20), Direction.NEG: (8, 12)}
+"""The blocks in which aFRR capacity is offered, by the hour in which they start."""
 
 
 # --- balancing power -------------------------------------------------------------------------------------------------
@@ -36,7 +37,9 @@ async def offer_fcr(scene: StepContext, day: date) -> None:
 async def _offer_fcr(scene: StepContext, battery: SimulatedBattery, day: date) -> None:
     draws = scene.chance("fcr offer", BATTERIES.index(battery), day.toordinal()).uniform(0.55, 1.25, 6)
     entries = [
-        _make_entry(day, f"NEGPOS_{block.name}", battery.fcr_mw, round(usual * block.length_h * float(draw), 2))
+        _make_entry(
+            day, block.product(Direction.NEGPOS), battery.fcr_mw, round(usual * block.length_h * float(draw), 2)
+        )
         for block, usual, draw in zip(blocks_of(day), FCR_EUR_MW_H, draws, strict=True)
     ]
     await _offer_bids(scene, battery, entries, "fcr")
@@ -49,12 +52,13 @@ async def offer_afrr(scene: StepContext, day: date) -> None:
 
 async def _offer_afrr(scene: StepContext, battery: SimulatedBattery, day: date) -> None:
     entries = []
-    for direction, names in AFRR_BLOCKS.items():
+    for direction, hours in AFRR_START_HOURS.items():
         draws = scene.chance(f"afrr offer {direction}", BATTERIES.index(battery), day.toordinal()).uniform(
-            4, 16, len(names)
+            4, 16, len(hours)
         )
-        for name, draw in zip(names, draws.tolist(), strict=True):
-            entries.append(_make_entry(day, f"{direction}_{name}", battery.afrr_mw, round(draw, 2), energy_price=120.0))
+        for hour, draw in zip(hours, draws.tolist(), strict=True):
+            product = block_product(direction, hour)
+            entries.append(_make_entry(day, product, battery.afrr_mw, round(draw, 2), energy_price=120.0))
     await _offer_bids(scene, battery, entries, "afrr")
 
 
@@ -130,11 +134,10 @@ async def _report_awards(
 def _clear_bid(scene: StepContext, bid: AwaitedBid, day: date) -> tuple[bool, float, float]:
     """Whether it is accepted, at which price as results give it, and what that is per hour."""
     seed = scene.board.seed_of(day)
-    if bid.product.startswith("NEGPOS"):
-        block = next(one for one in blocks_of(day) if bid.product.endswith(one.name))
+    direction, block = read_product(day, bid.product)
+    if direction is Direction.NEGPOS:
         cleared = float(fcr_prices_eur_mw(seed, day)[block.number])
         return bid.price <= cleared, cleared, round(cleared / block.length_h, 6)
-    direction, block = read_product(day, bid.product)
     _, marginal = afrr_capacity_prices(seed, day, direction)
     return bid.price <= float(marginal[block.number]), bid.price, bid.price  # paid as bid
 
@@ -143,7 +146,7 @@ def _clear_bid(scene: StepContext, bid: AwaitedBid, day: date) -> tuple[bool, fl
 
 
 def draw_outages(scene: StepContext, day: date) -> None:
-    """What will break on a day, and what will be maintained three days later."""
+    """Draws the outages of a day, and the maintenance three days later."""
     for number, battery in enumerate(BATTERIES):
         draws = scene.chance("outage", number, day.toordinal()).uniform(size=5)
         if draws[0] < OUTAGE_CHANCE:
@@ -160,7 +163,7 @@ def draw_outages(scene: StepContext, day: date) -> None:
 
 
 async def announce_outages(scene: StepContext) -> None:
-    """What broke is announced at once; maintenance as soon as it is decided. Each with its message to the market."""
+    """Outages are announced at once; maintenance as soon as it is decided. Each with its message to the market."""
     due = [one for one in scene.memory.outages if not one.announced and (one.planned or one.start <= scene.step)]
     for outage in due:
         outage.announced = True

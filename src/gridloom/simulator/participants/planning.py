@@ -16,12 +16,12 @@ LEVELS = 40
 SPARE = 1
 """Levels at either end that a plan leaves alone: schedules are rounded, and availability may shrink a little."""
 WEAR_EUR_MWH = (6.0, 15.0, 30.0, 60.0, 120.0, 400.0)
-"""What a discharged MWh must earn beyond its cost; more and more, until the plan keeps to its cycles."""
+"""The least earning of a discharged MWh beyond its cost; more and more, until the plan keeps to its cycles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """What the planner needs to know of a virtual battery, in kW and kWh."""
+    """The parameters of a virtual battery for the planner, in kW and kWh."""
 
     charge_kw: Floats
     discharge_kw: Floats
@@ -37,7 +37,6 @@ class SimulatedPlan:
     """[period], export positive, to the watt"""
     value_eur: float
     """At the prices it was made for, wear left out"""
-    end_level: int
 
 
 def plan_day(
@@ -80,11 +79,11 @@ def _plan_at(
     choice = _best_choices(worth, moves, last)
     chosen = _follow_choices(choice, moves, first)
     powers = np.round(np.where(chosen > 0, -chosen * charge_kw, -chosen * discharge_kw), 3) + 0.0
-    return SimulatedPlan(powers, float(prices_eur_mwh @ powers / 4000), first + int(chosen.sum()))
+    return SimulatedPlan(powers, float(prices_eur_mwh @ powers / 4000))
 
 
 def _best_choices(worth: Floats, moves: Floats, last: int) -> Floats:
-    """[period][level]: the place in `moves` of the best move, worked out from the end."""
+    """[period][level]: the index in `moves` of the best move, worked out from the end."""
     periods = len(worth)
     levels = np.arange(LEVELS + 1)
     target = levels[:, None] + moves[None, :]

@@ -21,19 +21,19 @@ Floats = np.ndarray
 CUSTOMERS_PREMIUM_EUR_MWH: Final = 25.0
 WAVES: Final = 3
 NORMALS: Final = 2 * WAVES
-"""What a day's own idea is drawn from."""
+"""The purpose of the random stream of a day's own idea."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
     weights: Weights
-    """What it makes of past days"""
+    """Its weighting of past days"""
     averages_over: int
     """Quarter-hours: one sees the saw-tooth within hours, four see hours"""
     hunch: float
     """How far its own idea of a day's course goes, as a share of the spread it expects"""
     least_margin_eur_mwh: float
-    """What a discharged MWh must bring beyond its cost: the wear of a cycle, and the risk"""
+    """The least earning of a discharged MWh beyond its cost: the wear of a cycle, and the risk"""
     most_cycles: float
     """A day, however many more the battery may do"""
     offers_share: float
@@ -126,7 +126,7 @@ def customers_price(day_ahead: Floats) -> float:
 
 
 def see_prices(strategy: Strategy, expected: Floats, normals: Floats) -> Floats:
-    """What a trader takes a day's prices to be: what past days lead it to expect, and its own idea of the day's course,
+    """A trader's expectation of a day's prices: what past days lead it to expect, and its own idea of the day's course,
     a few slow waves of which `normals` (`NORMALS` of them) are the sizes."""
     count = len(expected)
     turns = np.arange(count) / count * 2 * np.pi

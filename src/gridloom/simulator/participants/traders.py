@@ -1,4 +1,4 @@
-"""What traders do: value and bid, and plan the next day."""
+"""Traders: they value and bid, and plan the next day."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gridloom.kernel.market_time import PERIOD, market_day_window
-from gridloom.simulator.api_session import ApiSession, RequestRejected, read_moment, record_rejection, written
+from gridloom.simulator.api_session import ApiSession, RequestRejected, read_instant, record_rejection, written
 from gridloom.simulator.market.calendar import periods_of
 from gridloom.simulator.market.market_data import MarketData
 from gridloom.simulator.participants.operator import euros, is_whole_day
@@ -29,7 +29,7 @@ from gridloom.simulator.state import OpenAuction, SimulatedHolding
 from gridloom.simulator.step_context import StepContext
 
 FORECAST_SHARE = 0.85
-"""What a trader's plans bring of what foresight would."""
+"""The fraction of foresight's earnings that a trader's plans bring."""
 NEWCOMERS = frozenset(one.slug for one in ORGANISATIONS if one.is_newcomers)
 
 
@@ -124,7 +124,10 @@ async def _plan_day(scene: StepContext, holding: SimulatedHolding, day: date) ->
     try:
         blocks = await voice.get(f"{asset}/blocks?{span}")
         block = _whole_block(blocks, window.start, window.end)
-        if block is None or (holding.holder in NEWCOMERS and not scene.is_past and _is_planned(block)):
+        if block is None:
+            return None
+        is_planned = any(point["power"] for point in block["schedule"])
+        if is_planned and holding.holder in NEWCOMERS and not scene.is_past:
             return None
         start = 0.5 if holding.start >= window.start else await _read_charge(voice, asset, window.start)
         power = await asyncio.to_thread(_choose_powers, scene, holding, day, block, start)
@@ -137,22 +140,18 @@ async def _plan_day(scene: StepContext, holding: SimulatedHolding, day: date) ->
     return power
 
 
-async def _read_charge(voice: ApiSession, asset: str, moment: datetime) -> float:
-    """What is projected to be stored at a moment, as a ratio."""
-    found = await voice.get(f"{asset}/state-of-charge?start={written(moment)}&end={written(moment + PERIOD)}")
+async def _read_charge(voice: ApiSession, asset: str, instant: datetime) -> float:
+    """The projected state of charge at an instant, as a ratio."""
+    found = await voice.get(f"{asset}/state-of-charge?start={written(instant)}&end={written(instant + PERIOD)}")
     return float(found[0]["stateOfChargePercentage"]) / 100 if found else 0.5
 
 
 def _whole_block(blocks: list[Any], start: object, end: object) -> Any:
     for block in blocks:
-        covers = read_moment(block["start"]) <= start and end <= read_moment(block["end"])  # type: ignore[operator]
+        covers = read_instant(block["start"]) <= start and end <= read_instant(block["end"])  # type: ignore[operator]
         if block["market"] == "WHOLESALE" and covers:
             return block
     return None
-
-
-def _is_planned(block: Any) -> bool:
-    return any(point["power"] for point in block["schedule"])
 
 
 def _choose_powers(scene: StepContext, holding: SimulatedHolding, day: date, block: Any, start: float) -> list[float]:

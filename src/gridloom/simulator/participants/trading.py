@@ -73,13 +73,15 @@ async def _sell_share(
 
 
 async def trade_intraday(scene: StepContext) -> None:
-    """What is open in the next hours, in whole lots, at what the quarter-hours go for; the rest is imbalance."""
+    """The open position of the next hours, in whole lots, at what the quarter-hours go for; the rest is imbalance."""
     day, (hour, _) = scene.today, scene.clock
     left = scene.memory.unsold.get(day.isoformat(), {})
     if not left:
         return
     coming = [
-        (period, n) for n, period in enumerate(periods_of(day)) if hour <= _wall_hour(period) < hour + SHIFT_HOURS
+        (period, n)
+        for n, period in enumerate(periods_of(day))
+        if hour <= period.astimezone(MARKET_ZONE).hour < hour + SHIFT_HOURS
     ]
     prices = scene.board.intraday(day).tolist()
     for trader in TRADERS:
@@ -89,10 +91,6 @@ async def trade_intraday(scene: StepContext) -> None:
             open_now = ((period, round(volume, 8), price) for period, volume, price in lots)
             rows += _list_trades("ID", "INTRADAY_CONTINUOUS", day, asset_id, open_now)
         await _record_trades(scene, trader.slug, "intraday", rows)
-
-
-def _wall_hour(period: datetime) -> int:
-    return period.astimezone(MARKET_ZONE).hour
 
 
 def _pick_held(scene: StepContext, slug: str, volumes: Volumes) -> Volumes:

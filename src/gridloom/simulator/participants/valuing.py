@@ -1,4 +1,4 @@
-"""What a battery is worth to a trader: what its own plans earned on recent days, and what the day to come promises.
+"""The value of a battery to a trader: what its own plans earned on recent days, and what the day to come promises.
 
 All batteries of the world store two hours of their power, so a value holds for a megawatt of any of them.
 """
@@ -27,9 +27,8 @@ from gridloom.simulator.scenario import (
     DAILY_CYCLES,
     STORAGE_HOURS,
     TOLL_DAYS,
-    TOLL_HOLDERS,
-    TOLL_SHARES,
     VIRTUAL_EFFICIENCY,
+    ZONES,
 )
 
 RECENT_DAYS: Final = 7
@@ -45,7 +44,7 @@ _MW: Final = 1000.0
 
 
 def number_text(text: str) -> int:
-    """The place of a name in a stream of random numbers; the same in every process."""
+    """The position of a name in a stream of random numbers; the same in every process."""
     return zlib.crc32(text.encode())
 
 
@@ -107,5 +106,5 @@ def forward_value(board: MarketData, strategy: Strategy, first: date) -> float:
 
 def annual_toll(board: MarketData, zone: str, first: date) -> int:
     """EUR a megawatt and year: by the zone's contract a share of what its holder is expected to earn."""
-    expected = forward_value(board, STRATEGIES[TOLL_HOLDERS[zone]], first)
-    return TOLL_STEP_EUR * round(365 * TOLL_SHARES[zone] * expected / TOLL_STEP_EUR)
+    expected = forward_value(board, STRATEGIES[ZONES[zone].toll_holder], first)
+    return TOLL_STEP_EUR * round(365 * ZONES[zone].toll_share * expected / TOLL_STEP_EUR)
