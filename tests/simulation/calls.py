@@ -6,9 +6,13 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
+import orjson
+
+MAX_SHOWN = 100_000
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -22,19 +26,19 @@ class Person:
     token: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False)
 class Answer:
     status: int
     headers: Mapping[str, str]
     content: bytes
 
-    @property
+    @cached_property
     def body(self) -> Any:
-        return json.loads(self.content) if self.content else None
+        return orjson.loads(self.content) if self.content else None
 
     @property
     def is_good(self) -> bool:
-        return 200 <= self.status < 300
+        return 200 <= self.status < 400
 
     @property
     def problem(self) -> str:
@@ -62,8 +66,17 @@ class Request:
     expect: int | tuple[int, ...] | tuple[int, str] | None = None
     on_success: Callable[[Answer], None] | None = None
     check: Callable[[Answer], None] | None = None
-    read_back: str | None = None
-    """A path that must answer, after success, what the success answered."""
+    on_refusal: Callable[[Answer], None] | None = None
+    """Takes an expected refusal into the model."""
+    causes: tuple[tuple[str, str, str], ...] = ()
+    """Organisations and types of the events that come of a success, and the id that each names; where it is empty, the
+    one that was made or is named last in the path."""
+    hints: tuple[tuple[str, str], ...] = ()
+    """Those of which one at least must come."""
+    aim: str | None = None
+    """The problem type that a mistake is made for."""
+    floods: int = 0
+    """It is sent again until it is refused with what it aims for, so many times at most."""
     met: tuple[str, ...] = ()
     """The rooms that meet in this request, for the report."""
 
@@ -76,7 +89,9 @@ class Request:
         parts = ["curl -sS", f"-X {self.method}", f'-H "Authorization: Bearer ${self.by.name.upper()}"']
         parts += [f"-H '{name}: {value}'" for name, value in self.headers.items()]
         if self.body is not None:
-            parts += ["-H 'Content-Type: application/json'", f"-d '{json.dumps(self.body)}'"]
+            text = json.dumps(self.body)
+            shown = text if len(text) < MAX_SHOWN else f"{text[:80]}… ({len(text)} characters)"
+            parts += ["-H 'Content-Type: application/json'", f"-d '{shown}'"]
         return " ".join([*parts, f'"$BASE{self.target}"'])
 
 
@@ -89,3 +104,12 @@ class Finding(Exception):
         self.expected = expected
         self.request = request
         self.answer = answer
+
+
+def show_answer(answer: Answer | None) -> str:
+    if answer is None:
+        return ""
+    try:
+        return f"{answer.status} {json.dumps(json.loads(answer.content))[:1500]}"
+    except ValueError:
+        return f"{answer.status} {answer.content[:500]!r}"

@@ -1,68 +1,54 @@
-"""One life of the platform: a script lived step by step against the service, judged by the oracle as it goes."""
+"""One life of the platform: a script lived step by step against the service, compared with the oracle as it goes."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import date
 from typing import Any
-from uuid import UUID
 
 from tests.simulation import canonical
-from tests.simulation.actors import every_action
-from tests.simulation.audit import audit
-from tests.simulation.calls import UUID as ANY_UUID
+from tests.simulation.audits.whole import audit
 from tests.simulation.calls import Answer, Finding, Request
-from tests.simulation.faults import FAULTS, disturb
+from tests.simulation.consequences import Consequences
+from tests.simulation.exploring import resolve_step
+from tests.simulation.faults import FAULTS, STORM_S, disturb
+from tests.simulation.judging import Judge
+from tests.simulation.kinds import KINDS
 from tests.simulation.market import berlin_day
-from tests.simulation.model import Organisation, World
+from tests.simulation.model import World
 from tests.simulation.oracle.clearing import settle
-from tests.simulation.schemas import read_interface
+from tests.simulation.paging import compare_pages, is_paged
+from tests.simulation.reach import Reach
 from tests.simulation.service import Service
-from tests.simulation.steps import PLAIN, Pick, Step
+from tests.simulation.steps import Step
+from tests.simulation.twists import change_body, is_repeatable, twist
+from tests.simulation.versions import compare_versions, names_version
+from tests.simulation.weather import calm
 
-UNKNOWN = "01890a5d-ac96-774b-bcce-b302099a8057"
-STEPS_BETWEEN_AUDITS = 40
-TWISTS = {
-    PLAIN: 78,
-    "repeated": 6,
-    "other body": 2,
-    "stale": 3,
-    "by a viewer": 3,
-    "by a stranger": 2,
-    "signed out": 1,
-    "surprising field": 2,
-    "unknown id": 2,
-    "malformed id": 1,
-}
-"""What is done to a request before it is sent, and how often."""
-
-
-@dataclass
-class AuthorizedAsset:
-    """What lives have met so far."""
-
-    steps: int = 0
-    calls: int = 0
-    operations: Counter[str] = field(default_factory=Counter)
-    """Good answers by operation."""
-    problems: Counter[str] = field(default_factory=Counter)
-    events: Counter[str] = field(default_factory=Counter)
-    meetings: Counter[str] = field(default_factory=Counter)
-    twists: Counter[str] = field(default_factory=Counter)
-    checks: Counter[str] = field(default_factory=Counter)
-    spent_ms: Counter[str] = field(default_factory=Counter)
-
-    def add(self, other: AuthorizedAsset) -> None:
-        self.steps += other.steps
-        self.calls += other.calls
-        for name in ("operations", "problems", "events", "meetings", "twists", "checks", "spent_ms"):
-            getattr(self, name).update(getattr(other, name))
+RESET_AFTER_STEPS = 250
+"""Lives of so many steps end with a reset of the sandbox."""
+POLL_INTERVAL_S = 0.02
+ENDS_WITH_TIME = frozenset({"createBacktest"})
+"""What was asked for before may have ended meanwhile, so that a share is not used up."""
+UNTRACED = frozenset(
+    {
+        "followEvents",
+        "followDatapoints",
+        "readStatementRun",
+        "listBacktests",
+        "readBacktest",
+        "listBacktestDays",
+        "readOptimisation",
+        "listWebhookDeliveries",
+        "replayWebhookDelivery",
+        "readUsage",
+        "readKeySet",
+    }
+)
+"""How often they are read, where a stream ends and how far a job has come is a matter of time; keys are random."""
 
 
 @dataclass
@@ -71,51 +57,75 @@ class Life:
 
     service: Service
     world: World
-    reach: AuthorizedAsset = field(default_factory=AuthorizedAsset)
+    reach: Reach = field(default_factory=Reach)
+    taken: list[Step] = field(default_factory=list)
+    """The script as it was lived, with what explore steps came to."""
     spoken: list[Request] = field(default_factory=list)
+    is_traced: bool = False
     trace: list[str] = field(default_factory=list)
-    etags: dict[tuple[str, str, str], bytes] = field(default_factory=dict)
     said_before: list[tuple[Request, Any]] = field(default_factory=list)
-    heard: dict[str, int] = field(default_factory=dict)
-    """The last event's number by organisation."""
-    events: Counter[tuple[str, str]] = field(default_factory=Counter)
-    event_ids: dict[str, set[str]] = field(default_factory=dict)
-    caused: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Events that must have come, by organisation and type."""
+    consequences: Consequences = field(default_factory=Consequences)
     audited: date = date.min
     next_audit: int = 0
+    steps_between_audits: int = 40
     stormy_until: float = 0.0
     """Until when a fault may last, on the monotonic clock."""
-    changes: dict[str, list[str]] = field(default_factory=dict)
-    """Ids of the requests that changed something, by the organisation of who sent them."""
+
+    def __post_init__(self) -> None:
+        self.world.compared = self.reach.invariants
+        self.judge = Judge(self.reach.invariants)
 
     async def live(self, script: Sequence[Step], survived: list[Finding] | None = None) -> None:
         """Through all steps; a broken promise is raised as a Finding, or noted in `survived`, and life goes on."""
         self.audited = berlin_day(self.world.now)
+        self.steps_between_audits = KINDS[script[0].kind].steps_between_audits
         for number, step in enumerate(script):
             try:
-                await self.take(step, number)
-                await self.resolve_doubts()
-                await self.audit_at_midnight(is_end=number == len(script) - 1)
+                async with calm() as is_disturbed:
+                    if is_disturbed:
+                        self.stormy_until = time.monotonic() + STORM_S
+                    await self.take(step, number)
+                    await self.resolve_doubts()
+                    await self.await_runs()
+                    await self.audit_at_midnight(is_end=number == len(script) - 1)
             except Finding as finding:
                 if survived is None:
                     raise
                 survived.append(finding)
+        if len(script) >= RESET_AFTER_STEPS:
+            async with calm() as is_disturbed:
+                if is_disturbed:
+                    self.stormy_until = time.monotonic() + STORM_S
+                await self.start_over()
+
+    async def start_over(self) -> None:
+        """The sandbox is reset: nothing is left of the life but the operator."""
+        operator = self.world.operator.admin
+        await self.ask(Request("resetSandbox", operator, "POST", "/sandbox/reset", expect=204))
+        for operation, path in (("listPhysicalAssets", "/physical-assets"), ("listAuctions", "/auctions")):
+            request = Request(operation, operator, "GET", path, expect=200)
+            answer = await self.ask(request)
+            if answer.body:
+                raise Finding("reset", "nothing is left", request, answer)
+        request = Request("readMe", self.world.traders[0].admin, "GET", "/auth/me", expect=401)
+        await self.ask(request)
 
     async def audit_at_midnight(self, *, is_end: bool) -> None:
         today = berlin_day(self.world.now)
         is_due = today != self.audited and self.reach.steps >= self.next_audit
         if is_due or is_end:
-            self.audited, self.next_audit = today, self.reach.steps + STEPS_BETWEEN_AUDITS
+            self.audited, self.next_audit = today, self.reach.steps + self.steps_between_audits
             await audit(self, is_end=is_end)
 
     async def take(self, step: Step, number: int) -> None:
         self.reach.steps += 1
+        self.taken.append(step)
         if step.action in FAULTS:
             self.reach.twists[step.action] += 1
             await disturb(self, step, number)
             return
-        request = every_action()[step.action].perform(self.world, Pick(step.choices))
+        step, request = resolve_step(step, self.world, self.reach)
+        self.taken[-1] = replace(step, is_fixed=True)
         if request is None:
             return
         self.reach.meetings.update(request.met)
@@ -124,11 +134,26 @@ class Life:
             self.reach.twists[step.twist] += 1
             await self.ask(twisted)
             return
-        if step.twist in ("repeated", "other body") and request.method == "POST":
+        if step.twist == "by pages" and is_paged(request):
+            self.reach.twists[step.twist] += 1
+            await compare_pages(self, request, size=1 + number % 3)
+            return
+        if step.twist in ("repeated", "other body") and is_repeatable(request):
             self.reach.twists[step.twist] += 1
             await self.ask_again(request, step, number)
             return
-        await self.ask(request)
+        if len(self.service.edges) == 1 and names_version(request, number):  # two edges are there for faults
+            await compare_versions(self, request)
+            return
+        await (self.repeat_until_refused(request) if request.floods else self.ask(request))
+
+    async def repeat_until_refused(self, request: Request) -> None:
+        """As often as it takes to use up a share."""
+        for _ in range(request.floods):
+            if (await self.ask(request)).problem == request.aim:
+                return
+        if request.operation not in ENDS_WITH_TIME:
+            raise Finding("shares", f"{request.aim} after {request.floods} requests", request)
 
     async def resolve_doubts(self) -> None:
         """Whether auctions that closed half deliverable were cleared or cancelled."""
@@ -138,9 +163,22 @@ class Life:
             answer = await self.ask(Request("readAuction", self.world.operator.trader, "GET", path, expect=200))
             settle(auction, is_deliverable=answer.body["state"] == "CLEARED")
 
+    async def await_runs(self) -> None:
+        """Statements are issued by a job; a life goes on when it has ended."""
+        for run in self.world.runs:
+            path = f"/statements/runs/{run.id}"
+            request = Request("readStatementRun", self.world.operator.trader, "GET", path, expect=200)
+            while run.status == "RUNNING":
+                run.status = (await self.ask(request)).body["status"]
+                await asyncio.sleep(POLL_INTERVAL_S if run.status == "RUNNING" else 0)
+            if run.status == "FAILED":
+                raise Finding("statements", f"{run.month} issued", request, None)
+
     async def send(self, request: Request, edge: int = 0) -> Answer:
         self.spoken.append(request)
-        begun = time.perf_counter()
+        if self.is_traced:
+            await self.make_repeatable(request)
+        begun_cpu_s = time.process_time()
         answer = await self.service.call(
             request.method,
             request.path,
@@ -151,43 +189,60 @@ class Life:
             edge=edge,
         )
         self.reach.calls += 1
-        self.reach.spent_ms[request.operation] += round(1000 * (time.perf_counter() - begun))
+        spent_s = time.process_time() - begun_cpu_s
+        self.reach.service_cpu_s += spent_s
+        self.reach.spent_ms[request.operation] += round(1000 * spent_s)
         if answer.is_good:
             self.reach.operations[request.operation] += 1
-            is_change = request.method != "GET" and request.operation not in CHANGE_NOTHING and bool(request.by.token)
-            if is_change and "idempotency-replayed" not in answer.headers:
-                self.changes.setdefault(request.by.organisation, []).append(answer.headers["x-request-id"])
+            self.consequences.note_change(request, answer)
         elif answer.problem:
             self.reach.problems[answer.problem] += 1
-        if request.operation != "followEvents":  # all streams are read at once, and end as they come
+        if self.is_traced and request.operation not in UNTRACED:
             self.trace.append(canonical.describe(request, answer))
         return answer
 
+    async def make_repeatable(self, request: Request) -> None:
+        """What comes of a request must not depend on how fast this machine is: what earlier ones have made due has
+        happened (two allocations in a row may have one run of their zone, or two), and the clock stands still."""
+        await self.service.await_due_jobs()
+        await (self.service.release_clock() if request.operation == "moveClock" else self.service.tick())
+
     async def ask(self, request: Request) -> Answer:
-        """Send, judge the answer, take it into the model."""
+        """Send, compare the answer, take it into the model."""
+        answer = await self.send_until_answered(request)
+        self.take_answer(request, answer)
+        return answer
+
+    async def send_until_answered(self, request: Request) -> Answer:
+        """Again while a fault lasts."""
         answer = await self.send(request)
-        while answer.status == 503 and time.monotonic() < self.stormy_until:  # nothing was changed, it says
+        is_meant = (answer.status, answer.problem) == request.expect
+        while answer.status == 503 and not is_meant and time.monotonic() < self.stormy_until:  # nothing was changed
             await asyncio.sleep(0.1)
             answer = await self.send(request)
-        self.judge(request, answer)
+        return answer
+
+    def take_answer(self, request: Request, answer: Answer) -> None:
+        self.judge.judge_answer(request, answer)
         if answer.is_good:
             self.remember(request, answer)
+        elif request.on_refusal is not None:
+            request.on_refusal(answer)
         if answer.is_good and request.check is not None:
             self.reach.checks[request.operation] += 1
             try:
                 request.check(answer)
             except AssertionError as error:
                 raise Finding("oracle", str(error), request, answer) from None
-        return answer
 
     def remember(self, request: Request, answer: Answer) -> None:
         """A success that counts once."""
+        self.judge.judge_id(request, answer)
         if request.on_success is None:
             return
         request.on_success(answer)
-        kind = CAUSES.get(request.operation)
-        if kind is not None:
-            self.caused[request.by.organisation, kind] += 1
+        self.consequences.note_events(request, answer)
+        self.world.due_events |= set(request.hints)
 
     async def ask_again(self, request: Request, step: Step, number: int) -> None:
         """Under one key twice; or a second time with another body."""
@@ -199,138 +254,9 @@ class Life:
         if step.twist == "repeated":
             again = replace(first, expect=answer.status, on_success=None, check=None)
             second = await self.ask(again)
+            self.world.compared["repeated requests"] += 1
             if second.content != answer.content or second.headers.get("idempotency-replayed") != "true":
                 raise Finding("idempotency", "the same key and body answer the stored response", again, second)
         elif isinstance(request.body, dict):
-            other = replace(first, body={**request.body, "surprise": 1}, expect=(400, 422), on_success=None, check=None)
-            await self.ask(other)
-
-    def judge(self, request: Request, answer: Answer) -> None:
-        if answer.status >= 500:
-            raise Finding("no 5xx", "an answer below 500", request, answer)
-        error = read_interface().explain_fault(
-            request.operation, answer.status, answer.headers.get("content-type", ""), answer.content
-        )
-        if error is not None:
-            raise Finding("declared schema", error, request, answer)
-        if "x-request-id" not in answer.headers:
-            raise Finding("request id", "X-Request-Id on every answer", request, answer)
-        if not _meets(request.expect, answer):
-            raise Finding("expected status", f"{request.expect}", request, answer)
-        self._judge_etag(request, answer)
-
-    def _judge_etag(self, request: Request, answer: Answer) -> None:
-        """The same ETag under the same address is the same content."""
-        etag = answer.headers.get("etag")
-        if etag is None or request.method != "GET" or answer.status != 200 or request.operation in MOVING_WINDOWS:
-            return
-        digest = hashlib.sha256(answer.content).digest()
-        if self.etags.setdefault((request.by.organisation, request.target, etag), digest) != digest:
-            raise Finding("ETag", "another ETag for another content", request, answer)
-
-
-def _meets(expect: Any, answer: Answer) -> bool:
-    if expect is None:
-        return answer.status not in (401, 403, 405, 406, 415, 429)
-    if isinstance(expect, int):
-        return answer.status == expect
-    if isinstance(expect[1], str):
-        return answer.status == expect[0] and answer.problem == expect[1]
-    return answer.status in expect
-
-
-def twist(request: Request, step: Step, world: World, number: int) -> Request | None:
-    """The same request as somebody would send it who may not, who is late, or who mistypes; None where that is not
-    possible. Nothing of it reaches the model."""
-    if request.path.startswith("/auth/public/"):
-        return None  # they ask for no token
-    bare = replace(request, on_success=None, check=None, headers={})
-    writes = request.method != "GET"
-    if step.twist == "signed out":
-        nobody = replace(request.by, name="nobody", token="")
-        return replace(bare, by=nobody, expect=401)
-    if step.twist == "unknown id" and ANY_UUID.search(request.path):
-        last = ANY_UUID.findall(request.path)[-1]
-        return replace(bare, path=request.path.replace(last, UNKNOWN), expect=(403, 404))
-    if step.twist == "malformed id" and ANY_UUID.search(request.path):
-        last = ANY_UUID.findall(request.path)[-1]
-        return replace(bare, path=request.path.replace(last, "17"), expect=400)
-    if not writes or request.expect is None or request.operation in OPEN_TO_ALL:
-        return None
-    if step.twist == "by a viewer":
-        viewer = world.find_organisation(request.by.organisation).viewer
-        return replace(bare, by=viewer, expect=403)
-    if step.twist == "by a stranger" and request.operation not in ANYONES_OWN:
-        strangers = [one for one in world.traders + world.owners if one.name != request.by.organisation]
-        stranger = _without_grant(world, strangers, request)
-        return None if stranger is None else replace(bare, by=stranger.admin, expect=(403, 404))
-    if step.twist == "surprising field" and isinstance(request.body, dict):
-        return replace(bare, body={**request.body, "surprise": number}, expect=400)
-    if step.twist == "stale" and request.method in ("PUT", "PATCH", "DELETE") and request.expect in (200, 204):
-        return replace(bare, headers={"If-Match": '"stale"'}, expect=412)
-    return None
-
-
-CHANGE_NOTHING = frozenset(
-    {
-        "previewUnavailability",
-        "optimiseVirtualAsset",
-        "repairSchedule",
-        "optimisePortfolio",
-        "valueAuction",
-        "writeDatapoints",
-        "writeDatapointsOfMany",
-    }
-)
-"""They answer, or take telemetry, and leave no line in the audit log."""
-CAUSES = {
-    "placeBid": "bid.placed",
-    "createUnavailability": "unavailability.created",
-    "cancelUnavailability": "unavailability.cancelled",
-}
-"""Operations with exactly one event of their type for the caller's organisation."""
-OPEN_TO_ALL = frozenset({"moveClock"})
-ANYONES_OWN = frozenset({"createApiKey", "createWebhook"})
-"""Whoever calls makes one for its own organisation."""
-
-
-def _without_grant(world: World, strangers: list[Organisation], request: Request) -> Organisation | None:
-    granted = {name for battery in world.batteries.values() if battery.id in request.path for name in battery.grants}
-    named = f"{request.path} {request.body}"
-    holding = {virtual.holder.name for virtual in world.virtuals.values() if virtual.id in named}
-    left = [one for one in strangers if one.name not in granted | holding and one.id not in request.path]
-    if request.operation in NEEDS_INVITATION:
-        auction = next((one for one in world.auctions.values() if one.id in request.path), None)
-        left = [one for one in left if auction is None or one.name not in auction.participants]
-    return left[0] if left else None
-
-
-MOVING_WINDOWS = frozenset(
-    {"readBlock", "readAssetSchedule", "readPhysicalAssetSchedule", "readVirtualAsset", "readAuction"}
-)
-"""Their ETag is the version that a change is judged by; what they show also moves with the clock."""
-NEEDS_INVITATION = frozenset({"placeBid", "withdrawBid", "listBids", "readAuction", "valueAuction"})
-
-
-async def found_world(service: Service, now: datetime) -> World:
-    """An operator, two owners and three traders."""
-    operator_id, cast = await service.sign_in_operator()
-    world = World(now, Organisation("operator", operator_id, "OPERATOR", cast), [], [])
-    for name in ("owner1", "owner2"):
-        world.owners.append(Organisation(name, *_unpack(await service.found_cast(name, "PARTICIPANT"))))
-    for name in ("trader1", "trader2", "trader3"):
-        world.traders.append(Organisation(name, *_unpack(await service.found_cast(name, "PARTICIPANT"))))
-    return world
-
-
-def _unpack(founded: tuple[str, Any]) -> tuple[str, str, Any]:
-    return str(UUID(founded[0])), "PARTICIPANT", founded[1]
-
-
-def show_answer(answer: Answer | None) -> str:
-    if answer is None:
-        return ""
-    try:
-        return f"{answer.status} {json.dumps(json.loads(answer.content))[:1500]}"
-    except ValueError:
-        return f"{answer.status} {answer.content[:500]!r}"
+            other, expect = change_body(request.body)
+            await self.ask(replace(first, body=other, expect=expect, on_success=None, check=None))

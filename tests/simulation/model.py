@@ -5,12 +5,15 @@ Powers are kW and energies kWh as exact fractions, moments aware, quarter-hours 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
 from tests.simulation.calls import Person
+from tests.simulation.identity_provider import IdentityProvider
 
 ZONES = ("TenneT", "Amprion")
 
@@ -37,9 +40,14 @@ class Organisation:
     kind: str
     cast: dict[str, Person]
     webhooks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    deliveries: dict[str, str] = field(default_factory=dict)
+    """Webhooks by the id of a delivery."""
     keys: dict[str, Person] = field(default_factory=dict)
+    far_keys: dict[str, Person] = field(default_factory=dict)
+    """API keys for networks that no life calls from."""
     invitations: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Tokens and roles of those that wait, by id."""
+    accepted: list[str] = field(default_factory=list)
     members: list[Member] = field(default_factory=list)
     portfolios: dict[str, list[str]] = field(default_factory=dict)
     fleets: dict[str, list[str]] = field(default_factory=dict)
@@ -59,6 +67,47 @@ class Organisation:
     @property
     def viewer(self) -> Person:
         return self.cast["VIEWER"]
+
+
+@dataclass(slots=True)
+class Guest:
+    """An organisation beside the cast, and its one ADMIN."""
+
+    name: str
+    id: str
+    username: str
+    password: str
+    invitation: str | None = None
+    user: str | None = None
+    person: Person | None = None
+    secret: str | None = None
+    """Of a second factor that was begun; it counts once there are recovery codes."""
+    recovery_codes: list[str] = field(default_factory=list)
+    challenge: str | None = None
+    is_second_factor_required: bool = False
+    sessions: list[str] = field(default_factory=list)
+    cookie: str | None = None
+    has_provider: bool = False
+    sign_on: dict[str, str] | None = None
+    """A sign-on under way: what the provider was asked, and the browser's cookie."""
+    code: str | None = None
+    used_up: set[str] = field(default_factory=set)
+    """Shares of which nothing is left, by the problem that says so."""
+    colleague: str | None = None
+    """Its second member, who is no ADMIN: the token of an invitation, then a name to sign in with."""
+    is_colleague_in: bool = False
+    is_sign_on_required: bool = False
+    is_provider_gone: bool = False
+    has_no_quota: bool = False
+    battery: str | None = None
+    """The id of a battery without any quota of telemetry."""
+
+
+@dataclass(slots=True)
+class StatementRun:
+    id: str
+    month: str
+    status: str = "RUNNING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +138,8 @@ class Outage:
     charge: Fraction
     discharge: Fraction
     energy: Fraction
+    recorded_at: datetime | None = None
+    """When it was reported, or last changed."""
 
 
 @dataclass(slots=True)
@@ -119,9 +170,17 @@ class Battery:
     entries: list[str] = field(default_factory=list)
     notifications: dict[str, str] = field(default_factory=dict)
     """Their status by id."""
+    results: int = 0
+    """How often a result was recorded that said something new."""
+    messages: list[str] = field(default_factory=list)
+    """Ids of their messages."""
     grants: dict[str, list[str]] = field(default_factory=dict)
     """Permissions by organisation's name."""
     samples: dict[str, dict[datetime, float]] = field(default_factory=dict)
+    is_rewritten: bool = False
+    """Whether an outage of it was moved or cancelled: what it cut before stays cut."""
+    changed_at: datetime | None = None
+    """When its firm book, or what is available of it, was last changed."""
 
     @property
     def path(self) -> str:
@@ -230,9 +289,34 @@ class World:
     facts: Facts = field(default_factory=Facts)
     prices: dict[tuple[str, int], Fraction] = field(default_factory=dict)
     """Reference prices by series and quarter-hour."""
+    traded_prices: dict[int, Fraction] = field(default_factory=dict)
+    """Day-ahead prices by quarter-hour as they were when time passed last: what depended on them has happened."""
+    drift_trades: list[dict[str, Any]] | None = field(default_factory=list)
+    """Trades by which drift goes to market, as they were read since time passed or prices were published; else None."""
+    prices_until: date | None = None
+    """The market day before which there are weeks of day-ahead prices."""
     doubtful: list[str] = field(default_factory=list)
     """Auctions of which the platform must say whether they could be delivered."""
+    provider: IdentityProvider = field(default_factory=IdentityProvider)
+    due_events: set[tuple[str, str]] = field(default_factory=set)
+    """Organisations and types of events of which one at least must have come."""
+    guests: list[Guest] = field(default_factory=list)
+    runs: list[StatementRun] = field(default_factory=list)
+    """Months that were issued, or were to be."""
+    statements: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    """Statements by id, with the name of their organisation, as they were read last."""
+    delivery_runs: list[str] = field(default_factory=list)
+    backtests: dict[str, str] = field(default_factory=dict)
+    """Who asked for them, by id."""
+    optimisations: dict[str, str] = field(default_factory=dict)
+    """Paths of long optimisations, with the name of their holder."""
+    compared: Counter[str] = field(default_factory=Counter)
+    """How often each invariant had something to compare."""
     count: int = 0
+
+    @property
+    def issued_months(self) -> list[str]:
+        return [run.month for run in self.runs if run.status == "DONE"]
 
     @property
     def organisations(self) -> list[Organisation]:
@@ -240,6 +324,12 @@ class World:
 
     def find_organisation(self, name: str) -> Organisation:
         return next(one for one in self.organisations if one.name == name)
+
+    def note_change(self, backing: Iterable[tuple[str, Fraction]], moment: datetime | None = None) -> None:
+        """The book of batteries changes now, or changed at an earlier moment."""
+        for name, _ in backing:
+            battery, at = self.batteries[name], moment or self.now
+            battery.changed_at = at if battery.changed_at is None else max(at, battery.changed_at)
 
     def number(self) -> int:
         """For names and keys that must differ."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 
-from tests.simulation.life import AuthorizedAsset
-from tests.simulation.schemas import read_interface
+from tests.simulation.exploring import list_meetings
+from tests.simulation.invariants import list_uncompared
+from tests.simulation.reach import Reach
+from tests.simulation.schemas import list_problem_types, read_interface
 
 NOT_DRIVEN = frozenset(
     {
@@ -18,24 +21,67 @@ NOT_DRIVEN = frozenset(
         "readDocumentationAsset",
         "listProblemTypes",
         "explainProblemType",
+        "readSecurityContact",
         "takeSimulatorStep",
+        "steerSimulator",
     }
 )
-"""Health, the documentation and the simulator's own handshake."""
+"""Health, the documentation, and the simulator, which a life is lived without."""
+NOT_CAUSED = {
+    "as-of-too-early": "facts of an earlier release",
+    "events-forgotten": "events older than they are kept",
+    "internal-error": "a fault of the service",
+    "logins-busy": "more sign-ins at a time than passwords can be checked",
+    "too-many-requests": "thousands of requests a minute",
+}
+"""Problem types that no actor leads to, and what each would take."""
 
 
-def show_reach(reach: AuthorizedAsset) -> str:
-    declared = [name for name in read_interface().operations if name not in NOT_DRIVEN]
-    missed = [name for name in declared if not reach.operations[name]]
+@dataclass
+class Total:
+    """What a run has come to, in one process or in several."""
+
+    reach: Reach = field(default_factory=Reach)
+    lives: int = 0
+    own_cpu_s: float = 0.0
+    failures: int = 0
+
+    def add(self, other: Total) -> None:
+        self.reach.add(other.reach)
+        self.lives += other.lives
+        self.own_cpu_s += other.own_cpu_s
+        self.failures += other.failures
+
+
+def list_missed_operations(reach: Reach) -> list[str]:
+    return [name for name in read_interface().operations if name not in NOT_DRIVEN and not reach.operations[name]]
+
+
+def list_unmet_problems(reach: Reach) -> list[str]:
+    return sorted(list_problem_types() - set(NOT_CAUSED) - set(reach.problems))
+
+
+def list_unreached(reach: Reach) -> list[str]:
+    """Operations, problem types and invariants that a long run must have met, and has not."""
+    return [*list_missed_operations(reach), *list_unmet_problems(reach), *list_uncompared(reach.invariants)]
+
+
+def show_reach(reach: Reach) -> str:
+    count, unmet = len(set(read_interface().operations) - NOT_DRIVEN), list_unmet_problems(reach)
+    missed = list_missed_operations(reach)
     parts = [
-        f"operations that succeeded: {len(declared) - len(missed)} of {len(declared)}",
+        f"operations that succeeded: {count - len(missed)} of {count}",
         f"not reached: {', '.join(missed) or 'none'}",
         _show("problem types", reach.problems),
+        f"problem types not met: {', '.join(unmet) or 'none'}; nobody causes {', '.join(sorted(NOT_CAUSED))}",
         _show("events", reach.events),
         _show("rooms that met", reach.meetings),
+        f"rooms that did not meet: {', '.join(sorted(set(list_meetings()) - set(reach.meetings))) or 'none'}",
         _show("twists", reach.twists),
-        _show("compared with the oracle", reach.checks),
-        _show("milliseconds", reach.spent_ms),
+        _show("answers compared with the model", reach.checks),
+        _show("invariants that had something to compare", reach.invariants),
+        f"invariants never compared: {', '.join(list_uncompared(reach.invariants)) or 'none'}",
+        _show("milliseconds of the service's processor", reach.spent_ms),
     ]
     return "\n".join(parts)
 

@@ -16,8 +16,11 @@ from urllib.parse import quote, urlencode
 import asyncpg
 import orjson
 from tests.conftest import migrated_database, read_from_standby, running_edge
+from tests.database_server import interrupt_server, revive_server
 from tests.people import People
 from tests.simulation.calls import Answer, Person
+from tests.simulation.served import ServedProcesses
+from tests.simulation.weather import find_shared_server
 
 from gridloom.app import create_edge
 from gridloom.edge.application import Application
@@ -25,27 +28,48 @@ from gridloom.identity.permissions import Role
 from gridloom.settings import Settings
 
 ROLES = ("ADMIN", "TRADER", "ENGINEER", "VIEWER")
+BASE = "http://gridloom.test"
 PEER = ("10.20.30.40", 50_000)
 POLL_INTERVAL_S = 0.2
+MAX_WAIT_S = 30.0
+"""Until a stream begins, however busy the machine is."""
+OUTAGE_S = 0.3
+MIN_JOB_POLL_S, MAX_JOB_POLL_S = 0.005, 0.1
+DUE_JOBS = """
+    select pg_notify('gridloom_job', '') is not null
+    where exists (
+      select from job
+      where state = 'WAITING' and organisation_id is null and due <= job_now(clock)
+        and (not_before is null or not_before <= clock_timestamp()))
+    """
+SERVED = -1
+"""The edge that stands for processes of their own, over HTTP."""
 
 
 class Service:
     """One or several edges on one database; calls go to the first unless another is named."""
 
-    def __init__(self, url: str, count: int) -> None:
+    def __init__(self, url: str, count: int, *, owns_server: bool = False) -> None:
         self.url = url
+        self._owns_server = owns_server
+        self._served: ServedProcesses | None = None
         self.edges: list[Application] = []
         self._count = count
         self._running = AsyncExitStack()
         self._people: People | None = None
 
     async def start(self) -> None:
-        settings = Settings(environment="sandbox", database_url=self.url, simulator=False)
+        settings = Settings(
+            environment="sandbox", database_url=self.url, simulator=False, base_url=BASE, sandbox_base_url=BASE
+        )
         for _ in range(self._count):
             edge = create_edge(await read_from_standby(settings))
             self.edges.append(await self._running.enter_async_context(running_edge(edge)))
 
     async def stop(self) -> None:
+        if self._served is not None:
+            self._served.stop()
+            self._served = None
         await self._running.aclose()
         self.edges.clear()
 
@@ -64,6 +88,60 @@ class Service:
             )
         finally:
             await connection.close()
+
+    async def restart_postgres(self) -> None:
+        """Where the server is this run's own; within the suite, where others use it, connections are cut instead."""
+        shared = find_shared_server()
+        if shared is not None:
+            await shared.restart(self.url)
+            return
+        if not self._owns_server:
+            await self.cut_connections()
+            return
+        interrupt_server()
+        await asyncio.sleep(OUTAGE_S)
+        revive_server()
+
+    async def kill_worker(self) -> None:
+        """One of the processes that answer over HTTP, without a word; its supervisor starts another."""
+        if self._served is None:
+            await self.cut_connections()
+        else:
+            self._served.kill_worker()
+
+    async def start_served(self) -> int:
+        """Which edge to call for a request that processes of their own answer; within the suite there are none."""
+        if not self._owns_server and find_shared_server() is None:
+            return 0
+        if self._served is None:
+            self._served = ServedProcesses(self.url)
+            await self._served.await_ready()
+        return SERVED
+
+    async def await_due_jobs(self) -> None:
+        """Until every job that is due has ended, but for those that organisations ask for."""
+        async with asyncio.timeout(MAX_WAIT_S):
+            pause_s = MIN_JOB_POLL_S
+            while await self.edges[0].pool.fetchval(DUE_JOBS):  # each look wakes the runners, too
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, MAX_JOB_POLL_S)
+
+    async def tick(self) -> None:
+        """Hold the platform's clock a millisecond after where it stands: no gate closes by the real time that a step
+        takes, and no two steps are taken at one moment."""
+        await self.edges[0].pool.execute(
+            """
+            update sandbox_clock set ahead = reading.next - clock_timestamp(), hold_until = reading.next
+            from (select platform_now() + interval '1 millisecond' as next) reading
+            """
+        )
+
+    async def release_clock(self) -> None:
+        """Let the clock run from where it is held, so that it can be moved."""
+        await self.edges[0].pool.execute(
+            "update sandbox_clock set ahead = hold_until - clock_timestamp(), hold_until = null"
+            " where hold_until is not null"
+        )
 
     async def admit_people(self) -> None:
         self._people = await People(self.edges[0]).__aenter__()
@@ -86,6 +164,10 @@ class Service:
         if body is not None:
             sent.setdefault("content-type", "application/json")
             sent["content-length"] = str(len(content))
+        if edge == SERVED:
+            assert self._served is not None
+            target = quote(path) + ("?" + urlencode(query) if query else "")
+            return await self._served.call(method, target, sent, content)
         scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
@@ -120,6 +202,11 @@ class Service:
         for role in ROLES[1:]:
             member = await self._people.add_member(found, Role(role))
             cast[role] = Person(f"operator_{role.lower()}", "operator", role, member.tokens.access)
+        stale = await self._people.add_member(found, Role.ADMIN)
+        cast["STALE"] = Person("operator_stale", "operator", "ADMIN", stale.tokens.access)
+        await self.edges[0].pool.execute(
+            "update session set created_at = created_at - interval '1 hour' where member_id = $1", stale.member.id
+        )
         return str(found), cast
 
 
@@ -151,7 +238,7 @@ async def _exchange(edge: Application, scope: dict[str, Any], content: bytes, *,
         while not task.done():
             heard.clear()
             try:
-                async with asyncio.timeout(POLL_INTERVAL_S):
+                async with asyncio.timeout(POLL_INTERVAL_S if head else MAX_WAIT_S):
                     await heard.wait()
             except TimeoutError:
                 break
@@ -161,13 +248,13 @@ async def _exchange(edge: Application, scope: dict[str, Any], content: bytes, *,
 
 
 @asynccontextmanager
-async def running_service(since: datetime, edges: int = 1) -> AsyncIterator[Service]:
+async def running_service(since: datetime, edges: int = 1, *, owns_server: bool = False) -> AsyncIterator[Service]:
     """A sandbox without organisations, whose clock starts at a moment."""
     async with migrated_database() as url:
         connection = await asyncpg.connect(url)
         await connection.execute(f"update sandbox_clock set ahead = '{since.isoformat()}' - clock_timestamp()")
         await connection.close()
-        service = Service(url, edges)
+        service = Service(url, edges, owns_server=owns_server)
         await service.start()
         try:
             await service.admit_people()

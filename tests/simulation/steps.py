@@ -26,6 +26,10 @@ class Step:
     action: str
     twist: str
     choices: tuple[int, ...]
+    is_fixed: bool = False
+    """Whether nothing else is done in its place where the world has nothing to do it with."""
+    kind: str = "everything"
+    """Of the life that it was drawn for: what may be done in its place."""
 
 
 class Pick:
@@ -56,7 +60,12 @@ class Pick:
 
 
 def draw_script(
-    seed: int, length: int, weights: Mapping[str, int], twists: Mapping[str, int], opening: Sequence[str] = ()
+    seed: int,
+    length: int,
+    weights: Mapping[str, int],
+    twists: Mapping[str, int],
+    opening: Sequence[str] = (),
+    kind: str = "everything",
 ) -> list[Step]:
     """The same script for the same arguments, whatever hashes are salted with."""
     chance = random.Random(seed)
@@ -68,6 +77,7 @@ def draw_script(
             action,
             PLAIN if number < len(opening) else chance.choices(kinds, kind_weights)[0],
             tuple(chance.randrange(LARGEST) for _ in range(CHOICES)),
+            kind=kind,
         )
         for number, action in enumerate(actions)
     ]

@@ -12,6 +12,7 @@ from tests.simulation.actors.acting import ACTIONS, Action
 @cache
 def every_action() -> dict[str, Action]:
     """All actions, by name: the same order in every process, whichever file was imported first."""
-    for path in sorted(Path(__file__).parent.glob("[a-z]*.py")):
-        import_module(f"tests.simulation.actors.{path.stem}")
+    folder = Path(__file__).parent
+    for path in sorted(folder.rglob("[a-z]*.py")):
+        import_module(".".join([__name__, *path.relative_to(folder).with_suffix("").parts]))
     return {name: ACTIONS[name] for name in sorted(ACTIONS)}

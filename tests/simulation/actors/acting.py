@@ -18,10 +18,12 @@ from tests.simulation.market import (
     start_of_quarter,
     to_text,
 )
-from tests.simulation.model import Battery, VirtualAsset, World
+from tests.simulation.model import Battery, Organisation, VirtualAsset, World
 from tests.simulation.steps import Pick
 
 Script = Callable[[World, Pick], Request | None]
+OnBattery = Callable[[World, Pick, Battery], Request | None]
+OnVirtual = Callable[[World, Pick, VirtualAsset], Request | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +32,62 @@ class Action:
     weight: int
     perform: Script
     """None where the world as it stands has nothing to do it with."""
+    aims: frozenset[str] = frozenset()
+    """Problem types that it leads to, where its code does not name them."""
+    is_sought: bool = True
+    """Whether a life that has not met what it leads to looks for it."""
+    code: Callable[..., Request | None] | None = None
+    """The function that names what it leads to, where another one calls it."""
 
 
 ACTIONS: dict[str, Action] = {}
 
 
-def action(weight: int) -> Callable[[Script], Script]:
+def action(weight: int, *, is_sought: bool = True) -> Callable[[Script], Script]:
     """`weight` says how often it is drawn, compared with others."""
 
     def register(perform: Script) -> Script:
         name = getattr(perform, "__name__", "")
         assert name not in ACTIONS
-        ACTIONS[name] = Action(name, weight, perform)
+        ACTIONS[name] = Action(name, weight, perform, is_sought=is_sought)
         return perform
 
     return register
+
+
+def on_battery(weight: int) -> Callable[[OnBattery], OnBattery]:
+    """An action on a battery of those there are."""
+
+    def register(perform: OnBattery) -> OnBattery:
+        def find(world: World, pick: Pick) -> Request | None:
+            battery = pick_battery(world, pick)
+            return None if battery is None else perform(world, pick, battery)
+
+        _register_found(perform, find, weight)
+        return perform
+
+    return register
+
+
+def on_virtual(weight: int) -> Callable[[OnVirtual], OnVirtual]:
+    """An action on a virtual asset of those there are."""
+
+    def register(perform: OnVirtual) -> OnVirtual:
+        def find(world: World, pick: Pick) -> Request | None:
+            virtual = pick_virtual(world, pick)
+            return None if virtual is None else perform(world, pick, virtual)
+
+        _register_found(perform, find, weight)
+        return perform
+
+    return register
+
+
+def _register_found(perform: Callable[..., Request | None], find: Script, weight: int) -> None:
+    name = getattr(perform, "__name__", "")
+    assert name not in ACTIONS
+    find.__module__ = perform.__module__
+    ACTIONS[name] = Action(name, weight, find, code=perform, is_sought=weight > 0)
 
 
 def exact(number: Any) -> Fraction:
@@ -58,6 +101,12 @@ def pick_battery(world: World, pick: Pick) -> Battery | None:
 
 def pick_virtual(world: World, pick: Pick) -> VirtualAsset | None:
     return pick.of(list(world.virtuals.values())) if world.virtuals else None
+
+
+def pick_holding(world: World, pick: Pick, name: str) -> Organisation | None:
+    """An owner or a trader that has some of what is asked for."""
+    found = [one for one in world.owners + world.traders if getattr(one, name)]
+    return pick.of(found) if found else None
 
 
 def pick_day(world: World, pick: Pick, first: int = -2, last: int = 4) -> date:
@@ -103,3 +152,11 @@ def on_quarter(moment: datetime) -> datetime:
 
 def day_of_quarter(quarter: int) -> date:
     return berlin_day(start_of_quarter(quarter))
+
+
+def choose_eic(number: int) -> str:
+    """An EIC of a resource object (W) with its check character: 37 less the weighted sum of the others."""
+    text = f"11W-SIM-{number:07}"
+    values = [36 if sign == "-" else int(sign, 36) for sign in text]
+    rest = 36 - (sum(value * weight for value, weight in zip(values, range(16, 1, -1), strict=True)) - 1) % 37
+    return text + ("-" if rest == 36 else "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[rest])

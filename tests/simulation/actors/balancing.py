@@ -6,8 +6,8 @@ from datetime import date, timedelta
 from fractions import Fraction
 from typing import Any
 
-from tests.simulation.actors.acting import action, exact, pick_battery, pick_day
-from tests.simulation.actors.batteries import rooms_met
+from tests.simulation.actors.acting import action, exact, on_battery, pick_day
+from tests.simulation.actors.books import rooms_met
 from tests.simulation.calls import Answer, Request
 from tests.simulation.market import BLOCKS, berlin_day, product_quarters, quarters_of_day, start_of_quarter, wall_clock
 from tests.simulation.model import BalancingBid, Battery, World
@@ -44,15 +44,16 @@ def gate_is(world: World, day: date, product: str) -> str:
     return "open" if world.now < closes else "closed"
 
 
-@action(weight=10)
-def offer_balancing(world: World, pick: Pick) -> Request | None:
+@on_battery(weight=10)
+def offer_balancing(world: World, pick: Pick, battery: Battery) -> Request | None:
     """Price steps for one product, which replace what stood."""
-    battery = pick_battery(world, pick)
-    if battery is None:
-        return None
     day = pick_day(world, pick, 1, 4) if pick.chance(85) else pick_day(world, pick, -1, 16)
     product = choose_product(world, pick, day)
     steps = [_choose_step(pick, product) for _ in range(pick.one_of(1, 1, 2))]
+    return offer_request(world, battery, day, product, steps)
+
+
+def offer_request(world: World, battery: Battery, day: date, product: str, steps: list[dict[str, Any]]) -> Request:
     body = [{"deliveryDay": day.isoformat(), "product": product, "bids": steps}]
     asked = sum((exact(step["offeredCapacity"]) for step in steps), ZERO)
 
@@ -175,10 +176,9 @@ def _is_more(wanted: Amounts, there: Amounts) -> bool:
     return any(one > 0 and one > other + SLACK for one, other in pairs)
 
 
-@action(weight=2)
-def withdraw_offer(world: World, pick: Pick) -> Request | None:
-    battery = pick_battery(world, pick)
-    if battery is None or not battery.bids:
+@on_battery(weight=2)
+def withdraw_offer(world: World, pick: Pick, battery: Battery) -> Request | None:
+    if not battery.bids:
         return None
     bid = pick.of(list(battery.bids.values()))
     is_open = bid.status == "OFFERED" and gate_is(world, bid.day, bid.product) == "open"
@@ -200,19 +200,17 @@ def withdraw_offer(world: World, pick: Pick) -> Request | None:
 @action(weight=8)
 def record_result(world: World, pick: Pick) -> Request | None:
     """After the gate has closed; sometimes again, sometimes another one, as a correction or without saying so."""
-    battery = pick_battery(world, pick)
-    if battery is None:
-        return None
-    decided = [one for one in battery.bids.values() if one.status in ("ACCEPTED", "REJECTED")]
+    bids = [(battery, bid) for battery in world.batteries.values() for bid in battery.bids.values()]
+    decided = [(battery, bid) for battery, bid in bids if bid.status in ("ACCEPTED", "REJECTED")]
     waiting = [
-        one
-        for one in battery.bids.values()
-        if one.status == "OFFERED" and gate_is(world, one.day, one.product) == "closed"
+        (battery, bid)
+        for battery, bid in bids
+        if bid.status == "OFFERED" and gate_is(world, bid.day, bid.product) == "closed"
     ]
     again = bool(decided) and pick.chance(25)
     if not (decided if again else waiting):
         return None
-    bid = pick.of(decided if again else waiting)
+    battery, bid = pick.of(decided if again else waiting)
     accepted = pick.chance(75) or pick.below(2) == 0
     capacity = bid.capacity if pick.chance(70) else Fraction(1000)
     result: dict[str, Any] = {
@@ -226,10 +224,16 @@ def record_result(world: World, pick: Pick) -> Request | None:
         result[CORRECTED] = True
     expect: Any = 201 if not again else (201, 409, 422)
 
+    price = exact(result["settlementPrice"]) if "settlementPrice" in result else None
+    status = "ACCEPTED" if accepted else "REJECTED"
+    is_new = (bid.status, bid.accepted, bid.settlement_price) != (status, capacity if accepted else ZERO, price)
+
     def remember(_: Answer) -> None:
-        bid.status = "ACCEPTED" if accepted else "REJECTED"
+        battery.results += is_new
+        bid.status = status
         bid.accepted = capacity if accepted else ZERO
-        bid.settlement_price = exact(result["settlementPrice"]) if "settlementPrice" in result else None
+        bid.settlement_price = price
+        world.note_change([(battery.name, Fraction(1))])
 
     body = [{"deliveryDay": bid.day.isoformat(), "product": bid.product, "results": [result]}]
     return Request(
@@ -240,15 +244,13 @@ def record_result(world: World, pick: Pick) -> Request | None:
         body,
         expect=expect,
         on_success=remember,
+        causes=((battery.owner.name, "ancillary.result", bid.id),) if is_new else (),
     )
 
 
-@action(weight=3)
-def read_offers(world: World, pick: Pick) -> Request | None:
+@on_battery(weight=3)
+def read_offers(world: World, pick: Pick, battery: Battery) -> Request | None:
     """The seed's endpoint, and its sister that shows every bid."""
-    battery = pick_battery(world, pick)
-    if battery is None:
-        return None
     keys = [(bid.day, bid.product) for bid in battery.bids.values()] or [(berlin_day(world.now), "NEGPOS_00_04")]
     wanted = list(dict.fromkeys(pick.of(keys) for _ in range(pick.between(1, 3))))
     waiting_only = pick.chance(60)
@@ -275,11 +277,8 @@ def read_offers(world: World, pick: Pick) -> Request | None:
     return Request(operation, battery.owner.viewer, "GET", path, query=query, expect=200, check=check)
 
 
-@action(weight=1)
-def list_offers(world: World, pick: Pick) -> Request | None:
-    battery = pick_battery(world, pick)
-    if battery is None:
-        return None
+@on_battery(weight=1)
+def list_offers(world: World, pick: Pick, battery: Battery) -> Request | None:
     if pick.chance(50):
         path = f"{battery.path}/ancillary/results"
         return Request("listAncillaryResults", battery.owner.viewer, "GET", path, expect=200)

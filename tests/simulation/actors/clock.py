@@ -11,6 +11,8 @@ from tests.simulation.model import World
 from tests.simulation.oracle.clearing import clear_due_auctions
 from tests.simulation.steps import Pick
 
+DAY_AHEAD = "DAY_AHEAD_DE_LU"
+
 
 def choose_moment(world: World, pick: Pick) -> datetime:
     """Never just before an edge: the platform's clock runs on while a life is lived."""
@@ -31,12 +33,23 @@ def choose_moment(world: World, pick: Pick) -> datetime:
 @action(weight=8)
 def let_time_pass(world: World, pick: Pick) -> Request | None:
     moment = choose_moment(world, pick)
-    if moment <= world.now:
-        return None
+    return None if moment <= world.now else move_request(world, pick, moment)
+
+
+@action(weight=0, is_sought=False)
+def let_hours_pass(world: World, pick: Pick) -> Request | None:
+    """So that each day is seen in parts."""
+    midnight = wall_clock(berlin_day(world.now) + timedelta(days=1), 0, 3)
+    hours = start_of_quarter(quarter_of(world.now) + 4 * pick.one_of(4, 8, 12)) + timedelta(minutes=2)
+    return move_request(world, pick, pick.one_of(hours, midnight))
+
+
+def move_request(world: World, pick: Pick, moment: datetime) -> Request:
     person = pick.of([world.operator.admin, world.operator.trader, world.traders[0].trader])
 
     def remember(_: Answer) -> None:
-        world.now = moment
+        world.now, world.drift_trades = moment, None
+        world.traded_prices = {at: price for (series, at), price in world.prices.items() if series == DAY_AHEAD}
         clear_due_auctions(world)
 
     body = {"now": to_text(moment)}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 from tests.simulation.actors.acting import action, as_window, next_open_quarter, pick_virtual
+from tests.simulation.actors.virtual_assets import allocate
 from tests.simulation.calls import Answer, Request
-from tests.simulation.market import berlin_day, start_of_quarter, to_text
+from tests.simulation.market import berlin_day, from_text, quarter_of, start_of_quarter, to_text
 from tests.simulation.model import VirtualAsset, World
 from tests.simulation.steps import Pick
 
@@ -97,19 +98,64 @@ def forecast(world: World, pick: Pick) -> Request | None:
     )
 
 
+def _pick_priced_day(world: World) -> date:
+    """A market day whose day-ahead prices are published with those of the weeks before, if there is one."""
+    return (world.prices_until or berlin_day(world.now)) - timedelta(days=1)
+
+
 @action(weight=1)
 def backtest(world: World, pick: Pick) -> Request | None:
     trader = pick.of(world.traders)
-    if pick.chance(50):
+    kind = pick.below(4)
+    if kind == 0:
         return Request("listBacktests", trader.trader, "GET", "/backtests", expect=200)
+    if world.backtests and kind < 3:
+        asked, name = pick.of(list(world.backtests.items()))
+        by = world.find_organisation(name).trader
+        if kind == 1:
+            return Request("readBacktest", by, "GET", f"/backtests/{asked}", expect=200)
+        return Request("listBacktestDays", by, "GET", f"/backtests/{asked}/days", expect=200)
     if pick.below(SELDOM):
         return None
-    today = berlin_day(world.now)
+    day = _pick_priced_day(world)
     battery = {"ratedPower": 1000, "energyCapacity": 2000, "chargeEfficiency": 0.95, "dischargeEfficiency": 0.95}
     body = {
-        "start": (today - timedelta(days=3)).isoformat(),
-        "end": today.isoformat(),
-        "policy": pick.one_of("YESTERDAY", "FORESIGHT"),
+        "start": day.isoformat(),
+        "end": (day + timedelta(days=1)).isoformat(),
+        "policy": pick.one_of("FORESIGHT", "FORESIGHT", "YESTERDAY", "FORECAST"),
         "battery": battery,
     }
-    return Request("createBacktest", trader.trader, "POST", "/backtests", body, expect=(202, 422, 429))
+
+    def remember(answer: Answer) -> None:
+        world.backtests[answer.body["id"]] = trader.name
+
+    by = trader.trader
+    return Request("createBacktest", by, "POST", "/backtests", body, expect=(202, 422, 429), on_success=remember)
+
+
+@action(weight=0)
+def plan_long(world: World, pick: Pick) -> Request | None:
+    """More than 31 days at once, which a job does; for that an asset of forty days is allocated."""
+    if world.optimisations:
+        path, holder = pick.of(list(world.optimisations.items()))
+        return Request("readOptimisation", world.find_organisation(holder).trader, "GET", path, expect=200)
+    now = quarter_of(world.now)
+    long = [one for one in world.virtuals.values() if one.end - max(one.first, now + 96) > 32 * 96]
+    if not long:
+        request = allocate(world, pick)
+        if request is not None and request.expect == 201:
+            start = from_text(request.body["start"])
+            request.body["end"] = to_text(start + timedelta(days=40))
+            request.body |= {"ratedChargePower": 1000, "ratedDischargePower": 1000, "energyCapacity": 1000}
+            request.expect = (201, 409, 422)
+        return request
+    virtual = long[0]
+    first = max(virtual.first, now + 96)
+    body = {**as_window(first, virtual.end), "prices": _choose_prices(world, Pick(()), first, virtual.end)}
+    path = f"{virtual.path}/optimisations"
+
+    def remember(answer: Answer) -> None:
+        world.optimisations[f"{path}/{answer.body['id']}"] = virtual.holder.name
+
+    by = virtual.holder.trader
+    return Request("optimiseVirtualAsset", by, "POST", path, body, expect=(202, 429), on_success=remember)

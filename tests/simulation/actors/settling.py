@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import date, timedelta
 from fractions import Fraction
 from typing import Any
 
-from tests.simulation.actors.acting import action, as_window, day_of_quarter, exact, pick_virtual
+from tests.simulation.actors.acting import action, as_window, day_of_quarter, exact, on_virtual
 from tests.simulation.calls import Answer, Person, Request
 from tests.simulation.market import (
     BLOCKS,
     berlin_day,
+    block_of_quarter,
     block_quarters,
     from_text,
     midnight,
@@ -24,14 +25,16 @@ from tests.simulation.steps import Pick
 
 SERIES = ("DAY_AHEAD_DE_LU", "REBAP_DE", "INTRADAY_DE_LU")
 OPERATOR, TRADER = "OPERATOR", "TRADER"
+HISTORY_DAYS = 35
 
 
 def pick_quarter(pick: Pick, virtual: VirtualAsset) -> int:
     return virtual.first + pick.below(virtual.end - virtual.first)
 
 
-def counts_check(rows: int, new: int, replaced: int, unchanged: int) -> Any:
+def counts_check(world: World, rows: int, new: int, replaced: int, unchanged: int) -> Any:
     def check(answer: Answer) -> None:
+        world.compared["settlement counts"] += 1
         expected = {"received": rows, "inserted": new, "replaced": replaced, "unchanged": unchanged}
         assert answer.body == expected, f"{expected}, not {answer.body}"
 
@@ -61,7 +64,10 @@ def record(
     ]
     replaced = len(rows) - len(new) - len(same) - len(shadowed)
     is_taken_over = any(key in kept and kept[key]["origin"] == TRADER and origin == OPERATOR for key in rows)
-    check = counts_check(len(rows), len(new), replaced, len(same) + len(shadowed))
+    check = counts_check(world, len(rows), len(new), replaced, len(same) + len(shadowed))
+
+    holders = {one.id: one.holder.name for one in world.virtuals.values()}
+    changed = {holders[key[0]] for key in rows if key not in same and key not in shadowed and key[0] in holders}
 
     def remember(_: Answer) -> None:
         for key, row in said.items():
@@ -77,14 +83,12 @@ def record(
         expect=200,
         on_success=remember,
         check=None if is_taken_over else check,
+        hints=tuple((name, "data-points.updated") for name in sorted(changed)),
     )
 
 
-@action(weight=8)
-def record_trades(world: World, pick: Pick) -> Request | None:
-    virtual = pick_virtual(world, pick)
-    if virtual is None:
-        return None
+@on_virtual(weight=8)
+def record_trades(world: World, pick: Pick, virtual: VirtualAsset) -> Request | None:
     by = pick.one_of(world.operator.trader, virtual.holder.trader)
     facts, rows = world.facts.trades, {}
     most = (virtual.charge + virtual.discharge) / 1000
@@ -107,12 +111,9 @@ def record_trades(world: World, pick: Pick) -> Request | None:
     return record(world, "recordWholesaleTrades", "/settlements/wholesale-trades", facts, rows, by)
 
 
-@action(weight=1)
-def record_implausible_trade(world: World, pick: Pick) -> Request | None:
+@on_virtual(weight=1)
+def record_implausible_trade(world: World, pick: Pick, virtual: VirtualAsset) -> Request | None:
     """A volume beyond what the asset could move, or a moment outside its life."""
-    virtual = pick_virtual(world, pick)
-    if virtual is None:
-        return None
     outside = pick.chance(50)
     quarter = virtual.end if outside else virtual.first
     most = float((virtual.charge + virtual.discharge) / 1000)
@@ -130,54 +131,48 @@ def record_implausible_trade(world: World, pick: Pick) -> Request | None:
     return Request("recordWholesaleTrades", world.operator.trader, "POST", path, [row], expect=expect)
 
 
-def _pick_block(pick: Pick, virtual: VirtualAsset) -> tuple[Any, str] | None:
-    """A block that lies wholly within the asset's life."""
+def _pick_block(pick: Pick, virtual: VirtualAsset) -> tuple[date, str, Fraction] | None:
+    """A market block that lies wholly within the asset's life, and kW of it; half of the time one that is reserved."""
+    reserved = [one for one in virtual.blocks.values() if one.market == "FCR"]
+    if reserved and pick.chance(50):
+        one = pick.of(reserved)
+        return day_of_quarter(one.first), block_of_quarter(one.first), one.charge
     day = day_of_quarter(pick_quarter(pick, virtual))
     block = pick.of(BLOCKS)
     quarters = block_quarters(day, block)
-    return (day, block) if virtual.first <= quarters.start and quarters.stop <= virtual.end else None
+    power = min(virtual.charge, virtual.discharge) * Fraction(pick.one_of(1, 2, 4), 4)
+    return (day, block, power) if virtual.first <= quarters.start and quarters.stop <= virtual.end else None
 
 
-@action(weight=4)
-def record_fcr(world: World, pick: Pick) -> Request | None:
-    virtual = pick_virtual(world, pick)
-    found = None if virtual is None else _pick_block(pick, virtual)
-    if virtual is None or found is None:
+def _award(virtual: VirtualAsset, found: tuple[date, str, Fraction], direction: str) -> dict[str, Any]:
+    day, block, power = found
+    product = {"deliveryDay": day.isoformat(), "product": f"{direction}_{block}"}
+    return {"assetID": virtual.id, **product, "capacity": float(power / 1000)}
+
+
+@on_virtual(weight=4)
+def record_fcr(world: World, pick: Pick, virtual: VirtualAsset) -> Request | None:
+    found = _pick_block(pick, virtual)
+    if found is None:
         return None
-    key = (virtual.id, found[0], f"NEGPOS_{found[1]}")
-    row = {
-        "assetID": key[0],
-        "deliveryDay": key[1].isoformat(),
-        "product": key[2],
-        "capacity": float(min(virtual.charge, virtual.discharge) / 1000 * Fraction(pick.one_of(1, 2, 4), 4)),
-        "settlementPrice": pick.between(0, 3_000_000) / 10**5,
-    }
-    return record(world, "recordFcr", "/settlements/fcr", world.facts.fcr, {key: row}, world.operator.trader)
+    row = _award(virtual, found, "NEGPOS") | {"settlementPrice": pick.between(0, 3_000_000) / 10**5}
+    rows = {(virtual.id, found[0], row["product"]): row}
+    return record(world, "recordFcr", "/settlements/fcr", world.facts.fcr, rows, world.operator.trader)
 
 
-@action(weight=3)
-def record_afrr_capacity(world: World, pick: Pick) -> Request | None:
-    virtual = pick_virtual(world, pick)
-    found = None if virtual is None else _pick_block(pick, virtual)
-    if virtual is None or found is None:
+@on_virtual(weight=3)
+def record_afrr_capacity(world: World, pick: Pick, virtual: VirtualAsset) -> Request | None:
+    found = _pick_block(pick, virtual)
+    if found is None:
         return None
-    key = (virtual.id, found[0], f"{pick.one_of('POS', 'NEG')}_{found[1]}")
-    row = {
-        "assetID": key[0],
-        "deliveryDay": key[1].isoformat(),
-        "product": key[2],
-        "capacity": float(virtual.charge / 1000 * Fraction(pick.one_of(1, 2, 4), 4)),
-        "price": pick.between(0, 3000) / 100,
-    }
+    row = _award(virtual, found, pick.one_of("POS", "NEG")) | {"price": pick.between(0, 3000) / 100}
+    rows = {(virtual.id, found[0], row["product"]): row}
     path = "/settlements/afrr-capacity"
-    return record(world, "recordAfrrCapacity", path, world.facts.afrr_capacity, {key: row}, world.operator.trader)
+    return record(world, "recordAfrrCapacity", path, world.facts.afrr_capacity, rows, world.operator.trader)
 
 
-@action(weight=3)
-def record_afrr_energy(world: World, pick: Pick) -> Request | None:
-    virtual = pick_virtual(world, pick)
-    if virtual is None:
-        return None
+@on_virtual(weight=3)
+def record_afrr_energy(world: World, pick: Pick, virtual: VirtualAsset) -> Request | None:
     key = (virtual.id, pick_quarter(pick, virtual), pick.one_of("POS", "NEG"))
     row = {
         "assetID": key[0],
@@ -190,11 +185,8 @@ def record_afrr_energy(world: World, pick: Pick) -> Request | None:
     return record(world, "recordAfrrEnergy", path, world.facts.afrr_energy, {key: row}, world.operator.trader)
 
 
-@action(weight=1)
-def record_net_off(world: World, pick: Pick) -> Request | None:
-    virtual = pick_virtual(world, pick)
-    if virtual is None:
-        return None
+@on_virtual(weight=1)
+def record_net_off(world: World, pick: Pick, virtual: VirtualAsset) -> Request | None:
     key = (virtual.id, pick_quarter(pick, virtual))
     row = {
         "assetID": key[0],
@@ -208,12 +200,9 @@ def record_net_off(world: World, pick: Pick) -> Request | None:
     return request
 
 
-@action(weight=2)
-def record_toll(world: World, pick: Pick) -> Request | None:
+@on_virtual(weight=2)
+def record_toll(world: World, pick: Pick, virtual: VirtualAsset) -> Request | None:
     """Within the asset's life, beyond it, several at a time."""
-    virtual = pick_virtual(world, pick)
-    if virtual is None:
-        return None
     key = (virtual.id, f"C{pick.below(3)}")
     first = midnight(day_of_quarter(virtual.first)) + timedelta(days=pick.between(-3, 2))
     row = {
@@ -266,8 +255,8 @@ def quarter_of_text(text: str) -> int:
 @action(weight=4)
 def publish_prices(world: World, pick: Pick) -> Request | None:
     """A market day of a series, all at one price or by quarter-hours; published again it is another version."""
-    series = pick.of(SERIES)
-    day = berlin_day(world.now) + timedelta(days=pick.between(-3, 1))
+    series = pick.one_of(SERIES[0], SERIES[0], *SERIES)
+    day = berlin_day(world.now) + timedelta(days=pick.one_of(-1, -3, -2, 0, 1))
     quarters = quarters_of_day(day)
     price, slope = pick.between(-2000, 20000), pick.between(0, 50)
     step = pick.one_of(1, 1, 4)
@@ -281,6 +270,7 @@ def publish_prices(world: World, pick: Pick) -> Request | None:
     ]
 
     def remember(_: Answer) -> None:
+        world.drift_trades = None
         for row, quarter in zip(rows, range(quarters.start, quarters.stop, step), strict=True):
             for each in range(quarter, quarter + step):
                 world.prices[series, each] = exact(row["price"])
@@ -290,6 +280,32 @@ def publish_prices(world: World, pick: Pick) -> Request | None:
     )
 
 
+def hours_request(world: World, pick: Pick, series: str, since: date, until: date) -> Request:
+    """The prices of market days by the hour."""
+    first, end, today = quarter_of(midnight(since)), quarter_of(midnight(until)), berlin_day(world.now)
+    level = pick.between(1000, 9000)
+    prices = {hour: Fraction(level + (hour * 37) % 4000, 100) for hour in range(first, end, 4)}
+    rows = [{"series": series, **as_window(hour, hour + 4), "price": float(price)} for hour, price in prices.items()]
+
+    def remember(_: Answer) -> None:
+        world.drift_trades = None
+        world.prices |= {(series, hour + part): price for hour, price in prices.items() for part in range(4)}
+        if series == "DAY_AHEAD_DE_LU" and since <= today - timedelta(days=HISTORY_DAYS):
+            world.prices_until = today
+
+    by = world.operator.trader
+    return Request("recordReferencePrices", by, "POST", "/reference-prices", rows, expect=200, on_success=remember)
+
+
+@action(weight=2)
+def publish_history(world: World, pick: Pick) -> Request | None:
+    """By hours: weeks of day-ahead prices, which forecasts and back-tests need, or the imbalance prices of a week."""
+    series = pick.one_of("DAY_AHEAD_DE_LU", "REBAP_DE")
+    today = berlin_day(world.now)
+    before, after = (HISTORY_DAYS, 0) if series == "DAY_AHEAD_DE_LU" else (3, 4)
+    return hours_request(world, pick, series, today - timedelta(days=before), today + timedelta(days=after))
+
+
 @action(weight=1)
 def read_prices(world: World, pick: Pick) -> Request | None:
     series = pick.of(SERIES)
@@ -297,7 +313,10 @@ def read_prices(world: World, pick: Pick) -> Request | None:
         query = {"kind": "wholesale-trades"}
         path = "/reference-prices/deviations"
         return Request("listPriceDeviations", world.operator.trader, "GET", path, query=query, expect=200)
-    day = berlin_day(world.now) - timedelta(days=pick.between(0, 3))
+    return prices_request(world, series, berlin_day(world.now) - timedelta(days=pick.between(0, 3)))
+
+
+def prices_request(world: World, series: str, day: date) -> Request:
     quarters = quarters_of_day(day)
     query = {"series": series, "limit": "1000", **as_window(quarters.start, quarters.stop)}
 
@@ -305,9 +324,9 @@ def read_prices(world: World, pick: Pick) -> Request | None:
         for row in answer.body:
             quarter = quarter_of_text(row["start"])
             expected = world.prices.get((series, quarter))
+            world.compared["reference prices"] += 1
             assert expected == exact(row["price"]), f"{series} at {row['start']}: {expected}, not {row['price']}"
 
     path = "/reference-prices"
-    return Request(
-        "listReferencePrices", pick.of(world.traders).viewer, "GET", path, query=query, expect=200, check=check
-    )
+    by = world.traders[0].viewer
+    return Request("listReferencePrices", by, "GET", path, query=query, expect=200, check=check)

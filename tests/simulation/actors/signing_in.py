@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.simulation.actors.acting import action
-from tests.simulation.actors.operating import NIL_ID, PASSWORD
+from tests.simulation.actors.organisations import ANONYMOUS, PASSWORD
 from tests.simulation.calls import Answer, Person, Request
 from tests.simulation.model import Member, Organisation, World
 from tests.simulation.steps import Pick
@@ -23,7 +23,7 @@ def _pick_member(world: World, pick: Pick) -> tuple[Organisation, Member] | None
 def sign_in(world: World, pick: Pick) -> Request | None:
     """With the right password, a wrong one, or as a user there is none of."""
     found = _pick_member(world, pick)
-    if found is None or pick.below(SELDOM):
+    if found is None:
         return None
     organisation, member = found
     kind = pick.below(4)
@@ -40,7 +40,7 @@ def sign_in(world: World, pick: Pick) -> Request | None:
 
     expect: Any = (401, 429) if kind in (1, 2) else (200, 429)
     path = "/auth/public/authenticate"
-    return Request("authenticate", NIL_ID, "POST", path, body, expect=expect, on_success=remember)
+    return Request("authenticate", ANONYMOUS, "POST", path, body, expect=expect, on_success=remember)
 
 
 def _signed_in(world: World, pick: Pick) -> tuple[Member, Person] | None:
@@ -68,17 +68,19 @@ def renew_tokens(world: World, pick: Pick) -> Request | None:
         member.spent_token, member.refresh_token = token, said["refresh_token"]
         member.person = replace(person, token=said["access_token"])
 
-    if was_spent:
+    def forget(_: Answer) -> None:
         member.person = None
+
     body = {"refresh_token": token}
     return Request(
         "refreshTokens",
-        NIL_ID,
+        ANONYMOUS,
         "POST",
         "/auth/public/refresh",
         body,
         expect=401 if was_spent else 200,
         on_success=remember,
+        on_refusal=forget,
     )
 
 
@@ -157,7 +159,7 @@ def change_role(world: World, pick: Pick) -> Request | None:
 def look_around(world: World, pick: Pick) -> Request | None:
     kind, one = pick.below(3), pick.of(world.owners + world.traders)
     if kind == 0:
-        return Request("readKeySet", NIL_ID, "GET", "/auth/public/jwks", expect=200)
+        return Request("readKeySet", ANONYMOUS, "GET", "/auth/public/jwks", expect=200)
     if kind == 1:
         path = f"/organisations/{one.id}/api-keys"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tests.simulation.market import (
-    berlin_day,
+    day_of_quarter,
     product_quarters,
     quarter_after,
     quarter_of,
@@ -124,8 +124,11 @@ def _add_own(page: Page, battery: Battery, quarter: int) -> None:
 def swing_of_day(battery: Battery, quarter: int) -> Fraction:
     """Highest less lowest of the own schedule's running sum within the market day, in kWh."""
     running = highest = lowest = ZERO
-    for each in quarters_of_day(berlin_day(start_of_quarter(quarter))):
-        running += battery.own.get(each, ZERO) * HOUR_OF_QUARTER
+    for each in quarters_of_day(day_of_quarter(quarter)):
+        power = battery.own.get(each)
+        if not power:
+            continue
+        running += power * HOUR_OF_QUARTER
         highest, lowest = max(highest, running), min(lowest, running)
     return highest - lowest
 
@@ -144,7 +147,7 @@ def find_turning_points(world: World, battery: Battery, first: int, end: int) ->
             quarters = product_quarters(bid.day, bid.product)
             found |= {quarters.start, quarters.stop}
     for quarter in battery.own:
-        day = quarters_of_day(berlin_day(start_of_quarter(quarter)))
+        day = quarters_of_day(day_of_quarter(quarter))
         found |= {quarter, quarter + 1, day.start, day.stop}
     return sorted(quarter for quarter in found if first <= quarter < end)
 

@@ -24,6 +24,24 @@ def find_winner(auction: Auction) -> AuctionBid | None:
     return min(valid, key=lambda bid: (-bid.price, bid.order), default=None)
 
 
+def find_fates(auction: Auction) -> dict[str, str]:
+    """Of every bid of an auction that was cleared, by its id: why it won or lost."""
+    standing, winner = {bid.id for bid in standing_bids(auction)}, find_winner(auction)
+    found = {}
+    for bid in auction.bids:
+        if bid.is_withdrawn:
+            found[bid.id] = "WITHDRAWN"
+        elif bid.id not in standing:
+            found[bid.id] = "SUPERSEDED"
+        elif winner is None or bid.price < (auction.hurdle or 0):
+            found[bid.id] = "BELOW_HURDLE"
+        elif bid is winner:
+            found[bid.id] = "WON"
+        else:
+            found[bid.id] = "TIED_BUT_LATER" if bid.price == winner.price else "OUTBID"
+    return found
+
+
 def status_for(world: World, auction: Auction, bidder: str) -> str:
     """As the seed has it, for one organisation."""
     if world.now < auction.start and not auction.is_cancelled:
@@ -48,6 +66,7 @@ def clear_due_auctions(world: World) -> None:
         if least < auction.least <= most:
             world.doubtful.append(auction.id)
         settle(auction, is_deliverable=most >= auction.least)
+        world.note_change(auction.backing, auction.end)
 
 
 def settle(auction: Auction, *, is_deliverable: bool) -> None:
@@ -55,6 +74,14 @@ def settle(auction: Auction, *, is_deliverable: bool) -> None:
     auction.is_cleared, auction.is_cancelled = is_deliverable, not is_deliverable
     auction.winner = winner.bidder if winner is not None and is_deliverable else None
     auction.price = winner.price if winner is not None and is_deliverable else Fraction(0)
+
+
+def is_whole(world: World, backing: list[tuple[str, Fraction]], first: int, end: int) -> bool:
+    """Whether nothing is missing of what batteries have promised over a window."""
+    batteries = [world.batteries[name] for name, _ in backing]
+    points = {quarter for one in batteries for quarter in find_turning_points(world, one, first, end)}
+    lefts = (left_of(world, backing, quarter) for quarter in points | {first})
+    return all(min(left.charge, left.discharge, left.energy) >= 1 for left in lefts)
 
 
 def find_deliverable(world: World, auction: Auction) -> tuple[Fraction, Fraction]:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from tests.simulation.model import VirtualAsset
+from tests.simulation.model import VirtualAsset, World
 
 HOURS = Fraction(1, 4)
 SLACK = Fraction(1, 1000)
 
 
-def find_store(virtual: VirtualAsset, schedule: Mapping[int, Fraction] | None = None) -> dict[int, Fraction]:
-    """kWh at the start of every quarter-hour of its life, and at its end."""
+def find_store(
+    virtual: VirtualAsset,
+    schedule: Mapping[int, Fraction] | None = None,
+    activated: Mapping[int, Fraction] | None = None,
+) -> dict[int, Fraction]:
+    """kWh at the start of every quarter-hour of its life, and at its end; `activated` has kWh that came in besides."""
     powers = virtual.schedule if schedule is None else schedule
     energy = virtual.initial * virtual.energy
     found = {virtual.first: energy}
@@ -22,7 +26,20 @@ def find_store(virtual: VirtualAsset, schedule: Mapping[int, Fraction] | None = 
             energy -= HOURS * power / virtual.discharge_efficiency
         elif power < 0:
             energy += HOURS * -power * virtual.charge_efficiency
+        if activated:
+            energy += activated.get(quarter, 0)
         found[quarter + 1] = energy
+    return found
+
+
+def find_activated(world: World, virtual: VirtualAsset) -> dict[int, Fraction]:
+    """kWh that settled balancing energy brought into the store: grid-side volumes, ÷ η_d upward, × η_c downward."""
+    found: dict[int, Fraction] = {}
+    for (asset, quarter, direction), row in world.facts.afrr_energy.items():
+        if asset == virtual.id:
+            volume = 1000 * Fraction(str(row["volume"]))
+            moved = -volume / virtual.discharge_efficiency if direction == "POS" else volume * virtual.charge_efficiency
+            found[quarter] = found.get(quarter, Fraction(0)) + moved
     return found
 
 
@@ -32,3 +49,16 @@ def stays_within(virtual: VirtualAsset, points: Mapping[int, Fraction]) -> bool:
         return False
     store = find_store(virtual, {**virtual.schedule, **points})
     return all(-SLACK <= energy <= virtual.energy + SLACK for energy in store.values())
+
+
+def is_plain(world: World, virtual: VirtualAsset) -> bool:
+    """Whether nothing but its schedule moves its store."""
+    return is_uncut(virtual) and not is_activated(world, virtual)
+
+
+def is_uncut(virtual: VirtualAsset) -> bool:
+    return not (virtual.is_disturbed or virtual.has_cycle_limit)
+
+
+def is_activated(world: World, virtual: VirtualAsset) -> bool:
+    return any(asset == virtual.id and row["volume"] for (asset, _, _), row in world.facts.afrr_energy.items())

@@ -19,3 +19,11 @@ def find_imbalance(statements: Iterable[dict[str, Any]]) -> str | None:
                 cents[line["line"]] += round(100 * line["amount"])
     off = {line: amount for line, amount in cents.items() if amount}
     return f"lines between organisations that add up to 0.00, not {off} cents" if off else None
+
+
+def find_unbalanced_line(lines: Iterable[dict[str, Any]]) -> dict[str, int] | None:
+    """Of the sums by line and party, the market and the grid operators among them, in cents: those that are not 0."""
+    cents: Counter[str] = Counter()
+    for line in lines:
+        cents[line["line"]] += round(100 * line["amount"])
+    return {line: amount for line, amount in cents.items() if amount} or None
