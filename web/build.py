@@ -80,10 +80,11 @@ def find_bun() -> str:
 
 
 def _fingerprint() -> str:
-    """Of everything a build reads."""
+    """Of everything a build reads; what Python compiles of this file is no part of it."""
     digest = hashlib.sha256()
     generated = WEB / "src" / "shared" / "api" / "schema.d.ts"
-    sources = [path for path in WEB.rglob("*") if path.is_file() and "node_modules" not in path.parts]
+    left_out = {"node_modules", "__pycache__"}
+    sources = [path for path in WEB.rglob("*") if path.is_file() and left_out.isdisjoint(path.parts)]
     for path in sorted([*(path for path in sources if path != generated), ROOT / "openapi.json"]):
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

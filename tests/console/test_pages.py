@@ -99,3 +99,36 @@ class TestTheFrontDoor:
         async with browser(app) as tab:
             answer = await tab.get("/console")
         assert (answer.status_code, answer.headers["location"]) == (302, "/console/")
+
+
+NAVIGATION = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+class TestSingleSignOnThatIsRefused:
+    async def test_is_a_page_with_a_sentence_and_a_way_back_for_a_browser(self, app):
+        async with browser(app) as tab:
+            headers = {"Accept": NAVIGATION, "Accept-Encoding": "gzip"}
+            answer = await tab.get("/auth/public/sso/callback?state=unknown&code=x", headers=headers)
+        assert answer.status_code == 403
+        assert answer.headers["content-type"] == "text/html; charset=utf-8"
+        assert answer.headers["cache-control"] == "no-store"
+        assert "Begin again." in answer.text
+        assert 'href="/console/"' in answer.text
+        assert answer.headers["x-request-id"] in answer.text
+        assert "unsafe" not in answer.headers["content-security-policy"]
+        assert int(answer.headers["content-length"]) == len(answer.content)
+
+    async def test_is_one_at_its_start_too_and_repeats_nothing_of_the_address_as_markup(self, app):
+        async with browser(app) as tab:
+            headers = {"Accept": NAVIGATION}
+            answer = await tab.get("/auth/public/sso/start?organisation=x&redirect=<script>", headers=headers)
+        assert answer.status_code == 400
+        assert answer.headers["content-type"] == "text/html; charset=utf-8"
+        assert "<script" not in answer.text
+
+    @pytest.mark.parametrize("accept", ["*/*", "application/json, */*;q=0.5"])
+    async def test_stays_a_problem_for_programs(self, app, accept):
+        async with browser(app) as tab:
+            answer = await tab.get("/auth/public/sso/callback?state=unknown&code=x", headers={"Accept": accept})
+        assert answer.status_code == 403
+        assert answer.json()["type"].endswith("/single-sign-on-refused")

@@ -10,7 +10,7 @@ from http.cookies import SimpleCookie
 import pytest
 from tests.conftest import migrated_database, running
 from tests.console.browsing import A_CHANGE, ORIGIN, SAME_ORIGIN, browser, sign_in
-from tests.people import PASSWORD, People, client_of
+from tests.people import PASSWORD, People, client_of, wait_for_status
 
 from gridloom.console.sessions import ConsoleSessions
 from gridloom.identity.permissions import Role
@@ -126,12 +126,7 @@ class TestASession:
             for name, value in cookie.items():
                 tab.cookies.set(name, value)
             assert (await tab.get("/console/api/auth/me", headers=SAME_ORIGIN)).status_code == 401
-            for _ in range(100):
-                answer = await other.get("/console/api/auth/me", headers=SAME_ORIGIN)
-                if answer.status_code == 401:
-                    break
-                await asyncio.sleep(0.02)
-            assert answer.status_code == 401
+            await wait_for_status(other, 401, "/console/api/auth/me", SAME_ORIGIN)
 
     async def test_ends_with_a_change_of_password_elsewhere(self, app, new_organisation):
         ours = await new_organisation()
@@ -140,12 +135,7 @@ class TestASession:
             await sign_in(tab, person)
             change = {"currentPassword": PASSWORD, "newPassword": "granite-lantern-sable-09"}
             assert (await person.client.post("/auth/password", json=change)).status_code == 204
-            for _ in range(200):
-                answer = await tab.get("/console/api/auth/me", headers=SAME_ORIGIN)
-                if answer.status_code == 401:
-                    break
-                await asyncio.sleep(0.02)
-        assert answer.status_code == 401
+            await wait_for_status(tab, 401, "/console/api/auth/me", SAME_ORIGIN)
 
 
 class TestItsEnd:
@@ -161,7 +151,7 @@ class TestItsEnd:
         for column, by in columns.items():
             statement = f"update session set {column} = {column} - $2::interval where id = $1"
             await app.pool.execute(statement, session_id, by)
-        app.resources[ConsoleSessions].forget(tab.cookies["gridloom_session"])
+        app.resources[ConsoleSessions].evict(tab.cookies["gridloom_session"])
         app.authenticator._cache.clear()
 
     async def test_comes_after_two_idle_hours_and_not_before(self, app, new_organisation):

@@ -46,7 +46,7 @@ class TestWhatIsCommitted:
         assert [path for path in committed() if re.search(r"node_modules|/static/|schema\.d\.ts", path)] == []
 
     def test_speaks_of_no_foreign_host(self):
-        """But for the names of XML dialects, which nobody asks."""
+        """But for the names of XML dialects, which are not fetched."""
         for path in committed():
             if path.endswith((".ts", ".tsx", ".css", ".html", ".json")):
                 found = re.findall(r"https?://(?!www\.w3\.org/)[\w.-]+", (ROOT / path).read_text())
@@ -62,6 +62,18 @@ class TestTheTypes:
 
 
 class TestTheBuild:
+    def test_is_not_made_again_because_a_tool_has_run(self):
+        """Python keeps what it compiles beside the tools; a build at that moment would take files from a browser."""
+        script = "import sys; sys.path.insert(0, 'web'); import build; print(build._fingerprint())"
+        found = set()
+        for _ in range(2):
+            done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True)
+            found.add(done.stdout)
+            (WEB / "__pycache__").mkdir(exist_ok=True)
+            (WEB / "__pycache__" / "made_by_a_test.pyc").write_bytes(b"compiled")
+        (WEB / "__pycache__" / "made_by_a_test.pyc").unlink()
+        assert len(found) == 1
+
     def test_is_light_enough_for_a_first_screen(self):
         """Under 200 kB of compressed JavaScript until the overview stands."""
         static = ROOT / "src/gridloom/console/static"

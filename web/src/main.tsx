@@ -4,9 +4,10 @@ import './shell/shell.css'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { App } from './shell/App'
-import { applyTheme } from './shell/theme'
+import { applyTheme, followSystem } from './shell/theme'
 
 applyTheme()
+followSystem()
 const root = document.getElementById('console')
 if (root)
   createRoot(root).render(

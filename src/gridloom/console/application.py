@@ -9,6 +9,7 @@ import structlog
 
 from gridloom.console.gateway import PREFIX, Gateway
 from gridloom.console.pages import StaticFiles
+from gridloom.console.sign_in_refusal import SINGLE_SIGN_ON_PATHS, answer_with_page
 from gridloom.edge.answer.errors import problem_of
 from gridloom.edge.answer.negotiation import negotiate
 from gridloom.edge.answer.render import EncodedResponse, render_problem, send_response
@@ -43,9 +44,11 @@ class ConsoleMiddleware:
         elif path.startswith((HOME, GUIDE)) or _is_led_to_a_page(scope, path):
             peer = self._edge.connections.begin(scope.get("client"))
             try:
-                await self._show(scope, receive, send)
+                await self._serve_page(scope, receive, send)
             finally:
                 self._edge.connections.end(peer)
+        elif path in SINGLE_SIGN_ON_PATHS and scope["method"] == "GET" and _wants_a_page(scope):
+            await answer_with_page(self._behind, scope, receive, send)
         else:
             await self._behind(scope, receive, send)
 
@@ -62,9 +65,9 @@ class ConsoleMiddleware:
         except Exception as error:
             if has_started:
                 raise
-            await self._refuse(error, scope, receive, send)
+            await self._send_problem(error, scope, receive, send)
 
-    async def _show(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve_page(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         try:
             if scope["method"] not in ("GET", "HEAD"):
@@ -73,7 +76,7 @@ class ConsoleMiddleware:
                 scope["path"], headers.get(b"accept-encoding", b"").decode("latin-1") or None
             )
         except (Problem, OSError) as error:
-            await self._refuse(error, scope, receive, send)
+            await self._send_problem(error, scope, receive, send)
             return
         await send_response(outcome, headers, send, receive, is_head=scope["method"] == "HEAD")
 
@@ -85,7 +88,7 @@ class ConsoleMiddleware:
         location = GUIDE if path == "/docs/guide" else HOME
         return EncodedResponse(302, {"Location": location, "Cache-Control": "no-store", "Vary": "Accept"}, b"")
 
-    async def _refuse(self, error: Exception, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _send_problem(self, error: Exception, scope: Scope, receive: Receive, send: Send) -> None:
         problem, request_id = problem_of(error), uuid.uuid4().hex
         if problem.status >= 500:
             log.error("request.failed", path=scope["path"], request_id=request_id, exc_info=error)

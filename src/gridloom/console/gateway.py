@@ -20,7 +20,7 @@ PREFIX = "/console/api"
 BATCH = f"{PREFIX}/batch"
 _NOT_PASSED_ON = (b"cookie", b"authorization")
 _TOKENS_ARE_HERE = ("/auth/public/authenticate", "/auth/public/refresh")
-"""What would hand a token to a script."""
+"""Fields that would give a token to a script."""
 _TARGET = re.compile(rb"<(/[^>]*)>")
 
 
@@ -47,7 +47,9 @@ class Gateway:
             await self._edge(inner, receive, partial(_send_through, send))
             return
         batch = await read_batch(receive)
-        answers = await answer_batch(inner, batch, _lead_inward, partial(_call_through, self._edge))
+        answers = await answer_batch(
+            inner, batch, lambda path: _inner_path(f"{PREFIX}{path}"), partial(_call_through, self._edge)
+        )
         outcome = EncodedResponse(
             200, {"Content-Type": "application/json", "Cache-Control": "no-store"}, to_json(answers)
         )
@@ -56,10 +58,6 @@ class Gateway:
 
 async def _call_through(edge: Application, scope: Scope, receive: Receive, send: Send) -> None:
     await edge(scope, receive, partial(_send_through, send))
-
-
-def _lead_inward(path: str) -> str:
-    return _inner_path(f"{PREFIX}{path}")
 
 
 def _inner_path(path: str) -> str:

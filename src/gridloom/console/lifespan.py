@@ -1,4 +1,4 @@
-"""What the console keeps in each worker: the tokens of its sessions, and where its own pages live."""
+"""The console's lifespan in each worker: the tokens of its sessions, and where its own pages live."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The console's files as they were built: what is named by its hash is kept for a year, the page itself never."""
+"""The console's files as they were built: what is named by its hash is cached for a year, the page itself never."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ class StaticFiles:
 
     def __init__(self, built: Path = BUILT) -> None:
         self._built = built
-        self._kept: dict[tuple[str, str | None], tuple[bytes, str | None]] = {}
+        self._cache: dict[tuple[str, str | None], tuple[bytes, str | None]] = {}
 
     @property
     def is_built(self) -> bool:
         return (self._built / "index.html").is_file()
 
     async def read(self, path: str, accept_encoding: str | None) -> EncodedResponse:
-        """What stands at a path below `/console/`: a file, or for every screen the one page."""
+        """The response of a path below `/console/`: a file, or for every screen the one page."""
         if path.startswith("assets/"):
             return await self._find_file(path, accept_encoding)
         if not self.is_built:
@@ -99,12 +99,12 @@ class StaticFiles:
         return EncodedResponse(200, headers, body)
 
     async def _encode_page(self, name: str, encoding: str | None) -> tuple[bytes, str | None]:
-        kept = self._kept.get((name, encoding))
-        if kept is None:
+        cached = self._cache.get((name, encoding))
+        if cached is None:
             body = (self._built / "assets" / name).read_bytes()
             if encoding is None or len(body) < COMPRESS_FROM_BYTES:
-                kept = body, None
+                cached = body, None
             else:
-                kept = await compress(body, encoding), encoding
-            self._kept[name, encoding] = kept
-        return kept
+                cached = await compress(body, encoding), encoding
+            self._cache[name, encoding] = cached
+        return cached

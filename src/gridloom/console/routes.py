@@ -45,12 +45,8 @@ class ConsoleCredentials(RequestBody):
 
     username: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
     password: Annotated[str, Meta(min_length=1, max_length=LONGEST)] | None = None
-    challenge: (
-        Annotated[str, Meta(min_length=1, max_length=200, description="Of a 401 that asked for a code")] | None
-    ) = None
-    code: Annotated[str, Meta(min_length=1, max_length=40, description="Of the device, or a recovery code")] | None = (
-        None
-    )
+    challenge: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    code: Annotated[str, Meta(min_length=1, max_length=40)] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,7 +61,7 @@ class ConsoleCredentials(RequestBody):
 
 
 class ConsoleSession(ResponseBody):
-    """Who is signed in, and where."""
+    """The signed-in user, its organisation and the environment."""
 
     user: views.User
     organisation_name: str
@@ -121,12 +117,12 @@ async def begin_cookie(request: Request, pair: TokenPair, db: Database) -> dict[
 @operation(
     "GET",
     "/console/session",
-    summary="Whose session of the console it is",
+    summary="Read the session of the console",
     access=CONSOLE_SESSION,
     problems=(NoConsoleSession, ForeignRequest),
 )
 async def read_console_session(request: Request) -> Response[ConsoleSession]:
-    """The person behind the cookie, with what they may do at this moment."""
+    """The person behind the cookie, with what they may do now."""
     reject_cross_origin(request.headers, request.resources[AllowedOrigins])
     sessions = request.resources[ConsoleSessions]
     cookie = sessions.cookie_of(request.header("cookie"))
@@ -159,5 +155,5 @@ async def end_console_session(request: Request) -> Response[None]:
     request.set_caller(caller)
     db = await request.begin()
     await identity_sessions.end_session(db, caller.session_id, SessionEnd.LOGOUT)
-    sessions.forget(cookie)
+    sessions.evict(cookie)
     return Response(None, headers={**NO_STORE, "Set-Cookie": sessions.clear_cookie()})

@@ -1,4 +1,4 @@
-"""Which requests come from the console's own pages, judged by what browsers say and pages cannot forge."""
+"""Which requests come from the console's own pages, by headers that browsers set and pages cannot forge."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ class ForeignRequest(Forbidden):
     with a Bearer token.
     """
 
-    status = 403
     title = "The request does not come from the console"
 
 

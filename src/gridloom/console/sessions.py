@@ -1,4 +1,4 @@
-"""From the console's cookie to the token of this moment: signed here, kept here, and never sent out."""
+"""From the console's cookie to the current token: signed here, kept here, and never sent out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ _COOKIE: Final = re.compile(r"gls_[A-Za-z0-9_-]{43}")
 class NoConsoleSession(Unauthenticated):
     """The request has no cookie of the console, or its session has ended. Sign in again."""
 
-    status = 401
     title = "No session of the console"
 
 
@@ -74,19 +73,19 @@ class ConsoleSessions:
         counts_as_use: whether the session is idle for two hours from now on, or from its last use.
         """
         cookie_hash = hash_of(cookie)
-        kept = self._tokens.get(cookie_hash)
+        cached = self._tokens.get(cookie_hash)
         asked_at = time.monotonic()
-        is_good = kept is not None and kept.good_until > asked_at
-        if kept is not None and is_good and (not counts_as_use or kept.used_at > asked_at - USE_STORED_EVERY_S):
-            return kept.text
+        is_good = cached is not None and cached.good_until > asked_at
+        if cached is not None and is_good and (not counts_as_use or cached.used_at > asked_at - USE_STORED_EVERY_S):
+            return cached.text
         session = await self._find_session(cookie_hash, counts_as_use=counts_as_use)
         if session is None:
-            self.forget(cookie)
+            self.evict(cookie)
             raise NoConsoleSession("The session has ended. Sign in again.")
-        used_at = asked_at if counts_as_use else (kept.used_at if kept is not None else float("-inf"))
-        if kept is not None and is_good:
-            self._tokens[cookie_hash] = replace(kept, used_at=used_at)
-            return kept.text
+        used_at = asked_at if counts_as_use else (cached.used_at if cached is not None else float("-inf"))
+        if cached is not None and is_good:
+            self._tokens[cookie_hash] = replace(cached, used_at=used_at)
+            return cached.text
         text = sign_access_token(
             await self._keyring.for_signing(),
             user_id=session.member_id,
@@ -106,7 +105,7 @@ class ConsoleSessions:
             return await store.continue_session(self._pool, cookie_hash, idle=MAX_IDLE, longest=MAX_SESSION)
         return await store.find_session(self._pool, cookie_hash, longest=MAX_SESSION)
 
-    def forget(self, cookie: str) -> None:
+    def evict(self, cookie: str) -> None:
         self._tokens.pop(hash_of(cookie), None)
 
 

@@ -21,7 +21,7 @@ from gridloom.database.pool import Database
 from gridloom.database.sealing import Sealing
 from gridloom.edge import HTML, PUBLIC, Content, QueryParameters, Request, RequestBody, Response, operation
 from gridloom.edge.admit import NetworkNotAllowed
-from gridloom.edge.fields import parameter_error
+from gridloom.edge.fields import parameter_error, pattern_meta
 from gridloom.identity import views
 from gridloom.identity.login.login import user_agent_of
 from gridloom.identity.login.sessions import TokenPair, begin_session
@@ -42,6 +42,8 @@ from gridloom.settings import Settings
 TAG = "Authentication"
 CALLBACK = "/auth/public/sso/callback"
 COOKIE = "gridloom_sso"
+SIGNED_IN_MARK = "#signed-in"
+"""Says to the console, which sees no cookie, that there is a session now."""
 _CHALLENGE = r"^[A-Za-z0-9_-]{43}(?!\n)$"
 _CONSOLE_PATH = re.compile(r"/console/[A-Za-z0-9_./?=&%-]{0,500}")
 
@@ -62,50 +64,37 @@ _PAGE_HEADERS = {
 class NoSingleSignOn(NotFound):
     """There is no such organisation, or it has no identity provider; which of the two is not said."""
 
-    status = 404
     title = "No single sign-on here"
 
 
 class StartQuery(QueryParameters):
-    organisation: Annotated[str, Meta(min_length=1, max_length=200, description="Its id or its name")]
-    redirect: Annotated[
-        str,
-        Meta(max_length=500, description="A page of the console, or where a command line waits at http://127.0.0.1"),
-    ] = "/console/"
-    code_challenge: Annotated[
-        str | None, Meta(description="Of the command line's verifier (S256); without one the console is meant")
-    ] = None
+    organisation: Annotated[str, Meta(min_length=1, max_length=200)]
+    redirect: Annotated[str, Meta(max_length=500)] = "/console/"
+    code_challenge: str | None = None
 
 
 class CallbackQuery(QueryParameters):
     """Parameters as OpenID Connect names them; providers send more of them than are used."""
 
-    state: Annotated[str, Meta(max_length=200, description="Of the request that began the sign-in")] = ""
-    code: Annotated[str, Meta(max_length=4000, description="The provider's one-time code")] = ""
-    error: Annotated[str, Meta(max_length=200, description="Why the provider refused")] = ""
-    error_description: Annotated[str, Meta(max_length=2000, description="The same in a sentence")] = field(
-        name="error_description", default=""
-    )
-    error_uri: Annotated[str, Meta(max_length=2000, description="Where the provider explains it")] = field(
-        name="error_uri", default=""
-    )
-    iss: Annotated[str, Meta(max_length=500, description="The issuer, as the provider names itself")] = ""
-    session_state: Annotated[str, Meta(max_length=500, description="The session at the provider; not used")] = field(
-        name="session_state", default=""
-    )
-    scope: Annotated[str, Meta(max_length=2000, description="What the provider granted; not used")] = ""
+    state: Annotated[str, Meta(max_length=200)] = ""
+    code: Annotated[str, Meta(max_length=4000)] = ""
+    error: Annotated[str, Meta(max_length=200)] = ""
+    error_description: Annotated[str, Meta(max_length=2000)] = field(name="error_description", default="")
+    error_uri: Annotated[str, Meta(max_length=2000)] = field(name="error_uri", default="")
+    iss: Annotated[str, Meta(max_length=500)] = ""
+    session_state: Annotated[str, Meta(max_length=500)] = field(name="session_state", default="")
+    scope: Annotated[str, Meta(max_length=2000)] = ""
 
 
 class SSOCode(RequestBody):
-    code: Annotated[str, Meta(min_length=1, max_length=200, description="The one-time code that the callback gave")]
+    code: Annotated[str, Meta(min_length=1, max_length=200)]
     verifier: Annotated[
         str,
-        Meta(
+        pattern_meta(
+            r"^[A-Za-z0-9._~-]+(?!\n)$",
+            "a PKCE verifier of letters, digits and ._~-, such as M25iVXpKU3puUjFaYWg3T1NDTDQtcW1ROUY5YXlwalNoc0g",
             min_length=43,
             max_length=128,
-            pattern=r"^[A-Za-z0-9._~-]+(?!\n)$",
-            description="The verifier whose challenge began the sign-in (PKCE)",
-            examples=["M25iVXpKU3puUjFaYWg3T1NDTDQtcW1ROUY5YXlwalNoc0hhakxifmZHag"],
         ),
     ]
 
@@ -189,7 +178,7 @@ async def finish_single_sign_on(request: Request, query: CallbackQuery) -> Conte
                 target, headers = f"{attempt.redirect}{joint}{urlencode({'code': code})}", {}
             else:
                 pair = await _begin_session(request, connection, account)
-                target, headers = attempt.redirect, await begin_cookie(request, pair, connection)
+                target, headers = attempt.redirect + SIGNED_IN_MARK, await begin_cookie(request, pair, connection)
     except (TokenRefused, PersonRefused) as error:
         raise await _record_refusal(request, attempt, str(error)) from None
     page = _PAGE.format(target=html.escape(target, quote=True))

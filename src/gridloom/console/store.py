@@ -7,15 +7,17 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from gridloom.database.pool import Database
+from gridloom.database.rows import read_row
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveSession:
-    """A login that a cookie stands for, at the moment it was looked up."""
+    """The login behind a cookie, when it was looked up."""
 
     session_id: UUID
     member_id: UUID
     organisation_id: UUID
+    created_at: datetime
     now: datetime
 
 
@@ -27,13 +29,8 @@ async def insert_cookie(db: Database, cookie_hash: bytes, session_id: UUID) -> N
     )
 
 
-async def continue_session(
-    db: Database, cookie_hash: bytes, *, idle: timedelta, longest: timedelta
-) -> ActiveSession | None:
-    """The login behind a cookie, used now; None for one that is unknown, over or ended.
-
-    It ends when it has not been used for `idle`, and `longest` after it began in any case.
-    """
+async def find_session(db: Database, cookie_hash: bytes, *, longest: timedelta) -> ActiveSession | None:
+    """The login behind a cookie; None for one that is unknown, over or ended, as it is `longest` after it began."""
     row = await db.fetchrow(
         """
         select s.id, s.member_id, m.organisation_id, s.created_at, statement_timestamp() as now
@@ -44,35 +41,24 @@ async def continue_session(
         cookie_hash,
         longest,
     )
-    if row is None:
+    return None if row is None else read_row(ActiveSession, row, session_id=row["id"])
+
+
+async def continue_session(
+    db: Database, cookie_hash: bytes, *, idle: timedelta, longest: timedelta
+) -> ActiveSession | None:
+    """The same, used now: it ends when it has not been used for `idle`."""
+    found = await find_session(db, cookie_hash, longest=longest)
+    if found is None:
         return None
     # The times are passed: on a distributed database an UPDATE calls no function that is not immutable.
     done = await db.execute(
         "update session set expires_at = $2, last_used_at = $3 where id = $1 and ended_at is null",
-        row["id"],
-        min(row["now"] + idle, row["created_at"] + longest),
-        row["now"],
+        found.session_id,
+        min(found.now + idle, found.created_at + longest),
+        found.now,
     )
-    if done == "UPDATE 0":
-        return None
-    return ActiveSession(row["id"], row["member_id"], row["organisation_id"], row["now"])
-
-
-async def find_session(db: Database, cookie_hash: bytes, *, longest: timedelta) -> ActiveSession | None:
-    """The same without counting as a use."""
-    row = await db.fetchrow(
-        """
-        select s.id, s.member_id, m.organisation_id, statement_timestamp() as now
-        from console_session c join session s on s.id = c.session_id join member m on m.id = s.member_id
-        where c.cookie_hash = $1 and s.ended_at is null and s.expires_at > statement_timestamp()
-          and s.created_at > statement_timestamp() - $2::interval
-        """,
-        cookie_hash,
-        longest,
-    )
-    if row is None:
-        return None
-    return ActiveSession(row["id"], row["member_id"], row["organisation_id"], row["now"])
+    return None if done == "UPDATE 0" else found
 
 
 async def begin_console_time(db: Database, session_id: UUID, idle: timedelta) -> None:

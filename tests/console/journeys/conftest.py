@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -23,6 +22,7 @@ from tests.console.journeys.scene import Scene, make_scene
 from tests.console.journeys.watching import Tab
 from tests.database_server import find_standby
 from tests.people import PASSWORD
+from tests.ports import free_port
 
 from gridloom.app import create_edge
 from gridloom.console.application import ConsoleMiddleware
@@ -32,7 +32,8 @@ from gridloom.identity.bootstrap import bootstrap_operator
 from gridloom.settings import Settings
 
 WEB = Path(__file__).parents[3] / "web"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# The first has no windows, which cost the others a second of processor time for each tab that a journey opens.
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 NO_BROWSER = (
     "No Chromium was found: set GRIDLOOM_CHROMIUM to one, or install one (Debian: apt install chromium), "
     "and the console's journeys run."
@@ -83,7 +84,8 @@ class Service:
         self._thread = threading.Thread(target=self._server.run, daemon=True)
         self._thread.start()
         deadline = time.monotonic() + 30
-        while not self._server.started and time.monotonic() < deadline:
+        while not self._server.started:
+            assert time.monotonic() < deadline, "the service did not start"
             time.sleep(0.05)
 
     def stop(self) -> None:
@@ -102,9 +104,7 @@ async def scene(settings: Settings, browser: Browser) -> AsyncIterator[Scene]:
         pool = await create_pool(url, size=1)
         await bootstrap_operator(pool, "operator", PASSWORD)
         await pool.close()
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         address = f"http://127.0.0.1:{port}"
         own = replace(settings, database_url=url, base_url=address, sandbox_base_url=address, simulator=False)
         edge = create_edge(await read_from_standby(own))
@@ -128,14 +128,18 @@ def sessions() -> dict[str, StorageState]:
 
 @pytest.fixture
 def open_tab(browser: Browser, scene: Scene, sessions: dict[str, StorageState]) -> OpenTab:
-    """`async with open_tab("trader") as tab`: of somebody who is signed in, and at its end nothing may have gone wrong.
+    """`async with open_tab("trader") as tab`: of a signed-in user, and at its end nothing may have gone wrong.
     Where it goes first is the test's to say."""
 
     @asynccontextmanager
-    async def opened(username: str | None, *, size: tuple[int, int] = (1440, 900)) -> AsyncIterator[Tab]:
+    async def opened(
+        username: str | None, *, size: tuple[int, int] = (1440, 900), locale: str | None = None
+    ) -> AsyncIterator[Tab]:
         context = await browser.new_context(
+            locale=locale,
             viewport={"width": size[0], "height": size[1]},
             color_scheme="light",
+            reduced_motion="reduce",  # what only moves would be painted sixty times a second
             permissions=["clipboard-read", "clipboard-write"],
             base_url=scene.base_url,
             storage_state=None if username is None else sessions.get(username),

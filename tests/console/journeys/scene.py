@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -61,16 +61,16 @@ class Scene:
 def make_scene(base_url: str, operator_username: str = "operator", password: str = PASSWORD) -> Scene:
     operator = _sign_in(base_url, operator_username, password)
     _go_to_morning(operator)
-    trader = _new_member(base_url, operator, "Nordlicht Trading", "trader")
+    trader = new_member(base_url, operator, "Nordlicht Trading", "trader")
     scene = Scene(
         base_url,
         operator,
-        owner=_new_member(base_url, operator, "Hanse Storage", "owner"),
+        owner=new_member(base_url, operator, "Hanse Storage", "owner"),
         trader=trader,
-        rival=_new_member(base_url, operator, "Südwind Energie", "rival"),
+        rival=new_member(base_url, operator, "Südwind Energie", "rival"),
         colleague=_join(base_url, trader, trader.organisation_id, "jonas", "TRADER", "Jonas Petersen"),
     )
-    # Who ends her own sessions: nobody else's work hangs on them.
+    # She ends her own sessions: no other journey depends on them.
     _join(base_url, trader, trader.organisation_id, "mia", "VIEWER", "Mia Wolf")
     _publish_prices(scene)
     _make_batteries(scene)
@@ -93,15 +93,34 @@ def _answered(answer: httpx2.Response) -> Any:
     return answer.json() if answer.content else None
 
 
+class SignedIn(httpx2.Auth):
+    """Signs in at the first request, and again when the token has ended: journeys may take longer than one lives."""
+
+    requires_response_body = True
+
+    def __init__(self, username: str, password: str) -> None:
+        self._credentials = {"username": username, "password": password}
+        self._token: str | None = None
+
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
+        if self._token is not None:
+            request.headers["Authorization"] = f"Bearer {self._token}"
+            if (yield request).status_code != 401:
+                return
+        address = request.url.copy_with(raw_path=b"/auth/public/authenticate")
+        self._token = _answered((yield httpx2.Request("POST", address, json=self._credentials)))["access_token"]
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        yield request
+
+
 def _sign_in(base_url: str, username: str, password: str) -> Somebody:
     # A connection that rests for seconds is closed by the service, perhaps just when it is needed.
-    client = httpx2.Client(base_url=base_url, timeout=60, limits=httpx2.Limits(max_keepalive_connections=0))
-    tokens = _answered(client.post("/auth/public/authenticate", json={"username": username, "password": password}))
-    client.headers["Authorization"] = f"Bearer {tokens['access_token']}"
+    limits = httpx2.Limits(max_keepalive_connections=0)
+    client = httpx2.Client(base_url=base_url, timeout=60, limits=limits, auth=SignedIn(username, password))
     return Somebody(username, _answered(client.get("/auth/me"))["organisationID"], client)
 
 
-def _new_member(base_url: str, operator: Somebody, name: str, username: str) -> Somebody:
+def new_member(base_url: str, operator: Somebody, name: str, username: str) -> Somebody:
     organisation = operator.post("/organisations", {"name": name, "kind": "PARTICIPANT"})["id"]
     return _join(base_url, operator, organisation, username, "ADMIN", username.capitalize())
 
@@ -203,11 +222,11 @@ def _bid(somebody: Somebody, auction_id: str, price: str) -> None:
 
 
 def _hold_past_auctions(scene: Scene) -> None:
-    soon, hour = timedelta(seconds=1), timedelta(hours=1)
+    soon, hour = timedelta(seconds=20), timedelta(hours=1)
     _auction(scene, "won", opens_in=soon, lasts=hour, power_mw=12, backing="Stade", days=(1, 8))
     _auction(scene, "lost", opens_in=soon, lasts=hour, power_mw=8, backing="Wilster", days=(1, 5))
     _auction(scene, "unbid", opens_in=soon, lasts=hour, power_mw=5, backing="Wolmirstedt", days=(1, 3))
-    scene.advance("PT5S")
+    scene.advance("PT30S")
     for price in ("12900.00", "13480.00"):
         _bid(scene.trader, scene.auctions["won"], price)
     _bid(scene.rival, scene.auctions["won"], "11000.00")
@@ -218,13 +237,13 @@ def _hold_past_auctions(scene: Scene) -> None:
 
 
 def _hold_open_auctions(scene: Scene) -> None:
-    soon = timedelta(seconds=1)
+    soon = timedelta(seconds=20)
     _auction(scene, "open", opens_in=soon, lasts=timedelta(minutes=40), power_mw=16, backing="Stade", days=(2, 9))
     _auction(scene, "later", opens_in=soon, lasts=timedelta(hours=4), power_mw=10, backing="Wolmirstedt", days=(3, 4))
     _auction(scene, "long", opens_in=soon, lasts=timedelta(hours=23), power_mw=8, backing="Wilster", days=(6, 12))
     ahead = timedelta(hours=5)
     _auction(scene, "ahead", opens_in=ahead, lasts=timedelta(hours=4), power_mw=6, backing="Hürth", days=(4, 10))
-    scene.advance("PT5S")
+    scene.advance("PT30S")
     for price in ("19000.00", "20400.00", "21200.00"):
         _bid(scene.trader, scene.auctions["open"], price)
     _bid(scene.trader, scene.auctions["long"], "7650.00")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 from playwright.async_api import expect
 from tests.console.journeys.conftest import OpenTab
@@ -43,12 +44,33 @@ class TestATrader:
             await expect(tab.page.get_by_role("alert")).to_contain_text("two decimals")
             await tab.check()
 
+    async def test_bids_with_the_keyboard_alone(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("trader") as tab:
+            page = tab.page
+            await tab.open(f"/auctions/{scene.auctions['later']}", "Auctions")
+            await tab.settle()
+            await tab.tab_to("Price in EUR for the whole window")
+            await page.keyboard.type("5400")
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_text("Place this bid?")).to_be_visible()
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_text("€5,400.00 counts.")).to_be_visible()
+
     async def test_takes_a_bid_back(self, open_tab: OpenTab, scene: Scene):
         async with open_tab("trader") as tab:
             await tab.open(f"/auctions/{scene.auctions['long']}", "Auctions")
             await tab.page.get_by_role("button", name="Withdraw").click()
             await tab.page.get_by_role("button", name="Withdraw it").click()
             await expect(tab.page.get_by_text("withdrawn")).to_be_visible()
+
+    async def test_finds_the_list_as_it_was_after_choosing_another_auction(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("trader") as tab:
+            page = tab.page
+            await tab.open(f"/auctions/{scene.auctions['lost']}", "Auctions")
+            await page.get_by_text("Won", exact=True).click()
+            await page.get_by_role("region", name="Closed").get_by_role("link").first.click()
+            await expect(page.get_by_role("region", name="Won", exact=True)).to_be_visible()
+            await expect(page.get_by_role("radio", name="Won")).to_be_checked()
 
 
 class TestTheOperator:
@@ -76,3 +98,21 @@ class TestTheOperator:
             await expect(tab.page.get_by_text("Nordlicht Trading won")).to_be_visible()
             await expect(tab.page.get_by_role("row")).to_have_count(4)
             await tab.check()
+
+    async def test_reads_of_closed_ones_for_how_much_they_went_and_of_an_open_one_what_its_kind_brought(
+        self, open_tab: OpenTab, scene: Scene
+    ):
+        async with open_tab("operator") as tab:
+            await tab.open(f"/auctions/{scene.auctions['ahead']}", "Auctions")
+            closed = tab.page.get_by_role("region", name="Closed")
+            row = closed.get_by_role("link")
+            await expect(row.filter(has_text="12 MW · 24 MWh")).to_contain_text("€13,480.00")
+            await expect(row.filter(has_text="8 MW · 16 MWh")).to_contain_text("€9,100.00")
+            await expect(row.filter(has_text="5 MW · 10 MWh")).to_contain_text("no valid bid")
+            await expect(tab.page.get_by_text("2 organisations invited; it opens in")).to_be_visible()
+            await tab.open(f"/auctions/{scene.auctions['long']}", "Auctions")
+            await expect(tab.page.get_by_text(re.compile("it closes in .* There is (a|no) bid"))).to_be_visible()
+            past = tab.page.get_by_role("row", name=re.compile("^12 MW"))
+            await expect(past).to_contain_text("13,480.00")
+            await tab.settle()
+            await tab.check_in_both_themes()

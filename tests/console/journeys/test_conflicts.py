@@ -84,7 +84,7 @@ class TestTwoPeopleWhoEditOneForm:
             await tab.check()
             await asyncio.to_thread(put_parameters, scene, ratedDischargePower=18_000, fcrLimitRatio=0.5)
             await form.get_by_role("button", name="Save as a new version").click()
-            await expect(form.get_by_text("Somebody saved another version while you were editing.")).to_be_visible()
+            await expect(form.get_by_text("Another version was saved while you were editing.")).to_be_visible()
             save = form.get_by_role("button", name="Save as a new version")
             await expect(save).to_be_disabled()
             await tab.check_in_both_themes()

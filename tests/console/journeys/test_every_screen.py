@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+
 import pytest
 from playwright.async_api import expect
 from tests.console.journeys.conftest import OpenTab
@@ -65,10 +68,11 @@ class TestTheKeyboard:
     async def test_reaches_every_screen_and_finds_by_name(self, open_tab: OpenTab):
         async with open_tab("trader") as tab:
             await tab.open("/")
+            await tab.settle()
             page = tab.page
             for letter, heading in (("a", "Auctions"), ("m", "Administration"), ("o", "What needs me now")):
-                await page.keyboard.press("g")
-                await page.keyboard.press(letter)
+                # Sent together: the second does not wait for a busy browser to have answered the first.
+                await asyncio.gather(page.keyboard.press("g"), page.keyboard.press(letter))
                 await expect(page.locator("#screen h1")).to_have_text(heading)
             await page.keyboard.press("Control+k")
             await page.get_by_role("menuitem", name="Auctions").first.wait_for()
@@ -98,6 +102,16 @@ class TestTime:
             await expect(clock).to_contain_text("Berlin")
             await tab.page.get_by_text("UTC", exact=True).click()
             await expect(clock).to_contain_text("UTC")
+
+    async def test_is_told_in_24_hours_whatever_the_browsers_language(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("owner", locale="en-US") as tab:
+            await tab.open("/")
+            for path in screens_of("owner", scene):
+                await tab.go(path)
+                await tab.settle()
+                shown = await tab.page.locator("#screen").inner_text()
+                values = await tab.page.locator("#screen input").evaluate_all("all => all.map(one => one.value)")
+                assert not re.findall(r"\d\s?[AP]M\b|\b\d{1,2}/\d{1,2}/\d{4}", "\n".join([shown, *values])), path
 
     async def test_moves_when_somebody_moves_the_sandbox(self, open_tab: OpenTab, scene: Scene):
         before = scene.now

@@ -28,4 +28,9 @@ class TestASchedulesHistory:
             await tab.check_in_both_themes()
             await page.get_by_role("button", name=re.compile("^Restore version")).click()
             await expect(versions.first).to_contain_text("You changed the plan")
-        assert await asyncio.to_thread(schedule_at, scene, 9) == [1000]
+            assert await asyncio.to_thread(schedule_at, scene, 9) == [1000]
+            count = await versions.count()
+            await versions.first.click()
+            await page.get_by_role("button", name=re.compile("^Undo version")).click()
+            await expect(versions).to_have_count(count + 1)
+        assert await asyncio.to_thread(schedule_at, scene, 9) == [500]

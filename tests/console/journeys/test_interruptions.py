@@ -8,11 +8,11 @@ import uuid
 from datetime import timedelta
 
 import asyncpg
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 from tests.console.journeys.conftest import OpenTab
 from tests.console.journeys.scene import Scene
 from tests.console.journeys.test_conflicts import type_power
-from tests.console.journeys.test_virtual_battery import fifth_day
+from tests.console.journeys.test_virtual_battery import fifth_day, schedule_of
 from tests.people import PASSWORD
 
 from gridloom.sandbox import store as sandbox_store
@@ -43,6 +43,29 @@ class TestWhatWasTyped:
             await expect(page.get_by_text("1 changed", exact=True)).to_be_visible()
             await expect(page.get_by_role("gridcell", name=re.compile("^10:00 "))).to_contain_text("1.5")
             await page.get_by_role("button", name="Discard").click()
+
+    async def test_while_a_plan_is_being_saved_stays_and_is_saved_next(self, open_tab: OpenTab, scene: Scene):
+        day, answered = fifth_day(scene), asyncio.Event()
+
+        async def wait_to_save(route: Route) -> None:
+            if route.request.method == "PUT":
+                await answered.wait()
+            await route.continue_()
+
+        async with open_tab("trader") as tab:
+            page = tab.page
+            await tab.open(f"/virtual-batteries/{scene.virtual_asset_id}/{day}")
+            await page.route("**/schedule*", wait_to_save)
+            await type_power(page, "12:00", "0.4")
+            await page.keyboard.press("Control+s")
+            await type_power(page, "12:15", "0.6")
+            await expect(page.get_by_text("2 changed", exact=True)).to_be_visible()
+            answered.set()
+            await expect(page.get_by_text("1 changed", exact=True)).to_be_visible()
+            await expect(page.get_by_role("gridcell", name=re.compile("^12:15 0.6 MW, changed"))).to_be_visible()
+            await page.keyboard.press("Control+s")
+            await expect(page.get_by_text("No changes")).to_be_visible()
+        assert (await asyncio.to_thread(schedule_of, scene, day, 13))[48:50] == [400, 600]
 
     async def test_outlives_a_restart_of_the_service_and_is_saved_after_it(self, open_tab: OpenTab, scene: Scene):
         async with open_tab("owner") as tab:

@@ -49,6 +49,26 @@ class TestTheOperator:
             await tab.settle()
             await tab.check()
 
+    async def test_sees_skeletons_and_no_dashes_while_a_days_figures_are_read(self, open_tab: OpenTab):
+        async with open_tab("operator") as tab:
+            page, is_released = tab.page, asyncio.Event()
+
+            async def hold(route: Route) -> None:
+                if "/dispatch" in (route.request.post_data or ""):
+                    await is_released.wait()
+                await route.continue_()
+
+            await page.route("**/console/api/batch", hold)
+            await tab.open("/delivery")
+            stade = page.get_by_role("row", name=re.compile("^Stade"))
+            await expect(stade.locator(".skeleton")).to_have_count(5)
+            await expect(page.locator(".delivery-table td").get_by_text("–", exact=True)).to_have_count(0)
+            await expect(page.get_by_role("button", name="CSV")).to_be_disabled()
+            is_released.set()
+            await expect(stade.locator(".skeleton")).to_have_count(0)
+            await expect(page.get_by_role("button", name="CSV")).to_be_enabled()
+            await tab.settle()
+
     async def test_finds_every_organisations_virtual_batteries(self, open_tab: OpenTab, scene: Scene):
         async with open_tab("operator") as tab:
             page = tab.page

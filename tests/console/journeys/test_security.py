@@ -24,7 +24,6 @@ def code_at(secret: str, step: int) -> str:
 
 class TestASecondFactor:
     async def test_is_scanned_typed_kept_and_asked_for(self, open_tab: OpenTab, scene: Scene):
-        step = int(time.time()) // 30
         async with open_tab(None) as tab:
             page = tab.page
             await tab.sign_in("rival")
@@ -33,7 +32,7 @@ class TestASecondFactor:
             await expect(page.get_by_role("img", name="QR code for an authenticator app")).to_be_visible()
             secret = (await page.locator(".totp .code").inner_text()).replace(" ", "")
             await tab.check_in_both_themes()
-            await page.get_by_label("Type the code it shows").fill(code_at(secret, step))
+            await page.get_by_label("Type the code it shows").fill(code_at(secret, int(time.time()) // 30))
             await page.get_by_role("button", name="Confirm").click()
             codes = page.locator(".recovery li")
             await expect(codes).to_have_count(10)
@@ -77,6 +76,31 @@ class TestSessionsAndNetworks:
             await page.get_by_role("button", name="Network", exact=True).click()
             await expect(page.get_by_text("you would lock yourself out")).to_be_visible()
             await expect(page.get_by_role("button", name="Save the networks")).to_be_disabled()
+            await tab.check()
+
+    async def test_show_an_admin_the_keys_of_members_and_what_of_its_shares_is_used(
+        self, open_tab: OpenTab, scene: Scene
+    ):
+        async with open_tab(None) as colleague:
+            await colleague.sign_in("jonas")
+            await colleague.open("/administration/api-keys", "Administration")
+            await colleague.page.get_by_label("Name").fill("Meter upload")
+            await colleague.page.get_by_role("button", name="Reading only").click()
+            await colleague.page.get_by_role("button", name="Make the key").click()
+            await expect(colleague.page.get_by_label("The secret of Meter upload")).to_be_visible()
+        async with open_tab(None) as tab:
+            page = tab.page
+            await tab.sign_in("trader")
+            await tab.open("/administration/security", "Administration")
+            usage = page.get_by_role("region", name="Usage of shares")
+            await expect(usage).to_contain_text("Requests")
+            await expect(usage).to_contain_text("Stored telemetry")
+            key = page.get_by_role("row", name=re.compile("^Meter upload"))
+            await expect(key).to_contain_text("jonas")
+            await key.get_by_role("button", name="Revoke Meter upload").click()
+            await expect(key).to_contain_text("What uses Meter upload stops at once.")
+            await key.get_by_role("button", name="Revoke it").click()
+            await expect(key).to_have_count(0)
             await tab.check()
 
     async def test_name_the_organisations_own_identity_provider_and_switch_it_off(self, open_tab: OpenTab):

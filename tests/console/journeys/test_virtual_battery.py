@@ -90,6 +90,21 @@ class TestATrader:
             await page.get_by_role("button", name="Discard").click()
             await expect(page.get_by_text("No changes")).to_be_visible()
 
+    async def test_plans_with_the_keyboard_alone(self, open_tab: OpenTab, scene: Scene):
+        day = _day_after(first_day(scene), 3)
+        async with open_tab("trader") as tab:
+            page = tab.page
+            await tab.open(f"/virtual-batteries/{scene.virtual_asset_id}/{day}")
+            await tab.settle()
+            await tab.tab_to("00:00 ")
+            await page.keyboard.press("ArrowDown")
+            await page.keyboard.type("0.5")
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_role("gridcell", name=re.compile("^01:00 0.5 MW, changed"))).to_be_visible()
+            await page.keyboard.press("Control+s")
+            await expect(page.get_by_text("No changes")).to_be_visible()
+        assert (await asyncio.to_thread(schedule_of, scene, day))[4] == 500
+
 
 class TestWhatTheServiceProposes:
     async def test_is_shown_dismissed_shown_again_applied_and_saved(self, open_tab: OpenTab, scene: Scene):
@@ -110,6 +125,9 @@ class TestWhatTheServiceProposes:
             await page.get_by_role("button", name="Save").click()
             await expect(page.get_by_text("No changes")).to_be_visible()
             await expect(page.get_by_text("within the tolerance")).to_be_visible()
+            await page.get_by_role("link", name="History").click()
+            await expect(page.get_by_text(re.compile(r"The day stands as version \d+ left it\."))).to_be_visible()
+            await expect(page.get_by_role("button", name=re.compile("^Restore version"))).to_be_disabled()
         stored = await asyncio.to_thread(schedule_of, scene, second_day(scene), 24)
         assert min(stored) < 0 < max(stored)
 

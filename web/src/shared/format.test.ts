@@ -1,5 +1,18 @@
 import { describe, expect, test } from 'bun:test'
-import { decimal, efficiencies, euro, initials, megawatts, signed, signedEuro, size, words } from './format'
+import {
+  decimal,
+  efficiencies,
+  euro,
+  initials,
+  megawatts,
+  percent,
+  plural,
+  productInWords,
+  signed,
+  signedEuro,
+  size,
+  words,
+} from './format'
 
 describe('a number', () => {
   test('has a true minus, and zero has no sign', () => {
@@ -38,4 +51,20 @@ describe('a word', () => {
     expect(initials('Nordlicht Trading')).toBe('NT')
     expect(initials('Hanse')).toBe('HA')
   })
+})
+
+test('a product is named by its market, its direction and its hours', () => {
+  expect(productInWords('NEGPOS_20_24')).toBe('FCR 20–24')
+  expect(productInWords('POS_00_04')).toBe('aFRR up 00–04')
+  expect(productInWords('NEG_00_04')).toBe('aFRR down 00–04')
+  expect(productInWords('POS_017')).toBe('aFRR energy up, quarter 17')
+  expect(productInWords('NEG_001')).toBe('aFRR energy down, quarter 1')
+  expect(productInWords('OTHER')).toBe('OTHER')
+})
+
+test('a share is a percentage, and one of a thing has no plural', () => {
+  expect(percent(0.912, 1)).toBe('91.2 %')
+  expect(plural(1, 'bid')).toBe('1 bid')
+  expect(plural(0, 'bid')).toBe('0 bids')
+  expect(plural(1200, 'battery', 'batteries')).toBe('1,200 batteries')
 })

@@ -64,6 +64,17 @@ export function words(constant: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
+/** `NEGPOS_00_04` → `FCR 00–04` */
+export function productInWords(product: string): string {
+  const block = /^(NEGPOS|POS|NEG)_(\d\d)_(\d\d)$/.exec(product)
+  if (block) {
+    const kind = block[1] === 'NEGPOS' ? 'FCR' : `aFRR ${block[1] === 'POS' ? 'up' : 'down'}`
+    return `${kind} ${block[2]}–${block[3]}`
+  }
+  const quarter = /^(POS|NEG)_(\d{3})$/.exec(product)
+  return quarter ? `aFRR energy ${quarter[1] === 'POS' ? 'up' : 'down'}, quarter ${Number(quarter[2])}` : product
+}
+
 export function initials(name: string): string {
   const parts = name.split(/\s+/).filter(Boolean)
   return ((parts[0]?.[0] ?? '') + (parts[1]?.[0] ?? parts[0]?.[1] ?? '')).toUpperCase()

@@ -16,7 +16,7 @@ test('what is no network is none', () => {
     expect(networkOf(text)).toBeNull()
 })
 
-test('an empty list keeps nobody out', () => {
+test('an empty list lets every address in', () => {
   expect(letsIn([], '192.0.2.1')).toBeTrue()
   expect(letsIn(['203.0.113.0/24'], '192.0.2.1')).toBeFalse()
 })

@@ -50,7 +50,7 @@ export function contains(network: string, address: string): boolean {
   return net.address.value >> shift === one.value >> shift
 }
 
-/** Whether somebody at the address may come in; an empty list keeps nobody out. */
+/** Whether calls from the address are allowed; an empty list allows all. */
 export function letsIn(networks: readonly string[], address: string | null): boolean {
   return networks.length === 0 || address === null || networks.some((network) => contains(network, address))
 }

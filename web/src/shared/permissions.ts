@@ -1,4 +1,4 @@
-/** What each permission lets somebody do, in words. */
+/** Descriptions of the permissions. */
 const WORDS: Record<string, string> = {
   'Read:physical-assets': 'see the battery, its parameters and availability',
   'Read:schedules': 'see schedules, dispatch and commitments',
@@ -27,13 +27,15 @@ export function permissionInWords(permission: string): string {
   return WORDS[permission] ?? `${action.toLowerCase()} ${resource.replaceAll('-', ' ')}`
 }
 
+const MARKETS: Record<string, string> = { fcr: 'FCR', afrr: 'aFRR' }
+
 /** `updateOrganisation` → `Update organisation`, `listAPIKeys` → `List API keys` */
 export function actionInWords(operationID: string): string {
   const text = operationID
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replace(/([A-Z]+)([A-Z][a-z])/g, '$1 $2')
     .split(' ')
-    .map((word) => (/^[A-Z]{2,}$/.test(word) ? word : word.toLowerCase()))
+    .map((word) => MARKETS[word.toLowerCase()] ?? (/^[A-Z]{2,}$/.test(word) ? word : word.toLowerCase()))
     .join(' ')
   return text.charAt(0).toUpperCase() + text.slice(1)
 }

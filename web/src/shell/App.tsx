@@ -63,7 +63,19 @@ export function App() {
       setState({ is: 'out' })
     }
     const expire = () => setState((old) => (old.is === 'in' ? { ...old, isExpired: true } : old))
-    const enter = () => setState((old) => (old.is === 'in' ? old : { is: 'asking' }))
+    const enter = () =>
+      setState((old) => {
+        if (old.is !== 'in') return { is: 'asking' }
+        if (old.isExpired) void resumeFromOtherTab(old.session)
+        return old
+      })
+    // What was typed here stays; a session of another person is that person's to open.
+    const resumeFromOtherTab = async (before: Session) => {
+      const session = await readSession().catch(() => null)
+      if (session?.user.id !== before.user.id) return
+      setState({ is: 'in', session })
+      void queries.invalidateQueries()
+    }
     const demand = (note: string) => setState((old) => (old.is === 'in' ? { ...old, isExpired: true, note } : old))
     const stops = [onSignInDemanded(demand), onSignedOut(expire), onOtherTab((isIn) => (isIn ? enter() : leave()))]
     return () => {
@@ -112,6 +124,7 @@ export function App() {
         <div className="over-all">
           <SignIn
             onSignedIn={resume}
+            isOver
             note={
               state.note ??
               `The session of ${state.session.user.displayName || state.session.user.username} has ended. Sign in to go on: what you typed is kept.`

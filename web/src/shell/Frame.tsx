@@ -1,6 +1,6 @@
 /** Around every screen: the rail, the bar with the clock, and what is said when the connection is lost. */
 import { useQueryClient } from '@tanstack/react-query'
-import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react'
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useAuctions } from '../features/auctions/data'
 import { live, useConnection } from '../shared/api/live'
 import { signOut, useSession } from '../shared/api/session'
@@ -15,9 +15,9 @@ import { Boundary } from './Boundary'
 import { useInterests } from './interests'
 import { useShortcuts } from './keyboard'
 import { Mark } from './Mark'
-import { Link, match, usePath } from './router'
+import { Link, usePath } from './router'
 import { SandboxBar, SimulatorFault } from './SandboxBar'
-import { PLACES, type Place, SCREENS } from './screens'
+import { type Found, findScreen, PLACES, type Place, preload } from './screens'
 import { chooseTheme, useTheme } from './theme'
 
 const Palette = lazy(() => import('./Palette'))
@@ -40,9 +40,17 @@ export function Frame({ onSignedOut }: { onSignedOut: () => void }) {
   const openPalette = useCallback(() => setIsPaletteOpen(true), [])
   useShortcuts(places, openPalette)
   useEffect(() => live.start(queries), [queries])
+  const screen = findScreen(session.user.mustEnrolSecondFactor ? '/administration/security' : path)
+  // Another screen begins at its top; another day of the same one stays where it is.
+  const part = screen?.part
+  const scroller = useRef<HTMLElement>(null)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it changes with the screen
+  useEffect(() => {
+    scroller.current?.scrollTo(0, 0)
+  }, [part])
 
   const leave = async () => {
-    // What is still being asked would be refused once nobody is signed in.
+    // Requests in progress would be rejected once the session has ended.
     await queries.cancelQueries()
     await signOut()
     queries.clear()
@@ -91,12 +99,10 @@ export function Frame({ onSignedOut }: { onSignedOut: () => void }) {
           <ThemeChoice />
         </div>
       </header>
-      <main id="screen" className="screen" tabIndex={-1}>
+      <main id="screen" className="screen" tabIndex={-1} ref={scroller}>
         <SimulatorFault />
-        <Boundary key={path}>
-          <Suspense fallback={<Loading />}>
-            <Outlet path={session.user.mustEnrolSecondFactor ? '/administration/security' : path} />
-          </Suspense>
+        <Boundary key={screen?.stays ?? path}>
+          <Outlet screen={screen} />
         </Boundary>
       </main>
       <TabBar places={places} path={path} onMore={openPalette} />
@@ -109,16 +115,33 @@ export function Frame({ onSignedOut }: { onSignedOut: () => void }) {
   )
 }
 
-function Outlet({ path }: { path: string }) {
-  for (const { pattern, component: Component } of SCREENS) {
-    const values = match(pattern, path)
-    if (values) return <Component values={values} />
-  }
+function Outlet({ screen }: { screen: Found | undefined }) {
+  if (screen) return <Opened screen={screen} />
   return (
     <div className="page">
       <Empty title="There is no such screen" action={<Link to="/">To the overview</Link>} />
     </div>
   )
+}
+
+/**
+ * Shows a screen as soon as its part of the program is there. React's own `Suspense` would keep a skeleton that it has
+ * shown for at least 300 ms, in which nothing is asked for.
+ */
+function Opened({ screen: { part, values } }: { screen: Found }) {
+  const [state, setState] = useState<{ fault: unknown } | null>(null)
+  useEffect(() => {
+    if (part.component) return
+    let isCurrent = true
+    const settle = (fault: unknown) => isCurrent && setState({ fault })
+    part.load().then(() => settle(null), settle)
+    return () => {
+      isCurrent = false
+    }
+  }, [part])
+  if (state?.fault) throw state.fault
+  const Component = part.component
+  return Component ? <Component values={values} /> : <Loading />
 }
 
 function Loading() {
@@ -138,7 +161,13 @@ function RailLink({ place, path }: { place: Place; path: string }) {
   const isCurrent = isHere(place, path)
   return (
     <li>
-      <Link to={place.path} className={isCurrent ? 'is-current' : ''} aria-current={isCurrent ? 'page' : undefined}>
+      <Link
+        to={place.path}
+        className={isCurrent ? 'is-current' : ''}
+        aria-current={isCurrent ? 'page' : undefined}
+        onPointerEnter={() => preload(place.path)}
+        onFocus={() => preload(place.path)}
+      >
         <Icon name={place.icon} />
         {place.label}
         {place.path === '/auctions' && <OpenAuctions />}

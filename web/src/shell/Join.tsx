@@ -1,4 +1,4 @@
-/** Accepting an invitation: the one thing somebody without a session can do besides signing in. */
+/** Accepting an invitation: the one thing that works without a session besides signing in. */
 import { type FormEvent, useState } from 'react'
 import { faultAt, refusalOf } from '../shared/api/problem'
 import { Button } from '../shared/ui/Button'
@@ -11,7 +11,7 @@ export default function Join() {
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setIsBusy] = useState(false)
   const [joined, setJoined] = useState<string | null>(null)
-  // After the `#`, so that it is sent to nobody.
+  // After the `#`, so that it is not sent to the server.
   const token = location.hash.replace(/^#/, '')
 
   const submit = async (event: FormEvent<HTMLFormElement>) => {

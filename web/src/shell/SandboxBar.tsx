@@ -91,7 +91,7 @@ interface ClockView {
   walk?: { target: string }
 }
 
-/** That the clock is being moved, whoever moves it, and for the operator how to stop it on its way. */
+/** Shows that the clock is being moved, and lets the operator stop it. */
 function Walk({ isOwn }: { isOwn: boolean }) {
   const zone = useZone()
   const queries = useQueryClient()

@@ -1,19 +1,85 @@
 import { type FormEvent, useState } from 'react'
 import { Refused } from '../shared/api/problem'
-import { type Session, signIn, signInWithCode } from '../shared/api/session'
+import { findSingleSignOn, type Session, signIn, signInWithCode } from '../shared/api/session'
 import { Button } from '../shared/ui/Button'
 import { Field } from '../shared/ui/Field'
 import { FormProblem } from '../shared/ui/states'
 import { Mark } from './Mark'
-import { Link } from './router'
+import { BASE, Link } from './router'
 
 interface Props {
   onSignedIn: (session: Session) => void
   note?: string
+  /** Over a screen whose edits are kept: the identity provider opens in another tab. */
+  isOver?: boolean
 }
 
-/** User name and password; where there is a second factor, its code in a second step. */
-export function SignIn({ onSignedIn, note }: Props) {
+const ORGANISATION = 'gridloom.single-sign-on'
+
+/** User name and password, then the code of a second factor where there is one; or the organisation's own provider. */
+export function SignIn(props: Props) {
+  const [isSingle, setIsSingle] = useState(false)
+  return (
+    <main className="alone">
+      <div className="alone-head">
+        <Mark size={32} />
+        <h1>Gridloom</h1>
+      </div>
+      {isSingle ? (
+        <SingleSignOnForm {...props} onBack={() => setIsSingle(false)} />
+      ) : (
+        <PasswordForm {...props} onSingle={() => setIsSingle(true)} />
+      )}
+      <p className="note">
+        Invited? <Link to="/join">Accept the invitation</Link>
+      </p>
+    </main>
+  )
+}
+
+function SingleSignOnForm({ note, isOver = false, onBack }: Props & { onBack: () => void }) {
+  const [error, setError] = useState<unknown>(null)
+  const [isBusy, setIsBusy] = useState(false)
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const organisation = String(new FormData(event.currentTarget).get('organisation') ?? '').trim()
+    setIsBusy(true)
+    setError(null)
+    try {
+      const start = await findSingleSignOn(organisation, isOver ? `${BASE}/` : location.pathname + location.search)
+      localStorage.setItem(ORGANISATION, organisation)
+      if (isOver) open(start, '_blank', 'noopener')
+      else location.assign(start)
+    } catch (fault) {
+      setError(fault)
+    } finally {
+      setIsBusy(false)
+    }
+  }
+  return (
+    <form className="card alone-card" onSubmit={(event) => void submit(event)}>
+      <h2>Single sign-on</h2>
+      {note && <p role="status">{note}</p>}
+      <Field
+        label="Organisation"
+        name="organisation"
+        defaultValue={localStorage.getItem(ORGANISATION) ?? ''}
+        hint={isOver ? 'Its provider opens in another tab; come back here afterwards' : 'By its name, as in Gridloom'}
+        required
+        autoFocus
+      />
+      <FormProblem error={error} />
+      <Button kind="primary" type="submit" isBusy={isBusy}>
+        Go to its sign-in
+      </Button>
+      <Button kind="quiet" onClick={onBack}>
+        With a password
+      </Button>
+    </form>
+  )
+}
+
+function PasswordForm({ onSignedIn, note, onSingle }: Props & { onSingle: () => void }) {
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setIsBusy] = useState(false)
   const [challenge, setChallenge] = useState<string | null>(null)
@@ -43,45 +109,40 @@ export function SignIn({ onSignedIn, note }: Props) {
   }
 
   return (
-    <main className="alone">
-      <div className="alone-head">
-        <Mark size={32} />
-        <h1>Gridloom</h1>
-      </div>
-      <form className="card alone-card" onSubmit={(event) => void submit(event)}>
-        <h2>{challenge ? 'Second factor' : 'Sign in'}</h2>
-        {note && <p role="status">{note}</p>}
-        {challenge ? (
-          <Field
-            label="Code of your authenticator app"
-            name="code"
-            inputMode="text"
-            autoComplete="one-time-code"
-            hint="Or one of your recovery codes"
-            required
-            autoFocus
-          />
-        ) : (
-          <>
-            <Field label="User name" name="username" autoComplete="username" required autoFocus />
-            <Field label="Password" name="password" type="password" autoComplete="current-password" required />
-          </>
-        )}
-        <FormProblem error={error} />
-        {error instanceof Refused && error.retryAfterS && <p className="note">Try again in {error.retryAfterS} s.</p>}
-        <Button kind="primary" type="submit" isBusy={isBusy}>
-          {challenge ? 'Go on' : 'Sign in'}
+    <form className="card alone-card" onSubmit={(event) => void submit(event)}>
+      <h2>{challenge ? 'Second factor' : 'Sign in'}</h2>
+      {note && <p role="status">{note}</p>}
+      {challenge ? (
+        <Field
+          label="Code of your authenticator app"
+          name="code"
+          inputMode="text"
+          autoComplete="one-time-code"
+          hint="Or one of your recovery codes"
+          required
+          autoFocus
+        />
+      ) : (
+        <>
+          <Field label="User name" name="username" autoComplete="username" required autoFocus />
+          <Field label="Password" name="password" type="password" autoComplete="current-password" required />
+        </>
+      )}
+      <FormProblem error={error} />
+      {error instanceof Refused && error.retryAfterS && <p className="note">Try again in {error.retryAfterS} s.</p>}
+      <Button kind="primary" type="submit" isBusy={isBusy}>
+        {challenge ? 'Go on' : 'Sign in'}
+      </Button>
+      {challenge ? (
+        <Button kind="quiet" onClick={() => setChallenge(null)}>
+          Back
         </Button>
-        {challenge && (
-          <Button kind="quiet" onClick={() => setChallenge(null)}>
-            Back
-          </Button>
-        )}
-      </form>
-      <p className="note">
-        Invited? <Link to="/join">Accept the invitation</Link>
-      </p>
-    </main>
+      ) : (
+        <Button kind="quiet" onClick={onSingle}>
+          Single sign-on
+        </Button>
+      )}
+    </form>
   )
 }
 

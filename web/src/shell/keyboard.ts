@@ -1,18 +1,15 @@
 /** Keys that work everywhere: `g` and a letter for a screen, ⌘K for the palette, `?` for help. */
-import { useEffect } from 'react'
+import { useEffect, useRef } from 'react'
+import { isTyping } from '../shared/ui/typing'
 import { go } from './router'
 import type { Place } from './screens'
 
 const AFTER_G_MS = 1200
 
-export function isTyping(target: EventTarget | null): boolean {
-  if (!(target instanceof HTMLElement)) return false
-  return target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName)
-}
-
 export function useShortcuts(places: Place[], openPalette: () => void): void {
+  // By the time of the keys themselves, and kept while the screen renders anew: a busy page loses no key.
+  const armedUntil = useRef(0)
   useEffect(() => {
-    let armedUntil = 0
     const press = (event: KeyboardEvent) => {
       if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === 'k') {
         event.preventDefault()
@@ -25,8 +22,8 @@ export function useShortcuts(places: Place[], openPalette: () => void): void {
         openPalette()
         return
       }
-      if (performance.now() < armedUntil) {
-        armedUntil = 0
+      if (event.timeStamp < armedUntil.current) {
+        armedUntil.current = 0
         const place = places.find((one) => one.letter === event.key)
         if (place) {
           event.preventDefault()
@@ -34,7 +31,7 @@ export function useShortcuts(places: Place[], openPalette: () => void): void {
         }
         return
       }
-      if (event.key === 'g') armedUntil = performance.now() + AFTER_G_MS
+      if (event.key === 'g') armedUntil.current = event.timeStamp + AFTER_G_MS
     }
     addEventListener('keydown', press)
     return () => removeEventListener('keydown', press)

@@ -1,9 +1,10 @@
 /** Every screen: where it is, who sees it, and how to get there by keyboard. Each is loaded when it is first opened. */
-import { type ComponentType, lazy } from 'react'
+import type { ComponentType } from 'react'
 import { offers } from '../shared/api/client'
 import type { Permission, Session } from '../shared/api/session'
 import type { IconName } from '../shared/ui/Icon'
 import type { Interests } from './interests'
+import { match, type Values } from './router'
 import type { ScreenProps } from './screenProps'
 
 export interface Place {
@@ -77,43 +78,82 @@ export const PLACES: Place[] = [
   { label: 'Administration', path: '/administration', icon: 'administration', letter: 'm', isShown: () => true },
 ]
 
-export interface Screen {
-  pattern: string
-  component: ComponentType<ScreenProps>
+/** A screen's part of the program. */
+export interface Part {
+  /** Once it is loaded. */
+  component: ComponentType<ScreenProps> | null
+  load: () => Promise<void>
 }
 
-const inbox = lazy(() => import('../features/inbox/Inbox'))
-const overview = lazy(() => import('../features/overview/Overview'))
-const virtualBatteries = lazy(() => import('../features/virtual-assets/VirtualBatteries'))
-const day = lazy(() => import('../features/virtual-assets/BatteryDay'))
-const history = lazy(() => import('../features/virtual-assets/history/History'))
-const auctions = lazy(() => import('../features/auctions/Auctions'))
-const revenue = lazy(() => import('../features/revenue/Revenue'))
-const physicalAssets = lazy(() => import('../features/physical-assets/PhysicalAssets'))
-const physicalAsset = lazy(() => import('../features/physical-assets/PhysicalAsset'))
-const delivery = lazy(() => import('../features/delivery/Delivery'))
-const settlement = lazy(() => import('../features/settlement/Settlement'))
-const statementDocument = lazy(() => import('../features/settlement/StatementDocument'))
-const administration = lazy(() => import('../features/administration/Administration'))
+export interface Screen {
+  pattern: string
+  part: Part
+  /** Of the same one, what is shown stays while the address changes: a list and where it is scrolled to. */
+  stays?: string
+}
+
+function screen(read: () => Promise<{ default: ComponentType<ScreenProps> }>): Part {
+  const part: Part = {
+    component: null,
+    load: async () => {
+      part.component ??= (await read()).default
+    },
+  }
+  return part
+}
+
+const inbox = screen(() => import('../features/inbox/Inbox'))
+const overview = screen(() => import('../features/overview/Overview'))
+const virtualBatteries = screen(() => import('../features/virtual-assets/VirtualBatteries'))
+const day = screen(() => import('../features/virtual-assets/BatteryDay'))
+const history = screen(() => import('../features/virtual-assets/history/History'))
+const auctions = screen(() => import('../features/auctions/Auctions'))
+const revenue = screen(() => import('../features/revenue/Revenue'))
+const physicalAssets = screen(() => import('../features/physical-assets/PhysicalAssets'))
+const physicalAsset = screen(() => import('../features/physical-assets/PhysicalAsset'))
+const delivery = screen(() => import('../features/delivery/Delivery'))
+const settlement = screen(() => import('../features/settlement/Settlement'))
+const statementDocument = screen(() => import('../features/settlement/StatementDocument'))
+const administration = screen(() => import('../features/administration/Administration'))
 
 export const SCREENS: Screen[] = [
-  { pattern: '/', component: overview },
-  { pattern: '/inbox', component: inbox },
-  { pattern: '/virtual-batteries', component: virtualBatteries },
-  { pattern: '/virtual-batteries/:virtualAsset', component: day },
-  { pattern: '/virtual-batteries/:virtualAsset/history', component: history },
-  { pattern: '/virtual-batteries/:virtualAsset/:day', component: day },
-  { pattern: '/auctions', component: auctions },
-  { pattern: '/auctions/:auction', component: auctions },
-  { pattern: '/revenue', component: revenue },
-  { pattern: '/revenue/:kind/:subject', component: revenue },
-  { pattern: '/physical-assets', component: physicalAssets },
-  { pattern: '/physical-assets/:physicalAsset', component: physicalAsset },
-  { pattern: '/physical-assets/:physicalAsset/:section', component: physicalAsset },
-  { pattern: '/delivery', component: delivery },
-  { pattern: '/delivery/:day', component: delivery },
-  { pattern: '/settlement', component: settlement },
-  { pattern: '/statements/:organisation/:statement', component: statementDocument },
-  { pattern: '/administration', component: administration },
-  { pattern: '/administration/:section', component: administration },
+  { pattern: '/', part: overview },
+  { pattern: '/inbox', part: inbox },
+  { pattern: '/virtual-batteries', part: virtualBatteries },
+  { pattern: '/virtual-batteries/:virtualAsset', part: day },
+  { pattern: '/virtual-batteries/:virtualAsset/history', part: history },
+  { pattern: '/virtual-batteries/:virtualAsset/:day', part: day },
+  { pattern: '/auctions', part: auctions, stays: 'auctions' },
+  { pattern: '/auctions/:auction', part: auctions, stays: 'auctions' },
+  { pattern: '/revenue', part: revenue, stays: 'revenue' },
+  { pattern: '/revenue/:kind/:subject', part: revenue, stays: 'revenue' },
+  { pattern: '/physical-assets', part: physicalAssets },
+  { pattern: '/physical-assets/:physicalAsset', part: physicalAsset },
+  { pattern: '/physical-assets/:physicalAsset/:section', part: physicalAsset },
+  { pattern: '/delivery', part: delivery },
+  { pattern: '/delivery/:day', part: delivery },
+  { pattern: '/settlement', part: settlement },
+  { pattern: '/statements/:organisation/:statement', part: statementDocument },
+  { pattern: '/administration', part: administration },
+  { pattern: '/administration/:section', part: administration },
 ]
+
+export interface Found extends Screen {
+  values: Values
+}
+
+export function findScreen(path: string): Found | undefined {
+  for (const screen of SCREENS) {
+    const values = match(screen.pattern, path)
+    if (values) return { ...screen, values }
+  }
+  return undefined
+}
+
+/** Loads the screen of a path before it is opened: the reader points at it already. */
+export function preload(path: string): void {
+  // Opening it says what is wrong.
+  findScreen(path)
+    ?.part.load()
+    .catch(() => undefined)
+}

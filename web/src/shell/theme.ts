@@ -1,4 +1,4 @@
-/** Light or dark: as the system has it until somebody chooses. */
+/** Light or dark: as the system has it until the user chooses. */
 import { useSyncExternalStore } from 'react'
 
 export type Theme = 'light' | 'dark'
@@ -16,6 +16,11 @@ export function applyTheme(): void {
   for (const listener of listeners) listener()
 }
 
+/** The page follows the system from now on, whatever is on it. */
+export function followSystem(): void {
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', applyTheme)
+}
+
 export function chooseTheme(theme: Theme): void {
   localStorage.setItem(KEY, theme)
   applyTheme()
@@ -23,12 +28,7 @@ export function chooseTheme(theme: Theme): void {
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener)
-  const system = matchMedia('(prefers-color-scheme: dark)')
-  system.addEventListener('change', applyTheme)
-  return () => {
-    listeners.delete(listener)
-    system.removeEventListener('change', applyTheme)
-  }
+  return () => listeners.delete(listener)
 }
 
 export function useTheme(): Theme {

@@ -4,6 +4,7 @@ import { ask, askJson, type Schemas } from '../../shared/api/client'
 import { faultAt } from '../../shared/api/problem'
 import { useSession } from '../../shared/api/session'
 import { plural } from '../../shared/format'
+import { permissionInWords } from '../../shared/permissions'
 import { weekdayTime } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
@@ -41,7 +42,9 @@ export function APIKeys() {
                       <td>
                         <strong>{key.name}</strong>
                       </td>
-                      <td title={key.permissions.join(', ')}>{plural(key.permissions.length, 'permission')}</td>
+                      <td title={key.permissions.map(permissionInWords).join(', ')}>
+                        {plural(key.permissions.length, 'permission')}
+                      </td>
                       <td className="when">{weekdayTime(Date.parse(key.createdAt), zone)}</td>
                       <td>{key.expiresAt ? weekdayTime(Date.parse(key.expiresAt), zone) : 'revoked'}</td>
                       <td className="number">
@@ -99,7 +102,7 @@ function NewKey() {
           {user.permissions.map((permission) => (
             <Checkbox
               key={permission}
-              label={permission}
+              label={permissionInWords(permission)}
               checked={chosen.has(permission)}
               onChange={() => toggle(permission)}
             />

@@ -37,7 +37,7 @@ export function Invitations() {
   const link = invite.data ? `${location.origin}/console/join#${invite.data.token}` : ''
   return (
     <>
-      <Card title="Invite somebody">
+      <Card title="Invite a member">
         <form ref={form} className="card-body inline-form" onSubmit={submit}>
           <Field label="E-mail" name="email" type="email" required fault={faultAt(invite.error, '/email')} />
           <SelectField
@@ -67,7 +67,7 @@ export function Invitations() {
         <Loaded query={invitations} skeleton={<SkeletonRows rows={3} />}>
           {(list) =>
             list.length === 0 ? (
-              <Empty title="Nobody was invited yet" />
+              <Empty title="No invitations yet" />
             ) : (
               <Table columns={['E-mail', 'Role', 'Invited', 'Until', 'State', { label: 'Actions', isUnseen: true }]}>
                 <tbody>

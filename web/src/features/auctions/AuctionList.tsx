@@ -107,7 +107,7 @@ function When({ auction, now, isOperator }: { auction: Auction; now: number; isO
 }
 
 function Ended({ auction, isOperator }: { auction: Auction; isOperator: boolean }) {
-  if (isOperator) return <Badge>closed</Badge>
+  if (isOperator) return <Cleared auction={auction} />
   if (auction.status === 'WON')
     return (
       <Badge tone="good">
@@ -117,6 +117,15 @@ function Ended({ auction, isOperator }: { auction: Auction; isOperator: boolean 
     )
   if (auction.status === 'LOST') return <Badge>lost</Badge>
   if (auction.status === 'NO_BIDS_SUBMITTED') return <Badge>no bid</Badge>
+  return <Badge tone="warning">being cleared</Badge>
+}
+
+/** For how much it went, or why it did not. */
+function Cleared({ auction }: { auction: Auction }) {
+  if (auction.state === 'CANCELLED') return <Badge>cancelled</Badge>
+  if (auction.outcome === 'ALLOCATED' && auction.price != null) return <strong>{euro(auction.price)}</strong>
+  if (auction.outcome === 'CAPACITY_GONE') return <Badge tone="warning">no capacity</Badge>
+  if (auction.outcome === 'NO_VALID_BID') return <Badge>no valid bid</Badge>
   return <Badge tone="warning">being cleared</Badge>
 }
 

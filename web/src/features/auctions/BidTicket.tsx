@@ -106,7 +106,8 @@ export function BidTicket({ auction, valuation, now, text, onText }: Props) {
         />
       )}
       <p className="ticket-foot note">
-        Highest price wins, at equal prices the earlier bid. Nobody sees yours, nor you theirs.
+        Highest price wins, at equal prices the earlier bid. Bids of others are never shown, and yours is not shown to
+        them.
       </p>
     </Card>
   )

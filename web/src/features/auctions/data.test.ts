@@ -1,7 +1,7 @@
 import { describe, expect, mock, test } from 'bun:test'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
-const { chanceOfMore, grouped, readPrice } = await import('./data')
+const { binsOf, chanceOfMore, grouped, isWithin, pastOfKind, perMwDay, readPrice } = await import('./data')
 
 const auction = (id: string, start: number, end: number) =>
   ({ id, start: new Date(start).toISOString(), end: new Date(end).toISOString() }) as never
@@ -39,6 +39,22 @@ describe('the list', () => {
   })
 })
 
+describe('past ones of a kind', () => {
+  test('are the cleared ones of the zone, newest first', () => {
+    const of = (id: string, end: number, deliveryZone: string, outcome: string | null = 'ALLOCATED') =>
+      ({ ...(auction(id, 0, end) as object), item: { deliveryZone }, outcome }) as never
+    const asked = of('asked', 9000, 'TenneT', null)
+    const all = [
+      asked,
+      of('old', 1000, 'TenneT'),
+      of('new', 2000, 'TenneT', 'NO_VALID_BID'),
+      of('elsewhere', 2000, 'Amprion'),
+      of('being cleared', 3000, 'TenneT', null),
+    ]
+    expect(pastOfKind(all, asked, 4000).map((each) => each.id)).toEqual(['new', 'old'])
+  })
+})
+
 describe('the chance to be worth more', () => {
   const valuation = { p10: 100, p50: 200, p90: 400 } as never
   test('is what the quantiles say at the quantiles', () => {
@@ -50,5 +66,37 @@ describe('the chance to be worth more', () => {
   test('is not made up beyond them', () => {
     expect(chanceOfMore(99, valuation)).toBeNull()
     expect(chanceOfMore(401, valuation)).toBeNull()
+  })
+})
+
+test('a price is compared by MW and day, of the mean of what is charged and discharged', () => {
+  const item = { ratedChargePower: 8000, ratedDischargePower: 12_000 }
+  const week = { start: '2026-11-16T23:00:00Z', end: '2026-11-23T23:00:00Z' }
+  expect(perMwDay(7000, { item: { ...item, ...week } } as never)).toBe(100)
+})
+
+describe('what past windows came to', () => {
+  const past = (p10: number, p50: number, p90: number, value: number) => ({ p10, p50, p90, value }) as never
+  const valuation = (pastWindows: never[]) => ({ p10: 100, p50: 200, p90: 400, calibration: { pastWindows } }) as never
+
+  test('is within what was expected up to both quantiles', () => {
+    expect([99, 100, 400, 401].map((value) => isWithin(past(100, 200, 400, value)))).toEqual([false, true, true, false])
+  })
+
+  test('lies in this window’s range as it lay in its own', () => {
+    const twenty = Array.from({ length: 19 }, () => past(10, 20, 40, 20))
+    const bins = binsOf(valuation([...twenty, past(10, 20, 40, 80)]))
+    // 60 above the median of a range of 30 is 600 above the median of one of 300.
+    expect(bins?.high).toBe(800)
+    expect(bins?.low).toBe(50)
+    expect(bins?.counts.at(-1)).toBe(1)
+    expect(bins?.counts[Math.floor(((200 - 50) / 750) * 14)]).toBe(19)
+  })
+
+  test('is no distribution while few are known, or none has a range', () => {
+    const twenty = Array.from({ length: 20 }, () => past(10, 20, 40, 20))
+    expect(binsOf(valuation(twenty))).not.toBeNull()
+    expect(binsOf(valuation(twenty.slice(1)))).toBeNull()
+    expect(binsOf(valuation([...twenty.slice(1), past(20, 20, 20, 20)]))).toBeNull()
   })
 })

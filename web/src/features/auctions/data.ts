@@ -122,6 +122,14 @@ export function grouped(auctions: Auction[], now: number): [Group, Auction[]][] 
   return Object.entries(groups).filter(([, members]) => members.length > 0) as [Group, Auction[]][]
 }
 
+/** Auctions of the same zone that were cleared, newest first: what a new one is likely to bring. */
+export function pastOfKind(auctions: Auction[], { id, item }: Auction, now: number): Auction[] {
+  return auctions
+    .filter((one) => one.id !== id && one.item.deliveryZone === item.deliveryZone)
+    .filter((one) => groupOf(one, now) === 'Closed' && one.outcome != null)
+    .sort((a, b) => endOf(b) - endOf(a))
+}
+
 export const powerMw = (auction: Auction): number =>
   (auction.item.ratedChargePower + auction.item.ratedDischargePower) / 2000
 

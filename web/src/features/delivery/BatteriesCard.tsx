@@ -4,6 +4,7 @@ import { QUARTER_MS, quarterAt, type Span } from '../../shared/time/marketDay'
 import { age, time } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
+import { Skeleton } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { Link } from '../../shell/router'
@@ -12,6 +13,8 @@ import type { Delivered } from './data'
 interface Props {
   batteries: PhysicalAsset[]
   delivered: Map<string, Delivered>
+  /** Until it is known, figures are skeletons: a dash says that there is none. */
+  isLoading: boolean
   span: Span
   now: number
 }
@@ -28,7 +31,7 @@ interface Line {
 }
 
 /** Every battery: the last quarter-hour that is over, measured against what was dispatched for it; of a past day, all. */
-export function BatteriesCard({ batteries, delivered, span, now }: Props) {
+export function BatteriesCard({ batteries, delivered, isLoading, span, now }: Props) {
   const zone = useZone()
   const isToday = span.start <= now && now < span.end
   const isPast = span.end <= now
@@ -47,7 +50,7 @@ export function BatteriesCard({ batteries, delivered, span, now }: Props) {
       title="Batteries"
       note={note}
       actions={
-        <Button isCompact icon="download" onClick={() => download(lines, isPast)}>
+        <Button isCompact icon="download" disabled={isLoading} onClick={() => download(lines, isPast)}>
           CSV
         </Button>
       }
@@ -65,16 +68,16 @@ export function BatteriesCard({ batteries, delivered, span, now }: Props) {
       >
         {zones.map((name) => (
           <tbody key={name}>
-            <Sum name={name} lines={lines.filter((line) => line.asset.deliveryZone === name)} />
+            <Sum name={name} lines={lines.filter((line) => line.asset.deliveryZone === name)} isLoading={isLoading} />
             {lines
               .filter((line) => line.asset.deliveryZone === name)
               .map((line) => (
-                <Row key={line.asset.id} line={line} hours={isPast ? 24 : 1} />
+                <Row key={line.asset.id} line={line} hours={isPast ? 24 : 1} isLoading={isLoading} />
               ))}
           </tbody>
         ))}
         <tfoot>
-          <Sum name="All zones" lines={lines} />
+          <Sum name="All zones" lines={lines} isLoading={isLoading} />
         </tfoot>
       </Table>
       <p className="card-body note">
@@ -137,7 +140,17 @@ const shown = (kw: number | null) => (kw === null ? '–' : signed(kw / 1000, 1)
 const toneOf = (text: string) =>
   text.startsWith('+') ? 'tone-discharge' : text.startsWith('−') ? 'tone-charge' : 'note'
 
-function Row({ line, hours }: { line: Line; hours: number }) {
+const FIGURES = ['charge', 'dispatch', 'measured', 'reserve', 'deviation']
+
+function Awaited() {
+  return FIGURES.map((figure) => (
+    <td key={figure} className="number">
+      <Skeleton width={34} height={12} style={{ marginLeft: 'auto' }} />
+    </td>
+  ))
+}
+
+function Row({ line, hours, isLoading }: { line: Line; hours: number; isLoading: boolean }) {
   const { asset, charge, dispatch, measured, reserve, deviation, parts } = line
   const rated = asset.parameters.ratedDischargePower * hours
   const isLarge = deviation !== null && Math.abs(deviation) > 0.02 * rated
@@ -151,19 +164,25 @@ function Row({ line, hours }: { line: Line; hours: number }) {
           {megawatts(asset.parameters.ratedDischargePower)} MW{parts && ` · ${parts}`}
         </span>
       </td>
-      <td className="number">{charge === null ? '–' : decimal(charge, 1)}</td>
-      <td className={`number ${toneOf(shown(dispatch))}`}>{shown(dispatch)}</td>
-      <td className="number">{shown(measured)}</td>
-      <td className="number note">{shown(reserve)}</td>
-      <td className={`number ${isLarge ? 'tone-warning' : ''}`}>
-        {isLarge && <span className="visually-hidden">large: </span>}
-        {shown(deviation)}
-      </td>
+      {isLoading ? (
+        <Awaited />
+      ) : (
+        <>
+          <td className="number">{charge === null ? '–' : decimal(charge, 1)}</td>
+          <td className={`number ${toneOf(shown(dispatch))}`}>{shown(dispatch)}</td>
+          <td className="number">{shown(measured)}</td>
+          <td className="number note">{shown(reserve)}</td>
+          <td className={`number ${isLarge ? 'tone-warning' : ''}`}>
+            {isLarge && <span className="visually-hidden">large: </span>}
+            {shown(deviation)}
+          </td>
+        </>
+      )}
     </tr>
   )
 }
 
-function Sum({ name, lines }: { name: string; lines: Line[] }) {
+function Sum({ name, lines, isLoading }: { name: string; lines: Line[]; isLoading: boolean }) {
   const total = (pick: (line: Line) => number | null) => {
     const values = lines.map(pick).filter((value): value is number => value !== null)
     return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0)
@@ -174,11 +193,17 @@ function Sum({ name, lines }: { name: string; lines: Line[] }) {
   return (
     <tr className="zone-sum">
       <th scope="row">{name}</th>
-      <td className="number">{capacity > 0 ? decimal((stored / capacity) * 100, 1) : '–'}</td>
-      <td className="number">{shown(total((line) => line.dispatch))}</td>
-      <td className="number">{shown(total((line) => line.measured))}</td>
-      <td className="number">{shown(total((line) => line.reserve))}</td>
-      <td className="number">{shown(total((line) => line.deviation))}</td>
+      {isLoading ? (
+        <Awaited />
+      ) : (
+        <>
+          <td className="number">{capacity > 0 ? decimal((stored / capacity) * 100, 1) : '–'}</td>
+          <td className="number">{shown(total((line) => line.dispatch))}</td>
+          <td className="number">{shown(total((line) => line.measured))}</td>
+          <td className="number">{shown(total((line) => line.reserve))}</td>
+          <td className="number">{shown(total((line) => line.deviation))}</td>
+        </>
+      )}
     </tr>
   )
 }

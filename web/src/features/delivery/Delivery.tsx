@@ -3,7 +3,7 @@ import { usePhysicalAssets } from '../../shared/api/resources'
 import { useIsOperator } from '../../shared/api/session'
 import { useMinute, useNow } from '../../shared/clock'
 import { decimal, megawatts, plural } from '../../shared/format'
-import { addDays, dayOf, QUARTER_MS, quarterAt, spanOf } from '../../shared/time/marketDay'
+import { addDays, dayFrom, dayOf, QUARTER_MS, quarterAt, spanOf } from '../../shared/time/marketDay'
 import { countdown, dayInWords, time } from '../../shared/time/words'
 import { IconButton } from '../../shared/ui/Button'
 import { Card, Figures } from '../../shared/ui/Card'
@@ -34,13 +34,13 @@ export default function Delivery(props: ScreenProps) {
 function DeliveryDay({ values }: ScreenProps) {
   const now = useMinute()
   const today = dayOf(now)
-  const day = values.day ?? today
+  const day = dayFrom(values.day) ?? today
   const span = spanOf(day)
   const assets = usePhysicalAssets()
   const runs = useRuns(span)
   const zones = useZones(span)
   const batteries = assets.data ?? []
-  const { delivered } = useDelivered(batteries, span, now)
+  const { delivered, isLoading: isDeliveredLoading } = useDelivered(batteries, span, now)
   const power = batteries.reduce((sum, one) => sum + one.parameters.ratedDischargePower, 0)
   const move = (days: number) => go(`/delivery/${addDays(day, days)}`)
   return (
@@ -84,16 +84,23 @@ function DeliveryDay({ values }: ScreenProps) {
             </Card>
           )}
           {batteries.length > 0 ? (
-            <BatteriesCard batteries={batteries} delivered={delivered} span={span} now={now} />
+            <BatteriesCard
+              batteries={batteries}
+              delivered={delivered}
+              isLoading={isDeliveredLoading}
+              span={span}
+              now={now}
+            />
           ) : (
             <Card title="Batteries">
               <Empty title="No battery is visible to the operator">
-                An owner grants Read:physical-assets, Read:schedules and Read:monitoring on each of its batteries.
+                An owner grants access to each battery, its schedules and its measurements.
               </Empty>
             </Card>
           )}
         </div>
       )}
+      {span.start < now && isDeliveredLoading && <SkeletonCard height={250} />}
       {span.start < now && delivered.size > 0 && (
         <DeviationCard performances={[...delivered.values()].map((one) => one.performance)} span={span} now={now} />
       )}

@@ -1,7 +1,7 @@
 import { describe, expect, mock, test } from 'bun:test'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
-const { barsOf, reachOf, totalsOf } = await import('./data')
+const { barsOf, deviationsOf, reachOf, totalsOf } = await import('./data')
 
 const quarter = (time: string, [scheduledExport, scheduledImport, netted, unserved]: number[]) => ({
   time,
@@ -53,4 +53,16 @@ describe('the totals of a day', () => {
       end: Date.parse('2026-11-16T06:30:00Z'),
     })
   })
+})
+
+test('deviations are summed over the batteries in MW, and the measured share is their mean', () => {
+  const of = (...points: object[]) => ({ performance: points }) as never
+  const at = '2026-11-16T08:00:00Z'
+  const found = deviationsOf([
+    of({ time: '2026-11-16T08:15:00Z', powerDeviation: 1 }, { time: at, powerDeviation: -3000, measuredShare: 0.5 }),
+    of({ time: at, powerDeviation: 1000, reserveResponse: 500, measuredPower: 0 }),
+    null,
+  ])
+  expect(found[0]).toEqual({ time: Date.parse(at), mw: -2, reserveMw: 0.5, measuredShare: 0.75 })
+  expect(found[1]).toMatchObject({ time: Date.parse('2026-11-16T08:15:00Z'), measuredShare: 0 })
 })

@@ -24,7 +24,7 @@ export function useRuns({ start, end }: Span) {
   })
 }
 
-/** What each zone was scheduled for, what of it was netted, and what nobody could serve. */
+/** Scheduled, netted and unserved power of each zone. */
 export function useZones({ start, end }: Span) {
   return useQuery({
     queryKey: ['delivery', 'zones', start],
@@ -54,7 +54,8 @@ export function useDelivered(assets: PhysicalAsset[], { start, end }: Span, now:
       )
     },
     enabled: assets.length > 0,
-    placeholderData: (old) => old,
+    // Of the same day only: another day's figures are none of this one.
+    placeholderData: (old, query) => (query?.queryKey[3] === start ? old : undefined),
   })
   const step = over > start ? 2 : 1
   const delivered = new Map<string, Delivered>()

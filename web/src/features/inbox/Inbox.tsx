@@ -9,8 +9,8 @@ import { Icon } from '../../shared/ui/Icon'
 import { Page } from '../../shared/ui/Page'
 import { Segmented } from '../../shared/ui/Segmented'
 import { Empty, SkeletonRows } from '../../shared/ui/states'
+import { isTyping } from '../../shared/ui/typing'
 import { useZone } from '../../shared/zone'
-import { isTyping } from '../../shell/keyboard'
 import { go, Link } from '../../shell/router'
 import { useInbox, useReadState } from './backlog'
 import './inbox.css'
@@ -92,7 +92,7 @@ export default function Inbox() {
           />
         ) : (
           <Card className="inbox-detail is-empty" label="Message">
-            <Empty title="Choose a message">Opening it marks it read; whether it was read is told to nobody.</Empty>
+            <Empty title="Choose a message">Opening it marks it read. Only you see which messages you have read.</Empty>
           </Card>
         )}
       </div>
@@ -164,7 +164,7 @@ function Detail({ item, onUnread }: { item: Item; onUnread: () => void }) {
             <Marked text={item.title} />
           </h2>
           <span className="note">
-            told {weekday(item.time, zone)} {timeS(item.time, zone)}
+            {weekday(item.time, zone)} {timeS(item.time, zone)}
           </span>
         </span>
       </header>

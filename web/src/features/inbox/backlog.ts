@@ -15,8 +15,6 @@ import { useAuctions } from '../auctions/data'
 import type { Version } from '../virtual-assets/conflict/versions'
 import { type Item, itemsOf, type Placed, WANTED } from './items'
 
-const SILENCE_MS = 700
-const LONGEST_MS = 8000
 const KEPT_DAYS = 30
 const AFTER_LOAD_MS = 1500
 const OPERATOR_ONLY = ['delivery.reserve-shortfall', 'delivery.run-failed']
@@ -28,7 +26,7 @@ const NOT_OPERATOR = [
   'auction.cleared',
 ]
 
-/** What is kept, from the oldest on: read until the stream falls silent. */
+/** What is stored, from the oldest on: read until the heart-beat that follows it. */
 async function readBacklog(types: string[]): Promise<Placed[]> {
   const stop = new AbortController()
   const response = await ask(`/events?types=${types.join(',')}`, {
@@ -38,17 +36,18 @@ async function readBacklog(types: string[]): Promise<Placed[]> {
   })
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   const events: Placed[] = []
-  if (!reader) return events
   let text = ''
-  const until = performance.now() + LONGEST_MS
-  while (performance.now() < until) {
-    const silence = new Promise<null>((done) => setTimeout(() => done(null), SILENCE_MS))
-    const piece = await Promise.race([reader.read(), silence])
-    if (piece === null || piece.done) break
-    text += piece.value
-    const lines = text.split('\n')
-    text = lines.pop() ?? ''
-    for (const line of lines) if (line.startsWith('data:')) events.push(JSON.parse(line.slice(5)) as Placed)
+  let isComplete = !reader
+  while (reader && !isComplete) {
+    const piece = await reader.read()
+    if (piece.done) break
+    const frames = (text + piece.value).split('\n\n')
+    text = frames.pop() ?? ''
+    for (const frame of frames) {
+      const data = frame.split('\n').find((line) => line.startsWith('data:'))
+      if (data) events.push(JSON.parse(data.slice(5)) as Placed)
+      else isComplete ||= !frame.startsWith('retry:')
+    }
   }
   stop.abort()
   return events
@@ -63,10 +62,22 @@ function useEvents(): Placed[] | undefined {
     const timer = setTimeout(() => setIsDue(true), AFTER_LOAD_MS)
     return () => clearTimeout(timer)
   }, [])
-  const types = WANTED.filter((type) => known.has(type) && !(isOperator ? NOT_OPERATOR : OPERATOR_ONLY).includes(type))
+  const types: string[] = WANTED.filter(
+    (type) => known.has(type) && !(isOperator ? NOT_OPERATOR : OPERATOR_ONLY).includes(type),
+  )
   const { data } = useQuery({
     queryKey: ['inbox', 'events'],
-    queryFn: () => readBacklog(types),
+    queryFn: async () => {
+      const meanwhile: Placed[] = []
+      const stopFollowing = live.follow((event) => types.includes(event.type) && meanwhile.push(event))
+      try {
+        const stored = await readBacklog(types)
+        const known = new Set(stored.map((event) => event.id))
+        return [...stored, ...meanwhile.filter((event) => !known.has(event.id))]
+      } finally {
+        stopFollowing()
+      }
+    },
     enabled: isDue,
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: Number.POSITIVE_INFINITY,
@@ -97,7 +108,7 @@ function useAuthors(events: Placed[]) {
     }
     return [...new Set(newest.values())].slice(-60)
   }, [events])
-  const { data } = useQuery({
+  const { data, isLoading } = useQuery({
     queryKey: ['inbox', 'authors', asked.join()],
     queryFn: async () => {
       const answers = await askAll(
@@ -117,27 +128,31 @@ function useAuthors(events: Placed[]) {
     staleTime: Number.POSITIVE_INFINITY,
     placeholderData: (old) => old,
   })
-  return (assetID: string, version: number): string | null => {
+  const author = (assetID: string, version: number): string | null => {
     const found = data?.get(`${assetID}/${version}`)
     if (!found || found.authorID === session.user.id || found.authorKind === 'PLATFORM') return null
     return found.authorName ?? 'The operator'
   }
+  return { author, isLoading }
 }
 
+/** Empty until all is there that makes a row: one that came later would change which is the first. */
 export function useInbox(): { items: Item[]; isLoading: boolean } {
   const zone = useZone()
   const events = useEvents()
-  const virtual = useVirtualAssets().data
-  const physical = usePhysicalAssets().data
-  const auctions = useAuctions().data
+  const virtual = useVirtualAssets()
+  const physical = usePhysicalAssets()
+  const auctions = useAuctions()
   const now = useMinute()
-  const author = useAuthors(events ?? NO_EVENTS)
-  const names = new Map([...(virtual ?? []), ...(physical ?? [])].map((one) => [one.id, one.name]))
-  const recent = (events ?? NO_EVENTS).filter((event) => Date.parse(event.time) > now - KEPT_DAYS * 86_400_000)
+  const { author, isLoading: isAuthorLoading } = useAuthors(events ?? NO_EVENTS)
+  if (!events || isAuthorLoading || virtual.isLoading || physical.isLoading || auctions.isLoading)
+    return { items: NO_ITEMS, isLoading: true }
+  const names = new Map([...(virtual.data ?? []), ...(physical.data ?? [])].map((one) => [one.id, one.name]))
+  const recent = events.filter((event) => Date.parse(event.time) > now - KEPT_DAYS * 86_400_000)
   const items = itemsOf(recent, {
     battery: (id) => names.get(id) ?? 'a battery',
     auction: (id) => {
-      const found = auctions?.find((one) => one.id === id)
+      const found = auctions.data?.find((one) => one.id === id)
       if (!found) return null
       const { item } = found
       return {
@@ -151,10 +166,11 @@ export function useInbox(): { items: Item[]; isLoading: boolean } {
     tellEnd: (ms) => (time(ms, zone) === '00:00' ? '24:00' : time(ms, zone)),
     tellDay: (ms) => weekday(ms, zone),
   })
-  return { items, isLoading: events === undefined }
+  return { items, isLoading: false }
 }
 
 const NO_EVENTS: Placed[] = []
+const NO_ITEMS: Item[] = []
 
 // --- what was read -------------------------------------------------------------------------------------------------
 
@@ -194,7 +210,7 @@ function store(user: string, state: ReadState): void {
   for (const listener of listeners) listener()
 }
 
-/** Kept in this browser and told to nobody. */
+/** Stored in this browser alone. */
 export function useReadState(now: number) {
   const user = useSession().user.id
   const state = useSyncExternalStore(

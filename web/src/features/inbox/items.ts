@@ -1,8 +1,8 @@
 /** What happened to the reader, one row a thing: made of events, and of nothing that would tell another's bids. */
 import type { PlatformEvent } from '../../shared/api/live'
-import { decimal, plural } from '../../shared/format'
+import { decimal, euro, plural, words } from '../../shared/format'
 import { dayOf, QUARTER_MS } from '../../shared/time/marketDay'
-import { dayInWords } from '../../shared/time/words'
+import { dayInWords, monthInWords } from '../../shared/time/words'
 import type { IconName } from '../../shared/ui/Icon'
 
 export interface Item {
@@ -24,7 +24,7 @@ export interface Item {
 export interface Names {
   battery: (id: string) => string
   auction: (id: string) => { what: string; price: number | null; virtualAssetID: string | null } | null
-  /** Who made a version of a schedule; null where it was the reader or nobody knows. */
+  /** Who made a version of a schedule; null where it was the reader or is unknown. */
   author: (assetID: string, version: number) => string | null
   tellTime: (ms: number) => string
   /** The end of a span: midnight is 24:00. */
@@ -83,7 +83,7 @@ const MAKERS: Record<string, Maker> = {
     const auction = names.auction(id)
     const status = text(event.data.status)
     if (!auction || (status !== 'WON' && status !== 'LOST')) return null
-    const price = auction.price === null ? '' : `€${decimal(auction.price, 2)}`
+    const price = auction.price === null ? '' : euro(auction.price)
     const isWon = status === 'WON'
     const place = { label: 'Open the auction', to: `/auctions/${id}` }
     return {
@@ -95,7 +95,7 @@ const MAKERS: Record<string, Maker> = {
       note: isWon ? `You pay ${price}` : `Your bid ${price}; other bids are never shown`,
       told: isWon
         ? `The auction closed and your bid of ${price} won. The battery is yours for its window.`
-        : `The auction closed and your bid of ${price} did not win. What others bid, and how many did, is told to nobody.`,
+        : `The auction closed and your bid of ${price} did not win. Other bids and their number are never shown.`,
       place:
         isWon && auction.virtualAssetID
           ? { label: 'Open the battery', to: `/virtual-batteries/${auction.virtualAssetID}` }
@@ -120,8 +120,8 @@ const MAKERS: Record<string, Maker> = {
       icon: 'auction',
       tone: 'quiet',
       title: `Cancelled: **${auction?.what ?? 'an auction'}**`,
-      note: 'Nobody pays',
-      told: 'The auction was cancelled. No bid counts, and nobody pays.',
+      note: 'No price is due',
+      told: 'The auction was cancelled. No bid counts, and no price is due.',
       place: { label: 'Open the auction', to: `/auctions/${id}` },
       fix: null,
     }
@@ -208,14 +208,15 @@ const MAKERS: Record<string, Maker> = {
     const organisation = event.subject.split('/')[1] ?? text(data.organisationID)
     const statement = text(data.statementID) || (event.subject.split('/')[3] ?? '')
     const named = text(data.number)
+    const month = data.month ? monthInWords(text(data.month)) : ''
     return {
       key: `statement-${statement}`,
       time: Date.parse(event.time),
       icon: 'settlement',
       tone: 'quiet',
       title: `Statement **${named}** was issued`,
-      note: data.total === undefined ? text(data.month) : `${text(data.month)}: €${decimal(number(data.total), 2)}`,
-      told: `The statement ${named} of ${text(data.month)} was issued and never changes. What facts change later is corrected in a later month.`,
+      note: data.total === undefined ? month : `${month}: ${euro(number(data.total))}`,
+      told: `The statement ${named} of ${month} was issued and never changes. What facts change later is corrected in a later month.`,
       place: { label: 'Open the statement', to: `/statements/${organisation}/${statement}` },
       fix: null,
     }
@@ -261,7 +262,7 @@ const MAKERS: Record<string, Maker> = {
     icon: 'warning',
     tone: 'warning',
     title: 'A share of your organisation is **nearly used up**',
-    note: text(event.data.share) || 'stored telemetry',
+    note: words(text(event.data.share) || 'stored-telemetry'),
     told: 'Beyond the share further writes are refused.',
     place: { label: 'Open the usage', to: '/administration/security' },
     fix: null,
@@ -306,7 +307,7 @@ const MAKERS: Record<string, Maker> = {
       place: { label: 'Open the battery', to: `/physical-assets/${id}` },
       fix: {
         title: 'Report what is missing.',
-        detail: 'Who holds a part is told at once and can plan around it.',
+        detail: 'The holders are notified at once and can change their plans.',
         label: 'Report',
         to: `/physical-assets/${id}`,
       },

@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react'
 import type { Schemas } from '../../shared/api/client'
 import { addDays, type Day, dayOf, type Zone } from '../../shared/time/marketDay'
 import { time, weekday } from '../../shared/time/words'
@@ -12,9 +13,10 @@ interface Props {
   hasBatteries: boolean
   gateSeconds: number
   now: number
+  foot?: ReactNode
 }
 
-export function ComingCard({ now, ...sources }: Props) {
+export function ComingCard({ now, foot, ...sources }: Props) {
   const zone = useZone()
   const coming = comingOf(
     {
@@ -39,6 +41,7 @@ export function ComingCard({ now, ...sources }: Props) {
           )
         })}
       </div>
+      {foot}
     </Card>
   )
 }

@@ -1,4 +1,4 @@
-import { usePhysicalAssets, useVirtualAssets } from '../../shared/api/resources'
+import { type PhysicalAsset, usePhysicalAssets, useVirtualAssets } from '../../shared/api/resources'
 import { useIsOperator, useMay } from '../../shared/api/session'
 import { usePlaying } from '../../shared/api/simulator'
 import { useNow } from '../../shared/clock'
@@ -18,6 +18,7 @@ import { PhysicalTable } from './PhysicalTable'
 import { QueueCard } from './QueueCard'
 import { closingFirst, needsOf } from './queue'
 import { RevenueCard } from './RevenueCard'
+import { ServiceState } from './ServiceState'
 import { VirtualTable } from './VirtualTable'
 import { ZonesTable } from './ZonesTable'
 
@@ -68,18 +69,20 @@ export default function Overview() {
     (ms) => time(ms, zone),
   )
   const gateSeconds = living[0]?.dispatchGateClosureSeconds ?? 480
-  const gate = nextGate(now, gateSeconds, Math.min(...living.map((one) => Date.parse(one.start))))
+  const firstStart = living.length > 0 ? Math.min(...living.map((one) => Date.parse(one.start))) : 0
+  const gate = nextGate(now, gateSeconds, firstStart)
   const error = virtual.error ?? physical.error ?? auctions.error
 
   return (
     <Page
       title="What needs me now"
-      facts={factsOf(living.length ? living : [], batteries.length)}
+      facts={isOperator ? operatorFactsOf(batteries) : factsOf(living, batteries.length)}
       aside={
-        living.length > 0 && (
+        (living.length > 0 || operations.zones.length > 0) && (
           <span>
-            Next gate <strong className="gate-left tabular">{countdown(gate.gate - now)}</strong> for{' '}
-            {time(gate.start, zone)}–{time(gate.start + QUARTER_MS, zone)}
+            Next {isOperator ? 'dispatch gate' : 'gate'}{' '}
+            <strong className="gate-left tabular">{countdown(gate.gate - now)}</strong> for {time(gate.start, zone)}–
+            {time(gate.start + QUARTER_MS, zone)}
           </span>
         )
       }
@@ -105,14 +108,24 @@ export default function Overview() {
           <ComingCard
             auctions={auctions.data ?? []}
             unavailabilities={unavailabilities}
-            hasBatteries={living.length > 0}
+            hasBatteries={living.length > 0 || operations.zones.length > 0}
             gateSeconds={gateSeconds}
             now={now}
+            foot={isOperator && !isLookingAround && <ServiceState operations={operations} />}
           />
         </div>
       </div>
     </Page>
   )
+}
+
+function operatorFactsOf(batteries: PhysicalAsset[]): string[] {
+  if (batteries.length === 0) return []
+  return [
+    plural(batteries.length, 'physical battery', 'physical batteries'),
+    `${megawatts(batteries.reduce((sum, one) => sum + one.parameters.ratedDischargePower, 0))} MW`,
+    plural(new Set(batteries.map((one) => one.deliveryZone)).size, 'zone'),
+  ]
 }
 
 function factsOf(

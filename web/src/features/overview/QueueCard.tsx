@@ -1,9 +1,11 @@
 import { Fragment } from 'react'
+import { inWords } from '../../shared/api/problem'
 import { age, countdown } from '../../shared/time/words'
 import { Icon } from '../../shared/ui/Icon'
 import { Empty, ProblemNote, SkeletonRows } from '../../shared/ui/states'
+import { useZone } from '../../shared/zone'
 import { Link } from '../../shell/router'
-import type { Need } from './queue'
+import type { Need } from './need'
 
 const MOST = 8
 
@@ -17,6 +19,7 @@ interface Props {
 }
 
 export function QueueCard({ needs, now, isLoading, error, unasked = [] }: Props) {
+  const zone = useZone()
   return (
     <section className="card queue" aria-label="Queue by deadline">
       {needs.length === 0 && isLoading && <SkeletonRows rows={4} height={66} />}
@@ -37,7 +40,7 @@ export function QueueCard({ needs, now, isLoading, error, unasked = [] }: Props)
               <span className="need-title">
                 <Marked text={need.title} />
               </span>
-              <span className="note">{need.note}</span>
+              <span className="note">{inWords(need.note, zone)}</span>
             </span>
             <Link to={need.to} className={`button ${index === 0 && need.deadline !== null ? 'button-primary' : ''}`}>
               {need.action}

@@ -43,7 +43,7 @@ function Figures({ days }: { days: DayRevenue[] }) {
     <div className="card-body">
       <dl className="revenue-figures">
         <div>
-          <dt>Today, until now</dt>
+          <dt>Today, by 24:00</dt>
           <dd>
             <strong>{euro(today?.value ?? 0, 0)}</strong>
           </dd>

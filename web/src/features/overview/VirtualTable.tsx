@@ -1,4 +1,5 @@
 import type { VirtualAsset } from '../../shared/api/resources'
+import { isBalanced } from '../../shared/balance'
 import { linear, linePath } from '../../shared/charts/scale'
 import { decimal, signed, size } from '../../shared/format'
 import { dayOf, spanOf } from '../../shared/time/marketDay'
@@ -196,7 +197,7 @@ function Spark({ points, now }: { points: Points; now: number }) {
 
 function End({ asset }: { asset: VirtualAsset }) {
   const off = Math.max(asset.imbalanceCharge, asset.imbalanceDischarge)
-  if (off <= asset.finalSoCTolerance * asset.energyCapacity)
+  if (isBalanced(asset, off))
     return (
       <span className="end-state tone-good">
         <span className="dot" /> balanced

@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react'
 import type { PhysicalAsset } from '../../shared/api/resources'
 import { linear } from '../../shared/charts/scale'
 import { decimal, megawatts, plural, signed } from '../../shared/format'
@@ -6,6 +7,7 @@ import { time } from '../../shared/time/words'
 import { Card, Legend } from '../../shared/ui/Card'
 import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
+import { totalsOf } from '../delivery/data'
 import type { FleetStatus } from './data'
 import { lastQuarter, type Operations } from './operator'
 import { ChargeBar, Power } from './VirtualTable'
@@ -80,6 +82,11 @@ export function ZonesTable({ operations, batteries, status, now }: Props) {
               />
             ))}
           </tbody>
+          {names.length > 1 && (
+            <tfoot>
+              <Together operations={operations} batteries={batteries} status={status} />
+            </tfoot>
+          )}
         </table>
       </TableScroll>
     </Card>
@@ -91,49 +98,21 @@ interface RowProps extends Props {
   reach: number
 }
 
-function Row({ name, batteries, status, operations, reach, now }: RowProps) {
-  const sum = (pick: (asset: PhysicalAsset) => number | undefined) => {
-    const known = batteries.map(pick).filter((value): value is number => value !== undefined)
-    return known.length === 0 ? null : known.reduce((all, value) => all + value, 0)
-  }
-  const rated = sum((one) => one.parameters.ratedDischargePower) ?? 0
-  const charge = (one: PhysicalAsset) => status.latest.get(one.id)?.state_of_charge?.value
-  const told = batteries.filter((one) => charge(one) !== undefined)
-  const capacity = told.reduce((all, one) => all + one.parameters.energyCapacity, 0)
-  const stored = told.reduce((all, one) => all + ((charge(one) ?? 0) / 100) * one.parameters.energyCapacity, 0)
-  const percent = capacity > 0 ? (stored / capacity) * 100 : null
-  const dispatched = sum((one) => operations.quarter.get(one.id)?.dispatchedPower)
-  const measured = sum((one) => {
-    const point = operations.quarter.get(one.id)
-    return point?.measuredPower === undefined ? undefined : point.measuredPower - (point.reserveResponse ?? 0)
-  })
-  const available = sum((one) => status.health.get(one.id)?.availablePower.discharge)
-  const quarters = operations.zones.find((one) => one.deliveryZone === name)?.quarters ?? []
+function Row({ name, reach, now, ...props }: RowProps) {
+  const quarters = props.operations.zones.find((one) => one.deliveryZone === name)?.quarters ?? []
   const unserved = quarters.reduce((all, one) => all + Math.abs(one.unserved) / 4000, 0)
+  const sums = sumsOf(props)
   return (
     <tr>
       <th scope="row">
         <span className="battery-name">{name}</span>
         <span className="note">
-          {megawatts(rated)} MW in {batteries.length}
+          {megawatts(sums.rated)} MW in {props.batteries.length}
         </span>
       </th>
-      <td className="bar-cell">
-        <ChargeBar value={percent} />
-      </td>
-      <td className="number">
-        <strong>{percent === null ? '–' : decimal(percent, 1)}</strong>
-      </td>
-      <td className="number">
-        <Power power={dispatched} />
-      </td>
-      <td className="number">{measured === null ? '–' : signed(measured / 1000)}</td>
-      <td className="wide-only-cell">
+      <Sums sums={sums}>
         <Bars quarters={quarters} reach={reach} now={now} />
-      </td>
-      <td className="number wide-only-cell">
-        {available === null ? '–' : `${megawatts(available)} of ${megawatts(rated)}`}
-      </td>
+      </Sums>
       <td>
         {quarters.length === 0 ? (
           <span className="note">nothing planned</span>
@@ -151,6 +130,77 @@ function Row({ name, batteries, status, operations, reach, now }: RowProps) {
         )}
       </td>
     </tr>
+  )
+}
+
+/** All zones together, with what their day comes to. */
+function Together(props: Pick<Props, 'batteries' | 'status' | 'operations'>) {
+  const { scheduled, netted, dispatched, unserved } = totalsOf(props.operations.zones)
+  const asked = dispatched + unserved
+  return (
+    <tr className="zones-together">
+      <th scope="row">
+        <span className="battery-name">All zones</span>
+      </th>
+      <Sums sums={sumsOf(props)}>
+        <span className="note">
+          {decimal(scheduled, 1)} MWh scheduled, {decimal(netted, 1)} netted
+        </span>
+      </Sums>
+      <td className="note">{asked > 0 ? `${decimal((dispatched / asked) * 100, 1)} % served` : '–'}</td>
+    </tr>
+  )
+}
+
+interface ZoneSums {
+  rated: number
+  percent: number | null
+  dispatched: number | null
+  measured: number | null
+  available: number | null
+}
+
+/** kW of some batteries; null where none of them has said anything. */
+function sumsOf({ batteries, status, operations }: Pick<Props, 'batteries' | 'status' | 'operations'>): ZoneSums {
+  const sum = (pick: (asset: PhysicalAsset) => number | undefined) => {
+    const known = batteries.map(pick).filter((value): value is number => value !== undefined)
+    return known.length === 0 ? null : known.reduce((all, value) => all + value, 0)
+  }
+  const charge = (one: PhysicalAsset) => status.latest.get(one.id)?.state_of_charge?.value
+  const told = batteries.filter((one) => charge(one) !== undefined)
+  const capacity = told.reduce((all, one) => all + one.parameters.energyCapacity, 0)
+  const stored = told.reduce((all, one) => all + ((charge(one) ?? 0) / 100) * one.parameters.energyCapacity, 0)
+  return {
+    rated: sum((one) => one.parameters.ratedDischargePower) ?? 0,
+    percent: capacity > 0 ? (stored / capacity) * 100 : null,
+    dispatched: sum((one) => operations.quarter.get(one.id)?.dispatchedPower),
+    measured: sum((one) => {
+      const point = operations.quarter.get(one.id)
+      return point?.measuredPower === undefined ? undefined : point.measuredPower - (point.reserveResponse ?? 0)
+    }),
+    available: sum((one) => status.health.get(one.id)?.availablePower.discharge),
+  }
+}
+
+function Sums({ sums, children }: { sums: ZoneSums; children: ReactNode }) {
+  const { rated, percent, dispatched, measured, available } = sums
+  return (
+    <>
+      <td className="bar-cell">
+        <ChargeBar value={percent} />
+      </td>
+      <td className="number">
+        <strong>{percent === null ? '–' : decimal(percent, 1)}</strong>
+      </td>
+      <td className="number">
+        <Power power={dispatched} />
+      </td>
+      <td className="number">{measured === null ? '–' : signed(measured / 1000)}</td>
+      <td className="wide-only-cell">{children}</td>
+      <td className="number wide-only-cell">
+        {available === null ? '–' : `${megawatts(available)} of ${megawatts(rated)}`}
+      </td>
+    </>
   )
 }
 

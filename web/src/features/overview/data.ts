@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { askJson, askMany, type Schemas } from '../../shared/api/client'
+import { askMany, type Schemas } from '../../shared/api/client'
 import type { Health, PhysicalAsset, VirtualAsset } from '../../shared/api/resources'
 import { useMay, useSession } from '../../shared/api/session'
 import {
@@ -12,6 +12,7 @@ import {
   type Span,
   spanOf,
 } from '../../shared/time/marketDay'
+import { type Statement, useStatement } from '../revenue/data'
 import type { Cut } from './queue'
 
 const MOST = 24
@@ -175,33 +176,22 @@ export interface DayRevenue {
   value: number
 }
 
-interface Statement {
-  lines: { time: string; amount: number }[]
-}
-
 /** What the reader's organisation keeps, by market day, of the last `days` days and today. */
 export function useDailyRevenue(today: Day, days: number) {
-  const organisation = useSession().user.organisationID
+  const id = useSession().user.organisationID
   const first = addDays(today, -days)
-  return useQuery({
-    queryKey: ['revenue', 'daily', organisation, first],
-    queryFn: async (): Promise<DayRevenue[]> => {
-      const query = new URLSearchParams({
-        start: instant(spanOf(first).start),
-        end: instant(spanOf(today).end),
-        resolution: 'daily',
-      })
-      const statement = await askJson<Statement>(`/revenue-reporting/organisations/${organisation}/statement?${query}`)
-      const sums = new Map<Day, number>()
-      for (const line of statement.lines) {
-        const day = dayOf(Date.parse(line.time))
-        sums.set(day, (sums.get(day) ?? 0) + line.amount)
-      }
-      return Array.from({ length: days + 1 }, (_, index) => {
-        const day = addDays(first, index)
-        return { day, value: sums.get(day) ?? 0 }
-      })
-    },
-    staleTime: 5 * 60_000,
+  const statement = useStatement({ kind: 'organisations', id }, { start: spanOf(first).start, end: spanOf(today).end })
+  return { ...statement, data: statement.data && byDay(statement.data, first, days) }
+}
+
+function byDay({ lines }: Statement, first: Day, days: number): DayRevenue[] {
+  const sums = new Map<Day, number>()
+  for (const line of lines) {
+    const day = dayOf(Date.parse(line.time))
+    sums.set(day, (sums.get(day) ?? 0) + line.amount)
+  }
+  return Array.from({ length: days + 1 }, (_, index) => {
+    const day = addDays(first, index)
+    return { day, value: sums.get(day) ?? 0 }
   })
 }

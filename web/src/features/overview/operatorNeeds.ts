@@ -3,8 +3,8 @@ import type { Health, PhysicalAsset } from '../../shared/api/resources'
 import { decimal, plural, size, words } from '../../shared/format'
 import { QUARTER_MS } from '../../shared/time/marketDay'
 import type { Auction } from '../auctions/data'
+import type { Need } from './need'
 import type { Operations } from './operator'
-import type { Need } from './queue'
 
 type Told = (ms: number) => string
 const UNBID_MS = 24 * 3_600_000

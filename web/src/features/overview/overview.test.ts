@@ -3,6 +3,7 @@ import { describe, expect, mock, test } from 'bun:test'
 mock.module('virtual:operations', () => ({ default: new Set() }))
 const { needsOf } = await import('./queue')
 const { comingOf, nextGate } = await import('./next')
+const { operatorNeeds } = await import('./operatorNeeds')
 
 const NOW = Date.parse('2026-11-16T09:33:26Z')
 const tell = (ms: number) => new Date(ms).toISOString().slice(11, 16)
@@ -58,6 +59,10 @@ describe('the queue', () => {
   test('says nothing of a battery that ends within its tolerance, or whose gate has closed', () => {
     expect(needsOf({ ...nothing, virtual: [battery({ imbalanceCharge: 399 })] }, NOW, tell)).toEqual([])
     expect(needsOf({ ...nothing, virtual: [battery({ end: '2026-11-16T09:45:00Z' })] }, NOW, tell)).toEqual([])
+    const gateMs = 15 * 60_000 + 480_000
+    const ending = (at: number) => [battery({ end: new Date(at + gateMs).toISOString() })]
+    expect(needsOf({ ...nothing, virtual: ending(NOW) }, NOW, tell)).toEqual([])
+    expect(needsOf({ ...nothing, virtual: ending(NOW + 1000) }, NOW, tell)).toHaveLength(1)
   })
 
   test('sets a bid against the median of what the window may be worth', () => {
@@ -75,6 +80,23 @@ describe('the queue', () => {
   test('shows auctions only to who may bid', () => {
     const open = [auction('soon', '2026-11-16T09:45:00Z')]
     expect(needsOf({ ...nothing, auctions: open, mayBid: false }, NOW, tell)).toEqual([])
+  })
+
+  test('says whether a battery ends short of its target or above it', () => {
+    const said = (more: object) => needsOf({ ...nothing, virtual: [battery(more)] }, NOW, tell)[0]?.title
+    expect(said({})).toContain('ends 2.04 MWh short of')
+    expect(said({ imbalanceCharge: 0, imbalanceDischarge: 1500 })).toContain('ends 1.50 MWh above')
+  })
+
+  test('calls no telemetry stale while the sandbox plays its history', () => {
+    const checks = [{ name: 'TELEMETRY', status: 'DEGRADED', detail: 'old' }]
+    const known = {
+      ...nothing,
+      physical: [{ id: 'stade', name: 'Stade' } as never],
+      health: new Map([['stade', { status: 'DEGRADED', checks } as never]]),
+    }
+    expect(needsOf(known, NOW, tell)).toHaveLength(1)
+    expect(needsOf({ ...known, isPlaying: true }, NOW, tell)).toEqual([])
   })
 
   test('asks for a plan until the day-ahead gate, in one line for all that have none', () => {
@@ -113,8 +135,93 @@ describe('what comes next', () => {
     expect(coming[0]).toMatchObject({ title: 'Dispatch gate', note: 'for 09:45–10:00, all batteries' })
   })
 
+  test('names an outage that begins, then its end, then nothing', () => {
+    const outage = { id: 'u', start: '2026-11-16T12:00:00Z', end: '2026-11-16T14:00:00Z', description: 'Inverter' }
+    const titles = (at: string) =>
+      comingOf(
+        {
+          auctions: [],
+          unavailabilities: [{ name: 'Stade', item: outage as never }],
+          hasBatteries: false,
+          gateSeconds: 480,
+          tellDay: tell,
+          tellSpan: () => '',
+        },
+        Date.parse(at),
+      )
+        .filter((one) => one.note === 'Stade, Inverter')
+        .map((one) => [one.title, tell(one.time)])
+    expect(titles('2026-11-16T11:59:59Z')).toEqual([['Unavailable from', '12:00']])
+    expect(titles('2026-11-16T12:00:00Z')).toEqual([['Available again', '14:00']])
+    expect(titles('2026-11-16T14:00:00Z')).toEqual([])
+  })
+
   test('skips the quarter-hour whose gate has closed', () => {
     expect(nextGate(Date.parse('2026-11-16T09:38:00Z'), 480).start).toBe(Date.parse('2026-11-16T10:00:00Z'))
     expect(nextGate(Date.parse('2026-11-16T09:36:59Z'), 480).start).toBe(Date.parse('2026-11-16T09:45:00Z'))
+  })
+})
+
+describe('what needs the operator', () => {
+  const quiet = { zones: [], checks: [], webhooks: [] }
+  const needs = (more: object, operations: object = quiet) =>
+    operatorNeeds(
+      { auctions: [], physical: [], health: new Map(), operations: operations as never, ...more } as never,
+      NOW,
+      tell,
+    )
+  const unserved = (...points: [string, number][]) => ({
+    ...quiet,
+    zones: [{ deliveryZone: 'TenneT', quarters: points.map(([time, kw]) => ({ time, unserved: kw })) }],
+  })
+
+  test('is what a zone was not served: in MWh, at most in MW, and since when', () => {
+    const [past] = needs({}, unserved(['2026-11-16T08:00:00Z', 4000], ['2026-11-16T08:15:00Z', -2000]))
+    expect(past?.title).toBe('**1.5 MWh unserved** in TenneT, 08:00–08:30')
+    expect(past?.note).toContain('2 quarter-hours, up to 4.0 MW')
+    expect(past).toMatchObject({ deadline: null, since: Date.parse('2026-11-16T08:00:00Z') })
+    const [coming] = needs({}, unserved(['2026-11-16T10:00:00Z', 4000]))
+    expect(coming).toMatchObject({ deadline: Date.parse('2026-11-16T10:00:00Z'), since: null })
+    expect(needs({}, unserved(['2026-11-16T08:00:00Z', 0.9]))).toEqual([])
+  })
+
+  test('is an auction without a bid in its last day, while it is open', () => {
+    const keys = (end: string, more: object) => needs({ auctions: [auction('a', end, more)] }).map((need) => need.key)
+    expect(keys('2026-11-17T09:33:25Z', { hasBid: false })).toEqual(['unbid-a'])
+    expect(keys('2026-11-17T09:33:26Z', { hasBid: false })).toEqual([])
+    expect(keys('2026-11-17T09:33:25Z', { hasBid: true })).toEqual([])
+    expect(keys('2026-11-17T09:33:25Z', {})).toEqual([])
+    expect(keys('2026-11-16T09:33:26Z', { hasBid: false })).toEqual([])
+  })
+
+  test('is the first of what a battery cannot hold', () => {
+    const conflict = (start: string, detail: string) => ({ kind: 'FCR', start, detail })
+    const conflicts = [conflict('2026-11-16T16:00:00Z', 'later'), conflict('2026-11-16T12:00:00Z', 'first')]
+    const [need] = needs({
+      physical: [{ id: 'stade', name: 'Stade' }],
+      health: new Map([['stade', { conflicts }]]),
+    })
+    expect(need).toMatchObject({ note: 'first', deadline: Date.parse('2026-11-16T12:00:00Z'), what: 'from 12:00' })
+  })
+
+  test('is a check that fails and a webhook that the platform switched off, not one that its owner did', () => {
+    const hook = (id: string, more: object) => ({ id, url: 'http://127.0.0.1:9/a', description: '', ...more })
+    const found = needs(
+      {},
+      {
+        ...quiet,
+        checks: [
+          { name: 'disk', status: 'DOWN', detail: '3 % free' },
+          { name: 'database', status: 'OK', detail: '' },
+        ],
+        webhooks: [
+          hook('off', { enabled: false, disabledBecause: 'It failed for three days.' }),
+          hook('own', { enabled: false }),
+          hook('on', { enabled: true }),
+        ],
+      },
+    )
+    expect(found.map((need) => need.key)).toEqual(['check-disk', 'webhook-off'])
+    expect(found[1]?.title).toContain('**127.0.0.1:9**')
   })
 })

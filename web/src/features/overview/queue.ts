@@ -1,28 +1,12 @@
 /** What needs the reader, by deadline: computed from what the service answers, and from nothing else. */
 import type { Health, PhysicalAsset, VirtualAsset } from '../../shared/api/resources'
+import { isBalanced } from '../../shared/balance'
 import { decimal, euro, percent, size } from '../../shared/format'
 import { addDays, dayOf, momentOf } from '../../shared/time/marketDay'
-import type { IconName } from '../../shared/ui/Icon'
 import type { Auction } from '../auctions/data'
+import type { Need } from './need'
 import type { Operations } from './operator'
 import { operatorNeeds } from './operatorNeeds'
-
-export interface Need {
-  key: string
-  /** When it is too late; null for what has no deadline and comes last. */
-  deadline: number | null
-  /** Since when, for what has no deadline. */
-  since?: number | null
-  /** What the deadline is. */
-  what: string
-  icon: IconName
-  tone: 'danger' | 'warning' | 'quiet'
-  /** `**` marks what is bold. */
-  title: string
-  note: string
-  action: string
-  to: string
-}
 
 export interface Cut {
   asset: VirtualAsset
@@ -138,7 +122,7 @@ function balanceNeeds({ virtual }: Known, now: number, tellTime: (ms: number) =>
   return virtual.flatMap((one) => {
     const gate = Date.parse(one.end) - 15 * 60_000 - one.dispatchGateClosureSeconds * 1000
     const off = Math.max(one.imbalanceCharge, one.imbalanceDischarge)
-    if (gate <= now || off <= one.finalSoCTolerance * one.energyCapacity) return []
+    if (gate <= now || isBalanced(one, off)) return []
     const word = one.imbalanceCharge > 0 ? 'short of' : 'above'
     return [
       {

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { allPages, type Schemas } from '../../shared/api/client'
 import type { PhysicalAsset } from '../../shared/api/resources'
-import { decimal, megawatts } from '../../shared/format'
+import { decimal, megawatts, productInWords } from '../../shared/format'
 import { dayInWords } from '../../shared/time/words'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
@@ -69,15 +69,4 @@ function Row({ entry, bid }: { entry: Entry; bid: Schemas['Bid'] }) {
       </td>
     </tr>
   )
-}
-
-/** `NEGPOS_00_04` → `FCR 00–04` */
-export function productInWords(product: string): string {
-  const block = /^(NEGPOS|POS|NEG)_(\d\d)_(\d\d)$/.exec(product)
-  if (block) {
-    const kind = block[1] === 'NEGPOS' ? 'FCR' : `aFRR ${block[1] === 'POS' ? 'up' : 'down'}`
-    return `${kind} ${block[2]}–${block[3]}`
-  }
-  const quarter = /^(POS|NEG)_(\d{3})$/.exec(product)
-  return quarter ? `aFRR energy ${quarter[1] === 'POS' ? 'up' : 'down'}, quarter ${Number(quarter[2])}` : product
 }

@@ -55,11 +55,18 @@ export function Grants({ asset }: { asset: PhysicalAsset }) {
         <Loaded query={grants} skeleton={<SkeletonRows rows={3} />}>
           {(list) =>
             list.length === 0 ? (
-              <Empty title="Nobody else may anything here">
+              <Empty title="No other organisation has access">
                 Give an organisation, such as the operator, what it needs below.
               </Empty>
             ) : (
-              <Table columns={['Organisation', 'May', 'Since', { label: 'Actions', isUnseen: true }]}>
+              <Table
+                columns={[
+                  'Organisation',
+                  'May',
+                  { label: 'Since', isWide: true },
+                  { label: 'Actions', isUnseen: true },
+                ]}
+              >
                 <tbody>
                   {list.map((grant) => (
                     <tr key={grant.organisationID}>
@@ -68,7 +75,7 @@ export function Grants({ asset }: { asset: PhysicalAsset }) {
                         <Copy text={grant.organisationID} what={grant.organisationName} />
                       </td>
                       <td className="grant-permissions">{grant.permissions.map(permissionInWords).join('; ')}</td>
-                      <td className="when">{weekdayTime(Date.parse(grant.updatedAt), zone)}</td>
+                      <td className="when wide-cell">{weekdayTime(Date.parse(grant.updatedAt), zone)}</td>
                       <td className="number">
                         {mayManage && (
                           <Button

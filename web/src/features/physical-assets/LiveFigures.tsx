@@ -29,6 +29,7 @@ export function LiveFigures({ asset, telemetry, isLive, dispatch }: Props) {
     ...[telemetry.active_power.at(-1)?.[0] ?? 0, charge?.[0] ?? 0, toMs(health.data?.lastTelemetryAt)],
   )
   const isStale = last > 0 && now - last > STALE_MS
+  const old = age(now - last)
   const quarter = quarterAt(now)
   const due = dispatch?.find((point) => Date.parse(point.time) === quarter)
   const available = health.data?.availablePower
@@ -70,8 +71,8 @@ export function LiveFigures({ asset, telemetry, isLive, dispatch }: Props) {
     })
   figures.push({
     label: 'Telemetry',
-    value: last > 0 ? age(now - last) : '–',
-    unit: last > 0 ? 'ago' : '',
+    value: last > 0 ? (old.split(' ')[0] ?? '') : '–',
+    unit: last > 0 ? `${old.split(' ')[1]} ago` : '',
     below:
       last === 0
         ? 'none yet'

@@ -17,7 +17,7 @@ export function Notifications({ asset }: { asset: PhysicalAsset }) {
       allPages<Schemas['ExchangeNotification']>(`/physical-assets/${asset.id}/exchange-notifications?limit=200`, 200),
   })
   return (
-    <Card title="Exchange notifications" note="what the market was told">
+    <Card title="Exchange notifications" note="published to the market">
       <Loaded query={notifications} skeleton={<SkeletonRows rows={4} />}>
         {(list) =>
           list.length === 0 ? (

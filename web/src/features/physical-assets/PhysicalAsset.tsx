@@ -92,7 +92,7 @@ function Shown({ asset, section }: { asset: Asset; section: string }) {
       </nav>
       <div className={isReporting ? 'asset with-form' : 'asset'}>
         <div className="asset-main">
-          <Section asset={asset} section={section} draft={draft} />
+          <Section asset={asset} section={sections.some((one) => one.path === section) ? section : ''} draft={draft} />
         </div>
         {isReporting && <UnavailabilityForm asset={asset} onDraft={setDraft} onClose={close} />}
       </div>

@@ -34,7 +34,9 @@ export default function PhysicalAssets() {
                           <strong>{asset.name}</strong>
                         </Link>
                       </td>
-                      <td>{size(asset.parameters.ratedDischargePower, asset.parameters.energyCapacity)}</td>
+                      <td className="when">
+                        {size(asset.parameters.ratedDischargePower, asset.parameters.energyCapacity)}
+                      </td>
                       <td>{asset.deliveryZone}</td>
                       <td>{efficiencies(asset.parameters.chargeEfficiency, asset.parameters.dischargeEfficiency)}</td>
                       <td>

@@ -21,6 +21,8 @@ const EDGES = { left: 52, right: 16 }
 const CHARGE = { top: 22, height: 64 }
 const POWER = { top: 112, height: 88 }
 const TEMPERATURE = { top: 226, height: 42 }
+const TWO_PANES = [POWER.top]
+const THREE_PANES = [POWER.top, TEMPERATURE.top]
 const FOOT = 34
 
 /** Today in panes over one axis of time: what was measured, and what was asked for. */
@@ -88,7 +90,7 @@ function Panes({ asset, series, dispatch, today, now, width }: PanesProps) {
       />
       {hasTemperature && <Temperature points={series.temperature} x={x} width={width} />}
       <TimeAxis {...at} y={bottom + 20} />
-      <NowMark {...at} top={CHARGE.top} bottom={bottom} />
+      <NowMark {...at} top={CHARGE.top} bottom={bottom} tops={hasTemperature ? THREE_PANES : TWO_PANES} />
     </svg>
   )
 }

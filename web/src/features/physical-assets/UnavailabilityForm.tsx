@@ -174,7 +174,7 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
           fault={fault('/description')}
         />
         {isWhole && <Effect asset={asset} draft={draft} />}
-        <p className="note">A logbook entry is written, and whoever holds a part is told at once.</p>
+        <p className="note">A logbook entry is written, and the holders are notified at once.</p>
         {mayNotify && (
           <Checkbox
             label="Publish an exchange notification"

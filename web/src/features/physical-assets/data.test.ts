@@ -1,7 +1,7 @@
 import { describe, expect, mock, test } from 'bun:test'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
-const { runsOf, titleInWords, withoutIDs } = await import('./data')
+const { datedAt, runsOf, titleInWords, withoutIDs } = await import('./data')
 
 describe('runs', () => {
   test('join what stays the same and end where the next begins', () => {
@@ -23,8 +23,17 @@ describe('the logbook', () => {
   test('is read by people: products by their names, and no numbers that only machines read', () => {
     expect(titleInWords('2026-10-25_NEGPOS_20_24 accepted')).toBe('FCR 20–24 on Sun, 25 Oct 2026 accepted')
     expect(titleInWords('Fire drill')).toBe('Fire drill')
-    expect(withoutIDs('2000 kW of the bid 01a1df93-1cb8-7254-998f-bb8355a1176f were accepted at 35.95 EUR.')).toBe(
-      '2 MW were accepted at 35.95 EUR.',
+    expect(withoutIDs('2000 kW of the bid 01a1df93-1cb8-7254-998f-bb8355a1176f were accepted at 35.95 EUR/MW.')).toBe(
+      '2 MW were accepted at 35.95 EUR/MW.',
     )
   })
+})
+
+test('an entry is dated when it starts, and one that lies ahead when it was written, never later than now', () => {
+  const now = Date.parse('2026-11-16T10:00:00Z')
+  const at = (start: string, createdAt: string) => new Date(datedAt({ start, createdAt }, now)).toISOString()
+  expect(at('2026-11-16T08:00:00Z', '2026-11-16T09:00:00Z')).toBe('2026-11-16T08:00:00.000Z')
+  expect(at('2026-11-16T10:00:00Z', '2026-11-16T09:00:00Z')).toBe('2026-11-16T10:00:00.000Z')
+  expect(at('2026-11-17T08:00:00Z', '2026-11-16T09:00:00Z')).toBe('2026-11-16T09:00:00.000Z')
+  expect(at('2026-11-17T08:00:00Z', '2026-11-16T10:00:05Z')).toBe('2026-11-16T10:00:00.000Z')
 })

@@ -7,6 +7,7 @@ import { useMinute } from '../../shared/clock'
 import { decimal, megawatts, percent } from '../../shared/format'
 import { instant, type Span } from '../../shared/time/marketDay'
 import { Card } from '../../shared/ui/Card'
+import { useSeen } from '../../shared/ui/seen'
 import { Loaded, SkeletonRows } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { Link } from '../../shell/router'
@@ -30,69 +31,85 @@ interface Did {
 export function BatteriesCard({ subject, span }: { subject: Subject; span: Span }) {
   const now = useMinute()
   const organisation = useSession().user.organisationID
-  const virtual = (useVirtualAssets().data ?? []).filter(
-    (one) => Date.parse(one.start) < span.end && Date.parse(one.end) > span.start && isMember(subject, one),
-  )
+  const virtual = (useVirtualAssets().data ?? [])
+    .filter((one) => Date.parse(one.start) < span.end && Date.parse(one.end) > span.start && isMember(subject, one))
+    .sort((a, b) => Date.parse(b.start) - Date.parse(a.start))
   const physical = (usePhysicalAssets().data ?? []).filter(
     (one) => one.organisationID === organisation && (subject.kind === 'organisations' || subject.id === one.id),
   )
   const isPhysical =
     subject.kind === 'physical-assets' ||
     (physical.length > 0 && subject.kind !== 'portfolios' && subject.kind !== 'virtual-assets')
+  const count = (isPhysical ? physical : virtual).length
   const until = Math.min(span.end, now)
+  const [ref, isSeen] = useSeen()
   const found = useQuery({
     queryKey: ['revenue', 'batteries', subject.kind, subject.id, span.start, span.end],
     queryFn: () =>
       isPhysical
         ? readPhysical(physical.slice(0, MOST), { start: span.start, end: until })
         : readVirtual(virtual.slice(0, MOST), { start: span.start, end: until }),
-    enabled: (isPhysical ? physical : virtual).length > 0 && until > span.start,
+    enabled: isSeen && count > 0 && until > span.start,
     staleTime: 5 * 60_000,
   })
-  if ((isPhysical ? physical : virtual).length === 0) return null
+  if (count === 0) return null
+  const extent = count > MOST ? `${MOST} of ${count}${isPhysical ? '' : ', the newest'}; ` : ''
   return (
-    <Card
-      title="What the batteries did"
-      note={isPhysical ? 'available, as announced; cycles as measured' : 'earned in the markets'}
-    >
-      <Loaded query={found} skeleton={<SkeletonRows rows={4} />}>
-        {(list) => (
-          <Table
-            columns={[
-              'Battery',
-              { label: 'MW', isNumber: true },
-              { label: 'Days', isNumber: true },
-              { label: 'Available', isNumber: true },
-              { label: 'Cycles', isNumber: true },
-              { label: 'Earned, EUR', isNumber: true },
-              { label: 'EUR per MW', isNumber: true },
-            ]}
-          >
-            <tbody>
-              {list.map((one) => (
-                <tr key={one.id}>
-                  <td>
-                    <Link to={one.to}>
-                      <strong>{one.name}</strong>
-                    </Link>{' '}
-                    <span className="note">{one.zone}</span>
-                  </td>
-                  <td className="number">{megawatts(one.powerKw)}</td>
-                  <td className="number">{decimal(one.days)}</td>
-                  <td className="number">{one.available === null ? '–' : percent(one.available, 1)}</td>
-                  <td className="number">
-                    {one.cycles === null ? '–' : decimal(one.cycles, 1)}
-                    {one.limit !== null && <span className="note"> of {decimal(one.limit)}</span>}
-                  </td>
-                  <td className="number">{decimal(one.earned, 2)}</td>
-                  <td className="number">{decimal(one.earned / (one.powerKw / 1000), 2)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </Table>
+    <div ref={ref}>
+      <Card
+        title="What the batteries did"
+        note={extent + (isPhysical ? 'available, as announced; cycles as measured' : 'earned in the markets')}
+      >
+        {isSeen ? (
+          <Loaded query={found} skeleton={<SkeletonRows rows={4} />}>
+            {(list) => <Rows list={list} />}
+          </Loaded>
+        ) : (
+          <div className="batteries-unseen" />
         )}
-      </Loaded>
-    </Card>
+      </Card>
+    </div>
+  )
+}
+
+/** `30`, `0.3`: a day that is under way is a part of one. */
+const shortened = (value: number): string => decimal(value, Math.abs(value - Math.round(value)) < 0.05 ? 0 : 1)
+
+function Rows({ list }: { list: Did[] }) {
+  return (
+    <Table
+      columns={[
+        'Battery',
+        { label: 'MW', isNumber: true },
+        { label: 'Days', isNumber: true },
+        { label: 'Available', isNumber: true },
+        { label: 'Cycles', isNumber: true },
+        { label: 'Earned, EUR', isNumber: true },
+        { label: 'EUR per MW', isNumber: true },
+      ]}
+    >
+      <tbody>
+        {list.map((one) => (
+          <tr key={one.id}>
+            <td>
+              <Link to={one.to}>
+                <strong>{one.name}</strong>
+              </Link>{' '}
+              <span className="note">{one.zone}</span>
+            </td>
+            <td className="number">{megawatts(one.powerKw)}</td>
+            <td className="number">{shortened(one.days)}</td>
+            <td className="number">{one.available === null ? '–' : percent(one.available, 1)}</td>
+            <td className="number">
+              {one.cycles === null ? '–' : decimal(one.cycles, 1)}
+              {one.limit !== null && <span className="note"> of {shortened(one.limit)}</span>}
+            </td>
+            <td className="number">{decimal(one.earned, 2)}</td>
+            <td className="number">{decimal(one.earned / (one.powerKw / 1000), 2)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </Table>
   )
 }
 

@@ -64,11 +64,14 @@ export function Days({ buckets, products, subject, span, chosen, onChoose }: Day
                     {weekday(bucket.time, 'Europe/Berlin')}
                   </button>
                 </td>
-                {columns.map((product) => (
-                  <td key={product.key} className="number">
-                    {decimal(bucket.parts[product.key] ?? 0, 2)}
-                  </td>
-                ))}
+                {columns.map((product) => {
+                  const amount = decimal(bucket.parts[product.key] ?? 0, 2)
+                  return (
+                    <td key={product.key} className={amount === '0.00' ? 'number note' : 'number'}>
+                      {amount}
+                    </td>
+                  )
+                })}
                 <td className="number">
                   <strong>{decimal(bucket.total, 2)}</strong>
                 </td>

@@ -22,6 +22,7 @@ export function HeatMap({ hours, span, chosen }: Props) {
   const values = new Map(hours.map((bucket) => [bucket.time, bucket.total]))
   const days: Day[] = []
   for (let day = dayOf(span.start); day < dayOf(span.end); day = addDays(day, 1)) days.push(day)
+  const counts = days.map((day) => hoursOf(day).length)
   const most = Math.max(1, ...hours.map((bucket) => bucket.total))
   const least = Math.min(0, ...hours.map((bucket) => bucket.total))
   const column = Math.max(1, (width - LEFT - 12) / days.length)
@@ -64,10 +65,10 @@ export function HeatMap({ hours, span, chosen }: Props) {
             )}
             {days.map((day, index) => {
               if (days.length > 60) return <Month key={day} day={day} x={LEFT + index * column} y={height - 6} />
-              const count = hoursOf(day).length
+              const count = counts[index] ?? 24
               const isOdd = count !== 24
               const isCrowded = NEAR.some((near) =>
-                [index - near, index + near].some((at) => days[at] && hoursOf(days[at]).length !== 24),
+                [index - near, index + near].some((at) => (counts[at] ?? 24) !== 24),
               )
               const isBesideChosen =
                 day !== chosen && Math.abs(index - days.indexOf(chosen)) <= 2 && days.includes(chosen)
@@ -80,8 +81,7 @@ export function HeatMap({ hours, span, chosen }: Props) {
                   textAnchor="middle"
                   className={`axis ${isOdd ? 'heat-odd' : ''}`}
                 >
-                  {Number(day.slice(8))}
-                  {isOdd ? `, ${count} h` : ''}
+                  {isOdd ? `${dayMonth(Date.parse(`${day}T12:00:00Z`), 'UTC')}, ${count} h` : Number(day.slice(8))}
                 </text>
               )
             })}

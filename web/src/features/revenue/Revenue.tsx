@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react'
 import { useMay } from '../../shared/api/session'
 import { useMinute } from '../../shared/clock'
 import { euro, plural, signed } from '../../shared/format'
-import { addDays, type Day, dayOf, type Span } from '../../shared/time/marketDay'
+import { addDays, type Day, dayFrom, dayOf, type Span } from '../../shared/time/marketDay'
 import { dayInWords, dayMonth } from '../../shared/time/words'
 import { IconButton } from '../../shared/ui/Button'
 import { Card, type Figure, Figures } from '../../shared/ui/Card'
@@ -36,7 +36,7 @@ import { HeatMap } from './HeatMap'
 import { Quarters } from './Quarters'
 import './revenue.css'
 import { StatementCard } from './StatementCard'
-import { useVolumes } from './statement'
+import { linesOf, useVolumes, type Volumes } from './statement'
 
 const RANGES = [
   { value: 'day', label: 'Day' },
@@ -57,12 +57,14 @@ const GROUPS: Record<Kind, string> = {
 /** What did I earn, from what, per MW, after what I paid? */
 export default function Revenue({ values }: ScreenProps) {
   const may = useMay('Read:revenue')
-  const { subjects, isLoading, error } = useSubjects()
-  const asked = subjects.find((one) => one.kind === values.kind && one.id === values.subject)
+  const { whole, subjects, isLoading, error } = useSubjects()
+  const isWhole = values.kind === undefined || values.subject === whole.id
+  const asked = isLoading && isWhole ? whole : subjects.find((one) => isThis(one, values.kind, values.subject))
   const first = subjects[0]
+  const isFirst = values.kind === undefined || !asked
   useEffect(() => {
-    if (!asked && first && !isLoading) go(`/revenue/${first.kind}/${first.id}`, { replace: true })
-  }, [asked, first, isLoading])
+    if (isFirst && first && !isLoading) go(`/revenue/${first.kind}/${first.id}${location.search}`, { replace: true })
+  }, [isFirst, first, isLoading])
   if (!may)
     return (
       <Page title="Revenue">
@@ -81,28 +83,38 @@ export default function Revenue({ values }: ScreenProps) {
         ) : (
           <Card>
             <Empty title="There is nothing to report on yet">
-              Revenue is told of virtual batteries and portfolios, of batteries and fleets.
+              Revenue is reported for virtual batteries, portfolios, batteries and fleets.
             </Empty>
           </Card>
         )}
       </Page>
     )
-  return <Report subject={asked} subjects={subjects} />
+  return <Report key={`${asked.kind}/${asked.id}`} subject={asked} subjects={subjects} isReady={!isLoading} />
 }
 
-function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }) {
+const isThis = (one: Subject, kind: string | undefined, id: string | undefined) => one.kind === kind && one.id === id
+
+interface ReportProps {
+  subject: Subject
+  subjects: Subject[]
+  /** Whether it is known what the subject holds and owns: its figures are asked for before that. */
+  isReady: boolean
+}
+
+function Report({ subject, subjects, isReady }: ReportProps) {
   const now = useMinute()
   const [rangeText, setRange] = useParameter('range')
   const [until, setUntil] = useParameter('until')
   const range = RANGES.find((one) => one.value === rangeText)?.value ?? 'month'
   const today = dayOf(now)
-  const last = until ?? today
+  const last = dayFrom(until) ?? today
   const span = spanBefore(last, range)
   const before: Span = spanBefore(addDays(last, -DAYS[range]), range)
   const daily = useBuckets(subject, span, 'daily')
   const earlier = useBuckets(subject, before, 'daily')
   const statement = useStatement(subject, span)
   const volumes = useVolumes(subject, span)
+  const hours = useBuckets(subject, span, 'hourly')
   const [chosen, setChosen] = useState<Day | null>(null)
   const [viewText, setView] = useParameter('view')
   const view = viewText === 'earned' ? 'earned' : 'kept'
@@ -153,7 +165,7 @@ function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }
         </>
       }
     >
-      <Loaded query={daily} skeleton={<SkeletonCard height={600} />}>
+      <Loaded query={daily} isShown={isReady} skeleton={<SkeletonCard height={600} />}>
         {(earned) => {
           const isKept = view === 'kept' && statement.data !== undefined
           const buckets = isKept ? keptOf(statement.data, earned) : earned
@@ -164,7 +176,11 @@ function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }
           return (
             <>
               <Figures
-                figures={figuresOf(earned, earlier.data ?? [], statement.data, { range, isHeld: subject.isHeld })}
+                figures={figuresOf(earned, earlier.data ?? [], statement.data, {
+                  range,
+                  isHeld: subject.isHeld,
+                  volumes: volumes.data,
+                })}
               />
               <div className="revenue">
                 <div className="revenue-main">
@@ -177,8 +193,11 @@ function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }
                     onChoose={setChosen}
                   />
                   <div className="revenue-pair">
-                    <Hours subject={subject} span={span} chosen={shown} />
-                    <Quarters subject={subject} day={shown} />
+                    <Loaded query={hours} skeleton={<SkeletonCard height={230} />}>
+                      {(list) => <HeatMap hours={list} span={span} chosen={shown} />}
+                    </Loaded>
+                    {/* Which day was the best is known with the statement. */}
+                    {statement.isLoading ? <SkeletonCard height={230} /> : <Quarters subject={subject} day={shown} />}
                   </div>
                   <Days
                     buckets={buckets}
@@ -192,7 +211,7 @@ function Report({ subject, subjects }: { subject: Subject; subjects: Subject[] }
                 </div>
                 <div className="revenue-side">
                   <StatementCard statement={statement} volumes={volumes.data} />
-                  <StatementsCard />
+                  <StatementsCard isAsked={!statement.isLoading && !hours.isLoading} />
                 </div>
               </div>
             </>
@@ -222,7 +241,7 @@ function figuresOf(
   buckets: Bucket[],
   earlier: Bucket[],
   statement: Statement | undefined,
-  { range, isHeld }: { range: Range; isHeld: boolean },
+  { range, isHeld, volumes }: { range: Range; isHeld: boolean; volumes: Volumes | undefined },
 ): Figure[] {
   const sum = (list: Bucket[]) => list.reduce((total, one) => total + one.total, 0)
   const total = sum(buckets)
@@ -251,20 +270,12 @@ function figuresOf(
     },
   ]
   if (!statement) return figures
-  const came = statement.lines.reduce((all, line) => all + Math.max(0, line.amount), 0)
+  // The income and the cost of the statement beside it.
+  const came = linesOf(statement, volumes).income.reduce((all, line) => all + line.amount, 0)
   const kept: Figure = {
     label: 'What you keep',
     value: euro(statement.total, 0),
     below: `${euro(came, 0)} came in, ${euro(came - statement.total, 0)} was paid`,
   }
   return [kept, ...figures]
-}
-
-function Hours({ subject, span, chosen }: { subject: Subject; span: Span; chosen: Day }) {
-  const hours = useBuckets(subject, span, 'hourly')
-  return (
-    <Loaded query={hours} skeleton={<SkeletonCard height={230} />}>
-      {(buckets) => <HeatMap hours={buckets} span={span} chosen={chosen} />}
-    </Loaded>
-  )
 }

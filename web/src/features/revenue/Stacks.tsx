@@ -23,6 +23,8 @@ interface Props {
   products?: readonly Product[]
 }
 
+const HALF_LABEL = 18
+
 export function Stacks({ buckets, height, labelOf, name, chosen, onChoose, gap = 0.25, products = PRODUCTS }: Props) {
   const [ref, { width }] = useSize<HTMLDivElement>()
   const sums = buckets.map((bucket) => {
@@ -69,12 +71,15 @@ export function Stacks({ buckets, height, labelOf, name, chosen, onChoose, gap =
           ))}
           {buckets.map((bucket, index) => {
             const text = labelOf(bucket, index)
+            const x = LEFT + (index + 0.5) * step
+            // A label that would leave the chart ends with it.
+            const isLast = x + HALF_LABEL > width
             return text ? (
               <text
                 key={bucket.time}
-                x={LEFT + (index + 0.5) * step}
+                x={isLast ? width - 2 : x}
                 y={height - 8}
-                textAnchor="middle"
+                textAnchor={isLast ? 'end' : 'middle'}
                 className={`axis ${index === chosen ? 'axis-strong' : ''}`}
               >
                 {text}

@@ -1,7 +1,7 @@
 import { describe, expect, mock, test } from 'bun:test'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
-const { bucketsOf, keptOf, spanBefore } = await import('./data')
+const { bucketsOf, cutStatement, keptOf, spanBefore, withoutPaid } = await import('./data')
 
 describe('the buckets', () => {
   test('join the categories by time, in order', () => {
@@ -13,6 +13,17 @@ describe('the buckets', () => {
     expect(buckets.map((bucket) => bucket.total)).toEqual([10, 30])
     expect(buckets[0]?.parts.revenue_fcr).toBe(4)
   })
+})
+
+test('what the holder of a battery pays for it is no part of what the battery earned', () => {
+  const parts = { revenue_wholesale: 100, revenue_fcr: 20, revenue_tolling: 30, revenue_vba: 50 }
+  expect(withoutPaid({ time: 0, total: 200, perMw: 10, parts })).toEqual({
+    time: 0,
+    total: 120,
+    perMw: 6,
+    parts: { revenue_wholesale: 100, revenue_fcr: 20 },
+  })
+  expect(withoutPaid({ time: 0, total: 0, perMw: 0, parts: {} })).toMatchObject({ total: 0, perMw: 0 })
 })
 
 describe('a range', () => {
@@ -47,5 +58,19 @@ describe('what is kept', () => {
     )
     expect(kept.map((one) => one.total)).toEqual([25, 0])
     expect(kept[0]).toMatchObject({ perMw: 2.5, parts: { revenue_wholesale: 80, revenue_tolling: -50, settled: -5 } })
+  })
+})
+
+describe('a statement of a shorter time', () => {
+  test('has the lines of its own days and their total, to the cent', () => {
+    const line = (time: string, amount: number) => ({ time, line: 'TRADING', amount, counterparty: 'MARKET' })
+    const whole = {
+      lines: [line('2026-11-01T23:00:00Z', 80), line('2026-11-02T23:00:00Z', 0.1), line('2026-11-03T23:00:00Z', 0.2)],
+      total: 80.3,
+    }
+    const end = Date.parse('2026-11-04T23:00:00Z')
+    const part = cutStatement(whole, { start: Date.parse('2026-11-02T23:00:00Z'), end })
+    expect(part).toEqual({ lines: whole.lines.slice(1), total: 0.3 })
+    expect(cutStatement(whole, { start: Date.parse('2026-11-01T23:00:00Z'), end })).toEqual(whole)
   })
 })

@@ -1,5 +1,5 @@
 /** What batteries earned, as the seed's categories have it, and what the reader keeps, as the statement has it. */
-import { useQuery } from '@tanstack/react-query'
+import { type Query, type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query'
 import { allPages, ask, askJson, offers, type Schemas } from '../../shared/api/client'
 import { usePhysicalAssets, useVirtualAssets } from '../../shared/api/resources'
 import { useMay, useSession } from '../../shared/api/session'
@@ -45,8 +45,16 @@ const WORDS: Record<Kind, string> = {
 
 const HELD: Kind[] = ['portfolios', 'virtual-assets']
 
+interface Subjects {
+  /** All of it together: known before its parts are. */
+  whole: Subject
+  subjects: Subject[]
+  isLoading: boolean
+  error: unknown
+}
+
 /** Everything whose revenue the reader may look at: all of it together, then groups, then each. */
-export function useSubjects(): { subjects: Subject[]; isLoading: boolean; error: unknown } {
+export function useSubjects(): Subjects {
   const session = useSession()
   const organisation = session.user.organisationID
   const mayVirtual = useMay('Read:virtual-assets')
@@ -82,6 +90,7 @@ export function useSubjects(): { subjects: Subject[]; isLoading: boolean; error:
     ...named('physical-assets', physical.data),
   ]
   return {
+    whole,
     subjects: parts.length > 0 ? [whole, ...parts] : [],
     isLoading: fleets.isLoading || portfolios.isLoading || virtual.isLoading || physical.isLoading,
     error: fleets.error ?? portfolios.error ?? virtual.error ?? physical.error,
@@ -114,19 +123,45 @@ export interface Bucket {
   parts: Record<string, number>
 }
 
-export function useBuckets(subject: Subject | undefined, span: Span, resolution: Resolution) {
+const EARNED = [TOTAL, PER_MW, ...PRODUCTS.map((product) => product.key)]
+/** What the lines of a statement are made of; revenues among them that are no product of their own. */
+const VOLUMES = [
+  'sell_volume_wholesale',
+  'sell_vwap_wholesale',
+  'buy_volume_wholesale',
+  'buy_vwap_wholesale',
+  'total_volume_afrr_energy_pos',
+  'revenue_afrr_energy_pos',
+  'total_volume_afrr_energy_neg',
+  'revenue_afrr_energy_neg',
+  'weighted_capacity_fcr',
+  'annual_price_tolling',
+]
+
+/** One request for all that is read of these days. */
+export function usePoints<T>(
+  subject: Subject | undefined,
+  span: Span,
+  resolution: Resolution,
+  select: (data: Series) => T,
+) {
   return useQuery({
     queryKey: ['revenue', subject?.kind, subject?.id, span.start, span.end, resolution],
     queryFn: async () => {
-      const categories = [TOTAL, PER_MW, ...PRODUCTS.map((product) => product.key)]
-      const { data } = await askJson<{ data: Series }>(pointsPath(subject as Subject, span, resolution, categories))
-      const buckets = bucketsOf(data)
-      return subject?.isHeld ? buckets.map(withoutPaid) : buckets
+      const categories = resolution === 'daily' ? [...EARNED, ...VOLUMES] : EARNED
+      return (await askJson<{ data: Series }>(pointsPath(subject as Subject, span, resolution, categories))).data
     },
     enabled: subject !== undefined && span.end > span.start,
     staleTime: 60_000,
+    select,
   })
 }
+
+export function useBuckets(subject: Subject | undefined, span: Span, resolution: Resolution) {
+  return usePoints(subject, span, resolution, subject?.isHeld ? heldBucketsOf : bucketsOf)
+}
+
+const heldBucketsOf = (data: Series): Bucket[] => bucketsOf(data).map(withoutPaid)
 
 const PAID = ['revenue_tolling', 'revenue_vba']
 
@@ -160,9 +195,14 @@ export interface Statement {
   total: number
 }
 
-export function useStatement(subject: Subject | undefined, span: Span) {
+const STATEMENT = ['revenue', 'statement']
+
+/** By market days. One of a shorter time is there at once where one that contains it was read already. */
+export function useStatement(subject: Pick<Subject, 'kind' | 'id'> | undefined, span: Span) {
+  const queries = useQueryClient()
+  const known = () => findWider(queries, subject, span)
   return useQuery({
-    queryKey: ['revenue', 'statement', subject?.kind, subject?.id, span.start, span.end],
+    queryKey: [...STATEMENT, subject?.kind, subject?.id, span.start, span.end],
     queryFn: () =>
       askJson<Statement>(
         `/revenue-reporting/${subject?.kind}/${subject?.id}/statement?${new URLSearchParams({
@@ -172,8 +212,34 @@ export function useStatement(subject: Subject | undefined, span: Span) {
         })}`,
       ),
     enabled: subject !== undefined && offers('GET /revenue-reporting/fleets/{fleetID}/statement'),
+    initialData: () => {
+      const wider = known()?.state.data
+      return wider && cutStatement(wider, span)
+    },
+    // What has become stale since is shown, and read anew.
+    initialDataUpdatedAt: () => {
+      const wider = known()?.state
+      return wider && !wider.isInvalidated ? wider.dataUpdatedAt : 0
+    },
+    staleTime: 5 * 60_000,
     retry: false,
   })
+}
+
+function findWider(queries: QueryClient, subject: Pick<Subject, 'kind' | 'id'> | undefined, span: Span) {
+  return queries
+    .getQueryCache()
+    .findAll({ queryKey: [...STATEMENT, subject?.kind, subject?.id] })
+    .find(({ queryKey, state }) => {
+      const [start, end] = queryKey.slice(-2) as [number, number]
+      return state.data !== undefined && start <= span.start && end >= span.end
+    }) as Query<Statement> | undefined
+}
+
+/** The part of a statement that lies in a shorter time: each day is rounded by itself, so nothing else changes. */
+export function cutStatement({ lines }: Statement, span: Span): Statement {
+  const own = lines.filter(({ time }) => Date.parse(time) >= span.start && Date.parse(time) < span.end)
+  return { lines: own, total: own.reduce((cents, { amount }) => cents + Math.round(amount * 100), 0) / 100 }
 }
 
 const PRODUCT_OF_LINE: Record<string, string> = {

@@ -1,24 +1,7 @@
 /** The lines of a statement with what they are made of: volumes and prices, where those known are the line's own. */
-import { useQuery } from '@tanstack/react-query'
-import { askJson } from '../../shared/api/client'
 import { decimal, euro, plural, words } from '../../shared/format'
 import type { Span } from '../../shared/time/marketDay'
-import { pointsPath, type Series, type Statement, type Subject } from './data'
-
-const CATEGORIES = [
-  'sell_volume_wholesale',
-  'sell_vwap_wholesale',
-  'buy_volume_wholesale',
-  'buy_vwap_wholesale',
-  'total_volume_afrr_energy_pos',
-  'revenue_afrr_energy_pos',
-  'total_volume_afrr_energy_neg',
-  'revenue_afrr_energy_neg',
-  'weighted_capacity_fcr',
-  'revenue_fcr',
-  'revenue_tolling',
-  'annual_price_tolling',
-] as const
+import { type Series, type Statement, type Subject, usePoints } from './data'
 
 /** So much of something, and the EUR it brought; negative where it cost. */
 interface Traded {
@@ -38,18 +21,9 @@ export interface Volumes {
   annualToll: number | null
 }
 
-/** What the asset did over the span; beside the statement, so that it never waits for it. */
+/** What the asset did over the span. */
 export function useVolumes(subject: Subject | undefined, span: Span) {
-  return useQuery({
-    queryKey: ['revenue', 'volumes', subject?.kind, subject?.id, span.start, span.end],
-    queryFn: async () => {
-      const { data } = await askJson<{ data: Series }>(pointsPath(subject as Subject, span, 'daily', CATEGORIES))
-      return volumesOf(data)
-    },
-    enabled: subject !== undefined && span.end > span.start,
-    staleTime: 60_000,
-    retry: false,
-  })
+  return usePoints(subject, span, 'daily', volumesOf)
 }
 
 export function volumesOf(data: Series): Volumes {
@@ -126,7 +100,7 @@ interface Sum {
 function partsOf(sum: Sum, volumes: Volumes | undefined): Line[] {
   const { line, plus, minus } = sum
   const net = plus + minus
-  // Statements are rounded by the day; figures that are further off belong to somebody else's part of the asset.
+  // Statements are rounded by the day; figures that are further off belong to another party's part of the asset.
   const isOwn = (eur: number) => Math.abs(Math.abs(net) - Math.abs(eur)) <= 0.01 * (sum.days.size + 1)
   if (line === 'TRADING' && volumes && isOwn(volumes.sold.eur + volumes.bought.eur))
     return bothWays(line, net, ['sold', volumes.sold], ['bought', volumes.bought])

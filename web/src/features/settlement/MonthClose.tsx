@@ -5,12 +5,22 @@ import { askJson } from '../../shared/api/client'
 import { useNames } from '../../shared/api/names'
 import { Refused, sentenceOf } from '../../shared/api/problem'
 import { percent, plural } from '../../shared/format'
+import { monthInWords } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Field } from '../../shared/ui/Field'
 import { Icon } from '../../shared/ui/Icon'
 import { Link } from '../../shell/router'
-import { type Gap, gapsInWords, largestDifference, type Matrix, monthInWords, type Statement } from './data'
+import {
+  type Gap,
+  gapsInWords,
+  KINDS,
+  largestDifference,
+  type Matrix,
+  type Statement,
+  titleOfKind,
+  useGaps,
+} from './data'
 
 interface Run {
   id: string
@@ -25,9 +35,11 @@ interface Props {
   statements: Statement[]
   matrix: Matrix
   isOver: boolean
+  /** While the statements of the month are computed. */
+  isLoading: boolean
 }
 
-export function MonthClose({ month, statements, matrix, isOver }: Props) {
+export function MonthClose({ month, statements, matrix, isOver, isLoading }: Props) {
   const queries = useQueryClient()
   const nameOf = useNames()
   const [runID, setRunID] = useState<string | null>(null)
@@ -48,18 +60,24 @@ export function MonthClose({ month, statements, matrix, isOver }: Props) {
   useEffect(() => {
     if (isDone) void queries.invalidateQueries({ queryKey: ['statements'] })
   }, [isDone, queries])
-  const isIssued = statements.length > 0 && statements.every((one) => one.status === 'ISSUED')
+  const isIssued = !isLoading && statements.length > 0 && statements.every((one) => one.status === 'ISSUED')
   const refusal = issue.error instanceof Refused ? issue.error : null
-  const gaps = ((refusal?.problem as { missing?: Gap[] } | undefined)?.missing ?? []) as Gap[]
+  const read = useGaps(month, isOver && (isLoading || statements.length > 0) && !isIssued)
+  const gaps = (refusal?.problem as { missing?: Gap[] } | undefined)?.missing ?? read.data ?? []
   const groups = gapsInWords(gaps, nameOf)
-  const difference = largestDifference(matrix)
+  // Parties that are still being computed would be missing on the other side.
+  const difference = isLoading ? 0 : largestDifference(matrix)
   const state = run.data?.status
   const isBusy = issue.isPending || (runID !== null && state !== 'DONE' && state !== 'FAILED')
   const why = !isOver
     ? `${monthInWords(month)} is not over yet.`
-    : statements.length === 0
-      ? 'No organisation has a line in it.'
-      : null
+    : isLoading
+      ? 'Its statements are being computed.'
+      : statements.length === 0
+        ? 'No organisation has a line in it.'
+        : gaps.length > 0
+          ? 'All statements are issued together, or none.'
+          : null
   const open = (isOver ? 0 : 1) + groups.length + (difference === 0 ? 0 : 1)
   return (
     <Card
@@ -74,16 +92,6 @@ export function MonthClose({ month, statements, matrix, isOver }: Props) {
       }
     >
       <ul className="checks-list">
-        <Check
-          isGood={isOver}
-          title="Month is over"
-          detail={isOver ? 'all its market days have passed' : `${monthInWords(month)} still runs`}
-        />
-        <Check
-          isGood={difference === 0}
-          title="Lines add up to zero"
-          detail="to the cent, every line over all parties"
-        />
         {groups.map((group) => (
           <Check key={group.kind} isGood={false} title={group.title} detail={group.detail}>
             {group.action && (
@@ -93,11 +101,26 @@ export function MonthClose({ month, statements, matrix, isOver }: Props) {
             )}
           </Check>
         ))}
-        {!refusal && isOver && !isIssued && (
+        {!isOver && <Check isGood={false} title="Month is over" detail={`${monthInWords(month)} still runs`} />}
+        {difference > 0 && <Check isGood={false} title="Lines add up to zero" detail="a line does not" />}
+        {!read.data && !refusal && isOver && !isIssued && (
           <Check
             isGood={null}
             title="Prices, awards, dispatch, telemetry"
-            detail="looked at when the month is issued"
+            detail={read.isFetching ? 'being checked' : 'checked when the month is issued'}
+          />
+        )}
+        {read.data &&
+          !isIssued &&
+          KINDS.filter((kind) => groups.every((group) => group.kind !== kind)).map((kind) => (
+            <Check key={kind} isGood title={titleOfKind(kind)} detail="nothing is missing" />
+          ))}
+        {isOver && <Check isGood title="Month is over" detail="all its market days have passed" />}
+        {difference === 0 && (
+          <Check
+            isGood={isLoading ? null : true}
+            title="Lines add up to zero"
+            detail={isLoading ? 'being added up' : 'to the cent, every line over all parties'}
           />
         )}
       </ul>
@@ -108,12 +131,16 @@ export function MonthClose({ month, statements, matrix, isOver }: Props) {
           </p>
         ) : (
           <>
-            {refusal && (
-              <p className="verdict" role="alert">
-                {groups.length > 0
-                  ? `Cannot be issued yet: ${plural(gaps.length, 'fact is', 'facts are')} missing. All statements are issued together, or none.`
-                  : sentenceOf(refusal)}
+            {groups.length > 0 ? (
+              <p className="verdict" role={refusal ? 'alert' : 'status'}>
+                Cannot be issued yet: {plural(gaps.length, 'fact is', 'facts are')} missing.
               </p>
+            ) : (
+              refusal && (
+                <p className="verdict" role="alert">
+                  {sentenceOf(refusal)}
+                </p>
+              )
             )}
             {state === 'FAILED' && (
               <p className="verdict verdict-danger" role="alert">
@@ -133,7 +160,7 @@ export function MonthClose({ month, statements, matrix, isOver }: Props) {
               isBusy={isBusy}
               onClick={() => why === null && issue.mutate(false)}
             >
-              <Icon name="check" /> Issue {plural(statements.length, 'statement')}
+              <Icon name="check" /> Issue {isLoading ? 'the statements' : plural(statements.length, 'statement')}
             </Button>
             <p id="why-not-issued" className="note">
               {why ?? 'Issued statements never change; what comes later is corrected in the next month.'}

@@ -1,9 +1,10 @@
+import { useEffect } from 'react'
 import { offers } from '../../shared/api/client'
 import { useIsOperator, useMay } from '../../shared/api/session'
 import { useMinute } from '../../shared/clock'
 import { decimal, plural, words } from '../../shared/format'
 import { addDays, dayOf, spanOf } from '../../shared/time/marketDay'
-import { weekdayTime } from '../../shared/time/words'
+import { dayMonth, monthInWords, weekdayTime } from '../../shared/time/words'
 import { Button, IconButton } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Icon } from '../../shared/ui/Icon'
@@ -20,9 +21,10 @@ import {
   largestDifference,
   type Matrix,
   matrixOf,
-  monthInWords,
+  monthFrom,
   type Statement,
-  useAllStatements,
+  useIssuedStatements,
+  useMonthStatements,
 } from './data'
 import { MonthClose } from './MonthClose'
 import './settlement.css'
@@ -48,23 +50,34 @@ export default function Settlement(_: ScreenProps) {
 function Months() {
   const now = useMinute()
   const thisMonth = dayOf(now).slice(0, 7)
-  const [asked, setAsked] = useParameter('month')
-  const { statements: all, isLoading, error, retry, participants, ready } = useAllStatements()
-  const open = [...new Set(all.filter((one) => one.status === 'PRELIMINARY').map((one) => one.month))].sort()
-  const month = asked ?? open.find((one) => one < thisMonth) ?? open[0] ?? addMonths(thisMonth, -1)
-  const statements = all.filter((one) => one.month === month)
+  const [named, setAsked] = useParameter('month')
+  const asked = monthFrom(named)
+  const issued = useIssuedStatements()
+  // What is to be closed first: the month after the last that was issued, but never one that has not begun.
+  const last = issued.statements.reduce((latest, one) => (one.month > latest ? one.month : latest), '')
+  const before = addMonths(thisMonth, -1)
+  const due = last === '' ? before : addMonths(last, 1)
+  // The month before is asked for while it is not known yet which is due: mostly it is that one, else it costs nothing.
+  const month = asked ?? (issued.isLoading ? before : due > thisMonth ? thisMonth : due)
+  const { statements, isLoading, error, retry, participants, ready } = useMonthStatements(month)
+  // The month stays when it is issued; one without a line is no first question.
+  const isOpen = asked === null && !issued.isLoading && !isLoading && !error
+  const first = !isOpen ? null : statements.length === 0 ? thisMonth : month
+  useEffect(() => {
+    if (first !== null) setAsked(first)
+  })
   const matrix = matrixOf(statements, participants)
-  const first = `${month}-01`
-  const span = { start: spanOf(first).start, end: spanOf(`${addMonths(month, 1)}-01`).start }
-  const days = Math.round((Date.parse(`${addMonths(month, 1)}-01`) - Date.parse(first)) / 86_400_000)
+  const firstDay = `${month}-01`
+  const span = { start: spanOf(firstDay).start, end: spanOf(`${addMonths(month, 1)}-01`).start }
+  const days = Math.round((Date.parse(`${addMonths(month, 1)}-01`) - Date.parse(firstDay)) / 86_400_000)
   return (
     <Page
       title={monthInWords(month)}
       crumb={{ label: 'Settlement', to: '/settlement' }}
       facts={[
-        plural(statements.length, 'organisation'),
+        !isLoading && plural(statements.length, 'organisation'),
         `${decimal((span.end - span.start) / 900_000)} quarter-hours`,
-        oddDay(first, days),
+        oddDay(firstDay, days),
       ]}
       aside={
         <>
@@ -85,27 +98,34 @@ function Months() {
         </>
       }
     >
-      {isLoading && !error && (
-        <p className="note" role="status">
-          Open months are computed from the facts as they are now: {ready} of{' '}
-          {plural(participants.length, 'organisation')}.
-        </p>
-      )}
-      {isLoading && !error && (
-        <div className="settlement">
-          <SkeletonCard height={520} />
-          <SkeletonCard height={520} />
-        </div>
-      )}
       {error && <ProblemNote error={error} onRetry={retry} />}
-      {!isLoading && (
+      {!error && (
         <div className="settlement">
           <div className="settlement-main">
-            <Proof matrix={matrix} days={days} />
-            <MatrixCard matrix={matrix} statements={statements} month={month} />
-            <IssuedMonths all={all} onOpen={setAsked} />
+            {isLoading ? (
+              <>
+                <p className="note" role="status">
+                  Open months are computed from the facts as they are now: {ready} of{' '}
+                  {plural(participants.length, 'organisation')}.
+                </p>
+                <SkeletonCard height={520} />
+              </>
+            ) : (
+              <>
+                <Proof matrix={matrix} days={days} />
+                <MatrixCard matrix={matrix} statements={statements} month={month} />
+              </>
+            )}
+            {!issued.isLoading && <IssuedMonths all={[...issued.statements, ...statements]} onOpen={setAsked} />}
           </div>
-          <MonthClose month={month} statements={statements} matrix={matrix} isOver={span.end <= now} />
+          <MonthClose
+            key={month}
+            month={month}
+            statements={statements}
+            matrix={matrix}
+            isOver={span.end <= now}
+            isLoading={isLoading}
+          />
         </div>
       )}
     </Page>
@@ -116,7 +136,7 @@ function oddDay(first: string, days: number): string | false {
   for (let day = 0; day < days; day += 1) {
     const { start, end } = spanOf(addDays(first, day))
     const hours = Math.round((end - start) / 3_600_000)
-    if (hours !== 24) return `${day + 1} has ${hours} h`
+    if (hours !== 24) return `${dayMonth(start, 'Europe/Berlin')} has ${hours} h`
   }
   return false
 }
@@ -137,6 +157,18 @@ function Proof({ matrix, days }: { matrix: Matrix; days: number }) {
 }
 
 const amount = (value: number | undefined) => (value === undefined || value === 0 ? '–' : decimal(value / 100, 2))
+
+/** An organisation's amount leads to its days. */
+function Cell(props: { value: number | undefined; statement: Statement | undefined; line: string }) {
+  const { value, statement, line } = props
+  if (!value || !statement) return amount(value)
+  return (
+    <Link to={`/statements/${statement.organisationID}/${statement.id}?line=${line}`} className="cell-link">
+      {amount(value)}
+      <span className="visually-hidden"> by day</span>
+    </Link>
+  )
+}
 
 function MatrixCard({ matrix, statements, month }: { matrix: Matrix; statements: Statement[]; month: string }) {
   const { parties, rows, totals } = matrix
@@ -174,7 +206,11 @@ function MatrixCard({ matrix, statements, month }: { matrix: Matrix; statements:
                   <th scope="row">{lineInWords(row.line)}</th>
                   {parties.map((one) => (
                     <td key={one.id} className={one.isOutside ? 'number is-outside' : 'number'}>
-                      {amount(row.cells.get(one.id))}
+                      <Cell
+                        value={row.cells.get(one.id)}
+                        statement={statements.find((each) => each.organisationID === one.id)}
+                        line={row.line}
+                      />
                     </td>
                   ))}
                   <td className={row.sum === 0 ? 'number tone-good' : 'number tone-danger'}>
@@ -226,7 +262,8 @@ function MatrixCard({ matrix, statements, month }: { matrix: Matrix; statements:
 
 function IssuedMonths({ all, onOpen }: { all: Statement[]; onOpen: (month: string) => void }) {
   const zone = useZone()
-  const issued = all.filter((one) => one.status === 'ISSUED')
+  const each = all.filter((one, index) => all.findIndex((other) => other.id === one.id) === index)
+  const issued = each.filter((one) => one.status === 'ISSUED')
   const months = [...new Set(issued.map((one) => one.month))].sort().reverse()
   return (
     <Card title="Issued months" note="frozen; a changed fact becomes a correction of the next open month">
@@ -247,7 +284,7 @@ function IssuedMonths({ all, onOpen }: { all: Statement[]; onOpen: (month: strin
             {months.map((month) => {
               const some = issued.filter((one) => one.month === month)
               const due = some.reduce((sum, one) => sum + Math.max(0, cents(one.total)), 0)
-              const later = all.filter((one) => one.corrects.some((each) => each.month === month))
+              const later = each.filter((one) => one.corrects.some((each) => each.month === month))
               return (
                 <tr key={month}>
                   <th scope="row">{monthInWords(month)}</th>

@@ -1,17 +1,19 @@
 import { useMutation } from '@tanstack/react-query'
+import { useEffect, useRef } from 'react'
 import { ask, offers } from '../../shared/api/client'
 import { sentenceOf } from '../../shared/api/problem'
 import { useSession } from '../../shared/api/session'
 import { decimal, euro, plural } from '../../shared/format'
-import { dayInWords, weekdayTime } from '../../shared/time/words'
+import { dayInWords, monthInWords, weekdayTime } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Page } from '../../shared/ui/Page'
 import { Loaded, SkeletonCard } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
+import { useParameter } from '../../shell/router'
 import type { ScreenProps } from '../../shell/screenProps'
-import { cents, monthInWords, type Statement, useStatement } from './data'
+import { cents, partyInWords, type Statement, type StatementLine, useStatement } from './data'
 import './settlement.css'
 import { StatementFigures } from './StatementFigures'
 import { inOrder, lineInWords } from './words'
@@ -186,40 +188,88 @@ function Document({ statement }: { statement: Statement }) {
   )
 }
 
+interface Column {
+  key: string
+  label: string
+  isOf: (line: StatementLine) => boolean
+}
+
+/** Every line of a day; of one line, chosen where the reader came from, every counterparty. */
 function ByDay({ statement, days }: { statement: Statement; days: string[] }) {
+  const [asked, setAsked] = useParameter('line')
+  const card = useRef<HTMLDivElement>(null)
   const kinds = inOrder(new Set(statement.lines.map((line) => line.line)))
-  const sum = (day: string, kind: string) =>
-    statement.lines
-      .filter((line) => line.day === day && line.line === kind)
-      .reduce((all, line) => all + cents(line.amount), 0)
+  const chosen = asked !== null && kinds.includes(asked) ? asked : null
+  useEffect(() => {
+    if (chosen !== null) card.current?.scrollIntoView()
+  }, [chosen])
+  const columns = chosen === null ? kinds.map(columnOfLine) : columnsOfCounterparties(statement, chosen)
+  const shown = days.filter((day) => chosen === null || statement.lines.some((one) => isOn(one, day, chosen)))
   return (
-    <Card title="Lines by day" note={plural(days.length, 'market day')}>
-      <Table
-        columns={[
-          'Day',
-          ...kinds.map((kind) => ({ label: lineInWords(kind), isNumber: true })),
-          { label: 'EUR', isNumber: true },
-        ]}
+    <div ref={card}>
+      <Card
+        title={chosen === null ? 'Lines by day' : `${lineInWords(chosen)} by day`}
+        note={plural(shown.length, 'market day')}
+        actions={
+          chosen !== null && (
+            <Button isCompact onClick={() => setAsked(null)}>
+              All lines
+            </Button>
+          )
+        }
       >
-        <tbody>
-          {days.map((day) => (
-            <tr key={day}>
-              <td className="when">{dayInWords(day)}</td>
-              {kinds.map((kind) => {
-                const amount = sum(day, kind)
-                return (
-                  <td key={kind} className={amount === 0 ? 'number note' : 'number'}>
-                    {amount === 0 ? '–' : decimal(amount / 100, 2)}
-                  </td>
-                )
-              })}
-              <td className="number">
-                <strong>{decimal(kinds.reduce((all, kind) => all + sum(day, kind), 0) / 100, 2)}</strong>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </Table>
-    </Card>
+        <Table
+          columns={[
+            'Day',
+            ...columns.map(({ label }) => ({ label, isNumber: true })),
+            { label: 'Total, EUR', isNumber: true },
+          ]}
+        >
+          <tbody>
+            {shown.map((day) => (
+              <DayRow key={day} day={day} lines={statement.lines.filter((one) => one.day === day)} columns={columns} />
+            ))}
+          </tbody>
+        </Table>
+      </Card>
+    </div>
+  )
+}
+
+const isOn = (one: StatementLine, day: string, line: string) => one.day === day && one.line === line
+
+const columnOfLine = (kind: string): Column => ({
+  key: kind,
+  label: lineInWords(kind),
+  isOf: ({ line }) => line === kind,
+})
+
+function columnsOfCounterparties({ lines }: Statement, kind: string): Column[] {
+  const own = lines.filter(({ line }) => line === kind)
+  const others = new Map(own.map((one) => [one.counterparty, one.counterpartyName ?? partyInWords(one.counterparty)]))
+  return [...others].map(([key, label]) => ({
+    key,
+    label,
+    isOf: ({ line, counterparty }) => line === kind && counterparty === key,
+  }))
+}
+
+function DayRow({ day, lines, columns }: { day: string; lines: StatementLine[]; columns: Column[] }) {
+  const sums = columns.map(({ isOf }) => lines.filter(isOf).reduce((all, one) => all + cents(one.amount), 0))
+  return (
+    <tr>
+      <td className="when">{dayInWords(day)}</td>
+      {columns.map(({ key }, index) => {
+        const sum = sums[index] ?? 0
+        return (
+          <td key={key} className={sum === 0 ? 'number note' : 'number'}>
+            {sum === 0 ? '–' : decimal(sum / 100, 2)}
+          </td>
+        )
+      })}
+      <td className="number">
+        <strong>{decimal(sums.reduce((all, each) => all + each, 0) / 100, 2)}</strong>
+      </td>
+    </tr>
   )
 }

@@ -1,20 +1,25 @@
 import { offers } from '../../shared/api/client'
 import { useSession } from '../../shared/api/session'
+import { useMinute } from '../../shared/clock'
 import { decimal } from '../../shared/format'
-import { weekdayTime } from '../../shared/time/words'
+import { monthInWords, weekdayTime } from '../../shared/time/words'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Loaded, SkeletonRows } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { Link } from '../../shell/router'
-import { monthInWords, useStatements } from './data'
+import { useStatements } from './data'
 
-/** Month by month what was issued to the reader's organisation, and what the open months come to so far. */
-export function StatementsCard() {
+/**
+ * Month by month what was issued to the reader's organisation, and what the open months come to so far. The service
+ * computes those when they are asked for: `isAsked` once what the reader came for is there.
+ */
+export function StatementsCard({ isAsked }: { isAsked: boolean }) {
   const zone = useZone()
+  const now = useMinute()
   const organisation = useSession().user.organisationID
   const isOffered = offers('GET /organisations/{organisationID}/statements')
-  const statements = useStatements(organisation, isOffered)
+  const statements = useStatements(organisation, isOffered && isAsked)
   if (!isOffered) return null
   return (
     <Card title="Statements" note="a month each; issued ones never change">
@@ -35,7 +40,10 @@ export function StatementsCard() {
                         {one.issuedAt ? (
                           `${one.number}, issued ${weekdayTime(Date.parse(one.issuedAt), zone)}`
                         ) : (
-                          <Badge>preliminary</Badge>
+                          <>
+                            <Badge>preliminary</Badge>
+                            {Date.parse(one.end) > now && ' income so far, tolls and prices of the whole month'}
+                          </>
                         )}
                       </span>
                     </td>

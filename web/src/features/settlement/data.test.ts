@@ -1,7 +1,8 @@
 import { describe, expect, mock, test } from 'bun:test'
+import { monthInWords } from '../../shared/time/words'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
-const { addMonths, gapsInWords, largestDifference, matrixOf, monthInWords } = await import('./data')
+const { addMonths, gapsInWords, largestDifference, matrixOf, monthFrom } = await import('./data')
 
 const statement = (organisationID: string, lines: [string, string, string][]) =>
   ({
@@ -48,16 +49,24 @@ test('what is missing is one row a kind, in words', () => {
       { kind: 'IMBALANCE_PRICE', day: '2026-10-30', periods: 96 },
       { kind: 'IMBALANCE_PRICE', day: '2026-10-31', periods: 96 },
       { kind: 'MEASUREMENT', physicalAssetID: 'cottbus', measuredShare: 0.912 },
+      { kind: 'SETTLEMENT', assetID: 'weser', day: '2026-10-24', product: 'POS_16_20' },
     ],
-    (id) => ({ cottbus: 'Cottbus' })[id],
+    (id) => ({ cottbus: 'Cottbus', weser: 'Weser' })[id],
   )
   expect(rows.map((row) => row.detail)).toEqual([
-    '192 quarter-hours of 2 days, 2026-10-30 to 2026-10-31',
-    'Cottbus 91.2 %: 95 % are asked',
+    '192 quarter-hours of 2 days, Fri 30 Oct to Sat 31 Oct',
+    'Cottbus 91.2 %; at least 95 % is needed',
+    'aFRR up 16–20 on Sat 24 Oct of Weser',
   ])
 })
 
 test('months are walked and named', () => {
   expect(monthInWords('2026-10')).toBe('October 2026')
   expect(addMonths('2026-12', 1)).toBe('2027-01')
+})
+
+test('a misspelt month in the address is none', () => {
+  expect(monthFrom('2026-09')).toBe('2026-09')
+  for (const text of ['2026-9', '2026-13', 'September', '']) expect(monthFrom(text)).toBeNull()
+  expect(monthFrom(null)).toBeNull()
 })

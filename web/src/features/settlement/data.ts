@@ -1,7 +1,10 @@
 /** Months of statements: what each organisation's lines come to, what was issued, and what is missing. */
 import { useQueries, useQuery } from '@tanstack/react-query'
-import { allPages, askJson } from '../../shared/api/client'
+import { allPages, askAll, askJson, offers } from '../../shared/api/client'
 import { type Organisation, useOrganisations } from '../../shared/api/names'
+import { type Problem, Refused } from '../../shared/api/problem'
+import { percent, plural, productInWords } from '../../shared/format'
+import { weekday } from '../../shared/time/words'
 
 export interface StatementLine {
   time: string
@@ -79,6 +82,16 @@ export function useStatements(organisation: string, isAsked = true) {
   })
 }
 
+/** What a month lacks before it can be issued. */
+export function useGaps(month: string, isAsked: boolean) {
+  return useQuery({
+    queryKey: ['statements', 'missing', month],
+    queryFn: () => askJson<Gap[]>(`/statements/missing?month=${month}`),
+    enabled: isAsked && offers('GET /statements/missing'),
+    staleTime: 60_000,
+  })
+}
+
 export function useStatement(organisation: string, id: string | undefined) {
   return useQuery({
     queryKey: ['statements', organisation, id],
@@ -88,18 +101,34 @@ export function useStatement(organisation: string, id: string | undefined) {
   })
 }
 
-/** Every organisation's statements. Open months are computed when they are asked for, so each comes as it is ready. */
-export function useAllStatements() {
+/** Every organisation's statement of a month. An open month is computed when it is asked for: no other one is. */
+export function useMonthStatements(month: string) {
+  return useEachStatements(`month=${month}`, MOST_REQUESTS)
+}
+
+/** What was issued to every organisation: nothing is computed for it. */
+export function useIssuedStatements() {
+  return useEachStatements('status=ISSUED', 1)
+}
+
+const MOST_REQUESTS = 4
+
+/** Some organisations in a request, and few requests, so that all processes of the service compute open months. */
+function useEachStatements(query: string, mostRequests: number) {
   const organisations = useOrganisations()
   const participants = (organisations.data ?? []).filter((one) => one.kind === 'PARTICIPANT')
+  const size = Math.max(2, Math.ceil(participants.length / mostRequests))
+  const groups = Array.from({ length: Math.ceil(participants.length / size) }, (_, index) =>
+    participants.slice(index * size, (index + 1) * size).map((one) => one.id),
+  )
   const found = useQueries({
-    queries: participants.map((one) => ({
-      queryKey: ['statements', one.id],
-      queryFn: () => allPages<Statement>(`/organisations/${one.id}/statements?limit=100`),
+    queries: groups.map((ids) => ({
+      queryKey: ['statements', 'each', query, ids.join()],
+      queryFn: () => readEach(ids, query),
       staleTime: 5 * 60_000,
     })),
   })
-  const ready = found.filter((one) => one.data !== undefined).length
+  const ready = groups.reduce((sum, ids, index) => sum + (found[index]?.data ? ids.length : 0), 0)
   return {
     participants,
     ready,
@@ -108,6 +137,14 @@ export function useAllStatements() {
     statements: found.flatMap((one) => one.data ?? []),
     retry: () => void Promise.all(found.map((one) => one.refetch())),
   }
+}
+
+async function readEach(ids: string[], query: string): Promise<Statement[]> {
+  const answers = await askAll(ids.map((id) => `/organisations/${id}/statements?limit=1000&${query}`))
+  return answers.flatMap(({ status, body }) => {
+    if (status >= 300) throw new Refused({ ...(body as Problem), status })
+    return body as Statement[]
+  })
 }
 
 export const cents = (amount: number | string): number => Math.round(Number(amount) * 100)
@@ -126,6 +163,7 @@ export interface Matrix {
 }
 
 const OUTSIDE: Record<string, string> = { MARKET: 'Market', GRID_OPERATOR: 'Grid operators', OUTSIDE: 'Outside' }
+export const partyInWords = (party: string): string => OUTSIDE[party] ?? 'An organisation'
 const ORDER = [
   'TRADING',
   'FCR',
@@ -199,6 +237,19 @@ const TITLES: Record<string, string> = {
   MEASUREMENT: 'Telemetry',
 }
 
+/** What issuing asks for, in the order in which it is shown. */
+export const KINDS = Object.keys(TITLES)
+export const titleOfKind = (kind: string): string => TITLES[kind] ?? kind
+
+/** `Stade, Emden and 3 more` */
+function listInWords(list: string[], most = 3): string {
+  const rest = list.length - most
+  return `${list.slice(0, most).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
+}
+
+/** `Fri 30 Oct` */
+const dayInMonth = (day: string | undefined): string => (day ? weekday(Date.parse(`${day}T12:00:00Z`), 'UTC') : '')
+
 /** What is missing, one row a kind, in words. */
 export function gapsInWords(gaps: Gap[], nameOf: (id: string) => string | undefined): GapGroup[] {
   const kinds = [...new Set(gaps.map((gap) => gap.kind))]
@@ -210,30 +261,37 @@ export function gapsInWords(gaps: Gap[], nameOf: (id: string) => string | undefi
     const named = (id: string | undefined) => (id ? (nameOf(id) ?? 'a battery') : '')
     const detail =
       kind === 'MEASUREMENT'
-        ? `${some
-            .slice(0, 3)
-            .map((gap) => `${named(gap.physicalAssetID)} ${((gap.measuredShare ?? 0) * 100).toFixed(1)} %`)
-            .join(', ')}${some.length > 3 ? ` and ${some.length - 3} more` : ''}: 95 % are asked`
+        ? `${listInWords(some.map((gap) => `${named(gap.physicalAssetID)} ${percent(gap.measuredShare ?? 0, 1)}`))}; at least 95 % is needed`
         : kind === 'SETTLEMENT'
-          ? `${some.length} open, the first ${first?.product ?? ''} on ${first?.day ?? ''} of ${named(first?.assetID)}`
+          ? listInWords(
+              some.map(
+                (gap) => `${productInWords(gap.product ?? '')} on ${dayInMonth(gap.day)} of ${named(gap.assetID)}`,
+              ),
+              2,
+            )
           : kind === 'DISPATCH'
-            ? `${quarters} quarter-hours are not final${first?.deliveryZone ? ` in ${first.deliveryZone}` : ''}`
-            : `${quarters} quarter-hours of ${days.length === 1 ? days[0] : `${days.length} days, ${days[0]} to ${days.at(-1)}`}`
+            ? `${plural(quarters, 'quarter-hour is', 'quarter-hours are')} not final${
+                first?.deliveryZone
+                  ? ` in ${listInWords(
+                      some.map((gap) => gap.deliveryZone ?? ''),
+                      4,
+                    )}`
+                  : ''
+              }`
+            : `${plural(quarters, 'quarter-hour')} of ${days.length === 1 ? dayInMonth(days[0]) : `${days.length} days, ${dayInMonth(days[0])} to ${dayInMonth(days.at(-1))}`}`
     const battery = kind === 'MEASUREMENT' ? first?.physicalAssetID : undefined
     const action = battery
       ? { label: 'Show', to: `/physical-assets/${battery}` }
       : kind === 'DISPATCH'
         ? { label: 'Delivery', to: '/delivery' }
         : null
-    return { kind, title: TITLES[kind] ?? kind, detail, action }
+    return { kind, title: titleOfKind(kind), detail, action }
   })
 }
 
-/** `2026-10` → `October 2026` */
-export function monthInWords(month: string): string {
-  return new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' }).format(
-    Date.parse(`${month}-15T12:00:00Z`),
-  )
+/** `2026-09`; null for any other text. */
+export function monthFrom(text: string | null): string | null {
+  return text !== null && /^[0-9]{4}-(0[1-9]|1[0-2])$/.test(text) ? text : null
 }
 
 export function addMonths(month: string, count: number): string {

@@ -2,14 +2,14 @@ import { useCallback, useEffect } from 'react'
 import type { VirtualAsset } from '../../shared/api/resources'
 import { useMinute } from '../../shared/clock'
 import { efficiencies, size } from '../../shared/format'
-import { addDays, type Day, dayOf } from '../../shared/time/marketDay'
+import { addDays, type Day, dayFrom, dayOf } from '../../shared/time/marketDay'
 import { dayInWords, longDay } from '../../shared/time/words'
 import { IconButton } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
 import { Page } from '../../shared/ui/Page'
 import { Empty, Loaded, SkeletonCard } from '../../shared/ui/states'
+import { isTyping } from '../../shared/ui/typing'
 import { useZone } from '../../shared/zone'
-import { isTyping } from '../../shell/keyboard'
 import { go, Link } from '../../shell/router'
 import type { ScreenProps } from '../../shell/screenProps'
 import { useDayPlan, useVirtualAsset } from './data'
@@ -29,12 +29,12 @@ export default function BatteryDay({ values }: ScreenProps) {
         </div>
       }
     >
-      {(found) => <Chosen asset={found} asked={values.day} />}
+      {(found) => <Chosen asset={found} asked={dayFrom(values.day)} />}
     </Loaded>
   )
 }
 
-function Chosen({ asset, asked }: { asset: VirtualAsset; asked: Day | undefined }) {
+function Chosen({ asset, asked }: { asset: VirtualAsset; asked: Day | null }) {
   const now = useMinute()
   const first = dayOf(Date.parse(asset.start))
   const last = dayOf(Date.parse(asset.end) - 1)

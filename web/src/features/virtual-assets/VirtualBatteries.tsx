@@ -2,10 +2,11 @@ import { useState } from 'react'
 import { useOrganisations } from '../../shared/api/names'
 import { useAllVirtualAssets, useVirtualAssets, type VirtualAsset } from '../../shared/api/resources'
 import { useIsOperator } from '../../shared/api/session'
+import { isBalanced } from '../../shared/balance'
 import { useMinute } from '../../shared/clock'
 import { decimal, efficiencies, plural, size } from '../../shared/format'
 import type { Zone } from '../../shared/time/marketDay'
-import { weekday } from '../../shared/time/words'
+import { dayRange, weekday } from '../../shared/time/words'
 import { Badge, Card } from '../../shared/ui/Card'
 import { Page } from '../../shared/ui/Page'
 import { Empty, Loaded, SkeletonRows } from '../../shared/ui/states'
@@ -97,7 +98,7 @@ export default function VirtualBatteries() {
                 className="virtual-batteries"
                 columns={[
                   'Battery',
-                  ...(isOperator ? [{ label: 'Held by' }] : []),
+                  ...(isOperator ? [{ label: 'Held by', isWide: true }] : []),
                   { label: 'Size', isWide: true },
                   { label: 'Zone', isWide: true },
                   { label: 'Efficiency', isWide: true },
@@ -130,16 +131,18 @@ function lifeInWords(start: number, end: number, zone: Zone): string {
   return first === last ? first : `${first} – ${last}`
 }
 
+/** What delivers or will, by its start; then what is over, the newest first. */
 const byLife = (now: number) => (a: VirtualAsset, b: VirtualAsset) => {
   const isOver = (one: VirtualAsset) => Number(Date.parse(one.end) <= now)
-  return isOver(a) - isOver(b) || Date.parse(a.start) - Date.parse(b.start)
+  const later = Date.parse(a.start) - Date.parse(b.start)
+  return isOver(a) - isOver(b) || (isOver(a) ? -later : later)
 }
 
 function Row({ asset, now, holder }: { asset: VirtualAsset; now: number; holder: string | null }) {
   const zone = useZone()
   const [start, end] = [Date.parse(asset.start), Date.parse(asset.end)]
   const off = Math.max(asset.imbalanceCharge, asset.imbalanceDischarge)
-  const isBalanced = off <= asset.finalSoCTolerance * asset.energyCapacity
+  const isKept = isBalanced(asset, off)
   return (
     <tr>
       <td>
@@ -148,14 +151,16 @@ function Row({ asset, now, holder }: { asset: VirtualAsset; now: number; holder:
         </Link>
         <span className="note second-line narrow-line">
           {size(asset.ratedDischargePower, asset.energyCapacity)}, {asset.deliveryZone}
+          {holder !== null && `, ${holder}`}
         </span>
       </td>
-      {holder !== null && <td>{holder}</td>}
+      {holder !== null && <td className="wide-cell">{holder}</td>}
       <td className="wide-cell">{size(asset.ratedDischargePower, asset.energyCapacity)}</td>
       <td className="wide-cell">{asset.deliveryZone}</td>
       <td className="wide-cell">{efficiencies(asset.chargeEfficiency, asset.dischargeEfficiency)}</td>
       <td>
-        <span className="nowrap">{lifeInWords(start, end, zone)}</span>{' '}
+        <span className="nowrap wide-only">{lifeInWords(start, end, zone)}</span>
+        <span className="nowrap narrow-line">{dayRange(start, end, zone)}</span>{' '}
         {end <= now ? (
           <Badge>over</Badge>
         ) : start <= now ? (
@@ -165,7 +170,7 @@ function Row({ asset, now, holder }: { asset: VirtualAsset; now: number; holder:
         )}
       </td>
       <td>
-        {isBalanced ? (
+        {isKept ? (
           <span className="tone-good">balanced</span>
         ) : (
           <span className="tone-warning">

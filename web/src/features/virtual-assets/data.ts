@@ -59,9 +59,11 @@ interface Projected {
 export const pathOf = (asset: VirtualAsset): string =>
   `/organisations/${asset.organisationID}/virtual-assets/${asset.id}`
 
+export const planKey = (asset: VirtualAsset, day: Day) => ['virtual-assets', asset.id, 'plan', day]
+
 export function useDayPlan(asset: VirtualAsset, day: Day) {
   return useQuery({
-    queryKey: ['virtual-assets', asset.id, 'plan', day],
+    queryKey: planKey(asset, day),
     queryFn: () => readPlan(asset, day),
   })
 }

@@ -64,6 +64,7 @@ export function staleKeys(type: string): string[] {
 export type Connection = 'connecting' | 'live' | 'lost'
 const HEARTBEAT_MS = 40_000
 const GATHERED_MS = 250
+const RETRY_MS = 3000
 
 class Live {
   private source: EventSource | null = null
@@ -77,7 +78,7 @@ class Live {
 
   start(queries: QueryClient): () => void {
     this.open(queries)
-    const onOffline = () => this.say('lost')
+    const onOffline = () => this.lose(queries)
     const onOnline = () => this.open(queries)
     addEventListener('offline', onOffline)
     addEventListener('online', onOnline)
@@ -100,22 +101,29 @@ class Live {
     const source = new EventSource(`${GATEWAY}/events`)
     this.source = source
     source.onopen = () => {
-      // What was missed while nobody listened is read anew.
+      // What was missed while the stream was closed is read anew.
       if (this.wasLost) void queries.invalidateQueries()
       this.wasLost = false
       this.say('live')
     }
     source.onerror = () => {
-      this.wasLost = true
-      this.say('lost')
-      // A refused stream is closed for good by the browser: try again by ourselves.
-      if (source.readyState === EventSource.CLOSED)
-        this.retry ??= setTimeout(() => {
-          this.retry = null
-          this.open(queries)
-        }, 3000)
+      // The browser connects again by itself, unless the stream was refused: then it is closed for good.
+      if (source.readyState === EventSource.CLOSED) this.lose(queries)
+      else this.sayLost()
     }
     for (const type of EVENT_TYPES) source.addEventListener(type, (message) => this.hear(message, queries))
+  }
+
+  /** Closes the stream, so that one that was just opening cannot be taken for a live one, and opens another later. */
+  private lose(queries: QueryClient): void {
+    this.close()
+    this.sayLost()
+    this.retry = setTimeout(() => this.open(queries), RETRY_MS)
+  }
+
+  private sayLost(): void {
+    this.wasLost = true
+    this.say('lost')
   }
 
   private hear(message: MessageEvent<string>, queries: QueryClient): void {

@@ -24,7 +24,7 @@ describe('a position in the log', () => {
     expect(sent()).toBe('100000010.aa')
   })
 
-  test('is forgotten when somebody else has changed something', () => {
+  test('is forgotten when another member has changed something', () => {
     remember(answer('1.a'))
     forgetPosition()
     expect(sent()).toBeNull()

@@ -21,7 +21,7 @@ export function remember(response: Response): void {
   if (told !== null && (seen === null || measure(told) > measure(seen))) seen = told
 }
 
-/** Somebody else's change was heard of: let reads ask how far the log is. */
+/** Another caller's change was announced: let reads ask how far the log is. */
 export function forgetPosition(): void {
   seen = null
 }

@@ -1,3 +1,5 @@
+import { words } from '../format'
+import type { Zone } from '../time/marketDay'
 import { readable } from '../time/words'
 import { currentZone } from '../zone'
 
@@ -58,17 +60,53 @@ export async function refusalOf(response: Response): Promise<Refused> {
   return new Refused({ type: 'about:blank', title, status: response.status }, waitS)
 }
 
+const SERIES: Record<string, string> = {
+  DAY_AHEAD_DE_LU: 'the day-ahead price',
+  IDA1_DE_LU: 'the first intraday auction',
+  IDA2_DE_LU: 'the second intraday auction',
+  IDA3_DE_LU: 'the third intraday auction',
+  INTRADAY_DE_LU: 'the intraday price',
+  REBAP_DE: 'the imbalance price',
+}
+const KINDS: Record<string, string> = { float: 'a number', int: 'a whole number', str: 'a text', bool: 'true or false' }
+const LIMITS: Record<string, string> = { '>=': 'of at least', '<=': 'of at most', '>': 'above', '<': 'below' }
+const POINTER = /^(?:\/|The query parameter |query:)([\w/-]+): */
+const ID = / ?\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g
+const CONSTANT = /\b[A-Z]+(?:_[A-Z0-9]+)+\b/g
+
+/** `/parameters/ratedChargePower` → `Rated charge power`; of a list, with its place from one on. */
+export function fieldInWords(pointer: string): string {
+  const steps = pointer
+    .replace(/^query:/, '')
+    .split('/')
+    .filter(Boolean)
+  const last = steps.findLast((step) => !/^\d+$/.test(step)) ?? ''
+  const place = steps.find((step) => /^\d+$/.test(step))
+  const name = words(last.replaceAll(/([a-z])([A-Z])/g, '$1 $2'))
+  return place === undefined ? name : `${name}, number ${Number(place) + 1}`
+}
+
+/** A sentence of the service for people: no codes, ids, pointers or names of series, and moments by the reader's clock. */
+export function inWords(sentence: string, zone: Zone): string {
+  return readable(sentence, zone)
+    .replace(POINTER, (_, pointer: string) => `${fieldInWords(pointer)}: `)
+    .replace(ID, '')
+    .replace(/`(float|int|str|bool)`/g, (_, kind: string) => KINDS[kind] ?? kind)
+    .replace(/(>=|<=|>|<)(?= -?\d)/g, (sign) => LIMITS[sign] ?? sign)
+    .replace(CONSTANT, (name) => SERIES[name] ?? words(name).toLowerCase())
+}
+
 /** A sentence a person can act on. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof Refused) {
     const faults = error.problem.errors ?? []
-    const said = readable(error.problem.detail ?? error.problem.title, currentZone())
+    const said = inWords(error.problem.detail ?? error.problem.title, currentZone())
     return faults.length > 1 ? `${said} (${faults.length} fields)` : said
   }
   return error instanceof Error ? error.message : 'Something went wrong.'
 }
 
-/** Somebody saved another version since the one that was read. */
+/** Another version was saved since the one that was read. */
 export function isConflict(error: unknown): boolean {
   return error instanceof Refused && error.status === 412
 }
@@ -76,5 +114,6 @@ export function isConflict(error: unknown): boolean {
 /** What the service says of one field of a form, by its JSON pointer. */
 export function faultAt(error: unknown, pointer: string): string | undefined {
   if (!(error instanceof Refused)) return undefined
-  return error.problem.errors?.find((fault) => fault.pointer === pointer)?.detail
+  const fault = error.problem.errors?.find((one) => one.pointer === pointer)
+  return fault && inWords(fault.detail, currentZone())
 }

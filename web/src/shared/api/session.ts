@@ -9,8 +9,17 @@ export type Permission = Schemas['Permission'] | (string & {})
 
 const PATH = '/console/session'
 const HINT = 'gridloom.signed-in'
-/** Only that somebody was signed in here: whoever never was is not asked for a session. */
-export const wasSignedIn = (): boolean => localStorage.getItem(HINT) !== null
+/** Only that there was a session here: where there never was one, none is asked for. */
+export const wasSignedIn = (): boolean => localStorage.getItem(HINT) !== null || isBackFromProvider()
+
+const BACK = '#signed-in'
+
+/** Whether the identity provider has just sent the browser back, signed in; the mark goes from the address. */
+function isBackFromProvider(): boolean {
+  if (location.hash !== BACK) return false
+  history.replaceState(null, '', location.pathname + location.search)
+  return true
+}
 
 async function call(method: string, body?: unknown): Promise<Response> {
   const init: RequestInit = { method, headers: { ...MARK, 'Content-Type': 'application/json' } }
@@ -27,7 +36,8 @@ async function call(method: string, body?: unknown): Promise<Response> {
 
 export async function readSession(): Promise<Session> {
   const session = (await (await call('GET')).json()) as Session
-  localStorage.setItem(HINT, '1')
+  // Another value each time, so that other tabs hear of it.
+  localStorage.setItem(HINT, String(Date.now()))
   return session
 }
 
@@ -40,6 +50,19 @@ export async function signIn(username: string, password: string): Promise<Sessio
 export async function signInWithCode(challenge: string, code: string): Promise<Session> {
   await call('POST', { challenge, code })
   return readSession()
+}
+
+/** Where the sign-in at an organisation's identity provider begins; refused where it has none. */
+export async function findSingleSignOn(organisation: string, path: string): Promise<string> {
+  const start = `/auth/public/sso/start?${new URLSearchParams({ organisation, redirect: path })}`
+  let response: Response
+  try {
+    response = await fetch(start, { redirect: 'manual' })
+  } catch {
+    throw new Unreachable()
+  }
+  if (response.type !== 'opaqueredirect') throw await refusalOf(response)
+  return start
 }
 
 export async function signOut(): Promise<void> {
@@ -64,7 +87,7 @@ export const SessionContext = createContext<Session | null>(null)
 
 export function useSession(): Session {
   const session = useContext(SessionContext)
-  if (!session) throw new Error('A screen is shown to somebody who is signed in.')
+  if (!session) throw new Error('A screen is shown only after signing in.')
   return session
 }
 

@@ -13,6 +13,7 @@ export interface Simulator {
   historyComplete?: boolean
   /** 0 to 1, of the history. */
   progress?: number
+  historySecondsLeft?: number
   /** Why the world stands still. */
   fault?: string
 }
@@ -36,7 +37,7 @@ export function useSimulator() {
 
 export interface Playing {
   progress: number
-  /** Null until it has been watched for a while. */
+  /** As the service says it; else null until it has been watched for a while. */
   leftMs: number | null
 }
 
@@ -50,7 +51,9 @@ export function usePlaying(): Playing | null {
     else first.current ??= { at: dataUpdatedAt, progress }
   }, [progress, dataUpdatedAt])
   if (progress === null) return null
-  return { progress, leftMs: timeLeft(first.current, { at: dataUpdatedAt, progress }) }
+  const saidS = data?.historySecondsLeft
+  const leftMs = saidS === undefined ? timeLeft(first.current, { at: dataUpdatedAt, progress }) : saidS * 1000
+  return { progress, leftMs }
 }
 
 interface Seen {

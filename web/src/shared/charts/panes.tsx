@@ -11,6 +11,9 @@ import { linePath } from './scale'
 /** Below this there is no room for more than a title and a value. */
 export const NARROW = 480
 
+/** Above a pane's top edge, with its title in it. */
+const TITLE_PX = 22
+
 /** Where a chart leaves room for its axes. */
 export interface Edges {
   left: number
@@ -87,7 +90,9 @@ export const TimeAxis = memo(function TimeAxis({
     ))
 })
 
-/** A line through all panes, and the time at its foot. */
+const NO_TITLES: readonly number[] = []
+
+/** A line through all panes, and the time at its foot. It leaves out the titles of the panes below the first. */
 export const NowMark = memo(function NowMark({
   span,
   zone,
@@ -95,11 +100,21 @@ export const NowMark = memo(function NowMark({
   now,
   top,
   bottom,
-}: AxisProps & { now: number; top: number; bottom: number }) {
+  tops = NO_TITLES,
+}: AxisProps & {
+  now: number
+  top: number
+  bottom: number
+  /** The top edges of the panes below the first. */
+  tops?: readonly number[]
+}) {
   if (now < span.start || now >= span.end) return null
+  const ends = [...tops.map((each) => each - TITLE_PX), bottom]
   return (
     <g>
-      <line x1={x(now)} x2={x(now)} y1={top} y2={bottom} className="now-line" />
+      {[top, ...tops].map((from, index) => (
+        <line key={from} x1={x(now)} x2={x(now)} y1={from} y2={ends[index]} className="now-line" />
+      ))}
       <rect x={x(now) - 34} y={bottom + 6} width={68} height={19} rx={5} className="now-tag" />
       <text x={x(now)} y={bottom + 19} textAnchor="middle" className="now-tag-text">
         now {time(now, zone)}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { addDays, dayOf, hoursOf, instant, momentOf, quartersOf, spanOf, wallAt } from './marketDay'
+import { addDays, dayFrom, dayOf, hoursOf, instant, momentOf, quartersOf, spanOf, wallAt } from './marketDay'
 
 describe('a market day', () => {
   test('has 96 quarter-hours, 92 in spring and 100 in autumn', () => {
@@ -52,4 +52,25 @@ describe('a moment on the wall', () => {
     expect(instant(momentOf('2026-10-25', 150))).toBe('2026-10-25T00:30:00Z')
     expect(wallAt(momentOf('2026-03-29', 150)).hour).toBe(3)
   })
+})
+
+test('an address names a day, or nothing', () => {
+  expect(dayFrom('2026-11-17')).toBe('2026-11-17')
+  for (const text of ['', null, undefined, 'today', '2026-13-01', '2026-02-30', '2026-11-17T00:00'])
+    expect(dayFrom(text)).toBeNull()
+})
+
+test('what the wall shows is what the browser shows, all through two years', () => {
+  const reader = new Intl.DateTimeFormat('en-GB', {
+    timeZone: 'Europe/Berlin',
+    hour: '2-digit',
+    minute: '2-digit',
+    day: '2-digit',
+    hourCycle: 'h23',
+  })
+  const two = (value: number) => String(value).padStart(2, '0')
+  for (let at = Date.parse('2025-12-31T22:00:00Z'); at < Date.parse('2027-12-31T00:00:00Z'); at += 6 * 900_000) {
+    const { day, hour, minute } = wallAt(at)
+    expect(`${two(day)}, ${two(hour)}:${two(minute)}`).toBe(reader.format(at))
+  }
 })

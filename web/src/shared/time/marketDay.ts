@@ -39,16 +39,46 @@ function readerOf(zone: string): Intl.DateTimeFormat {
 
 /** What a clock on the wall shows at a moment. */
 export function wallAt(ms: number, zone: string = MARKET_ZONE): Wall {
-  const found: Record<string, number> = {}
-  for (const { type, value } of readerOf(zone).formatToParts(ms)) found[type] = Number(value)
-  return found as unknown as Wall
+  const shown = new Date(ms + offsetAt(ms, zone))
+  return {
+    year: shown.getUTCFullYear(),
+    month: shown.getUTCMonth() + 1,
+    day: shown.getUTCDate(),
+    hour: shown.getUTCHours(),
+    minute: shown.getUTCMinutes(),
+    second: shown.getUTCSeconds(),
+  }
 }
 
-/** How far a zone's clocks are ahead of UTC at a moment. */
+/** By zone and hour of UTC. The browser takes some 20 µs for each, and a screen asks for thousands. */
+const offsets = new Map<string, Map<number, number>>()
+const DAY_HOURS = 24
+
+/** How far a zone's clocks are ahead of UTC at a moment; they are changed at whole hours. */
 export function offsetAt(ms: number, zone: string = MARKET_ZONE): number {
-  const wall = wallAt(ms, zone)
-  const shown = Date.UTC(wall.year, wall.month - 1, wall.day, wall.hour, wall.minute, wall.second)
-  return shown - Math.floor(ms / 1000) * 1000
+  if (zone === 'UTC') return 0
+  const hour = Math.floor(ms / HOUR_MS)
+  const midnight = hour - (hour % DAY_HOURS)
+  const before = readOffset(midnight, zone)
+  // On a day at whose ends the clocks differ from UTC by as much, they were not changed.
+  return readOffset(midnight + DAY_HOURS, zone) === before ? before : readOffset(hour, zone)
+}
+
+function readOffset(hour: number, zone: string): number {
+  let known = offsets.get(zone)
+  if (!known) {
+    known = new Map()
+    offsets.set(zone, known)
+  }
+  let offset = known.get(hour)
+  if (offset === undefined) {
+    const found: Record<string, number> = {}
+    for (const { type, value } of readerOf(zone).formatToParts(hour * HOUR_MS)) found[type] = Number(value)
+    const { year, month, day, hour: shown, minute, second } = found as unknown as Wall
+    offset = Date.UTC(year, month - 1, day, shown, minute, second) - hour * HOUR_MS
+    known.set(hour, offset)
+  }
+  return offset
 }
 
 /** The moment at which a zone's clocks first show this. */
@@ -69,6 +99,14 @@ export function dayOf(ms: number, zone: string = MARKET_ZONE): Day {
 
 export function addDays(day: Day, days: number): Day {
   return new Date(Date.parse(`${day}T00:00:00Z`) + days * 24 * HOUR_MS).toISOString().slice(0, 10)
+}
+
+/** The day that a text of an address names, `2026-11-17`; null for any other text. */
+export function dayFrom(text: string | null | undefined): Day | null {
+  if (!text || !/^\d{4}-\d\d-\d\d$/.test(text)) return null
+  const at = Date.parse(`${text}T00:00:00Z`)
+  // There is no 30 February, though some browsers read one.
+  return Number.isNaN(at) || new Date(at).toISOString().slice(0, 10) !== text ? null : text
 }
 
 export interface Span {

@@ -1,5 +1,16 @@
 import { describe, expect, test } from 'bun:test'
-import { age, countdown, dayRange, momentFrom, nearTime, readable, timeMs, weekdayTime } from './words'
+import {
+  age,
+  countdown,
+  dayRange,
+  length,
+  momentFrom,
+  nearTime,
+  readable,
+  spanInWords,
+  timeMs,
+  weekdayTime,
+} from './words'
 
 const at = (text: string) => Date.parse(text)
 
@@ -21,6 +32,23 @@ describe('a span of days', () => {
   })
 })
 
+describe('a window', () => {
+  const window = (start: string, end: string) => [at(start), at(end)] as const
+
+  test('is as long as its days, also where one has 25 hours, or as its hours', () => {
+    expect(length(...window('2026-10-24T22:00:00Z', '2026-10-26T23:00:00Z'))).toBe('2 days')
+    expect(length(...window('2026-11-16T23:00:00Z', '2026-11-18T23:00:00Z'))).toBe('2 days')
+    expect(length(...window('2026-11-16T23:00:00Z', '2026-11-17T23:00:00Z'))).toBe('1 day')
+    expect(length(...window('2026-11-16T23:00:00Z', '2026-11-18T11:00:00Z'))).toBe('36 h')
+  })
+
+  test('is told by the days that it touches', () => {
+    const told = (start: string, end: string) => spanInWords(...window(start, end), 'Europe/Berlin')
+    expect(told('2026-11-18T23:00:00Z', '2026-11-19T23:00:00Z')).toBe('on Thu 19 Nov')
+    expect(told('2026-11-18T23:00:00Z', '2026-11-25T23:00:00Z')).toBe('from Thu 19 Nov to Wed 25 Nov')
+  })
+})
+
 describe('a time', () => {
   test('is told in the zone that was chosen', () => {
     const moment = at('2026-11-16T09:31:07.482Z')
@@ -28,11 +56,18 @@ describe('a time', () => {
     expect(timeMs(moment, 'UTC')).toBe('09:31:07.482')
     expect(weekdayTime(moment, 'Europe/Berlin')).toBe('Mon 16 Nov 10:31')
     expect(nearTime(moment, moment + 3_600_000, 'Europe/Berlin')).toBe('Today 10:31')
+    expect(nearTime(moment, moment + 3 * 86_400_000, 'Europe/Berlin')).toBe('Mon 10:31')
+    expect(nearTime(moment, moment + 6 * 86_400_000, 'Europe/Berlin')).toBe('16 Nov 10:31')
+    expect(nearTime(at('2027-11-16T09:31:07Z'), moment, 'Europe/Berlin')).toBe('16 Nov 2027')
   })
 
   test('has an age', () => {
     expect(age(2_400)).toBe('2 s')
+    expect(age(59_499)).toBe('59 s')
+    expect(age(60_000)).toBe('1 min')
     expect(age(12 * 60_000)).toBe('12 min')
+    expect(age(47.9 * 3_600_000)).toBe('47 h')
+    expect(age(48 * 3_600_000)).toBe('2 d')
   })
 })
 

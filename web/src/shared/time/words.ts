@@ -21,6 +21,7 @@ export const timeS = teller({ hour: '2-digit', minute: '2-digit', second: '2-dig
 export const timeMs = (ms: number, zone: Zone) => `${timeS(ms, zone)}.${String(ms % 1000).padStart(3, '0')}`
 /** `19 Nov` */
 export const dayMonth = teller({ day: 'numeric', month: 'short' })
+const longMonth = teller({ month: 'long', year: 'numeric' })
 const dayNumber = teller({ day: 'numeric' })
 const month = teller({ month: 'short' })
 const dayName = teller({ weekday: 'short' })
@@ -33,11 +34,12 @@ export const longDay = (ms: number, zone: Zone) => `${dayName(ms, zone)}, ${dayM
 /** `Thu 19 Nov 00:00` */
 export const weekdayTime = (ms: number, zone: Zone) => `${weekday(ms, zone)} ${time(ms, zone)}`
 
-/** `Today 08:04`, `Fri 07:40` within a week, else `6 Nov 07:40`. */
+/** `Today 08:04`, `Fri 07:40` within a week, else `6 Nov 07:40`; of another year `6 Nov 2027`. */
 export function nearTime(ms: number, now: number, zone: Zone): string {
   const at = time(ms, zone)
   if (dayOf(ms, zone) === dayOf(now, zone)) return `Today ${at}`
   if (Math.abs(now - ms) < 6 * 24 * HOUR_MS) return `${dayName(ms, zone)} ${at}`
+  if (dayOf(ms, zone).slice(0, 4) !== dayOf(now, zone).slice(0, 4)) return dayMonthYear(ms, zone)
   return `${dayMonth(ms, zone)} ${at}`
 }
 
@@ -103,6 +105,9 @@ export function momentFrom(text: string, zone: string): number {
 export function dayInWords(day: Day): string {
   return longDay(Date.parse(`${day}T12:00:00Z`), 'UTC')
 }
+
+/** `2026-10` → `October 2026` */
+export const monthInWords = (month: string): string => longMonth(Date.parse(`${month}-15T12:00:00Z`), 'UTC')
 
 const MOMENT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)/g
 

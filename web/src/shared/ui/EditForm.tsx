@@ -98,8 +98,8 @@ function Fields({
       {theirs && (
         <section className="edit-conflict" aria-label="Changed meanwhile">
           <p role="alert">
-            <strong>Somebody saved another version while you were editing.</strong> Nothing is lost or overwritten:
-            choose for each field, then save.
+            <strong>Another version was saved while you were editing.</strong> Nothing is lost or overwritten: choose
+            for each field, then save.
           </p>
           {differing.length === 0 && <p className="note">It touches no field of yours.</p>}
           <dl>

@@ -18,7 +18,7 @@ export function differencesOf(keys: readonly string[], base: Values, mine: Value
     })
 }
 
-/** Whoever alone changed a field keeps it; where both did, nothing is chosen for the reader. */
+/** A change of one side alone is kept; where both sides changed a field, the reader chooses. */
 export function startingSide({ changedBy }: Difference): Side | null {
   return changedBy === 'both' ? null : changedBy
 }

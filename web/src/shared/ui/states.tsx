@@ -1,7 +1,8 @@
 /** What a screen shows while it waits, when there is nothing, and when something went wrong. */
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { CSSProperties, ReactNode } from 'react'
-import { Refused, sentenceOf, Unreachable } from '../api/problem'
+import { fieldInWords, inWords, Refused, sentenceOf, Unreachable } from '../api/problem'
+import { currentZone } from '../zone'
 import { Button } from './Button'
 import { Icon } from './Icon'
 
@@ -68,9 +69,7 @@ export function ProblemNote({ error, onRetry }: { error: unknown; onRetry?: () =
       <div>
         <strong>{title}</strong>
         <p>{sentenceOf(error)}</p>
-        {isForbidden && (
-          <p className="note">Somebody who manages your organisation can change what your role may do.</p>
-        )}
+        {isForbidden && <p className="note">An admin of your organisation can change what your role may do.</p>}
         {error instanceof Refused && error.status >= 500 && error.problem.requestId && (
           <p className="note">Request {error.problem.requestId}</p>
         )}
@@ -88,6 +87,7 @@ export function ProblemNote({ error, onRetry }: { error: unknown; onRetry?: () =
 export function FormProblem({ error }: { error: unknown }) {
   if (!error) return null
   const faults = error instanceof Refused ? (error.problem.errors ?? []) : []
+  const zone = currentZone()
   return (
     <div className="form-problem" role="alert">
       {sentenceOf(error)}
@@ -95,7 +95,7 @@ export function FormProblem({ error }: { error: unknown }) {
         <ul>
           {faults.map((fault) => (
             <li key={fault.pointer + fault.detail}>
-              {fault.pointer.replace(/^\//, '')} {fault.detail}
+              {fieldInWords(fault.pointer)}: {inWords(fault.detail, zone)}
             </li>
           ))}
         </ul>
@@ -107,12 +107,14 @@ export function FormProblem({ error }: { error: unknown }) {
 interface Loaded<T> {
   query: UseQueryResult<T>
   skeleton: ReactNode
+  /** False while the answer cannot be shown without another one. */
+  isShown?: boolean
   children: (data: T) => ReactNode
 }
 
 /** A query's answer, or the skeleton of it, or why there is none. */
-export function Loaded<T>({ query, skeleton, children }: Loaded<T>) {
-  if (query.data !== undefined) return <>{children(query.data)}</>
+export function Loaded<T>({ query, skeleton, isShown = true, children }: Loaded<T>) {
+  if (query.data !== undefined && isShown) return <>{children(query.data)}</>
   if (query.isError) return <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
   return <>{skeleton}</>
 }

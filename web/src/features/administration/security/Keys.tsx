@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ask } from '../../../shared/api/client'
+import { plural } from '../../../shared/format'
 import { permissionInWords } from '../../../shared/permissions'
 import { nearTime } from '../../../shared/time/words'
 import { Button } from '../../../shared/ui/Button'
@@ -68,7 +69,7 @@ export function MemberKeys() {
 function mayInWords({ permissions, physicalAssetIDs }: MemberKey): string {
   const first = permissions[0]
   const what = permissions.length === 1 && first ? permissionInWords(first) : `${permissions.length} permissions`
-  return physicalAssetIDs ? `${what}, ${physicalAssetIDs.length} batteries` : what
+  return physicalAssetIDs ? `${what}, ${plural(physicalAssetIDs.length, 'battery', 'batteries')}` : what
 }
 
 function Revoke({ item }: { item: MemberKey }) {

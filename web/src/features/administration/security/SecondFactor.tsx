@@ -22,7 +22,9 @@ export function SecondFactor() {
   return (
     <Card
       title="Your second factor"
-      actions={user.hasSecondFactor ? <Badge tone="good">set up</Badge> : <Badge tone="warning">not set up</Badge>}
+      actions={
+        user.hasSecondFactor || codes ? <Badge tone="good">set up</Badge> : <Badge tone="warning">not set up</Badge>
+      }
     >
       {user.mustEnrolSecondFactor && !codes && (
         <p className="card-body verdict" role="alert">
@@ -42,7 +44,7 @@ export function SecondFactor() {
       ) : (
         <SetUp onCodes={setCodes} />
       )}
-      <Everybody />
+      <RequiredOfAll />
     </Card>
   )
 }
@@ -171,7 +173,7 @@ function Remove({ onRemoved }: { onRemoved: () => void }) {
 }
 
 /** Whether every member is asked for one: an admin who has one may switch it on. */
-function Everybody() {
+function RequiredOfAll() {
   const { user } = useSession()
   const queries = useQueryClient()
   const manages = user.permissions.includes('Manage:organisation')
@@ -190,7 +192,7 @@ function Everybody() {
   const list = members.data ?? []
   const without = list.filter((one) => !one.hasSecondFactor).map((one) => one.displayName)
   return (
-    <div className="card-body totp-everybody">
+    <div className="card-body totp-required">
       <Checkbox
         label={
           <>

@@ -148,11 +148,11 @@ function Form({ path, held, onClose }: { path: string; held: Held; onClose: () =
         hint="Empty for none"
       />
       <SelectField
-        label="Who comes in uninvited becomes"
+        label="Role of members without an invitation"
         name="defaultRole"
         defaultValue={provider?.defaultRole ?? ''}
         options={[
-          { value: '', label: 'nobody comes in uninvited' },
+          { value: '', label: 'none: an invitation is needed' },
           ...ROLES.map(({ value, label }) => ({ value, label })),
         ]}
       />

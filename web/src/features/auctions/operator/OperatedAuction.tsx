@@ -13,6 +13,7 @@ import { useZone } from '../../../shared/zone'
 import { Link } from '../../../shell/router'
 import { AuctionHead } from '../AuctionHead'
 import { type Auction, groupOf, type Results, useAuction, useResults } from '../data'
+import { Awaited } from './Awaited'
 import { EditAuction } from './EditAuction'
 
 /** One auction as its operator runs it: who is invited, what backs it, and once it is cleared every bid. */
@@ -31,7 +32,7 @@ export function OperatedAuction({ auction, now }: { auction: Auction; now: numbe
       />
       <div className="auction-columns">
         <div className="auction-main">
-          <ResultsCard auction={full} isClosed={group === 'Closed'} names={names} />
+          <ResultsCard auction={full} now={now} names={names} />
         </div>
         <div className="auction-main">
           <Terms auction={full} isFrozen={group !== 'Not started'} />
@@ -98,7 +99,7 @@ function Invited({
   const queries = useQueryClient()
   const invited = new Set(auction.participants ?? [])
   const invite = useMutation({
-    // One box is one change: it is made to the list as it stands now, whoever changed another box meanwhile.
+    // One box is one change: it is made to the list as it stands now, also when another box was changed meanwhile.
     mutationFn: async (id: string) => {
       const response = await ask(`/auctions/${auction.id}`)
       const next = new Set(((await response.json()) as Auction).participants ?? [])
@@ -129,15 +130,8 @@ function Invited({
   )
 }
 
-function ResultsCard({
-  auction,
-  isClosed,
-  names,
-}: {
-  auction: Auction
-  isClosed: boolean
-  names: Map<string, string>
-}) {
+function ResultsCard({ auction, now, names }: { auction: Auction; now: number; names: Map<string, string> }) {
+  const isClosed = groupOf(auction, now) === 'Closed'
   const results = useResults(auction.id, isClosed && auction.state === 'CLEARED')
   if (auction.state === 'CANCELLED')
     return (
@@ -145,16 +139,7 @@ function ResultsCard({
         <p className="card-body note">Cancelled: nothing was allocated, and its capacity is free again.</p>
       </Card>
     )
-  if (!isClosed || auction.state !== 'CLEARED')
-    return (
-      <Card title="Results">
-        <p className="card-body note">
-          {isClosed
-            ? 'Being cleared, within seconds of the end.'
-            : 'Every bid is shown here once the auction is cleared.'}
-        </p>
-      </Card>
-    )
+  if (!isClosed || auction.state !== 'CLEARED') return <Awaited auction={auction} now={now} />
   return (
     <Loaded
       query={results}
@@ -180,7 +165,7 @@ function Ranking({ results, names }: { results: Results; names: Map<string, stri
     >
       {results.detail && <p className="card-body note">{results.detail}</p>}
       {results.bids.length === 0 ? (
-        <p className="card-body note">Nobody bid.</p>
+        <p className="card-body note">No bid was placed.</p>
       ) : (
         <Table
           columns={[
@@ -227,7 +212,7 @@ function Cancel({ auction }: { auction: Auction }) {
       <FormProblem error={cancel.error} />
       <Button onClick={() => setIsAsked(false)}>Keep it</Button>
       <Button kind="danger" isBusy={cancel.isPending} onClick={() => cancel.mutate()}>
-        Cancel it for everybody
+        Cancel it for all bidders
       </Button>
     </div>
   )

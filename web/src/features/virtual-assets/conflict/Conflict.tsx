@@ -5,6 +5,7 @@ import { ask } from '../../../shared/api/client'
 import { isConflict, sentenceOf } from '../../../shared/api/problem'
 import type { VirtualAsset } from '../../../shared/api/resources'
 import { useSession } from '../../../shared/api/session'
+import { isBalanced } from '../../../shared/balance'
 import { useNow } from '../../../shared/clock'
 import { decimal, euro, initials, plural, signedEuro } from '../../../shared/format'
 import { instant, spanOf } from '../../../shared/time/marketDay'
@@ -312,7 +313,7 @@ function Verdict({ asset, open, endKwh, breachKwh, onBalance }: VerdictProps) {
     )
   const off = endKwh - 0.5 * asset.energyCapacity
   const percent = `${decimal((endKwh / asset.energyCapacity) * 100, 1)} %`
-  if (Math.abs(off) <= asset.finalSoCTolerance * asset.energyCapacity + 1e-6)
+  if (isBalanced(asset, off))
     return (
       <p className="verdict verdict-good conflict-verdict" role="status">
         Together they end at <strong>{percent}</strong>, within the tolerance.

@@ -1,16 +1,17 @@
+import { useQueryClient } from '@tanstack/react-query'
 import { useCallback, useEffect, useMemo, useReducer, useState } from 'react'
 import type { VirtualAsset } from '../../../shared/api/resources'
 import { useMay } from '../../../shared/api/session'
 import { useMinute } from '../../../shared/clock'
 import { type Day, QUARTER_MS, spanOf } from '../../../shared/time/marketDay'
 import { Card, Legend, type LegendItem } from '../../../shared/ui/Card'
-import { isTyping } from '../../../shell/keyboard'
+import { isTyping } from '../../../shared/ui/typing'
 import { blockLeaving } from '../../../shell/router'
 import { ChangedNotice } from '../conflict/ChangedNotice'
 import { Conflict } from '../conflict/Conflict'
-import { type DayPlan, type Held, useHeld, usePrices } from '../data'
+import { type DayPlan, type Held, planKey, useHeld, usePrices } from '../data'
 import { projectionOf, value } from '../projection'
-import { applied, clamped, EMPTY, reduce } from '../schedule/draft'
+import { applied, clamped, EMPTY, isSamePower, reduce } from '../schedule/draft'
 import { type Proposal, useProposal } from '../schedule/proposal'
 import { ScheduleSheet } from '../schedule/ScheduleSheet'
 import { DayFigures } from './DayFigures'
@@ -35,6 +36,7 @@ interface Props {
 /** One day of a battery: what is stored, what the reader has changed, and what the service proposes. */
 export function DayEditor({ asset, plan: latest, day }: Props) {
   const now = useMinute()
+  const queries = useQueryClient()
   const mayEdit = useMay('Update:schedules')
   const prices = usePrices(day)
   const held = useHeld(asset, day)
@@ -89,7 +91,7 @@ export function DayEditor({ asset, plan: latest, day }: Props) {
         isClosed={isClosed}
         onBack={() => setIsComparing(false)}
         onSaved={() => {
-          dispatch({ type: 'saved' })
+          dispatch({ type: 'take', edits: new Map() })
           setIsComparing(false)
         }}
         onTake={(edits) => {
@@ -154,6 +156,15 @@ export function DayEditor({ asset, plan: latest, day }: Props) {
           selection={selection}
           onSelect={setSelection}
           onChange={set}
+          onSaved={(sent, etag) => {
+            // Until it is read again: what was typed meanwhile is a change of what was just saved.
+            const saved = applied(plan.powersKw, sent)
+            const { energiesKwh } = projectionOf(asset, plan, saved)
+            const stored = { ...plan, powersKw: saved, energiesKwh, etag }
+            rebase(stored)
+            queries.setQueryData(planKey(asset, day), stored)
+            dispatch({ type: 'saved', sent, stored: plan.powersKw })
+          }}
           onConflict={() => setIsComparing(true)}
           breach={projected.breach}
           endKwh={projected.endKwh}
@@ -172,7 +183,7 @@ export function DayEditor({ asset, plan: latest, day }: Props) {
  */
 function useBasis(latest: DayPlan, isEdited: boolean) {
   const [basis, setBasis] = useState(latest)
-  const isElsewhere = latest.powersKw.every((power, index) => power === basis.powersKw[index])
+  const isElsewhere = latest.powersKw.every((power, index) => isSamePower(power, basis.powersKw[index]))
   const plan = isEdited && !isElsewhere ? basis : latest
   useEffect(() => {
     if (plan !== basis) setBasis(plan)
@@ -191,7 +202,7 @@ function pricesOf(plan: DayPlan, day: Day, values: (number | null)[]): (number |
   return plan.quarters.map((at) => values[Math.round((at - start) / QUARTER_MS)] ?? null)
 }
 
-/** Nobody leaves with unsaved changes unasked. */
+/** Leaving with unsaved changes asks first. */
 function useWarning(isEdited: boolean): void {
   useEffect(() => {
     if (!isEdited) return

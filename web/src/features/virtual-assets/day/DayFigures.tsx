@@ -1,6 +1,7 @@
 import type { VirtualAsset } from '../../../shared/api/resources'
+import { isBalanced } from '../../../shared/balance'
 import { useNow } from '../../../shared/clock'
-import { decimal, euro, megawatts, signedEuro } from '../../../shared/format'
+import { decimal, euro, megawatts, percent, signedEuro } from '../../../shared/format'
 import { dayOf, QUARTER_MS, type Zone } from '../../../shared/time/marketDay'
 import { countdown, time, weekday } from '../../../shared/time/words'
 import { type Figure, Figures } from '../../../shared/ui/Card'
@@ -37,7 +38,7 @@ export function DayFigures({
   const now = useNow()
   const stored = storedAt(plan, energiesKwh, now)
   const offKwh = endKwh - 0.5 * asset.energyCapacity
-  const isBalanced = Math.abs(offKwh) <= asset.finalSoCTolerance * asset.energyCapacity + 1e-6
+  const isKept = isBalanced(asset, offKwh)
   const worth = value(powersKw, prices)
   const before = value(plan.powersKw, prices)
   const spent = cycles(powersKw, {
@@ -45,6 +46,8 @@ export function DayFigures({
     energyCapacityKwh: asset.energyCapacity,
     availableEnergyKwh: asset.availableEnergyCapacity,
   })
+  // What an optimisation spends to the limit may be off by what doubles make of it.
+  const isBeyond = asset.dailyCycleLimit != null && spent > asset.dailyCycleLimit + 1e-6
   const gate = nextGate(now, asset.dispatchGateClosureSeconds, Date.parse(asset.start))
   const end: Figure = {
     label: 'End of delivery',
@@ -53,10 +56,10 @@ export function DayFigures({
     below:
       breachIndex !== null
         ? `out of bounds at ${time(plan.quarters[breachIndex] ?? 0, zone)}`
-        : isBalanced
-          ? 'balanced at 50 %'
+        : isKept
+          ? `within ± ${percent(asset.finalSoCTolerance)} of 50 %`
           : `${decimal(Math.abs(offKwh) / 1000, 2)} MWh ${offKwh < 0 ? 'short of' : 'above'} 50 %`,
-    tone: breachIndex !== null ? 'danger' : isBalanced ? 'good' : 'warning',
+    tone: breachIndex !== null ? 'danger' : isKept ? 'good' : 'warning',
   }
   const gain = worth !== null && before !== null ? worth - before : null
   const figures: Figure[] = [
@@ -85,7 +88,7 @@ export function DayFigures({
       label: 'Cycles of the day',
       value: decimal(spent, 2),
       unit: asset.dailyCycleLimit ? `of ${decimal(asset.dailyCycleLimit)}` : '',
-      below: asset.dailyCycleLimit && spent > asset.dailyCycleLimit ? 'beyond the limit' : 'exported over capacity',
+      below: isBeyond ? 'beyond the limit' : 'exported over capacity',
     },
     {
       label: 'Next gate',
@@ -96,7 +99,7 @@ export function DayFigures({
           : `for ${gateDay(gate.start, now, zone)}${time(gate.start, zone)}–${time(gate.start + QUARTER_MS, zone)}`,
     },
   ]
-  if (asset.dailyCycleLimit && spent > asset.dailyCycleLimit && figures[3]) figures[3].tone = 'warning'
+  if (isBeyond && figures[3]) figures[3].tone = 'warning'
   return <Figures figures={figures} />
 }
 

@@ -41,6 +41,7 @@ export function DayPanes(props: Props) {
   const [pointed, setPointed] = useState<number | null>(null)
   // The same while a hand draws: what depends on nothing else is not drawn anew.
   const panes = useMemo(() => panesOf(height), [height])
+  const tops = useMemo(() => [panes.power.top, panes.price.top], [panes])
   const x = useMemo(
     () => linear(span.start, span.end, EDGES.left, Math.max(EDGES.left + 1, width - EDGES.right)),
     [span, width],
@@ -78,7 +79,7 @@ export function DayPanes(props: Props) {
             y={bottom + 20}
             pointed={pointed === null ? null : (plan.quarters[pointed] ?? 0) + QUARTER_MS / 2}
           />
-          <NowMark {...at} top={panes.charge.top} bottom={bottom} />
+          <NowMark {...at} top={panes.charge.top} bottom={bottom} tops={tops} />
           {pointed !== null && <Pointed {...drawing} index={pointed} bottom={bottom} />}
           <DrawArea
             {...drawing}

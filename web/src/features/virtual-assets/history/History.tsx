@@ -1,7 +1,7 @@
 /** Every version of a battery's schedule: who, when, what changed, and the way back. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
-import { allPages, ask, askJson, type Schemas } from '../../../shared/api/client'
+import { allPages, ask, askJson, isRefused, type Schemas } from '../../../shared/api/client'
 import { isConflict, sentenceOf } from '../../../shared/api/problem'
 import type { VirtualAsset } from '../../../shared/api/resources'
 import { useMay, useSession } from '../../../shared/api/session'
@@ -19,6 +19,7 @@ import { ConflictChart } from '../conflict/ConflictChart'
 import '../conflict/conflict.css'
 import { authorOf, type Version } from '../conflict/versions'
 import { pathOf, useDayPlan, useVirtualAsset } from '../data'
+import { isSamePower } from '../schedule/draft'
 import '../virtual-assets.css'
 import './history.css'
 
@@ -145,12 +146,17 @@ function Difference({ asset, version, newest }: DifferenceProps) {
       </Card>
     )
   if (after.isError || before.isError)
-    return <ProblemNote error={after.error ?? before.error} onRetry={() => void after.refetch()} />
+    return (
+      <ProblemNote
+        error={after.error ?? before.error}
+        onRetry={() => void Promise.all([after.refetch(), before.refetch()])}
+      />
+    )
   const beforeKw = version.version > 1 ? before.data : after.data?.map(() => 0)
   if (!after.data || !beforeKw || !plan.data) return <SkeletonCard height={520} />
   const isClosed = (index: number) => (plan.data.quarters[index] ?? 0) - gateMs <= now
   const mwh = (powers: number[]) => powers.reduce((sum, power) => sum + Math.abs(power) / 4000, 0)
-  const changed = after.data.filter((power, index) => power !== beforeKw[index]).length
+  const changed = after.data.filter((power, index) => !isSamePower(power, beforeKw[index])).length
   return (
     <Card
       title={`Version ${version.version}, ${dayInWords(day)}`}
@@ -187,6 +193,7 @@ function Difference({ asset, version, newest }: DifferenceProps) {
         version={version.version}
         newest={newest}
         powersKw={after.data}
+        beforeKw={beforeKw}
         isClosed={isClosed}
       />
     </Card>
@@ -205,8 +212,11 @@ function usePowers(asset: VirtualAsset, day: Day, at: number, isAsked: boolean) 
         end: instant((quarters.at(-1) ?? 0) + 900_000),
         'as-of': new Date(at).toISOString(),
       })
-      // Before it was there nothing was scheduled.
-      const blocks = await askJson<Schemas['BlockView'][]>(`${pathOf(asset)}/blocks?${query}`).catch(() => [])
+      const blocks = await askJson<Schemas['BlockView'][]>(`${pathOf(asset)}/blocks?${query}`).catch((error) => {
+        // Before it was there nothing was scheduled; any other refusal says nothing of the schedule.
+        if (isRefused(error, 404)) return []
+        throw error
+      })
       const sums = new Map<number, number>()
       for (const block of blocks)
         if (block.market === 'WHOLESALE')
@@ -227,26 +237,31 @@ interface RestoreProps {
   version: number
   newest: number
   powersKw: number[]
+  /** What the day was before the version. */
+  beforeKw: number[]
   isClosed: (index: number) => boolean
 }
 
 /** Puts the day back, as far as its gates are open: a new version, as every change. */
-function Restore({ asset, day, version, newest, powersKw, isClosed }: RestoreProps) {
+function Restore({ asset, day, version, newest, powersKw, beforeKw, isClosed }: RestoreProps) {
   const may = useMay('Update:schedules')
   const queries = useQueryClient()
   const plan = useDayPlan(asset, day)
   const current = plan.data
-  const points = (current?.quarters ?? []).flatMap((at, index) => {
-    const power = powersKw[index] ?? 0
-    return isClosed(index) || power === current?.powersKw[index] ? [] : [{ time: instant(at), power }]
-  })
+  const pointsTo = (target: number[]) =>
+    (current?.quarters ?? []).flatMap((at, index) => {
+      const power = target[index] ?? 0
+      return isClosed(index) || isSamePower(power, current?.powersKw[index]) ? [] : [{ time: instant(at), power }]
+    })
+  const points = pointsTo(powersKw)
   const restore = useMutation({
-    mutationFn: () =>
-      ask(`${pathOf(asset)}/schedule`, { method: 'PUT', body: { schedule: points }, ifMatch: current?.etag ?? '' }),
+    mutationFn: (schedule: typeof points) =>
+      ask(`${pathOf(asset)}/schedule`, { method: 'PUT', body: { schedule }, ifMatch: current?.etag ?? '' }),
     onSettled: () => queries.invalidateQueries({ queryKey: ['virtual-assets'] }),
   })
   if (!may || !current) return null
   const isOwn = version === newest
+  const undone = isOwn ? pointsTo(beforeKw) : []
   return (
     <footer className="history-restore">
       <p role="status">
@@ -259,11 +274,21 @@ function Restore({ asset, day, version, newest, powersKw, isClosed }: RestorePro
       {restore.isError && (
         <p className="field-fault" role="alert">
           {isConflict(restore.error)
-            ? 'Somebody saved this day meanwhile; it is read anew. Look again, then restore.'
+            ? 'This day was saved meanwhile and is read anew. Compare again, then restore.'
             : sentenceOf(restore.error)}
         </p>
       )}
-      <Button kind="primary" disabled={points.length === 0} isBusy={restore.isPending} onClick={() => restore.mutate()}>
+      {undone.length > 0 && (
+        <Button isBusy={restore.isPending} onClick={() => restore.mutate(undone)}>
+          Undo version {version}
+        </Button>
+      )}
+      <Button
+        kind="primary"
+        disabled={points.length === 0}
+        isBusy={restore.isPending}
+        onClick={() => restore.mutate(points)}
+      >
         Restore version {version}
       </Button>
     </footer>

@@ -4,6 +4,7 @@ import { type Dispatch, useEffect, useState } from 'react'
 import { ask } from '../../../shared/api/client'
 import { isConflict, sentenceOf } from '../../../shared/api/problem'
 import type { VirtualAsset } from '../../../shared/api/resources'
+import { isBalanced } from '../../../shared/balance'
 import { decimal, plural, signedEuro } from '../../../shared/format'
 import { type Day, instant, QUARTER_MS } from '../../../shared/time/marketDay'
 import { time } from '../../../shared/time/words'
@@ -26,6 +27,8 @@ interface Props {
   selection: [number, number] | null
   onSelect: (selection: [number, number]) => void
   onChange: (changes: Map<number, number>) => void
+  /** These edits are stored, as the version of this ETag. */
+  onSaved: (sent: ReadonlyMap<number, number>, etag: string) => void
   /** Another version was saved meanwhile. */
   onConflict: () => void
   breach: Breach | null
@@ -50,6 +53,7 @@ export function ScheduleSheet(props: Props) {
     selection,
     onSelect,
     onChange,
+    onSaved,
     onConflict,
     breach,
     isClosed,
@@ -62,12 +66,14 @@ export function ScheduleSheet(props: Props) {
   const changed = draft.edits.size
   const save = useMutation({
     mutationFn: async () => {
-      const schedule = [...draft.edits]
+      const sent = draft.edits
+      const schedule = [...sent]
         .sort(([a], [b]) => a - b)
         .map(([index, power]) => ({ time: instant(plan.quarters[index] ?? 0), power }))
-      return ask(`${pathOf(asset)}/schedule`, { method: 'PUT', body: { schedule }, ifMatch: plan.etag })
+      const answer = await ask(`${pathOf(asset)}/schedule`, { method: 'PUT', body: { schedule }, ifMatch: plan.etag })
+      return { sent, etag: answer.headers.get('ETag') ?? '' }
     },
-    onSuccess: () => dispatch({ type: 'saved' }),
+    onSuccess: ({ sent, etag }) => onSaved(sent, etag),
     onSettled: () => queries.invalidateQueries({ queryKey: ['virtual-assets'] }),
     // What was saved meanwhile is read before it is compared.
     onError: async (error) => {
@@ -278,7 +284,7 @@ function Verdict({ asset, plan, breach, endKwh, isEditable, proposal }: Props) {
   }
   const off = endKwh - 0.5 * asset.energyCapacity
   const percent = `${decimal((endKwh / asset.energyCapacity) * 100, 1)} %`
-  if (Math.abs(off) <= asset.finalSoCTolerance * asset.energyCapacity + 1e-6)
+  if (isBalanced(asset, off))
     return (
       <p className="verdict verdict-good" role="status">
         The plan ends at <strong>{percent}</strong>, within the tolerance.

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { applied, clamped, EMPTY, reduce } from './draft'
+import { applied, clamped, EMPTY, isSamePower, reduce } from './draft'
 
 const STORED = [0, 1000, -2000, 0]
 const set = (changes: [number, number][], isSameStroke = false) => ({
@@ -45,12 +45,39 @@ describe('a draft', () => {
     expect(reduce(draft, { type: 'undo' }).edits.size).toBe(0)
   })
 
+  test('keeps what is typed or taken back while it is being saved', () => {
+    const sent = reduce(
+      EMPTY,
+      set([
+        [0, 500],
+        [1, 0],
+      ]),
+    ).edits
+    let draft = reduce(
+      { ...EMPTY, edits: sent },
+      set([
+        [1, 1000],
+        [3, 700],
+      ]),
+    )
+    draft = reduce(draft, { type: 'saved', sent, stored: STORED })
+    expect(applied(applied(STORED, sent), draft.edits)).toEqual([500, 1000, -2000, 700])
+    expect(draft.edits.size).toBe(2)
+    expect(reduce({ ...EMPTY, edits: sent }, { type: 'saved', sent, stored: STORED })).toEqual(EMPTY)
+  })
+
   test('holds no change that equals what is stored', () => {
     expect(reduce(EMPTY, set([[1, 1000]])).edits.size).toBe(0)
   })
 })
 
 describe('a power', () => {
+  test('is the same one, however many digits it is written with', () => {
+    expect(isSamePower(13_648.123456789, 13_648.123457)).toBeTrue()
+    expect(isSamePower(100, 100.001)).toBeFalse()
+    expect(isSamePower(100, undefined)).toBeFalse()
+  })
+
   test('stays within what the quarter-hour can do', () => {
     expect(clamped(30_000, { charge: 10_000, discharge: 20_000 })).toBe(20_000)
     expect(clamped(-30_000, { charge: 10_000, discharge: 20_000 })).toBe(-10_000)

@@ -17,8 +17,8 @@ export type Action =
   | { type: 'undo' }
   | { type: 'redo' }
   | { type: 'clear' }
-  /** What was edited is stored. */
-  | { type: 'saved' }
+  /** These edits are stored now, in place of what was stored before; what was changed since they were sent stays. */
+  | { type: 'saved'; sent: ReadonlyMap<number, number>; stored: readonly number[] }
   /** Other edits, made elsewhere, in place of these. */
   | { type: 'take'; edits: ReadonlyMap<number, number> }
 
@@ -50,8 +50,12 @@ export function reduce(draft: Draft, action: Action): Draft {
       return draft.edits.size === 0
         ? EMPTY
         : { edits: new Map(), undo: [...draft.undo, draft.edits], redo: [], before: null }
-    case 'saved':
-      return EMPTY
+    case 'saved': {
+      const edits = new Map([...draft.edits].filter(([index, power]) => action.sent.get(index) !== power))
+      // Taken back while it was on its way: what was stored before is a change now.
+      for (const index of action.sent.keys()) if (!draft.edits.has(index)) edits.set(index, action.stored[index] ?? 0)
+      return { ...EMPTY, edits }
+    }
     case 'take':
       return { ...EMPTY, edits: action.edits }
   }
@@ -59,6 +63,13 @@ export function reduce(draft: Draft, action: Action): Draft {
 
 function isSame(a: ReadonlyMap<number, number>, b: ReadonlyMap<number, number>): boolean {
   return a.size === b.size && [...a].every(([index, power]) => b.get(index) === power)
+}
+
+/** A hundredth of a watt: below it two powers are the same one, written with more or fewer digits. */
+const SAME_KW = 1e-5
+
+export function isSamePower(a: number | undefined, b: number | undefined): boolean {
+  return a !== undefined && b !== undefined && Math.abs(a - b) < SAME_KW
 }
 
 export function applied(stored: readonly number[], edits: ReadonlyMap<number, number>): number[] {

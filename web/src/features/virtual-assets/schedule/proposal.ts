@@ -55,7 +55,7 @@ export function useProposal(
     onSuccess: setCurrent,
   })
   const { reset, isIdle } = decide
-  // Asked at every move of a hand that draws: where there is nothing to dismiss nobody is told.
+  // Asked at every move of a hand that draws: where there is nothing to dismiss no listener is called.
   const isAnything = current !== null || !isIdle
   const dismiss = useCallback(() => {
     if (!isAnything) return
@@ -101,7 +101,8 @@ export function faultInWords(error: unknown): string {
   return sentenceOf(error)
 }
 
-function repairBody(plan: DayPlan, powersKw: number[], isClosed: (index: number) => boolean) {
+/** What the service may change: the quarter-hours whose gate is open, as they are shown. */
+export function repairBody(plan: DayPlan, powersKw: number[], isClosed: (index: number) => boolean) {
   const schedule = plan.quarters.flatMap((at, index) =>
     isClosed(index) ? [] : [{ time: instant(at), power: powersKw[index] ?? 0 }],
   )

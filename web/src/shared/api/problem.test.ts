@@ -1,0 +1,33 @@
+import { describe, expect, test } from 'bun:test'
+import { fieldInWords, inWords } from './problem'
+
+describe('a sentence of the service', () => {
+  const said = (sentence: string) => inWords(sentence, 'Europe/Berlin')
+
+  test('names no pointer, id or constant', () => {
+    expect(said('The query parameter month: Expected a month, such as 2026-09.')).toBe(
+      'Month: Expected a month, such as 2026-09.',
+    )
+    expect(said('/parameters/ratedChargePower: Expected `float` >= 0.')).toBe(
+      'Rated charge power: Expected a number of at least 0.',
+    )
+    expect(said('There is no portfolio 019a1c5e-7b20-7c4e-9f1a-2b3c4d5e6f70.')).toBe('There is no portfolio.')
+    expect(said('A GRID_CONSTRAINT lies there.')).toBe('A grid constraint lies there.')
+  })
+
+  test('names no series and no moment of UTC', () => {
+    expect(said('No value of DAY_AHEAD_DE_LU from 2026-11-17T23:00:00Z on.')).toBe(
+      'No value of the day-ahead price from Wed 18 Nov 00:00 on.',
+    )
+  })
+
+  test('keeps what is no code', () => {
+    expect(said('FCR of TenneT: 6 MW, PDF and CSV.')).toBe('FCR of TenneT: 6 MW, PDF and CSV.')
+  })
+})
+
+test('a field is named by its words, and by its place in a list', () => {
+  expect(fieldInWords('/email')).toBe('Email')
+  expect(fieldInWords('/schedule/3/power')).toBe('Power, number 4')
+  expect(fieldInWords('query:as-of')).toBe('As of')
+})
