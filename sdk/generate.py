@@ -195,7 +195,7 @@ def describe(schema: Schema) -> str:
 
 
 class Answers:
-    """What the service answers: values that ignore what a newer service adds, words as texts."""
+    """Answers of the service: values that ignore what a newer service adds, words as texts."""
 
     def __init__(self, interface: Interface) -> None:
         self._interface = interface
@@ -256,7 +256,7 @@ class Answers:
 
 
 class Inputs:
-    """What goes into nested bodies; words are literals, so that a type checker knows them."""
+    """Inputs of nested bodies; words are literals, so that a type checker knows them."""
 
     def __init__(self, interface: Interface) -> None:
         self._interface = interface
@@ -271,7 +271,7 @@ class Inputs:
                 self.classes[made.name] = made
 
     def _list_roots(self) -> Iterator[Schema]:
-        """What is within bodies: items of arrays, objects within objects, and bodies that are taken whole."""
+        """Schemas within bodies: items of arrays, objects within objects, and bodies that are taken whole."""
         for body in self._interface.bodies():
             for name, schema in self._interface.objects_in(body):
                 if name in names.BODIES or self._is_array(body):
@@ -359,7 +359,7 @@ def write_answers(interface: Interface) -> str:
     answers = Answers(interface)
     blocks = [answers.classes[name].write() for name in sorted(answers.classes)]
     blocks += [f"{name} = {same}\n" for name, same in names.SAME_ANSWERS.items()]
-    purpose = "What the service answers, as values. What a newer service adds is ignored; units as in the nomenclature."
+    purpose = "Answers of the service, as values. Fields of a newer service are ignored; units as in the nomenclature."
     imports = {
         "datetime": ("date", "datetime"),
         "decimal": ("Decimal",),
@@ -373,7 +373,7 @@ def write_answers(interface: Interface) -> str:
 def write_inputs(interface: Interface) -> str:
     inputs = Inputs(interface)
     blocks = [inputs.classes[name].write() for name in sorted(inputs.classes)]
-    purpose = "What goes into nested bodies, in Python's spelling; mappings with the wire's names work as well."
+    purpose = "Inputs of nested bodies, in Python's spelling; mappings with the wire's names work as well."
     imports = {
         "collections.abc": ("Mapping", "Sequence"),
         "datetime": ("date", "datetime"),
@@ -386,7 +386,7 @@ def write_inputs(interface: Interface) -> str:
 
 
 def write_texts(interface: Interface) -> str:
-    """What the interface description says of each operation, a line each."""
+    """The texts of each operation in the interface description, a line each."""
     texts = {}
     for path, item in interface.document["paths"].items():
         for method, operation in item.items():

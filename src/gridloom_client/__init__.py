@@ -38,48 +38,19 @@ if TYPE_CHECKING:
     from gridloom_client.wire import ARROW, CSV, JSON, NDJSON, PARQUET, UNSET, RawResponse, Request
 
 _MODULES = {
-    "ARROW": "gridloom_client.wire",
-    "AsyncClient": "gridloom_client.client",
-    "AsyncItemIterator": "gridloom_client.calls",
-    "BadRequestError": "gridloom_client.errors",
-    "CSV": "gridloom_client.wire",
-    "Client": "gridloom_client.client",
-    "ConflictError": "gridloom_client.errors",
-    "CredentialsError": "gridloom_client.errors",
-    "FieldError": "gridloom_client.errors",
-    "ForbiddenError": "gridloom_client.errors",
-    "GridloomError": "gridloom_client.errors",
-    "InMemoryTokenStore": "gridloom_client.tokens",
-    "ItemIterator": "gridloom_client.calls",
-    "JSON": "gridloom_client.wire",
-    "MissingLibrary": "gridloom_client.frames",
-    "NDJSON": "gridloom_client.wire",
-    "NEVER": "gridloom_client.retries",
-    "NotFoundError": "gridloom_client.errors",
-    "PARQUET": "gridloom_client.wire",
-    "PayloadTooLargeError": "gridloom_client.errors",
-    "PreconditionFailedError": "gridloom_client.errors",
-    "PreconditionRequiredError": "gridloom_client.errors",
-    "ProblemError": "gridloom_client.errors",
-    "RawResponse": "gridloom_client.wire",
-    "Request": "gridloom_client.wire",
-    "Response": "gridloom_client.calls",
-    "ResponseError": "gridloom_client.errors",
-    "RetryPolicy": "gridloom_client.retries",
-    "Rows": "gridloom_client.frames",
-    "ServerSentEvent": "gridloom_client.sse",
-    "ServiceError": "gridloom_client.errors",
-    "Table": "gridloom_client.frames",
-    "Tabular": "gridloom_client.frames",
-    "TokenStore": "gridloom_client.tokens",
-    "Tokens": "gridloom_client.tokens",
-    "TooManyRequestsError": "gridloom_client.errors",
-    "TransportError": "gridloom_client.errors",
-    "UNSET": "gridloom_client.wire",
-    "UnauthenticatedError": "gridloom_client.errors",
-    "UnavailableError": "gridloom_client.errors",
-    "UnprocessableError": "gridloom_client.errors",
+    name: module
+    for module, names in (
+        ("calls", ("AsyncItemIterator", "ItemIterator", "Response")),
+        ("client", ("AsyncClient", "Client")),
+        ("frames", ("MissingLibrary", "Rows", "Table", "Tabular")),
+        ("retries", ("NEVER", "RetryPolicy")),
+        ("sse", ("ServerSentEvent",)),
+        ("tokens", ("InMemoryTokenStore", "TokenStore", "Tokens")),
+        ("wire", ("ARROW", "CSV", "JSON", "NDJSON", "PARQUET", "UNSET", "RawResponse", "Request")),
+    )
+    for name in names
 }
+"""Where a name is defined; all others are errors."""
 _FORMER_NAMES = {
     "Answer": "Response",
     "AnswerError": "ResponseError",
@@ -103,9 +74,9 @@ def __getattr__(name: str) -> Any:
 
         warnings.warn(f"gridloom_client.{name} is now {_FORMER_NAMES[name]}.", DeprecationWarning, stacklevel=2)
         name = _FORMER_NAMES[name]
-    if name not in _MODULES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_MODULES[name]), name)
+    value = getattr(import_module(f"{__name__}.{_MODULES.get(name, 'errors')}"), name)
     globals()[name] = value
     return value
 

@@ -1,4 +1,4 @@
-"""What a method of a client is once it is bound: a call that blocks or awaits, and items that are iterated."""
+"""Bound methods of a client: calls that block or await, and items that are iterated."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
+from functools import cache
 from types import TracebackType
 from typing import Any, Final, Generic, TypeAlias
 
@@ -15,23 +16,18 @@ from gridloom_client.operations import M, Resource
 from gridloom_client.profiles import Identity, find_identity, find_url
 from gridloom_client.resources.auctions import Auctions
 from gridloom_client.resources.auth import Auth
-from gridloom_client.resources.backtests import Backtests
+from gridloom_client.resources.decisions import Backtests, Forecasts, Optimisations
 from gridloom_client.resources.delivery import Delivery
-from gridloom_client.resources.events import Events
+from gridloom_client.resources.events import Events, Webhooks
 from gridloom_client.resources.fleets import Fleets
-from gridloom_client.resources.forecasts import Forecasts
 from gridloom_client.resources.monitoring import Monitoring
-from gridloom_client.resources.optimisations import Optimisations
 from gridloom_client.resources.organisations import Organisations
 from gridloom_client.resources.physical_assets import PhysicalAssets
-from gridloom_client.resources.platform import Platform
-from gridloom_client.resources.reference_prices import ReferencePrices
+from gridloom_client.resources.platform import Platform, Sandbox
 from gridloom_client.resources.revenue import Revenue
-from gridloom_client.resources.sandbox import Sandbox
-from gridloom_client.resources.settlements import Settlements
+from gridloom_client.resources.settlements import ReferencePrices, Settlements
 from gridloom_client.resources.statements import Statements
 from gridloom_client.resources.virtual_assets import VirtualAssets
-from gridloom_client.resources.webhooks import Webhooks
 from gridloom_client.retries import RetryPolicy
 from gridloom_client.session import ClientSession, new_key
 from gridloom_client.tokens import ApiKey, InMemoryTokenStore, Password, Tokens, TokenStore
@@ -50,7 +46,7 @@ def _find_caller(
     tokens: TokenStore | None,
     profile: str | None,
 ) -> Identity:
-    """What is given, or else what the environment and the profiles say; an address alone is called as nobody."""
+    """The identity that is given, or else that of the environment and the profiles; an address alone has none."""
     if profile is not None and (username, password, api_key, tokens) != (None, None, None, None):
         raise ValueError("A profile says who you are: leave username, password, api_key and tokens out.")
     if api_key is not None:
@@ -105,8 +101,8 @@ class Resources(Generic[M]):
 class Client(Resources[SyncTransport]):
     """Blocks until the answer is there. Threads may share it; close it, or use it in a `with` statement.
 
-    Without arguments it is whoever the commands are: the environment says so (`GRIDLOOM_URL`, `GRIDLOOM_API_KEY`, …),
-    or the profile in use, or the one that `profile` names. `progress` turns the bar of long writes on or off; it is
+    Without arguments it has the identity of the commands: of the environment (`GRIDLOOM_URL`, `GRIDLOOM_API_KEY`, …),
+    of the profile in use, or of the one that `profile` names. `progress` turns the bar of long writes on or off; it is
     shown on terminals and in notebooks. `verify` is the file of the certificate authority that signed the service's
     certificate (else `GRIDLOOM_CA_FILE`, else the system's), an `ssl.SSLContext`, or False to trust any.
     """
@@ -132,7 +128,7 @@ class Client(Resources[SyncTransport]):
             base_url=who.url,
             timeout=timeout_s,
             headers={"User-Agent": USER_AGENT},
-            verify=trust_certificates(verify),
+            verify=trust_certificates(verify) if transport is None else True,
             transport=transport,
         )
         super().__init__(exchange, SyncTransport(http))
@@ -160,7 +156,7 @@ class Client(Resources[SyncTransport]):
 class AsyncClient(Resources[AsyncTransport]):
     """Awaits its answers on asyncio. Tasks may share it; close it, or use it in an `async with` statement.
 
-    Without arguments it is whoever the commands are, as `Client` is.
+    Without arguments it has the identity of the commands, as `Client` does.
     """
 
     def __init__(
@@ -184,7 +180,7 @@ class AsyncClient(Resources[AsyncTransport]):
             base_url=who.url,
             timeout=timeout_s,
             headers={"User-Agent": USER_AGENT},
-            verify=trust_certificates(verify),
+            verify=trust_certificates(verify) if transport is None else True,
             transport=transport,
         )
         super().__init__(exchange, AsyncTransport(http))
@@ -212,7 +208,7 @@ class AsyncClient(Resources[AsyncTransport]):
 
 
 def trust_certificates(verify: Verify) -> ssl.SSLContext | bool:
-    """What the service's certificate is checked against."""
+    """The certificate authorities that the service's certificate is checked against."""
     if verify is True:
         verify = os.environ.get("GRIDLOOM_CA_FILE") or True
     if isinstance(verify, str | os.PathLike):
@@ -221,7 +217,15 @@ def trust_certificates(verify: Verify) -> ssl.SSLContext | bool:
         except (OSError, ssl.SSLError) as error:
             reason = "it holds no certificate" if isinstance(error, ssl.SSLError) else error.strerror
             raise ValueError(f"{os.fspath(verify)} cannot be used as a CA file: {reason}.") from None
+    if verify is True:
+        return _read_authorities(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
     return verify
+
+
+@cache
+def _read_authorities(_file: str | None, _directory: str | None) -> ssl.SSLContext:
+    """The system's, or those that the environment names. Reading them takes longer than a request: once a process."""
+    return httpx2.create_ssl_context()
 
 
 def _open_session(who: Identity, retries: RetryPolicy | None, *, show_progress: bool | None) -> ClientSession:

@@ -30,7 +30,7 @@ _USUAL: Final = {
 
 
 class OperationText(msgspec.Struct, frozen=True):
-    """What the interface description says of an operation."""
+    """The text of an operation in the interface description."""
 
     summary: str
     description: str = ""
@@ -47,7 +47,7 @@ def read_texts() -> dict[str, OperationText]:
 
 
 def summarise(method: str, path: str) -> str:
-    """What an operation does, in a few words."""
+    """The summary of an operation."""
     text = read_texts().get(f"{method} {path}")
     return text.summary if text else ""
 

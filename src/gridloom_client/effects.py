@@ -1,4 +1,4 @@
-"""What a call wants from the world, as values: one script serves the blocking and the awaiting client.
+"""The effects of a call, as values: one script serves the blocking and the awaiting client.
 
 A script is a generator. It yields one of the wishes below, is sent what came of it (or thrown the TransportError), and
 returns its result. `transport.py` grants the wishes.
@@ -49,7 +49,7 @@ class Exclusive:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """Hand an item to whoever iterates."""
+    """Hand an item to the iterating caller."""
 
     item: Any
 
@@ -58,18 +58,15 @@ Effect: TypeAlias = Send | Open | Read | Pause | Exclusive | Emit
 
 
 def send(request: Request) -> Steps[RawResponse]:
-    reply = yield Send(request)
-    assert isinstance(reply, RawResponse)
+    reply: RawResponse = yield Send(request)
     return reply
 
 
 def open_stream(request: Request) -> Steps[RawResponse]:
-    reply = yield Open(request)
-    assert isinstance(reply, RawResponse)
+    reply: RawResponse = yield Open(request)
     return reply
 
 
 def read() -> Steps[bytes | None]:
-    chunk = yield Read()
-    assert chunk is None or isinstance(chunk, bytes)
+    chunk: bytes | None = yield Read()
     return chunk

@@ -96,7 +96,7 @@ class ProblemError(GridloomError):
     def sentence(self) -> str:
         """All of it in one line."""
         sentence = self.detail or f"{self.title}."
-        more = [told for told, error in zip(self.faults, self.errors, strict=True) if error.detail not in sentence]
+        more = [fault for fault, error in zip(self.faults, self.errors, strict=True) if error.detail not in sentence]
         return f"{sentence} ({'; '.join(more)})" if more else sentence
 
     def _repr_html_(self) -> str:

@@ -38,7 +38,7 @@ _INSTALL: Final = {"pyarrow": "parquet", "pandas": "pandas", "polars": "polars"}
 
 
 class MissingLibrary(ImportError):
-    """What was asked for needs a library that is not installed."""
+    """The call needs a library that is not installed."""
 
 
 def load_library(name: str) -> Any:
@@ -50,7 +50,7 @@ def load_library(name: str) -> Any:
 
 
 class Tabular:
-    """What can be shown as rows and columns.
+    """A value that can be shown as rows and columns.
 
     `shape` is "wide" (a row per time or item, a column per quantity) or "long" (a row per time and quantity, with the
     columns `name` and `value`); without it the table is as the answer has it.
@@ -150,7 +150,7 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
 
 
 def in_zone(table: pyarrow.Table, zone: str) -> pyarrow.Table:
-    """The same moments, shown in another zone."""
+    """The same instants, shown in another zone."""
     arrow = load_library("pyarrow")
     for position, field in enumerate(table.schema):
         if arrow.types.is_timestamp(field.type):

@@ -1,4 +1,4 @@
-"""What all inputs have in common."""
+"""The base of all inputs."""
 
 from __future__ import annotations
 

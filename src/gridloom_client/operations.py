@@ -1,12 +1,13 @@
 """Declares the service's operations as methods: once, typed, for the blocking and the awaiting client alike.
 
-    class Auctions(Surface[M]):
+    class Auctions(Resource[M]):
         @operation("POST", "/auctions/{auctionID}/bids")
         def bid(self, auction_id: ID, price: Decimal | str) -> Bid: ...
 
 The signature is the declaration. Parameters named in the path fill it; `body` is the whole body; what is left goes into
 the query of a GET or DELETE, and into the JSON object of a POST, PUT or PATCH, but for names in `query`. `if_match`,
-`idempotency_key`, `content_type` and `last_event_id` become headers. The return annotation says what the answer is.
+`idempotency_key`, `content_type` and `last_event_id` become headers. Fields of a TypedDict that is unpacked last are
+parameters as well. The return annotation says what the answer is.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class Endpoint(Generic[P, T]):
         self.__doc__ = inspect.getdoc(function)
         self._in_query = frozenset(query)
         self._frames = frames
-        self._signature = inspect.signature(function)
+        self._signature = _name_unpacked(function)
         placeholders = set(re.findall(r"\{(\w+)\}", path))
         self._in_path = {
             name: wire_name(name) for name in self._signature.parameters if wire_name(name) in placeholders
@@ -131,7 +132,7 @@ class Endpoint(Generic[P, T]):
         return summarise(self.method, self.path)
 
     def describe(self) -> str:
-        """What it does, its parameters, its answer and one example."""
+        """The docstring: summary, parameters, answer and one example."""
         return describe_method(self.full_name, self.method, self.path, self._signature, self.__doc__)
 
     def name_errors(self, steps: Steps[Any]) -> Steps[Any]:
@@ -169,7 +170,7 @@ class Endpoint(Generic[P, T]):
             raise TypeError(f"{self.full_name}(): {error}") from None
 
     def request(self, *args: P.args, **kwargs: P.kwargs) -> Request:
-        """What a call with these arguments sends; nothing is sent."""
+        """The request of a call with these arguments; nothing is sent."""
         bound = self.bind_arguments(*args, **kwargs)
         bound.apply_defaults()
         values = {name: value for name, value in bound.arguments.items() if name != "self"}
@@ -229,6 +230,26 @@ class Endpoint(Generic[P, T]):
             return reply.content
         value = decode(reply, self.decoder)
         return Rows(value) if isinstance(value, list) else value
+
+
+def _name_unpacked(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature, with each field of the TypedDict in `**window: Unpack[Window]` as a parameter of its own."""
+    signature = inspect.signature(function)
+    own = list(signature.parameters.values())
+    unpacked = re.fullmatch(r"Unpack\[(\w+)\]", str(own[-1].annotation))
+    if unpacked is None:
+        return signature
+    kind = function.__globals__[unpacked[1]]
+    named = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if name in kind.__required_keys__ else None,
+            annotation=annotation.__forward_arg__,
+        )
+        for name, annotation in kind.__annotations__.items()
+    ]
+    return signature.replace(parameters=[*own[:-1], *named])
 
 
 def _name_fields(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Who somebody is at which service: named profiles in one file, their secrets in the keyring where there is one.
+"""Identities of the user by service: named profiles in one file, their secrets in the keyring where there is one.
 
 Without a keyring (or with `GRIDLOOM_KEYRING=off`) the secrets stand in the file too, which only its owner may read.
 `Client()` and every command look in the same places, in this order: what they are given, the environment
@@ -33,7 +33,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 class Secret(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The tokens or the key that somebody got."""
+    """The tokens or the key of a signed-in user."""
 
     tokens: Tokens | None = None
     api_key: str | None = None
@@ -43,7 +43,7 @@ class Secret(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A service and who one is there; `secret` is None where the keyring has it, or nobody is signed in."""
+    """A service and the identity there; `secret` is None where the keyring has it, or the user is signed out."""
 
     url: str
     username: str | None = None
@@ -52,7 +52,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class _Written(msgspec.Struct, frozen=True, kw_only=True):
-    """What the file holds."""
+    """The contents of the file."""
 
     current: str = DEFAULT_PROFILE
     profiles: dict[str, Profile] = {}
@@ -161,7 +161,7 @@ class Profiles:
         except FileNotFoundError:
             return _Written()
         except (OSError, msgspec.DecodeError):
-            raise CredentialsError(f"{self.path} cannot be read: mend or remove it, then gridloom login.") from None
+            raise CredentialsError(f"{self.path} cannot be read: repair or remove it, then gridloom login.") from None
 
     def _write_file(self, written: _Written) -> None:
         """All of it or nothing, readable by its owner alone from the first byte on."""
@@ -237,7 +237,7 @@ def _read_keyring(name: str) -> str | None:
     keyring = _load_keyring()
     try:
         return keyring.get_password(_KEYRING_SERVICE, name) if keyring else None
-    except Exception:  # noqa: BLE001  # locked: as if nobody were signed in
+    except Exception:  # noqa: BLE001  # locked: as if signed out
         return None
 
 
@@ -253,7 +253,7 @@ def _forget_in_keyring(name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Where to call, as whom, and where tokens are kept; nobody where nothing was found."""
+    """Where to call, as whom, and where tokens are stored; without an identity where none was found."""
 
     url: str
     credentials: Password | ApiKey | None = None
@@ -265,7 +265,7 @@ class Identity:
 
 
 def find_url(url: str | None = None, profile: str | None = None, *, environ: Mapping[str, str] | None = None) -> str:
-    """What is given, else the environment's, else the profile's, else this machine's."""
+    """The address that is given, else the environment's, else the profile's, else this machine's."""
     environ = os.environ if environ is None else environ
     if url or (profile is None and environ.get("GRIDLOOM_URL")):
         return url or environ["GRIDLOOM_URL"]
@@ -288,7 +288,7 @@ def find_local_url(environ: Mapping[str, str], folder: Path | None = None) -> st
 
 
 def find_identity(url: str | None = None, profile: str | None = None) -> Identity:
-    """Whoever the environment names, or else the profile in use; a profile's secret goes to its own address alone."""
+    """The identity of the environment, or else of the profile in use, whose secret goes to its own address alone."""
     environ = os.environ
     if profile is None:
         if api_key := environ.get("GRIDLOOM_API_KEY"):

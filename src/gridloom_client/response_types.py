@@ -1,4 +1,4 @@
-"""What all answers have in common: their names, how they are shown, and the rows of their tables."""
+"""The bases of all answers: their names, how they are shown, and the rows of their tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, dataclass_transform
 import msgspec
 
 from gridloom_client.display import SECRET_FIELDS, facts_html, short_text
-from gridloom_client.frames import Rows, Tabular, plain_row, table_of
+from gridloom_client.frames import Rows, Tabular, load_library, plain_row, table_of
 from gridloom_client.wire import field_name
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class ResponseStruct(msgspec.Struct, frozen=True, rename=field_name):
         return f"{type(self).__name__}({', '.join(f'{name}={text}' for name, text in self._show_fields())})"
 
     def __rich_repr__(self) -> Any:
-        """What `rich.print` shows: the same fields, without secrets."""
+        """The fields for `rich.print`, without secrets."""
         for name in self.__struct_fields__:
             yield name, "…" if name in SECRET_FIELDS else getattr(self, name)
 
@@ -54,9 +54,6 @@ class RowsField(Tabular):
     def _make_table(self) -> pyarrow.Table:
         return self.rows()._make_table()
 
-    def _repr_html_(self) -> str:
-        return self.rows()._repr_html_()
-
 
 class SeriesTable(Tabular):
     """Named series in `data`; as a table, a row per time and a column per series."""
@@ -67,14 +64,15 @@ class SeriesTable(Tabular):
         data: Any
 
     def _make_table(self) -> pyarrow.Table:
-        rows: dict[Any, dict[str, object]] = {}
-        for name, points in self.data.items():
-            for point in points:
-                rows.setdefault(point.time, {"time": point.time})[name] = point.value
-        return table_of([rows[time] for time in sorted(rows)])
-
-    def _repr_html_(self) -> str:
-        return self._table_html()
+        """A series without a value is a column of numbers all the same, so that shapes depend on no value."""
+        arrow = load_library("pyarrow")
+        series = {name: {point.time: point.value for point in points} for name, points in self.data.items()}
+        times = sorted(set().union(*series.values()))
+        columns = {"time": arrow.array(times, arrow.timestamp("us", tz="UTC"))}
+        for name, values in series.items():
+            column = arrow.array([values.get(time) for time in times])
+            columns[name] = column.cast(arrow.float64()) if arrow.types.is_null(column.type) else column
+        return arrow.table(columns)
 
 
 class NamedRows(Tabular):
@@ -87,6 +85,3 @@ class NamedRows(Tabular):
 
     def _make_table(self) -> pyarrow.Table:
         return table_of([{"signal": name, **plain_row(value)} for name, value in self.data.items()])
-
-    def _repr_html_(self) -> str:
-        return self._table_html()

@@ -44,7 +44,7 @@ class ClientSession:
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     clock: Callable[[], float] = time.time
     show_progress: bool | None = None
-    """Of long writes; None shows it where somebody watches."""
+    """Of long writes; None shows it on terminals and in notebooks."""
     position: str | None = None
     """How far the service's log had come with the last change made here: a replica that answers has replayed it."""
 
@@ -88,9 +88,11 @@ class ClientSession:
 
     def _note_position(self, reply: RawResponse) -> None:
         """The latest of them: answers may overtake each other."""
-        told = reply.headers.get(_POSITION)
-        if told is not None and (self.position is None or _measure_position(told) > _measure_position(self.position)):
-            self.position = told
+        position = reply.headers.get(_POSITION)
+        if position is not None and (
+            self.position is None or _measure_position(position) > _measure_position(self.position)
+        ):
+            self.position = position
 
     # --- tokens ----------------------------------------------------------------------------------------------------
 
@@ -180,7 +182,7 @@ class ClientSession:
                     for event in parser.feed(chunk):
                         item = read_event(event)
                         if item is not None:
-                            self.position = None  # somebody else's change, perhaps: let reads ask how far the log is
+                            self.position = None  # perhaps of another caller: let reads ask how far the log is
                             yield Emit(item)
                     last_event_id = parser.last_event_id or last_event_id
             except (TransportError, ServiceError, TooManyRequestsError):

@@ -1,4 +1,4 @@
-"""What streams send: events, and points of telemetry as they are stored."""
+"""Messages of streams: events, and points of telemetry as they are stored."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TokenStore(Protocol):
-    """Where tokens live between calls. A refresh token works once, so whoever renews holds the lock."""
+    """Where tokens live between calls. A refresh token works once, so the renewing caller holds the lock."""
 
     def load(self) -> Tokens | None: ...
 

@@ -86,7 +86,7 @@ class SyncTransport:
                 return result
 
     def iterate(self, steps: Steps[None]) -> Iterator[Any]:
-        """What the script emits."""
+        """The items that the script emits."""
         with closing(self._walk_steps(steps)) as walk:
             yield from walk
 
@@ -148,7 +148,7 @@ class AsyncTransport:
         return result[0]
 
     async def iterate(self, steps: Steps[None]) -> AsyncIterator[Any]:
-        """What the script emits."""
+        """The items that the script emits."""
         async with aclosing(self._walk_steps(steps, lambda _: None)) as walk:
             async for item in walk:
                 yield item

@@ -21,7 +21,7 @@ PARQUET: Final = "application/vnd.apache.parquet"
 EVENT_STREAM: Final = "text/event-stream"
 
 UNSET: Final = msgspec.UNSET
-"""What a PATCH leaves as it is; None, where it is allowed, clears the field."""
+"""A field that a PATCH leaves as it is; None, where it is allowed, clears the field."""
 UnsetType = msgspec.UnsetType
 
 ID: TypeAlias = UUID | str
@@ -36,7 +36,7 @@ _SPELT = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be sent; `target` is the path with its query, relative to the service's address."""
+    """A request to send; `target` is the path with its query, relative to the service's address."""
 
     method: str
     target: str
@@ -61,7 +61,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class RawResponse:
-    """What came back; header names are in lower case."""
+    """A received response; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,18 @@ import pytest
 
 if TYPE_CHECKING:
     from gridloom.edge.application import Application
+
+ROOT = Path(__file__).parents[2]
+SHIM = """#!{python} -IS
+import json, os, socket, sys
+asked = {{"arguments": sys.argv[1:], "environment": dict(os.environ), "directory": os.getcwd()}}
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect({path!r})
+    socket.send_fds(server, [b" "], [0, 1, 2])
+    server.sendall(json.dumps(asked).encode() + b"\\n")
+    code = server.recv(16)
+sys.exit(int(code or 1))
+"""
 
 
 @pytest.fixture(scope="session")
@@ -41,12 +55,30 @@ class Ended:
     err: str
 
 
+@pytest.fixture(scope="session")
+async def command_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Path]:
+    """The socket of a process that runs commands, each in a fork of itself."""
+    socket = tmp_path_factory.mktemp("commands") / "socket"
+    server = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.client.command_server", str(socket)),
+        cwd=ROOT,
+        env={**os.environ, "PYTHONUTF8": "1"},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert server.stdout is not None
+    await server.stdout.readline()
+    yield socket
+    server.kill()
+    await server.wait()
+
+
 @dataclass(frozen=True)
 class Terminal:
     """Runs `gridloom` with a configuration directory of its own and nothing else in its environment."""
 
     home: Path
     address: str
+    server: Path
 
     @property
     def environment(self) -> dict[str, str]:
@@ -59,21 +91,29 @@ class Terminal:
             **({"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}),
         }
 
+    def write_program(self, directory: Path) -> None:
+        """A program `gridloom` for scripts of a shell, which has the server run each command as a fork of itself."""
+        directory.mkdir()
+        program = directory / "gridloom"
+        program.write_text(SHIM.format(python=sys.executable, path=str(self.server)))
+        program.chmod(0o755)
+
     async def __call__(self, *arguments: str, typed: str = "", **environment: str) -> Ended:
-        process = await asyncio.create_subprocess_exec(
-            "gridloom",
-            *arguments,
-            env={**self.environment, **environment},
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,  # no terminal to ask on, wherever the tests run
-        )
-        out, err = await asyncio.wait_for(process.communicate(typed.encode()), 60)
-        assert process.returncode is not None
-        return Ended(process.returncode, out.decode(), err.decode())
+        streams = Path(tempfile.mkdtemp())
+        files = {name: streams / name for name in ("stdin", "stdout", "stderr")}
+        files["stdin"].write_text(typed)
+        asked = {
+            "arguments": arguments,
+            "environment": {**self.environment, **environment},
+            **{name: str(file) for name, file in files.items()},
+        }
+        reader, writer = await asyncio.open_unix_connection(self.server)
+        writer.write(json.dumps(asked).encode() + b"\n")
+        code = await asyncio.wait_for(reader.read(), 60)
+        writer.close()
+        return Ended(int(code), files["stdout"].read_text(), files["stderr"].read_text())
 
 
 @pytest.fixture
-def terminal(tmp_path: Path, address: str) -> Terminal:
-    return Terminal(tmp_path, address)
+def terminal(tmp_path: Path, address: str, command_server: Path) -> Terminal:
+    return Terminal(tmp_path, address, command_server)

@@ -104,7 +104,7 @@ class TestATrader:
         assert seen.code == 0, seen.err
         assert "ends its life at 50.0%: balanced" in seen.out
         asked = await run("schedule", "set", "Elbe", typed=pasted)
-        assert (asked.code, "Say --yes" in asked.err) == (2, True)
+        assert (asked.code, "Pass --yes" in asked.err) == (2, True)
         done = await run("schedule", "set", "Elbe", "--yes", typed=plan(stage, 400, 400))
         assert done.code == 0, done.err
         assert "ends its life at 40.0%, 200 kWh below the balance of 50%" in done.out
@@ -227,7 +227,7 @@ class TestAnOwner:
 
 
 class TestTheOperator:
-    async def test_is_told_what_exists_already_when_a_command_is_run_again(
+    async def test_reads_what_exists_already_when_a_command_is_run_again(
         self, run: Run, stage: Stage, operator: httpx2.AsyncClient
     ):
         key = (await operator.post("/auth/api-keys", json=await self.key_wish(operator))).json()["secret"]

@@ -59,6 +59,7 @@ class TestSigningIn:
         assert joined.out == f"Joined as TRADER and signed in to {terminal.address} as {name}.\n"
         me = json.loads((await terminal("whoami", "--json")).out)
         assert (me["username"], me["organisationID"]) == (name, str(ours.id))
+        assert ours.name in (await terminal("whoami")).out
         again = await terminal(
             "join", "--username", f"{name}-2", "--stdin", typed=f"{token}\nharbour-spindle-ochre-71\n"
         )
@@ -149,7 +150,7 @@ class TestCommands:
         assert "cannot be reached" in ended.err
         assert ended.err.count("\n") == 1
 
-    async def test_say_when_nobody_is_signed_in(self, terminal: Terminal):
+    async def test_say_when_no_user_is_signed_in(self, terminal: Terminal):
         ended = await terminal("organisations", "list")
         assert ended.code == 3
         assert "gridloom login" in ended.err
@@ -157,7 +158,7 @@ class TestCommands:
 
 @pytest.fixture
 async def auction(operator: httpx2.AsyncClient, people: People) -> tuple[str, str]:
-    """An auction that opens at once, and an API key of somebody who is invited."""
+    """An auction that opens at once, and an API key of an invited trader."""
     owner, trader = await people.new_organisation(), await people.new_organisation()
     permissions = ["Read:auctions", "Create:bids"]
     key = await trader.admin.post("/auth/api-keys", json={"name": "k", "permissions": permissions})
@@ -175,7 +176,7 @@ async def auction(operator: httpx2.AsyncClient, people: People) -> tuple[str, st
     delivery = (now + timedelta(days=2)).replace(minute=0, second=0, microsecond=0)
     window = {"start": delivery.isoformat(), "end": (delivery + timedelta(hours=4)).isoformat()}
     new_auction = {
-        "start": (now + timedelta(seconds=2)).isoformat(),
+        "start": (now + timedelta(seconds=4)).isoformat(),
         "end": (now + timedelta(hours=2)).isoformat(),
         "item": window | where | parameters,
         "backing": [{"physicalAssetID": asset["id"], "share": 1}],
@@ -183,7 +184,9 @@ async def auction(operator: httpx2.AsyncClient, people: People) -> tuple[str, st
     }
     made = await operator.post("/auctions", json=new_auction)
     assert made.status_code == 201, made.text
-    await asyncio.sleep(2.5)
+    async with asyncio.timeout(120):
+        while (await operator.get(f"/auctions/{made.json()['id']}")).json()["status"] != "RUNNING":
+            await asyncio.sleep(0.1)
     return made.json()["id"], key.json()["secret"]
 
 

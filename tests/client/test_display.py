@@ -12,11 +12,12 @@ import httpx2
 import pyarrow as pa
 import pytest
 from tests.client.script import ORGANISATION
+from tests.each import for_each
 
 from gridloom_client import AsyncClient, Client, ForbiddenError, NotFoundError, RawResponse, Request, Rows
 from gridloom_client.answers import DataPoints, IssuedApiKey, Latest, SeriesPoint, SignedIn
 from gridloom_client.documentation import make_example, read_texts
-from gridloom_client.operations import OPERATIONS, Endpoint
+from gridloom_client.operations import OPERATIONS, Endpoint, Resource
 from gridloom_client.streams import FollowedPoints
 
 CLIENT = Client("http://gridloom.test", username="ada", password="a-password")
@@ -43,7 +44,7 @@ def issued_key() -> IssuedApiKey:
 
 
 class TestTheDocstring:
-    @pytest.mark.parametrize("name", sorted(OPERATIONS.values()))
+    @for_each(sorted(OPERATIONS.values()))
     def test_says_what_the_interface_says_with_every_parameter_and_an_example(self, name: str):
         endpoint = endpoint_of(name)
         text = endpoint.describe()
@@ -54,7 +55,7 @@ class TestTheDocstring:
         assert "\nReturns\n" in text
         assert f"client.{name}(" in text
 
-    @pytest.mark.parametrize("name", sorted(OPERATIONS.values()))
+    @for_each(sorted(OPERATIONS.values()))
     def test_has_an_example_that_can_be_called(self, name: str):
         endpoint = endpoint_of(name)
         parameters = list(endpoint._signature.parameters.values())[1:]
@@ -62,8 +63,20 @@ class TestTheDocstring:
         made = eval(example.replace("(", ".request(", 1), {"client": CLIENT, "datetime": datetime})
         assert isinstance(made, Request)
 
+    def test_is_there_for_every_method(self):
+        methods = [
+            method
+            for name, resource in inspect.getmembers(CLIENT)
+            if isinstance(resource, Resource)
+            for method in (getattr(resource, each) for each in dir(resource) if not each.startswith("_"))
+            if callable(method)
+        ]
+        assert len(methods) > len(OPERATIONS) - 20
+        without = [inspect.getdoc(method) for method in methods if "\nExample\n" not in (inspect.getdoc(method) or "")]
+        assert without == []
+
     def test_is_what_help_shows(self):
-        assert "EUR, exact to the cent" in (inspect.getdoc(CLIENT.auctions.bid) or "")
+        assert "EUR, at most 2 decimals" in (inspect.getdoc(CLIENT.auctions.bid) or "")
 
 
 class TestARepr:
@@ -131,6 +144,24 @@ class TestCertificates:
             Client("https://x")
         Client("https://x", verify=ssl.create_default_context()).close()
 
+    def test_of_the_system_are_read_once_for_all_clients(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        reads = []
+
+        def read() -> ssl.SSLContext:
+            reads.append(1)
+            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+        monkeypatch.setattr(httpx2, "create_ssl_context", read)
+        monkeypatch.delenv("GRIDLOOM_CA_FILE", raising=False)
+        monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))  # none that an earlier client has read
+        for _ in range(2):
+            Client("https://x").close()
+        assert reads == [1]
+        Client("https://x", transport=httpx2.MockTransport(lambda _: httpx2.Response(200))).close()
+        monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "other"))
+        Client("https://x").close()
+        assert reads == [1, 1]
+
 
 class TestAShape:
     points = DataPoints(
@@ -145,6 +176,17 @@ class TestAShape:
             "name": ["a", "b"],
             "value": [1.0, 3.0],
         }
+
+    def test_of_series_depends_on_no_value(self):
+        sparse = {"a": (SeriesPoint(TIME, 1.0),), "empty": (SeriesPoint(TIME, None),), "missing": ()}
+        points = DataPoints(meta_data=(), data=sparse)
+        assert points.to_arrow(shape="long").to_pylist() == [
+            {"time": TIME, "name": name, "value": value}
+            for name, value in {"a": 1.0, "empty": None, "missing": None}.items()
+        ]
+        nothing = DataPoints(meta_data=(), data={"a": ()})
+        assert nothing.to_arrow().column_names == ["time", "a"]
+        assert nothing.to_arrow(shape="long").column_names == ["time", "name", "value"]
 
     def test_of_what_is_followed_is_long_or_wide(self):
         followed = FollowedPoints("datapoints", {"a": (SeriesPoint(TIME, 1.0),), "b": (SeriesPoint(TIME, 2.0),)}, "7")

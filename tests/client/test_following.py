@@ -90,7 +90,7 @@ class TestAStream:
             assert (await anext(points)).kind == "latest"
             for number in range(1, 4):
                 await write(operator, battery, number)
-                seen += values_of(await asyncio.wait_for(anext(points), 30))
+                seen += values_of(await asyncio.wait_for(anext(points), 120))
                 line.cut()
             await points.aclose()
         assert seen == [1.0, 2.0, 3.0]
@@ -104,7 +104,7 @@ class TestAStream:
             line.cut()
             await write(operator, battery, 1)
             await write(operator, battery, 2)
-            seen = [values_of(await asyncio.wait_for(asyncio.to_thread(next, points), 30)) for _ in range(2)]
+            seen = [values_of(await asyncio.wait_for(asyncio.to_thread(next, points), 120)) for _ in range(2)]
             points.close()
         assert seen == [[1.0], [2.0]]
 
@@ -126,7 +126,7 @@ class TestAStream:
             await asyncio.sleep(0.5)
             line.cut()
             await report("after")
-            second = await asyncio.wait_for(waiting, 30)
+            second = await asyncio.wait_for(waiting, 120)
             await events.aclose()
         assert (first.type, second.type) == ("unavailability.created", "unavailability.created")
         assert int(second.place) > int(first.place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from gridloom_client.commands import make_app
-from gridloom_client.commands.directory import OPERATOR_COMMANDS, USER_COMMANDS, describe_unknown
+from gridloom_client.commands.directory import OPERATOR_COMMANDS, USER_COMMANDS, describe_unknown, find_help
+from gridloom_client.commands.narrow_help import reflow_help
 from gridloom_client.profiles import find_local_url
 
 SHOW_HELP = """
@@ -33,8 +35,7 @@ HEAVY = {
 }
 
 
-def modules_for_help(*commands: str, columns: int = 100) -> set[str]:
-    """Of a width for which no text is stored, unless it is 80."""
+def modules_for_help(*commands: str, columns: int = 80) -> set[str]:
     run = [sys.executable, "-c", SHOW_HELP, *commands]
     environ = {**os.environ, "COLUMNS": str(columns)}
     return set(subprocess.run(run, capture_output=True, text=True, check=True, env=environ).stdout.splitlines())
@@ -51,20 +52,28 @@ def sub_commands() -> list[str]:
 
 
 class TestTheHelp:
-    def test_at_80_columns_is_stored_for_every_command_and_loads_no_library(self):
+    @pytest.mark.parametrize("columns", [40, 80, 200])
+    def test_is_stored_for_every_command_and_loads_no_library_at_any_width(self, columns: int):
         commands = [*sub_commands(), *OPERATOR_COMMANDS, "rebuild revenue"]
-        loaded = modules_for_help(*commands, columns=80)
+        loaded = modules_for_help(*commands, columns=columns)
         assert {"cyclopts", "rich", "msgspec", "gridloom.cli", "pathlib", *HEAVY} & loaded == set()
 
-    def test_of_a_users_command_loads_nothing_heavy(self):
-        loaded = modules_for_help(*sub_commands())
-        assert HEAVY & loaded == set()
-        assert "gridloom.cli" not in loaded
 
-    def test_of_an_operators_command_loads_nothing_heavy(self):
-        commands = [name for name in OPERATOR_COMMANDS if name != "serve"]
-        loaded = modules_for_help(*commands)
-        assert (HEAVY | {"gridloom_client.commands.account", "gridloom_client.profiles"}) & loaded == set()
+STORED = {name: find_help(name) or "" for name in [*sub_commands(), *OPERATOR_COMMANDS]}
+
+
+@pytest.mark.parametrize("columns", [24, 40, 79])
+class TestTheHelpOfANarrowTerminal:
+    def test_keeps_every_word(self, columns: int):
+        for name, text in STORED.items():
+            words = re.sub(r"[╭╮╰╯│─]|(?<=│ )\*", " ", text).split()
+            assert sorted(reflow_help(text, columns).split()) == sorted(words), name
+
+    def test_keeps_within_its_columns_but_for_examples(self, columns: int):
+        for name, text in STORED.items():
+            given = set(text.splitlines())
+            long = [line for line in reflow_help(text, columns).splitlines() if len(line) > columns]
+            assert [line for line in long if line not in given and " " in line.strip()] == [], name
 
 
 class TestAnUnknownCommand:

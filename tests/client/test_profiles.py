@@ -1,4 +1,4 @@
-"""Profiles: who somebody is at which service, for the commands and for `Client()` alike."""
+"""Profiles: the identity at each service, for the commands and for `Client()` alike."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOKENS = Tokens(access_token="a", refresh_token="r", expires_at=1e12)
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A configuration directory of its own, and an environment that names nobody."""
+    """A configuration directory of its own, and an environment without an identity."""
     for name in [name for name in os.environ if name.startswith("GRIDLOOM_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
@@ -106,7 +106,7 @@ class TestAProfile:
 
 class TestAClientWithoutArguments:
     @pytest.mark.parametrize("kind", [Client, AsyncClient])
-    def test_is_whoever_the_environment_names(
+    def test_is_the_one_that_the_environment_names(
         self, kind: type[Client] | type[AsyncClient], monkeypatch: pytest.MonkeyPatch
     ):
         monkeypatch.setenv("GRIDLOOM_URL", URL)
@@ -140,11 +140,11 @@ class TestAClientWithoutArguments:
         with pytest.raises(CredentialsError, match="signed in to http://one"):
             Client()
 
-    def test_says_on_its_first_call_that_nobody_is_signed_in(self):
+    def test_says_on_its_first_call_that_no_user_is_signed_in(self):
         with Client() as client, pytest.raises(CredentialsError):
             client.auth.me()
 
-    def test_called_with_an_address_alone_is_nobody(self, monkeypatch: pytest.MonkeyPatch):
+    def test_called_with_an_address_alone_is_not_signed_in(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setenv("GRIDLOOM_API_KEY", "k")
         assert Client(URL)._exchange.credentials is None
 

@@ -13,15 +13,10 @@ import pytest
 from openpyxl import Workbook
 from tests.published_prices import REAL, write_energy_charts
 
-from gridloom_client.published import (
-    PublishedFileError,
-    PublishedPrice,
-    read_afrr_capacity,
-    read_afrr_energy,
-    read_day_ahead,
-    read_fcr,
-    read_rebap,
-)
+from gridloom_client.published.balancing import read_afrr_capacity, read_afrr_energy, read_fcr
+from gridloom_client.published.day_ahead import read_day_ahead
+from gridloom_client.published.imbalance import read_rebap
+from gridloom_client.published.prices import PublishedFileError, PublishedPrice
 
 pytestmark = pytest.mark.pure
 

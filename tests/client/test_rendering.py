@@ -20,19 +20,18 @@ from rich.console import Console
 from gridloom_client.answers import Backing, CurrentBid
 from gridloom_client.commands.directory import OPERATOR_COMMANDS, USER_COMMANDS, write_help
 from gridloom_client.commands.scheduling.points import read_points
-from gridloom_client.commands.terminal.durations import iso_duration
 from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.finding import find_id
 from gridloom_client.commands.terminal.options import Options
 from gridloom_client.commands.terminal.rendering import (
     choose_columns,
-    moment_text,
+    instant_text,
     print_data,
     print_facts,
     print_followed,
     print_table,
 )
-from gridloom_client.commands.terminal.windows import choose_day, market_day
+from gridloom_client.commands.terminal.windows import choose_day, iso_duration, market_day
 
 ID = UUID("01890a5d-ac96-774b-bcce-b302099a8057")
 NOON = datetime(2026, 10, 25, 11, tzinfo=UTC)
@@ -68,12 +67,12 @@ class TestATable:
 
 class TestATime:
     def test_is_the_markets_unless_utc_is_asked_for(self):
-        assert moment_text(NOON) == "2026-10-25 12:00"
-        assert moment_text(NOON, utc=True) == "2026-10-25 11:00Z"
+        assert instant_text(NOON) == "2026-10-25 12:00"
+        assert instant_text(NOON, utc=True) == "2026-10-25 11:00Z"
 
     def test_of_a_market_day_is_its_date_however_long_it_is(self):
         day = (datetime(2026, 10, 24, 22, tzinfo=UTC), datetime(2026, 10, 25, 23, tzinfo=UTC))
-        assert moment_text(day) == "2026-10-25"
+        assert instant_text(day) == "2026-10-25"
 
 
 class TestData:

@@ -218,7 +218,7 @@ class TestPaging:
         assert [organisation.name for organisation in played.emitted] == ["A", "B"]
         assert all(isinstance(organisation, Organisation) for organisation in played.emitted)
 
-    def test_fetches_no_page_that_nobody_asks_for(self):
+    def test_fetches_no_page_that_is_not_asked_for(self):
         client = Client("http://gridloom.test", api_key="secret")
         items = [ORGANISATION]
         played = world(reply(200, items, link='</organisations?cursor=x>; rel="next"'))
@@ -279,7 +279,7 @@ class TestFollowing:
         with pytest.raises(TransportError):
             self.follow(world(*[UNREACHED] * 4))
 
-    def test_is_not_resumed_by_whoever_wants_no_retries(self):
+    def test_is_not_resumed_by_a_client_without_retries(self):
         exchange = ClientSession(ApiKey("secret"), retries=NEVER)
         with pytest.raises(TransportError):
             world(reply(), LOST).play(exchange.events(Request("GET", "/events"), lambda event: event))
@@ -305,7 +305,7 @@ class TestAPositionInTheLog:
             played.play(exchange.call(request))
         assert self.positions_in(played)[-1] == "100000010.aa"
 
-    def test_is_forgotten_when_somebody_elses_change_was_heard_of(self):
+    def test_is_dropped_when_another_callers_change_was_announced(self):
         exchange = keyed()
         exchange.position = "1.a"
         played = world(reply(), b"id: 1\ndata: a\n\n", reply())

@@ -62,7 +62,9 @@ class TestTutorial:
                 printed = output.getvalue()
 
     async def test_for_the_command_line_does_what_it_shows(self, terminal: Terminal):
+        terminal.write_program(terminal.home / "bin")
         environment = terminal.environment | {"OPERATOR": OPERATOR_USERNAME, "OPERATOR_PASSWORD": PASSWORD}
+        environment["PATH"] = f"{terminal.home / 'bin'}{os.pathsep}{environment['PATH']}"
         script, expectations = "", []
         for language, text in blocks("command-line.md"):
             if language != "console":

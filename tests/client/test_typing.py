@@ -1,4 +1,4 @@
-"""What a type checker tells somebody who uses the SDK."""
+"""Messages of a type checker for users of the SDK."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
+ROOT = Path(__file__).parents[2]
 SCRIPT = """\
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -72,14 +71,12 @@ async def work() -> None:
 
 
 class TestATypeChecker:
-    def test_finds_every_mistake_of_a_users_script_and_no_others(
-        self, tmp_path: Path, pytestconfig: pytest.Config
-    ) -> None:
+    def test_finds_every_mistake_of_a_users_script_and_no_others(self, tmp_path: Path) -> None:
+        """With the project's own settings, so that what `make types` found out of the SDK is not found out again."""
         script = tmp_path / "script.py"
         script.write_text(SCRIPT)
-        cache = pytestconfig.cache.mkdir("user-script-mypy") if pytestconfig.cache else tmp_path
-        command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", f"--cache-dir={cache}", str(script)]
-        checked = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=300, check=False)
+        command = [sys.executable, "-m", "mypy", str(script)]
+        checked = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300, check=False)
         found = {int(line) for line in re.findall(r"script\.py:(\d+): error", checked.stdout)}
         wrong = {number for number, line in enumerate(SCRIPT.splitlines(), start=1) if line.endswith("# wrong")}
         assert found == wrong, checked.stdout

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from cyclopts import Parameter
 
-from gridloom_client.commands.terminal.ending import Misunderstood, ending
+from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.options import USUAL, Options, connect, make_client
 from gridloom_client.commands.terminal.rendering import print_facts, print_one, show_lines
 from gridloom_client.errors import CredentialsError, GridloomError, ProblemError, TransportError, UnauthenticatedError
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 NO_TERMINAL = "There is no terminal to ask on: give --username, and the rest on standard input (--help says how)."
 
 
-@ending
 def login(
     *,
     username: str | None = None,
@@ -83,7 +82,6 @@ def login(
         show_lines("Your organisation demands a second factor: run gridloom second-factor enable.", to_stderr=True)
 
 
-@ending
 def join(
     *,
     username: str | None = None,
@@ -125,7 +123,6 @@ def join(
         print(f"Joined as {me.role} and signed in to {url} as {name_of(me)}.")
 
 
-@ending
 def logout(*, options: Options = USUAL) -> None:
     """Sign out: the session ends and what was remembered is removed.
 
@@ -152,7 +149,6 @@ def logout(*, options: Options = USUAL) -> None:
         print("Signed out.")
 
 
-@ending
 def whoami(*, options: Options = USUAL) -> None:
     """Show who you are and what you may do.
 
@@ -163,9 +159,10 @@ def whoami(*, options: Options = USUAL) -> None:
     """
     with connect(options) as client:
         me = client.auth.me()
-    if print_one(me, options):
-        return
-    facts = {"ID": me.id, "Organisation": me.organisation_id, "Role": me.role, "Permissions": me.permissions}
+        if print_one(me, options):
+            return
+        organisation = client.organisations.get(me.organisation_id)
+    facts = {"ID": me.id, "Organisation": organisation.name, "Role": me.role, "Permissions": me.permissions}
     print_facts(name_of(me), facts)
 
 

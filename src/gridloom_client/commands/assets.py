@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cyclopts import App
-
-from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.finding import find_battery, find_organisation
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.options import USUAL, AssetName, EachWay, NewName, Options, connect
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_one, print_table, show_lines
 from gridloom_client.literals import DeliveryZone
 
 if TYPE_CHECKING:
     from gridloom_client.answers import PhysicalAsset
 
-app = App(name="assets", help="Physical assets: installed batteries.", group="Using the platform")
+app = CommandGroup(name="assets", help="Physical assets: installed batteries.", group="Using the platform")
 
 
 @app.command(name="list")
-@ending
 def list_(*, options: Options = USUAL) -> None:
     """List the physical assets within your reach.
 
@@ -37,19 +34,13 @@ def list_(*, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
-def show(asset: str, *, options: Options = USUAL) -> None:
+def show(asset: AssetName, *, options: Options = USUAL) -> None:
     """Show one physical asset with the parameters in force and how it is.
 
     For example:
 
         gridloom assets show "Husum 1"
         gridloom assets show 099a8057 -o json
-
-    Parameters
-    ----------
-    asset
-        Its id, the end of it, or its name.
     """
     with connect(options) as client:
         found = client.physical_assets.get(find_battery(client, asset))
@@ -80,16 +71,15 @@ def show(asset: str, *, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
 def create(
-    name: str,
+    name: NewName,
     *,
     organisation: str,
     zone: DeliveryZone,
     power: float,
     energy: float,
     charge_power: float | None = None,
-    efficiency: float = 0.95,
+    efficiency: EachWay = 0.95,
     options: Options = USUAL,
 ) -> None:
     """Register a battery; for the platform's operator. One of that name that the owner has already is named.
@@ -101,8 +91,6 @@ def create(
 
     Parameters
     ----------
-    name
-        What it is called.
     organisation
         Whose it is, by id or name.
     zone
@@ -113,8 +101,6 @@ def create(
         Its energy, kWh.
     charge_power
         Its rated charge power, kW.
-    efficiency
-        Of charging and of discharging.
     """
     from gridloom_client.inputs import Parameters
 

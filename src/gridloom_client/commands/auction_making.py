@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from gridloom_client.commands.terminal.asking import agree
-from gridloom_client.commands.terminal.ending import Misunderstood, ending
+from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.finding import find_organisation, find_thing
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
-from gridloom_client.commands.terminal.rendering import moment_text, print_facts, print_one, short_id, show_lines
+from gridloom_client.commands.terminal.options import USUAL, Confirmed, CycleLimit, EachWay, Options, connect
+from gridloom_client.commands.terminal.rendering import instant_text, print_facts, print_one, short_id, show_lines
 from gridloom_client.commands.terminal.service_clock import service_time
-from gridloom_client.commands.terminal.windows import choose_day, market_day, read_moment
+from gridloom_client.commands.terminal.windows import choose_day, market_day, read_instant
 from gridloom_client.errors import ConflictError, GridloomError
 from gridloom_client.literals import DeliveryZone
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from gridloom_client.inputs import Item
 
 
-@ending
 def create(
     *,
     backing: Annotated[list[str], Parameter(negative="")],
@@ -38,12 +37,12 @@ def create(
     opens: datetime | None = None,
     closes: datetime | None = None,
     charge_power: float | None = None,
-    efficiency: float = 0.95,
-    cycles: float | None = None,
+    efficiency: EachWay = 0.95,
+    cycles: CycleLimit = None,
     hurdle: Decimal | None = None,
     minimum_availability: float | None = None,
     zone: DeliveryZone | None = None,
-    yes: Annotated[bool, Parameter(negative="")] = False,
+    yes: Confirmed = False,
     options: Options = USUAL,
 ) -> None:
     """Offer a virtual battery to the organisations that you invite; for the platform's operator. Asks first.
@@ -77,18 +76,12 @@ def create(
         Until when; six hours later when left out.
     charge_power
         Its charge power, kW.
-    efficiency
-        Of charging and of discharging.
-    cycles
-        At most so many full cycles a day.
     hurdle
         The lowest price that is taken, EUR.
     minimum_availability
         The least share of it that must be deliverable when the auction closes, 0 to 1; a half when left out.
     zone
         The delivery zone; that of its batteries when left out.
-    yes
-        Do not ask.
     """
     from gridloom_client.inputs import Backing, Item
 
@@ -99,10 +92,10 @@ def create(
         if abs(sum(share for _, share in parts) - 1) > 1e-9:
             raise Misunderstood("The shares of the batteries do not sum to 1.")
         first, last = market_day(choose_day(day, now, days_ahead=2))
-        opening = read_moment(opens) if opens else now + timedelta(minutes=1)
+        opening = read_instant(opens) if opens else now + timedelta(minutes=1)
         item = Item(
-            start=read_moment(start) if start else first,
-            end=read_moment(end) if end else last,
+            start=read_instant(start) if start else first,
+            end=read_instant(end) if end else last,
             delivery_zone=zone or parts[0][0].delivery_zone,
             rated_charge_power=power if charge_power is None else charge_power,
             rated_discharge_power=power,
@@ -113,7 +106,7 @@ def create(
         )
         body: dict[str, Any] = {
             "start": opening,
-            "end": read_moment(closes) if closes else opening + timedelta(hours=6),
+            "end": read_instant(closes) if closes else opening + timedelta(hours=6),
             "item": item,
             "backing": [Backing(physical_asset_id=battery.id, share=share) for battery, share in parts],
             "participants": [find_organisation(client, name) for name in invite],
@@ -176,14 +169,14 @@ def _create_auction(client: Client, body: dict[str, Any], options: Options) -> A
             if wanted & {part.physical_asset_id for part in auction.backing}
         ]
         if others:
-            told = "; ".join(_tell_standing(auction, options) for auction in others[:3])
-            refusal.args = (f"{refusal} What exists already: {told}.",)
+            existing = "; ".join(_tell_standing(auction, options) for auction in others[:3])
+            refusal.args = (f"{refusal} What exists already: {existing}.",)
         raise
 
 
 def _tell_standing(auction: Auction, options: Options) -> str:
-    delivery = moment_text((auction.item.start, auction.item.end), utc=options.utc)
-    closes = moment_text(auction.end, utc=options.utc)
+    delivery = instant_text((auction.item.start, auction.item.end), utc=options.utc)
+    closes = instant_text(auction.end, utc=options.utc)
     return f"auction {short_id(auction.id)} of {delivery} on these batteries ({auction.status}, closes {closes})"
 
 

@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App, Parameter, Token
+from cyclopts import Parameter, Token
 
 from gridloom_client.commands.auction_making import create
-from gridloom_client.commands.terminal.ending import Misunderstood, ending
+from gridloom_client.commands.terminal.ending import CommandGroup, Misunderstood
 from gridloom_client.commands.terminal.finding import find_id
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.options import USUAL, ListedID, Options, connect
 from gridloom_client.commands.terminal.progress import waiting
 from gridloom_client.commands.terminal.rendering import (
     print_data,
@@ -29,7 +29,7 @@ from gridloom_client.literals import AuctionStatus, ValuationBasis
 if TYPE_CHECKING:
     from gridloom_client.answers import Auction
 
-app = App(
+app = CommandGroup(
     name="auctions",
     help="Auctions of virtual batteries: list, show, watch, bid, withdraw, value, create.",
     group="Using the platform",
@@ -50,7 +50,6 @@ def read_euros(_type: object, tokens: Sequence[Token]) -> Decimal:
 
 
 @app.command(name="list")
-@ending
 def list_(
     *,
     status: AuctionStatus | None = None,
@@ -99,19 +98,13 @@ def list_(
 
 
 @app.command
-@ending
-def show(auction: str, *, options: Options = USUAL) -> None:
+def show(auction: ListedID, *, options: Options = USUAL) -> None:
     """Show one auction, what it offers and how you stand in it.
 
     For example:
 
         gridloom auctions show 099a8057
         gridloom auctions show 099a8057 -o json
-
-    Parameters
-    ----------
-    auction
-        Its id, or the end of it as the list shows it.
     """
     with connect(options) as client:
         seen = client.auctions.get(find_id(auction, client.auctions.list(), "auction"))
@@ -146,8 +139,9 @@ def show(auction: str, *, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
-def bid(auction: str, price: Annotated[Decimal, Parameter(converter=read_euros)], *, options: Options = USUAL) -> None:
+def bid(
+    auction: ListedID, price: Annotated[Decimal, Parameter(converter=read_euros)], *, options: Options = USUAL
+) -> None:
     """Place a bid. The latest standing bid of your organisation is the one that counts.
 
     For example:
@@ -156,8 +150,6 @@ def bid(auction: str, price: Annotated[Decimal, Parameter(converter=read_euros)]
 
     Parameters
     ----------
-    auction
-        Its id, or the end of it as the list shows it.
     price
         In EUR for the whole delivery window, to the cent.
     """
@@ -169,18 +161,12 @@ def bid(auction: str, price: Annotated[Decimal, Parameter(converter=read_euros)]
 
 
 @app.command
-@ending
-def withdraw(auction: str, *, options: Options = USUAL) -> None:
+def withdraw(auction: ListedID, *, options: Options = USUAL) -> None:
     """Withdraw your organisation's standing bid while the auction is open.
 
     For example:
 
         gridloom auctions withdraw 099a8057
-
-    Parameters
-    ----------
-    auction
-        Its id, or the end of it as the list shows it.
     """
     with connect(options) as client:
         id = find_id(auction, client.auctions.list(), "auction")
@@ -194,9 +180,8 @@ def withdraw(auction: str, *, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
-def value(auction: str, *, basis: ValuationBasis = "POLICY", options: Options = USUAL) -> None:
-    """What an auction's battery may be worth, from past prices; nobody learns that you asked.
+def value(auction: ListedID, *, basis: ValuationBasis = "POLICY", options: Options = USUAL) -> None:
+    """Show what an auction's battery may be worth, from past prices; no other party sees the request.
 
     For example:
 
@@ -205,8 +190,6 @@ def value(auction: str, *, basis: ValuationBasis = "POLICY", options: Options = 
 
     Parameters
     ----------
-    auction
-        Its id, or the end of it as the list shows it.
     basis
         POLICY: what a plan made on forecasts earns. FORESIGHT: what perfect knowledge would have earned.
     """
@@ -227,18 +210,12 @@ def value(auction: str, *, basis: ValuationBasis = "POLICY", options: Options = 
 
 
 @app.command
-@ending
-def watch(auction: str, *, options: Options = USUAL) -> None:
+def watch(auction: ListedID, *, options: Options = USUAL) -> None:
     """Count down to an auction's end on the service's clock, and say how it went; Ctrl-C stops.
 
     For example:
 
         gridloom auctions watch 099a8057
-
-    Parameters
-    ----------
-    auction
-        Its id, or the end of it as the list shows it.
     """
     from rich.console import Console
     from rich.live import Live

@@ -5,13 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from itertools import islice
 
-from gridloom_client.commands.terminal.ending import ending
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.rendering import print_data, print_table
-from gridloom_client.commands.terminal.windows import read_moment
+from gridloom_client.commands.terminal.windows import read_instant
 
 
-@ending
 def audit(
     *,
     start: datetime | None = None,
@@ -43,8 +41,8 @@ def audit(
     """
     with connect(options) as client:
         entries = client.organisations.audit_log(
-            start=read_moment(start) if start else None,
-            end=read_moment(end) if end else None,
+            start=read_instant(start) if start else None,
+            end=read_instant(end) if end else None,
             action=action,
             resource=resource,
             page_size=min(limit, 1000),

@@ -6,11 +6,11 @@ import time
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-from gridloom_client.commands.terminal.ending import REFUSED, ending, fail
+from gridloom_client.commands.terminal.ending import REFUSED, CommandGroup, fail
 from gridloom_client.commands.terminal.finding import find_id
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.options import USUAL, CycleLimit, EachWay, Options, connect
 from gridloom_client.commands.terminal.plots import plot_bars
 from gridloom_client.commands.terminal.progress import share_progress
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_table
@@ -21,20 +21,19 @@ if TYPE_CHECKING:
     from gridloom_client.answers import Backtest, BacktestDay
     from gridloom_client.client import Client
 
-app = App(name="backtest", group="Using the platform")
+app = CommandGroup(name="backtest", group="Using the platform")
 
 
 @app.default
 @app.command
-@ending
 def run(
     start: datetime,
     end: datetime,
     *,
     power: float = 1000.0,
     energy: float = 2000.0,
-    efficiency: float = 0.95,
-    cycles: float | None = None,
+    efficiency: EachWay = 0.95,
+    cycles: CycleLimit = None,
     policy: BacktestPolicy = "FORECAST",
     plot: Annotated[bool, Parameter(negative="")] = False,
     options: Options = USUAL,
@@ -58,10 +57,6 @@ def run(
         Charge and discharge power, kW.
     energy
         kWh.
-    efficiency
-        Of charging and of discharging.
-    cycles
-        At most so many full cycles a day.
     policy
         FORECAST, YESTERDAY, MEAN_7_DAYS, or FORESIGHT, which knows the day itself.
     plot
@@ -84,7 +79,6 @@ def run(
 
 
 @app.command(name="list")
-@ending
 def list_(*, options: Options = USUAL) -> None:
     """List your organisation's back-tests, the newest first.
 
@@ -105,7 +99,6 @@ def list_(*, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
 def show(backtest: str, *, plot: Annotated[bool, Parameter(negative="")] = False, options: Options = USUAL) -> None:
     """Show what came of a back-test, day by day.
 

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import msgspec
 
-from gridloom_client.commands.terminal.ending import Misunderstood, ending
+from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.wire import JSON
 
 
-@ending
 def call(
     method: str,
     path: str,

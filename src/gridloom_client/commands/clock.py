@@ -8,15 +8,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from gridloom_client.commands.terminal.durations import iso_duration
-from gridloom_client.commands.terminal.ending import Misunderstood, ending
+from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.history import mention_history
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.progress import waiting
 from gridloom_client.commands.terminal.rendering import MARKET_ZONE, print_one
+from gridloom_client.commands.terminal.windows import iso_duration
 
 
-@ending
 def clock(
     *,
     advance: str | None = None,
@@ -39,17 +38,17 @@ def clock(
     advance
         By how much: 1h, 90m, 1d, or PT1H; at most 31 days.
     to
-        To which moment; without an offset it is market time.
+        To which instant; without an offset it is market time.
     stop
         End the move that is under way where it has got to; for the operator.
     """
     if (advance is not None) + (to is not None) + stop > 1:
         raise Misunderstood("Give one of --advance, --to and --stop.")
-    moment = to.replace(tzinfo=MARKET_ZONE) if to is not None and to.tzinfo is None else to
-    moves = moment is not None or advance is not None
+    instant = to.replace(tzinfo=MARKET_ZONE) if to is not None and to.tzinfo is None else to
+    moves = instant is not None or advance is not None
     with connect(options, mentions_history=False) as client, waiting("moving on") if moves else nullcontext():
-        if moment is not None:
-            seen = client.sandbox.set_clock(now=moment)
+        if instant is not None:
+            seen = client.sandbox.set_clock(now=instant)
         elif advance is not None:
             seen = client.sandbox.set_clock(advance=iso_duration(advance))
         else:

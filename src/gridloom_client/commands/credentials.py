@@ -8,21 +8,20 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-from gridloom_client.commands.terminal.ending import Misunderstood, ending
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.ending import CommandGroup, Misunderstood
+from gridloom_client.commands.terminal.options import USUAL, NewName, Options, connect
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_one, print_table, show_lines
 from gridloom_client.literals import Permission
 
 _GROUP = "Your account"
-sessions = App(name="sessions", help="Where you are signed in: list, end.", group=_GROUP)
-second_factor = App(name="second-factor", help="One-time codes of a device: enable, disable.", group=_GROUP)
-keys = App(name="keys", help="API keys, for machines: list, create, revoke.", group=_GROUP)
+sessions = CommandGroup(name="sessions", help="Where you are signed in: list, end.", group=_GROUP)
+second_factor = CommandGroup(name="second-factor", help="One-time codes of a device: enable, disable.", group=_GROUP)
+keys = CommandGroup(name="keys", help="API keys, for machines: list, create, revoke.", group=_GROUP)
 
 
 @sessions.command(name="list")
-@ending
 def list_sessions(*, options: Options = USUAL) -> None:
     """List where you are signed in.
 
@@ -42,7 +41,6 @@ def list_sessions(*, options: Options = USUAL) -> None:
 
 
 @sessions.command(name="end")
-@ending
 def end_sessions(
     session_id: UUID | None = None,
     *,
@@ -74,7 +72,6 @@ def end_sessions(
 
 
 @second_factor.command
-@ending
 def enable(*, options: Options = USUAL) -> None:
     """Set up one-time codes: shows a secret for your authenticator app, asks for a code, and prints recovery codes.
 
@@ -88,11 +85,10 @@ def enable(*, options: Options = USUAL) -> None:
         confirmed = client.auth.confirm_totp(code=_ask_for_code("Code that it shows: "))
     if print_one(confirmed, options):
         return
-    show_lines("UnsetType these recovery codes; each works once:", *(f"  {code}" for code in confirmed.recovery_codes))
+    show_lines("Keep these recovery codes; each works once:", *(f"  {code}" for code in confirmed.recovery_codes))
 
 
 @second_factor.command
-@ending
 def disable(*, options: Options = USUAL) -> None:
     """Remove your second factor, with a code of it or a recovery code.
 
@@ -108,7 +104,6 @@ def disable(*, options: Options = USUAL) -> None:
 
 
 @keys.command(name="list")
-@ending
 def list_keys(*, organisation: UUID | None = None, options: Options = USUAL) -> None:
     """List your API keys, or as an ADMIN those of all members.
 
@@ -136,9 +131,8 @@ def list_keys(*, organisation: UUID | None = None, options: Options = USUAL) -> 
 
 
 @keys.command(name="create")
-@ending
 def create_key(
-    name: str,
+    name: NewName,
     permissions: Sequence[Permission],
     *,
     expires_at: datetime | None = None,
@@ -154,8 +148,6 @@ def create_key(
 
     Parameters
     ----------
-    name
-        What it is called.
     permissions
         What it may do, never more than you.
     expires_at
@@ -182,7 +174,6 @@ def create_key(
 
 
 @keys.command(name="revoke")
-@ending
 def revoke_key(key_id: UUID, *, organisation: UUID | None = None, options: Options = USUAL) -> None:
     """Revoke an API key; it stops working within a second.
 

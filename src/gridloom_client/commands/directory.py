@@ -37,7 +37,7 @@ USER_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "webhooks": (USING, "webhooks:app", "Events sent to an address of yours."),
     "audit": (USING, "audit:audit", "Who did what, when and from where."),
     "organisations": (USING, "organisations:app", "Who takes part."),
-    "invite": (USING, "organisations:invite", "Invite somebody to an organisation."),
+    "invite": (USING, "organisations:invite", "Invite a person to an organisation."),
     "import": (USING, "imports:app", "Published prices and settlements from files."),
     "call": (USING, "call:call", "Any operation of the interface."),
     "clock": (USING, "clock:clock", "The sandbox's time, shown or moved."),
@@ -49,7 +49,7 @@ OPERATOR_COMMANDS: Final[dict[str, str]] = {
     "serve": "Serve the platform.",
     "check": "Validate the settings before a start.",
     "migrate": "Bring the database up to this release.",
-    "let-in": "Invite somebody without signing in.",
+    "let-in": "Invite a person without signing in.",
     "distribute": "Spread the database over a Citus cluster.",
     "jobs": "Jobs that need attention.",
     "backup": "Write the whole database to a file.",
@@ -74,7 +74,7 @@ def find_help(words: str) -> str | None:
 
 
 def describe_unknown(name: str) -> str:
-    """What to say of a word that is no command: the nearest that this installation has."""
+    """The message for a word that is no command: the nearest that this installation has."""
     from difflib import get_close_matches
     from importlib.util import find_spec
 
@@ -85,7 +85,7 @@ def describe_unknown(name: str) -> str:
 
 
 def write_help(stream: TextIO) -> None:
-    """What `gridloom` alone says, within 80 columns."""
+    """The text of `gridloom` alone, within 80 columns."""
     bold, plain = ("\x1b[1m", "\x1b[0m") if stream.isatty() and sys.platform != "win32" else ("", "")
     lines = ["The open platform that weaves physical batteries into virtual ones.", "", "Usage: gridloom COMMAND …", ""]
     for group in (USING, ACCOUNT):

@@ -6,21 +6,19 @@ import sys
 from typing import TYPE_CHECKING
 
 import msgspec
-from cyclopts import App
 
-from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
-from gridloom_client.commands.terminal.rendering import moment_text, print_followed
+from gridloom_client.commands.terminal.rendering import instant_text, print_followed
 from gridloom_client.commands.terminal.stripping import strip_controls
 
 if TYPE_CHECKING:
     from gridloom_client.streams import Event
 
-app = App(name="events", help="What happens, as it happens.", group="Using the platform")
+app = CommandGroup(name="events", help="What happens, as it happens.", group="Using the platform")
 
 
 @app.command
-@ending
 def tail(
     *, types: str | None = None, after: str | None = None, count: int | None = None, options: Options = USUAL
 ) -> None:
@@ -37,7 +35,7 @@ def tail(
     types
         Only these, separated by commas: bid.placed,auction.cleared
     after
-        Start after this place, the first word of a line, instead of now; 0 for all that is kept.
+        Start after this place, the first word of a line, instead of now; 0 for all that is stored.
     count
         Stop after so many.
     """
@@ -54,7 +52,7 @@ def _print_event(event: Event, options: Options) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    line = Text(f"{event.place} {moment_text(event.time, utc=options.utc)} ", style="dim")
+    line = Text(f"{event.place} {instant_text(event.time, utc=options.utc)} ", style="dim")
     line.append(event.type, style="bold not dim")
     line.append(f" {strip_controls(event.subject or '')} ", style="not dim")
     line.append(strip_controls(msgspec.json.encode(event.data).decode()))

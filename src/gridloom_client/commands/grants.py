@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
-from cyclopts import App
+from cyclopts import Parameter
 
-from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.finding import find_battery, find_organisation
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.options import USUAL, BatteryName, Options, connect
 from gridloom_client.commands.terminal.rendering import print_data, print_one, print_table, show_lines
 from gridloom_client.literals import Permission
 
-app = App(name="grants", help="What others may do with a battery: list, set, revoke.", group="Using the platform")
+OtherOrganisation = Annotated[str, Parameter(help="The other organisation's id, the end of it, or its name.")]
+app = CommandGroup(
+    name="grants", help="What others may do with a battery: list, set, revoke.", group="Using the platform"
+)
 
 
 @app.command(name="list")
-@ending
-def list_(asset: str, *, options: Options = USUAL) -> None:
+def list_(asset: BatteryName, *, options: Options = USUAL) -> None:
     """List who may do what with a battery.
 
     For example:
 
         gridloom grants list "Elbe 20 MW"
-
-    Parameters
-    ----------
-    asset
-        The battery's id, the end of it, or its name.
     """
     with connect(options) as client:
         found = list(client.physical_assets.grants(find_battery(client, asset)))
@@ -38,8 +36,9 @@ def list_(asset: str, *, options: Options = USUAL) -> None:
 
 
 @app.command(name="set")
-@ending
-def set_(asset: str, organisation: str, permissions: Sequence[Permission], *, options: Options = USUAL) -> None:
+def set_(
+    asset: BatteryName, organisation: OtherOrganisation, permissions: Sequence[Permission], *, options: Options = USUAL
+) -> None:
     """Set what another organisation may do with a battery.
 
     For example:
@@ -48,10 +47,6 @@ def set_(asset: str, organisation: str, permissions: Sequence[Permission], *, op
 
     Parameters
     ----------
-    asset
-        The battery's id, the end of it, or its name.
-    organisation
-        The other organisation's id, the end of it, or its name.
     permissions
         All that it may do from now on.
     """
@@ -65,20 +60,12 @@ def set_(asset: str, organisation: str, permissions: Sequence[Permission], *, op
 
 
 @app.command
-@ending
-def revoke(asset: str, organisation: str, *, options: Options = USUAL) -> None:
+def revoke(asset: BatteryName, organisation: OtherOrganisation, *, options: Options = USUAL) -> None:
     """Take back all that another organisation may do with a battery.
 
     For example:
 
         gridloom grants revoke "Elbe 20 MW" "Nordlicht Trading"
-
-    Parameters
-    ----------
-    asset
-        The battery's id, the end of it, or its name.
-    organisation
-        The other organisation's id, the end of it, or its name.
     """
     with connect(options) as client:
         battery, other = find_battery(client, asset), find_organisation(client, organisation)

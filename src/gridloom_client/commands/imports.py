@@ -9,29 +9,23 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from gridloom_client.commands.semicolons import commas_for_semicolons
-from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.progress import count_progress
 from gridloom_client.commands.terminal.rendering import print_facts, print_json
 from gridloom_client.errors import GridloomError, ProblemError
-from gridloom_client.published import (
-    PublishedFileError,
-    PublishedPrice,
-    read_afrr_capacity,
-    read_afrr_energy,
-    read_day_ahead,
-    read_fcr,
-    read_rebap,
-)
+from gridloom_client.published.balancing import read_afrr_capacity, read_afrr_energy, read_fcr
+from gridloom_client.published.day_ahead import read_day_ahead
+from gridloom_client.published.imbalance import read_rebap
+from gridloom_client.published.prices import PublishedFileError, PublishedPrice
 
 if TYPE_CHECKING:
     from gridloom_client.answers import BulkOutcome
-    from gridloom_client.client import Client
 
-app = App(name="import", help="Load files that markets publish, and settlements.", group="Using the platform")
+app = CommandGroup(name="import", help="Load files that markets publish, and settlements.", group="Using the platform")
 
 FilePath = Annotated[Path, Parameter(help="The files, in any order.")]
 Kind = Literal["wholesale-trades", "fcr", "afrr-capacity", "afrr-energy", "net-off", "tolling-contracts"]
@@ -51,7 +45,6 @@ _MEDIA_TYPES = {
 
 
 @app.command
-@ending
 def fcr(*files: FilePath, options: Options = USUAL) -> None:
     """Load FCR result files of regelleistung.net (XLSX or CSV) as reference prices.
 
@@ -65,7 +58,6 @@ def fcr(*files: FilePath, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
 def afrr_capacity(*files: FilePath, options: Options = USUAL) -> None:
     """Load aFRR capacity result overviews of regelleistung.net (XLSX or CSV) as reference prices.
 
@@ -77,7 +69,6 @@ def afrr_capacity(*files: FilePath, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
 def afrr_energy(*files: FilePath, options: Options = USUAL) -> None:
     """Load lists of anonymous aFRR energy bids of regelleistung.net (XLSX or CSV) as reference prices.
 
@@ -91,7 +82,6 @@ def afrr_energy(*files: FilePath, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
 def day_ahead(*files: FilePath, options: Options = USUAL) -> None:
     """Load day-ahead prices of DE-LU as reference prices: JSON of Energy-Charts or SMARD, or CSV of `start,price`.
 
@@ -103,7 +93,6 @@ def day_ahead(*files: FilePath, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
 def rebap(*files: FilePath, options: Options = USUAL) -> None:
     """Load imbalance prices (reBAP) from CSV files of netztransparenz.de as reference prices.
 
@@ -117,7 +106,6 @@ def rebap(*files: FilePath, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
 def settlements(
     kind: Annotated[Kind, Parameter(help="What the rows are.")], *files: FilePath, options: Options = USUAL
 ) -> None:
@@ -136,7 +124,7 @@ def settlements(
     total = sum(len(piece.body) for _, piece in pieces)
     outcomes: list[BulkOutcome] = []
     with connect(options) as client, count_progress() as progress:
-        record = _choose_recorder(client, kind)
+        record: Callable[..., BulkOutcome] = getattr(client.settlements, f"add_{kind.replace('-', '_')}")
         task = progress.add_task("bytes", total=total)
         for path, piece in pieces:
             try:
@@ -165,19 +153,6 @@ def _import_prices(files: Sequence[Path], read: Callable[[Path], Iterator[Publis
                 outcomes.append(client.reference_prices.add([price.row() for price in part]))
                 progress.advance(sending, len(part))
     _print_outcome(outcomes, options)
-
-
-def _choose_recorder(client: Client, kind: Kind) -> Callable[..., BulkOutcome]:
-    surface = client.settlements
-    recorders: dict[str, Callable[..., BulkOutcome]] = {
-        "wholesale-trades": surface.add_wholesale_trades,
-        "fcr": surface.add_fcr,
-        "afrr-capacity": surface.add_afrr_capacity,
-        "afrr-energy": surface.add_afrr_energy,
-        "net-off": surface.add_net_off,
-        "tolling-contracts": surface.add_tolling_contracts,
-    }
-    return recorders[kind]
 
 
 def _demand_files(files: Sequence[Path]) -> None:

@@ -8,16 +8,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from gridloom_client.commands.table_files import Piece, TableFile, open_table
 from gridloom_client.commands.telemetry_export import export
-from gridloom_client.commands.terminal.ending import REFUSED, Misunderstood, ending
+from gridloom_client.commands.terminal.ending import REFUSED, CommandGroup, Misunderstood
 from gridloom_client.commands.terminal.finding import find_battery
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.options import USUAL, BatteryName, Options, connect
 from gridloom_client.commands.terminal.progress import make_progress
 from gridloom_client.commands.terminal.rendering import (
-    moment_text,
+    instant_text,
     print_data,
     print_followed,
     print_json,
@@ -28,7 +28,9 @@ from gridloom_client.commands.terminal.rendering import (
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-app = App(name="monitoring", help="Telemetry of physical assets: tail, export, import.", group="Using the platform")
+app = CommandGroup(
+    name="monitoring", help="Telemetry of physical assets: tail, export, import.", group="Using the platform"
+)
 
 _MAX_SHOWN = 10
 
@@ -36,18 +38,12 @@ app.command(export)
 
 
 @app.command
-@ending
-def signals(asset: str, *, options: Options = USUAL) -> None:
+def signals(asset: BatteryName, *, options: Options = USUAL) -> None:
     """List the signals of an asset, with the times of their first and last points.
 
     For example:
 
         gridloom monitoring signals "Husum 1"
-
-    Parameters
-    ----------
-    asset
-        The battery's id, the end of it, or its name.
     """
     with connect(options) as client:
         found = list(client.monitoring.signals(find_battery(client, asset)))
@@ -58,19 +54,13 @@ def signals(asset: str, *, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
-def latest(asset: str, *, options: Options = USUAL) -> None:
+def latest(asset: BatteryName, *, options: Options = USUAL) -> None:
     """Show the latest point of each signal of an asset.
 
     For example:
 
         gridloom monitoring latest "Husum 1"
         gridloom monitoring latest 099a8057 -o json
-
-    Parameters
-    ----------
-    asset
-        The battery's id, the end of it, or its name.
     """
     with connect(options) as client:
         found = client.monitoring.latest(find_battery(client, asset))
@@ -83,9 +73,8 @@ def latest(asset: str, *, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
 def tail(
-    asset: str,
+    asset: BatteryName,
     *,
     signals: str | None = None,
     after: str | None = None,
@@ -102,8 +91,6 @@ def tail(
 
     Parameters
     ----------
-    asset
-        The battery's id, the end of it, or its name.
     signals
         Only these, separated by commas.
     after
@@ -118,17 +105,16 @@ def tail(
         for followed in client.monitoring.follow(battery, datapoints=wanted, last_event_id=after):
             if followed.kind == "gap":
                 show_lines("Some points between are no longer told; export reads them.", to_stderr=True)
-            for name, moment, value in followed.points():
-                row = {"signal": name, "time": moment, "value": value, "place": followed.place}
+            for name, instant, value in followed.points():
+                row = {"signal": name, "time": instant, "value": value, "place": followed.place}
                 if not print_followed(row, options, is_first=printed == 0):
-                    _print_point(name, moment, value, options)
+                    _print_point(name, instant, value, options)
                 printed += 1
                 if printed == count:
                     return
 
 
 @app.command(name="import")
-@ending
 def import_(
     file: Annotated[Path, Parameter(help="Its ending says what it is: .csv or .parquet.")],
     *,
@@ -175,7 +161,7 @@ def import_(
         written, overwritten, refused = (f"{counts[name]:,}" for name in ("written", "overwritten", "refused"))
         show_lines(f"{written} points written, {overwritten} overwritten, {refused} refused.")
         if reasons:
-            rows = [(reason, count, ", ".join(places)) for reason, (count, places) in reasons.items()]
+            rows = [(reason, count, ", ".join(pointers)) for reason, (count, pointers) in reasons.items()]
             print_table("Refused", ["Reason", "Points", "First places"], rows)
     if counts["refused"]:
         raise SystemExit(REFUSED)
@@ -189,18 +175,18 @@ def _check_owner(table: TableFile, asset: str | None) -> None:
 
 
 def _note_refusals(reasons: dict[str, tuple[int, list[str]]], refusals: Any, piece: Piece) -> None:
-    """Places count from the start of the piece; a person counts from the start of the file."""
+    """Pointers count rows from the start of the piece; a person counts from the start of the file."""
     for refusal in refusals:
-        count, places = reasons.get(refusal.reason, (0, []))
-        for pointer in refusal.pointers[: _MAX_SHOWN - len(places)]:
+        count, found = reasons.get(refusal.reason, (0, []))
+        for pointer in refusal.pointers[: _MAX_SHOWN - len(found)]:
             _, row, column = pointer.split("/", 2)
-            places.append(f"row {piece.first_row + int(row) + 1:,} ({column})")
-        reasons[refusal.reason] = count + refusal.count, places
+            found.append(f"row {piece.first_row + int(row) + 1:,} ({column})")
+        reasons[refusal.reason] = count + refusal.count, found
 
 
-def _print_point(name: str, moment: datetime, value: float | None, options: Options) -> None:
+def _print_point(name: str, instant: datetime, value: float | None, options: Options) -> None:
     shown = "–" if value is None else f"{value:,.3f}".rstrip("0").rstrip(".")
-    print(f"{moment_text(moment, utc=options.utc)}  {name:26} {shown}", flush=True)
+    print(f"{instant_text(instant, utc=options.utc)}  {name:26} {shown}", flush=True)
 
 
 def _point_progress(*, quiet: bool) -> Progress:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from cyclopts import App
-
-from gridloom_client.commands.terminal.ending import ending
-from gridloom_client.commands.terminal.finding import find_organisation
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.ending import CommandGroup
+from gridloom_client.commands.terminal.finding import choose_organisation
+from gridloom_client.commands.terminal.options import USUAL, NewName, Options, OrganisationName, connect
 from gridloom_client.commands.terminal.rendering import (
-    moment_text,
+    instant_text,
     print_data,
     print_facts,
     print_one,
@@ -17,11 +15,12 @@ from gridloom_client.commands.terminal.rendering import (
 )
 from gridloom_client.literals import OrganisationKind, Role
 
-app = App(name="organisations", help="Who takes part: list, create, members, usage.", group="Using the platform")
+app = CommandGroup(
+    name="organisations", help="Who takes part: list, create, members, usage.", group="Using the platform"
+)
 
 
 @app.command(name="list")
-@ending
 def list_(*, options: Options = USUAL) -> None:
     """List the organisations that you may see.
 
@@ -39,8 +38,7 @@ def list_(*, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
-def create(name: str, *, kind: OrganisationKind = "PARTICIPANT", options: Options = USUAL) -> None:
+def create(name: NewName, *, kind: OrganisationKind = "PARTICIPANT", options: Options = USUAL) -> None:
     """Create an organisation; for the platform's operator. One of that name that exists already is named.
 
     For example:
@@ -49,8 +47,6 @@ def create(name: str, *, kind: OrganisationKind = "PARTICIPANT", options: Option
 
     Parameters
     ----------
-    name
-        What it is called.
     kind
         PARTICIPANT, or OPERATOR.
     """
@@ -65,22 +61,16 @@ def create(name: str, *, kind: OrganisationKind = "PARTICIPANT", options: Option
 
 
 @app.command
-@ending
-def members(organisation: str | None = None, *, options: Options = USUAL) -> None:
+def members(organisation: OrganisationName = None, *, options: Options = USUAL) -> None:
     """List an organisation's members and who is invited to it.
 
     For example:
 
         gridloom organisations members
         gridloom organisations members "Nordlicht Speicher" -o json
-
-    Parameters
-    ----------
-    organisation
-        By id or name; your own when left out.
     """
     with connect(options) as client:
-        id = find_organisation(client, organisation) if organisation else client.auth.me().organisation_id
+        id = choose_organisation(client, organisation)
         people = list(client.organisations.members(id))
         if print_data(people, options):
             return
@@ -93,22 +83,16 @@ def members(organisation: str | None = None, *, options: Options = USUAL) -> Non
 
 
 @app.command
-@ending
-def usage(organisation: str | None = None, *, options: Options = USUAL) -> None:
+def usage(organisation: OrganisationName = None, *, options: Options = USUAL) -> None:
     """Show what an organisation uses of each of its shares.
 
     For example:
 
         gridloom organisations usage
         gridloom organisations usage "Nordlicht Speicher" -o json
-
-    Parameters
-    ----------
-    organisation
-        By id or name; your own when left out.
     """
     with connect(options) as client:
-        id = find_organisation(client, organisation) if organisation else client.auth.me().organisation_id
+        id = choose_organisation(client, organisation)
         found = client.organisations.usage(id)
     if print_data(list(found.shares), options):
         return
@@ -116,9 +100,10 @@ def usage(organisation: str | None = None, *, options: Options = USUAL) -> None:
     print_table("Shares", ["Share", "Used", "Limit", "Waiting", "Unit", "Counted"], rows, options)
 
 
-@ending
-def invite(email: str, *, role: Role = "TRADER", organisation: str | None = None, options: Options = USUAL) -> None:
-    """Invite somebody to an organisation; the token that `gridloom join` asks for is printed this once.
+def invite(
+    email: str, *, role: Role = "TRADER", organisation: OrganisationName = None, options: Options = USUAL
+) -> None:
+    """Invite a person to an organisation; the token that `gridloom join` asks for is printed this once.
 
     For example:
 
@@ -131,14 +116,12 @@ def invite(email: str, *, role: Role = "TRADER", organisation: str | None = None
         Whom; an e-mail is sent where the service can.
     role
         What the new member may do.
-    organisation
-        By id or name; your own when left out.
     """
     with connect(options) as client:
-        id = find_organisation(client, organisation) if organisation else client.auth.me().organisation_id
+        id = choose_organisation(client, organisation)
         issued = client.organisations.invite(id, email=email, role=role)
     if print_one(issued, options):
         return
-    until = moment_text(issued.expires_at, utc=options.utc)
+    until = instant_text(issued.expires_at, utc=options.utc)
     show_lines(f"{email} may join as {role} until {until}. gridloom join asks for this token:", "")
     print(issued.token)

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-from gridloom_client.commands.terminal.ending import Misunderstood, ending
+from gridloom_client.commands.terminal.ending import CommandGroup, Misunderstood
 from gridloom_client.commands.terminal.finding import find_id, find_thing
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.options import USUAL, NewName, Options, connect
 from gridloom_client.commands.terminal.rendering import print_data, print_one, print_table, show_lines
 from gridloom_client.wire import UNSET
 
-app = App(name="portfolios", help="Groups of virtual batteries: list, create, change.", group="Using the platform")
+app = CommandGroup(
+    name="portfolios", help="Groups of virtual batteries: list, create, change.", group="Using the platform"
+)
 
 
 @app.command(name="list")
-@ending
 def list_(*, options: Options = USUAL) -> None:
     """List your organisation's portfolios.
 
@@ -35,9 +36,8 @@ def list_(*, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
 def create(
-    name: str, assets: Annotated[Sequence[str], Parameter(negative="")] = (), *, options: Options = USUAL
+    name: NewName, assets: Annotated[Sequence[str], Parameter(negative="")] = (), *, options: Options = USUAL
 ) -> None:
     """Create a portfolio.
 
@@ -47,8 +47,6 @@ def create(
 
     Parameters
     ----------
-    name
-        What it is called.
     assets
         The virtual batteries in it, by id, the end of it, or name.
     """
@@ -62,7 +60,6 @@ def create(
 
 
 @app.command
-@ending
 def change(
     portfolio: str,
     *,

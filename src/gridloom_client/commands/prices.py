@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from gridloom_client.commands.terminal.ending import ending
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.options import USUAL, MarketDay, Options, connect
 from gridloom_client.commands.terminal.plots import plot_lines
 from gridloom_client.commands.terminal.rendering import print_data, print_table
 from gridloom_client.commands.terminal.service_clock import service_time
@@ -23,10 +22,9 @@ if TYPE_CHECKING:
 QUARTER = timedelta(minutes=15)
 
 
-@ending
 def prices(
     *,
-    day: str | None = None,
+    day: MarketDay = None,
     series: PriceSeries = "DAY_AHEAD_DE_LU",
     plot: Annotated[bool, Parameter(negative="")] = False,
     options: Options = USUAL,
@@ -41,8 +39,6 @@ def prices(
 
     Parameters
     ----------
-    day
-        Which market day: a date, yesterday, today or tomorrow; today by the service's clock when left out.
     series
         Which published prices.
     plot
@@ -53,10 +49,10 @@ def prices(
         start, end = market_day(chosen)
         published: dict[datetime, float] = {}
         for one in client.reference_prices.list(series, start=start, end=end):
-            moment = one.start
-            while moment < one.end:
-                published[moment] = float(one.price)
-                moment += QUARTER
+            instant = one.start
+            while instant < one.end:
+                published[instant] = float(one.price)
+                instant += QUARTER
         expected = _read_forecast(client, chosen) if series == "DAY_AHEAD_DE_LU" else {}
     times = sorted({*published, *expected})
     rows = [
@@ -83,7 +79,7 @@ def prices(
         [
             time,
             _round_cents(published.get(time)),
-            *(_round_cents(expected[time][place]) if time in expected else None for place in (1, 0, 2)),
+            *(_round_cents(expected[time][index]) if time in expected else None for index in (1, 0, 2)),
         ]
         for time in times
     ]

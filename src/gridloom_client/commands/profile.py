@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from gridloom_client.commands.account import login
-from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.options import USUAL, Options
 from gridloom_client.commands.terminal.rendering import print_data, print_table
 from gridloom_client.profiles import Profile, Profiles
 
-app = App(name="profile", help="Who you are at which service: production, sandbox, a robot.", group="Your account")
+app = CommandGroup(
+    name="profile", help="Who you are at which service: production, sandbox, a robot.", group="Your account"
+)
 
 
 @app.command
-@ending
 def add(
     name: str,
     address: str,
@@ -60,7 +61,6 @@ def add(
 
 
 @app.command
-@ending
 def use(name: str) -> None:
     """Use a profile from now on, until another is chosen.
 
@@ -79,7 +79,6 @@ def use(name: str) -> None:
 
 
 @app.command(name="list")
-@ending
 def list_(*, options: Options = USUAL) -> None:
     """List your profiles; the one in use is marked.
 
@@ -107,7 +106,6 @@ def list_(*, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
 def remove(name: str) -> None:
     """Forget a profile and its secret; gridloom logout --profile NAME first ends its session.
 

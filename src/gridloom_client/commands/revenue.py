@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
 from cyclopts import Parameter
 
-from gridloom_client.commands.terminal.ending import ending
-from gridloom_client.commands.terminal.finding import Kind, Reported, find_reported
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.finding import Kind, find_reported
+from gridloom_client.commands.terminal.options import USUAL, AssetName, Options, WindowEnd, connect
 from gridloom_client.commands.terminal.plots import plot_bars
 from gridloom_client.commands.terminal.progress import waiting
 from gridloom_client.commands.terminal.rendering import MARKET_ZONE, print_data, print_table, short_id, show_lines
@@ -19,7 +18,6 @@ from gridloom_client.commands.terminal.windows import past_window
 
 if TYPE_CHECKING:
     from gridloom_client.answers import RevenueDataPoints, Statement
-    from gridloom_client.client import Client
 
 PRODUCTS: Final = {
     "revenue_wholesale": "Wholesale",
@@ -33,20 +31,35 @@ TOTAL: Final = "revenue_total_revenue"
 Resolution: TypeAlias = Literal["raw", "15-minute", "hourly", "daily", "monthly"]
 StatementResolution: TypeAlias = Literal["15-minute", "hourly", "daily", "monthly"]
 Row: TypeAlias = dict[str, Any]
+WindowStart: TypeAlias = Annotated[
+    datetime | None,
+    Parameter(help="From when; without an offset it is market time. The last 30 days when left out."),
+]
+OnlyKind: TypeAlias = Annotated[
+    Kind | None,
+    Parameter(help="Only look among virtual assets, portfolios, batteries, fleets or organisations."),
+]
+_METHODS: Final[Mapping[Kind, str]] = {
+    "virtual": "virtual_asset",
+    "portfolio": "portfolio",
+    "battery": "physical_asset",
+    "fleet": "fleet",
+    "organisation": "organisation",
+}
+"""The last words of the SDK's methods `revenue.of_…` and `revenue.statement_of_…`."""
 
 
-@ending
 def revenue(
-    asset: str,
+    asset: AssetName,
     *,
-    start: datetime | None = None,
-    end: datetime | None = None,
+    start: WindowStart = None,
+    end: WindowEnd = None,
     resolution: Resolution = "daily",
-    kind: Kind | None = None,
+    kind: OnlyKind = None,
     plot: Annotated[bool, Parameter(negative="")] = False,
     options: Options = USUAL,
 ) -> None:
-    """What a virtual battery, portfolio, battery or fleet earned, by product, in EUR.
+    """Show the revenue of a virtual battery, portfolio, battery or fleet by product, in EUR.
 
     For example:
 
@@ -56,16 +69,8 @@ def revenue(
 
     Parameters
     ----------
-    asset
-        Its id, the end of it, or its name.
-    start
-        From when; without an offset it is market time. The last 30 days when left out.
-    end
-        Until when, exclusive.
     resolution
         raw, 15-minute, hourly, daily or monthly.
-    kind
-        Only look among virtual assets, portfolios, batteries, fleets or organisations.
     plot
         Draw the totals as well.
     """
@@ -73,9 +78,8 @@ def revenue(
         found = find_reported(client, asset, kind)
         first, last = past_window(start, end, service_time(client), 30)
         asked = "daily" if resolution == "monthly" else resolution
-        points = _choose_report(client, found)(
-            found.id, start=first, end=last, resolution=asked, datapoints=[TOTAL, *PRODUCTS]
-        )
+        report: Callable[..., RevenueDataPoints] = getattr(client.revenue, f"of_{_METHODS[found.kind]}")
+        points = report(found.id, start=first, end=last, resolution=asked, datapoints=[TOTAL, *PRODUCTS])
     rows = rows_of_points(points)
     if resolution == "monthly":
         rows = sum_by_month(rows)
@@ -90,14 +94,13 @@ def revenue(
         plot_bars("Revenue EUR", [row["time"] for row in rows], [row["total"] for row in rows], utc=options.utc)
 
 
-@ending
 def statement(
-    asset: str,
+    asset: AssetName,
     *,
-    start: datetime | None = None,
-    end: datetime | None = None,
+    start: WindowStart = None,
+    end: WindowEnd = None,
     resolution: StatementResolution = "daily",
-    kind: Kind | None = None,
+    kind: OnlyKind = None,
     options: Options = USUAL,
 ) -> None:
     """Who pays and who earns, line by line, from your side; EUR, and what comes in is positive.
@@ -110,27 +113,20 @@ def statement(
 
     Parameters
     ----------
-    asset
-        Its id, the end of it, or its name.
-    start
-        From when; without an offset it is market time. The last 30 days when left out.
-    end
-        Until when, exclusive.
     resolution
         15-minute, hourly, daily or monthly.
-    kind
-        Only look among virtual assets, portfolios, batteries, fleets or organisations.
     """
     with connect(options) as client, waiting("adding up"):
         found = find_reported(client, asset, kind)
         first, last = past_window(start, end, service_time(client), 30)
         asked = "daily" if resolution == "monthly" else resolution
-        seen = _choose_statement(client, found)(found.id, start=first, end=last, resolution=asked)
+        read: Callable[..., Statement] = getattr(client.revenue, f"statement_of_{_METHODS[found.kind]}")
+        seen = read(found.id, start=first, end=last, resolution=asked)
         names = {str(one.id): one.name for one in client.organisations.list()}
     lines: dict[tuple[datetime, str, str], Any] = {}
     for line in seen.lines:
-        moment = _start_month(line.time) if resolution == "monthly" else line.time
-        key = (moment, line.line, line.counterparty)
+        instant = _start_month(line.time) if resolution == "monthly" else line.time
+        key = (instant, line.line, line.counterparty)
         lines[key] = lines.get(key, 0) + line.amount
     rows = [{"time": key[0], "line": key[1], "amount": amount, "counterparty": key[2]} for key, amount in lines.items()]
     if print_data(rows, options):
@@ -144,28 +140,6 @@ def _name_party(party: str, names: Mapping[str, str]) -> str:
     return names.get(party) or (short_id(party) if len(party) == 36 else party)
 
 
-def _choose_report(client: Client, found: Reported) -> Callable[..., RevenueDataPoints]:
-    reports: dict[Kind, Callable[..., RevenueDataPoints]] = {
-        "virtual": client.revenue.of_virtual_asset,
-        "portfolio": client.revenue.of_portfolio,
-        "battery": client.revenue.of_physical_asset,
-        "fleet": client.revenue.of_fleet,
-        "organisation": client.revenue.of_organisation,
-    }
-    return reports[found.kind]
-
-
-def _choose_statement(client: Client, found: Reported) -> Callable[..., Statement]:
-    statements: dict[Kind, Callable[..., Statement]] = {
-        "virtual": client.revenue.statement_of_virtual_asset,
-        "portfolio": client.revenue.statement_of_portfolio,
-        "battery": client.revenue.statement_of_physical_asset,
-        "fleet": client.revenue.statement_of_fleet,
-        "organisation": client.revenue.statement_of_organisation,
-    }
-    return statements[found.kind]
-
-
 def rows_of_points(points: RevenueDataPoints) -> list[Row]:
     """A row per time, from the first in which something was earned to the last."""
     by_time: dict[datetime, Row] = {}
@@ -173,8 +147,8 @@ def rows_of_points(points: RevenueDataPoints) -> list[Row]:
         for point in series:
             row = by_time.setdefault(point.time, {"time": point.time, "total": None, **dict.fromkeys(PRODUCTS)})
             row["total" if name == TOTAL else name] = point.value
-    rows = [by_time[moment] for moment in sorted(by_time)]
-    earning = [place for place, row in enumerate(rows) if any(row[name] for name in ("total", *PRODUCTS))]
+    rows = [by_time[instant] for instant in sorted(by_time)]
+    earning = [index for index, row in enumerate(rows) if any(row[name] for name in ("total", *PRODUCTS))]
     return rows[earning[0] : earning[-1] + 1] if earning else []
 
 
@@ -188,8 +162,8 @@ def sum_by_month(rows: list[Row]) -> list[Row]:
     return list(months.values())
 
 
-def _start_month(moment: datetime) -> datetime:
-    first = moment.astimezone(MARKET_ZONE).date().replace(day=1)
+def _start_month(instant: datetime) -> datetime:
+    first = instant.astimezone(MARKET_ZONE).date().replace(day=1)
     return datetime.combine(first, time(), MARKET_ZONE)
 
 

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
-
-from cyclopts import App, Parameter
 
 from gridloom_client.commands.clock import clock
 from gridloom_client.commands.terminal.asking import agree
-from gridloom_client.commands.terminal.ending import REFUSED, ending, fail
+from gridloom_client.commands.terminal.ending import REFUSED, CommandGroup, fail
 from gridloom_client.commands.terminal.history import history_text
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.options import USUAL, Confirmed, Options, connect
 from gridloom_client.commands.terminal.progress import share_progress, waiting
 from gridloom_client.commands.terminal.rendering import print_facts, print_one
 
-app = App(name="sandbox", help="The sandbox: its clock, its world, starting over.", group="Using the platform")
+app = CommandGroup(name="sandbox", help="The sandbox: its clock, its world, starting over.", group="Using the platform")
 app.command(clock)
 
 POLL_INTERVAL_S = 2.0
 
 
 @app.command
-@ending
 def simulator(
     *,
     running: bool | None = None,
@@ -65,7 +61,6 @@ def simulator(
 
 
 @app.command
-@ending
 def wait(*, options: Options = USUAL) -> None:
     """Wait until the simulated world has played its history; at once where there is none to play.
 
@@ -84,19 +79,13 @@ def wait(*, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
-def reset(*, yes: Annotated[bool, Parameter(negative="")] = False, options: Options = USUAL) -> None:
+def reset(*, yes: Confirmed = False, options: Options = USUAL) -> None:
     """Start over: every organisation but the operator's is removed, with all that is theirs.
 
     For example:
 
         gridloom sandbox reset
         gridloom sandbox reset --yes
-
-    Parameters
-    ----------
-    yes
-        Do not ask.
     """
     if not agree("Remove everything but the operator's people?", yes=yes):
         print("Nothing was changed.")

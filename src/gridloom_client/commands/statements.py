@@ -7,28 +7,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import UUID
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from gridloom_client.commands.terminal.asking import agree
-from gridloom_client.commands.terminal.ending import REFUSED, Misunderstood, ending, fail
-from gridloom_client.commands.terminal.finding import find_organisation
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.ending import REFUSED, CommandGroup, Misunderstood, fail
+from gridloom_client.commands.terminal.finding import choose_organisation
+from gridloom_client.commands.terminal.options import USUAL, Options, OwnerName, connect
 from gridloom_client.commands.terminal.progress import share_progress, waiting
 from gridloom_client.commands.terminal.rendering import print_data, print_table, show_lines
 
 if TYPE_CHECKING:
-    from gridloom_client.answers import IssuedStatement, StatementRun
+    from gridloom_client.answers import IssuedStatement, MissingFact, StatementRun
     from gridloom_client.client import Client
 
-app = App(name="statements", group="Using the platform")
+app = CommandGroup(name="statements", group="Using the platform")
 
 Format = Literal["pdf", "csv", "json"]
+StatementName = Annotated[str, Parameter(help="Its month, its number or its id.")]
 _MEDIA_TYPES = {"pdf": "application/pdf", "csv": "text/csv", "json": "application/json"}
 
 
 @app.default
 @app.command(name="list")
-@ending
 def list_(*, organisation: str | None = None, options: Options = USUAL) -> None:
     """List statements, the newest month first; EUR, and what comes in is positive.
 
@@ -43,7 +43,7 @@ def list_(*, organisation: str | None = None, options: Options = USUAL) -> None:
         Whose, by id or name; your own when left out. The operator reads all.
     """
     with connect(options) as client, waiting("adding up"):
-        found = list(client.statements.list(_choose_organisation(client, organisation)))
+        found = list(client.statements.list(choose_organisation(client, organisation)))
     rows = [
         {"month": one.month, "number": one.number, "status": one.status, "issuedAt": one.issued_at, "total": one.total}
         for one in found
@@ -55,24 +55,16 @@ def list_(*, organisation: str | None = None, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
-def show(statement: str, *, organisation: str | None = None, options: Options = USUAL) -> None:
+def show(statement: StatementName, *, organisation: OwnerName = None, options: Options = USUAL) -> None:
     """Show a statement's lines by day.
 
     For example:
 
         gridloom statements show 2026-09
         gridloom statements show 2026-0009 -o csv > september.csv
-
-    Parameters
-    ----------
-    statement
-        Its month, its number or its id.
-    organisation
-        Whose, by id or name; your own when left out.
     """
     with connect(options) as client, waiting("adding up"):
-        owner = _choose_organisation(client, organisation)
+        owner = choose_organisation(client, organisation)
         found = client.statements.get(owner, _find_statement(client, owner, statement).id)
     if print_data(found.lines, options):
         return
@@ -91,13 +83,12 @@ def show(statement: str, *, organisation: str | None = None, options: Options = 
 
 
 @app.command
-@ending
 def download(
-    statement: str,
+    statement: StatementName,
     *,
     format: Format = "pdf",
     to: Path | None = None,
-    organisation: str | None = None,
+    organisation: OwnerName = None,
     options: Options = USUAL,
 ) -> None:
     """Save a statement as PDF, CSV or JSON.
@@ -109,17 +100,13 @@ def download(
 
     Parameters
     ----------
-    statement
-        Its month, its number or its id.
     format
         pdf, csv or json.
     to
         The file; named after the statement's number when left out.
-    organisation
-        Whose, by id or name; your own when left out.
     """
     with connect(options) as client, waiting("fetching"):
-        owner = _choose_organisation(client, organisation)
+        owner = choose_organisation(client, organisation)
         found = _find_statement(client, owner, statement)
         content: bytes = client.statements.download(owner, found.id, _MEDIA_TYPES[format])
     target = to or Path(f"statement-{found.number or found.month}.{format}")
@@ -128,7 +115,35 @@ def download(
 
 
 @app.command
-@ending
+def missing(month: str, *, options: Options = USUAL) -> None:
+    """List the facts that a month lacks before it can be issued; for the platform's operator.
+
+    For example:
+
+        gridloom statements missing 2026-09
+
+    Parameters
+    ----------
+    month
+        Such as 2026-09.
+    """
+    with connect(options) as client, waiting("looking for gaps"):
+        found = client.statements.missing(month)
+    if print_data(found, options):
+        return
+    if not found:
+        show_lines(f"{month} lacks nothing.")
+        return
+    shown = [(one.kind, one.day, one.periods, one.delivery_zone or one.product, _name_asset(one)) for one in found]
+    print_table("Missing facts", ["Kind", "Day", "Quarter-hours", "Zone or product", "Asset"], shown, options)
+
+
+def _name_asset(fact: MissingFact) -> str:
+    found = fact.physical_asset_id or fact.asset_id
+    return "" if found is None else str(found)
+
+
+@app.command
 def issue(
     month: str,
     *,
@@ -171,10 +186,6 @@ def _wait_for_end(client: Client, run: StatementRun) -> StatementRun:
             run = client.statements.run(run.id)
             progress.update(task, completed=run.progress)
     return run
-
-
-def _choose_organisation(client: Client, text: str | None) -> UUID:
-    return client.auth.me().organisation_id if text is None else find_organisation(client, text)
 
 
 def _find_statement(client: Client, organisation_id: UUID, text: str) -> IssuedStatement:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, TypeAlias
 
 from gridloom_client.commands.semicolons import commas_for_semicolons, is_separated_by_semicolons
 from gridloom_client.commands.terminal.ending import Misunderstood
@@ -30,20 +30,10 @@ class Piece:
     size: int
 
 
-class TableFile(Protocol):
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def names_assets(self) -> bool: ...
-
-    def pieces(self) -> Iterator[Piece]: ...
-
-
 @contextmanager
 def open_table(path: Path) -> Iterator[TableFile]:
     """The file by its ending: .csv or .parquet."""
-    kinds: dict[str, Callable[[BinaryIO, int], TableFile]] = {".csv": _CSVFile, ".parquet": _ParquetFile}
+    kinds: dict[str, type[TableFile]] = {".csv": CSVFile, ".parquet": ParquetFile}
     kind = kinds.get(path.suffix.lower())
     if kind is None:
         raise Misunderstood(f"{path.name} is neither .csv nor .parquet.")
@@ -55,7 +45,7 @@ def open_table(path: Path) -> Iterator[TableFile]:
         yield kind(file, path.stat().st_size)
 
 
-class _CSVFile:
+class CSVFile:
     """Cut between lines, the header repeated above each piece."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
@@ -76,7 +66,7 @@ class _CSVFile:
             first_row += lines.count(b"\n")
 
 
-class _ParquetFile:
+class ParquetFile:
     def __init__(self, file: BinaryIO, size: int) -> None:
         try:
             import pyarrow
@@ -100,3 +90,6 @@ class _ParquetFile:
                 writer.write_batch(batch)
             yield Piece(sink.getvalue(), ARROW, first_row, batch.num_rows)
             first_row += batch.num_rows
+
+
+TableFile: TypeAlias = CSVFile | ParquetFile

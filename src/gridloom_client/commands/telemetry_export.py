@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
-from gridloom_client.commands.terminal.ending import Misunderstood, ending
+from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.finding import find_battery
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.options import USUAL, BatteryName, Options, WindowEnd, connect
 from gridloom_client.commands.terminal.progress import count_progress
 from gridloom_client.commands.terminal.rendering import count_text, print_json, show_lines
 from gridloom_client.commands.terminal.service_clock import service_time
@@ -21,13 +21,12 @@ from gridloom_client.literals import Aggregation, SeriesResolution
 from gridloom_client.wire import ARROW, CSV
 
 
-@ending
 def export(
-    asset: str,
+    asset: BatteryName,
     file: Path,
     *,
     start: datetime | None = None,
-    end: datetime | None = None,
+    end: WindowEnd = None,
     signals: str | None = None,
     resolution: SeriesResolution = "raw",
     aggregation: Aggregation | None = None,
@@ -43,14 +42,10 @@ def export(
 
     Parameters
     ----------
-    asset
-        The battery's id, the end of it, or its name.
     file
         Its ending says the format: .csv or .parquet. Written whole or not at all.
     start
         From when; without an offset it is market time. The last 7 days when left out.
-    end
-        Until when, exclusive.
     signals
         Only these, separated by commas.
     resolution
@@ -58,7 +53,7 @@ def export(
     aggregation
         How points of a coarser resolution are put together.
     """
-    kinds: dict[str, type[_Written]] = {".csv": _CSVWritten, ".parquet": _ParquetWritten}
+    kinds: dict[str, type[_CSVWritten | _ParquetWritten]] = {".csv": _CSVWritten, ".parquet": _ParquetWritten}
     kind = kinds.get(file.suffix.lower())
     if kind is None:
         raise Misunderstood(f"{file.name} is neither .csv nor .parquet.")
@@ -103,17 +98,6 @@ def cut_days(start: datetime, end: datetime) -> Iterator[tuple[datetime, datetim
         last = min(market_day(today(start))[1], end)
         yield start, last
         start = last
-
-
-class _Written(Protocol):
-    media_type: str
-    rows: int
-
-    def __init__(self, target: BinaryIO) -> None: ...
-
-    def add(self, content: bytes) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class _CSVWritten:

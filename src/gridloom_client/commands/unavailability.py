@@ -6,27 +6,28 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from gridloom_client.commands.terminal.asking import agree
-from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.finding import find_battery, find_id
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.options import USUAL, BatteryName, Confirmed, MarketDay, Options, connect
 from gridloom_client.commands.terminal.plots import plot_lines
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_json, print_table, show_lines
 from gridloom_client.commands.terminal.service_clock import service_time
-from gridloom_client.commands.terminal.windows import choose_day, market_day, read_moment
+from gridloom_client.commands.terminal.windows import choose_day, market_day, read_instant
 from gridloom_client.literals import UnavailabilityKind
 
 if TYPE_CHECKING:
     from gridloom_client.answers import UnavailabilityPreview
 
-app = App(name="unavailability", help="What batteries cannot do for a while.", group="Using the platform")
+app = CommandGroup(name="unavailability", help="What batteries cannot do for a while.", group="Using the platform")
 
 
 @app.command(name="list")
-@ending
-def list_(asset: str, *, start: datetime | None = None, end: datetime | None = None, options: Options = USUAL) -> None:
+def list_(
+    asset: BatteryName, *, start: datetime | None = None, end: datetime | None = None, options: Options = USUAL
+) -> None:
     """List a battery's unavailabilities.
 
     For example:
@@ -36,8 +37,6 @@ def list_(asset: str, *, start: datetime | None = None, end: datetime | None = N
 
     Parameters
     ----------
-    asset
-        The battery's id, the end of it, or its name.
     start
         Only those that end after it; without an offset it is market time.
     end
@@ -47,7 +46,7 @@ def list_(asset: str, *, start: datetime | None = None, end: datetime | None = N
         battery = find_battery(client, asset)
         found = list(
             client.physical_assets.unavailabilities(
-                battery, start=read_moment(start) if start else None, end=read_moment(end) if end else None
+                battery, start=read_instant(start) if start else None, end=read_instant(end) if end else None
             )
         )
     if print_data(found, options):
@@ -69,9 +68,8 @@ def list_(asset: str, *, start: datetime | None = None, end: datetime | None = N
 
 
 @app.command
-@ending
 def add(
-    asset: str,
+    asset: BatteryName,
     start: datetime,
     end: datetime,
     *,
@@ -80,7 +78,7 @@ def add(
     charge: float = 0.0,
     discharge: float = 0.0,
     energy: float = 0.0,
-    yes: Annotated[bool, Parameter(negative="")] = False,
+    yes: Confirmed = False,
     options: Options = USUAL,
 ) -> None:
     """Report that a battery will miss power or energy; shows who would lose what, and asks first.
@@ -92,8 +90,6 @@ def add(
 
     Parameters
     ----------
-    asset
-        The battery's id, the end of it, or its name.
     start
         From when; without an offset it is market time.
     end
@@ -108,16 +104,14 @@ def add(
         The discharge power that is missing, kW.
     energy
         The energy that is missing, kWh.
-    yes
-        Do not ask.
     """
     from gridloom_client.inputs import PowerVolume, Volume
 
     body: dict[str, Any] = {
         "description": description,
         "type": type,
-        "start": read_moment(start),
-        "end": read_moment(end),
+        "start": read_instant(start),
+        "end": read_instant(end),
         "volume": Volume(energy_capacity=energy, power_capacity=PowerVolume(charge=charge, discharge=discharge)),
     }
     with connect(options) as client:
@@ -137,12 +131,11 @@ def add(
 
 
 @app.command
-@ending
 def withdraw(
-    asset: str,
+    asset: BatteryName,
     unavailability: str,
     *,
-    yes: Annotated[bool, Parameter(negative="")] = False,
+    yes: Confirmed = False,
     options: Options = USUAL,
 ) -> None:
     """Withdraw an unavailability: what was missing is there again.
@@ -153,12 +146,8 @@ def withdraw(
 
     Parameters
     ----------
-    asset
-        The battery's id, the end of it, or its name.
     unavailability
         Its id, or the end of it as the list shows it.
-    yes
-        Do not ask.
     """
     with connect(options) as client:
         battery = find_battery(client, asset)
@@ -174,11 +163,10 @@ def withdraw(
         show_lines("Withdrawn.", to_stderr=options.form != "table")
 
 
-@ending
 def availability(
-    asset: str,
+    asset: BatteryName,
     *,
-    day: str | None = None,
+    day: MarketDay = None,
     plot: Annotated[bool, Parameter(negative="")] = False,
     options: Options = USUAL,
 ) -> None:
@@ -191,10 +179,6 @@ def availability(
 
     Parameters
     ----------
-    asset
-        The battery's id, the end of it, or its name.
-    day
-        Which market day: a date, yesterday, today or tomorrow; today by the service's clock when left out.
     plot
         Draw the available power instead of listing it.
     """
@@ -227,9 +211,9 @@ def _show_effect(preview: UnavailabilityPreview, options: Options) -> None:
     """Who would lose what."""
     losing = [one for one in preview.holders if one.before != one.after]
     if not losing:
-        show_lines(f"Nobody loses what is promised; {preview.free:,.0f} kW that are free are lost.")
+        show_lines(f"No promise is broken; {preview.free:,.0f} kW of free capacity are lost.")
         return
-    show_lines(f"{preview.free:,.0f} kW that are free are lost, and {preview.cut:,.0f} kW that somebody holds:")
+    show_lines(f"{preview.free:,.0f} kW of free capacity are lost, and {preview.cut:,.0f} kW that are held:")
     rows = [
         (
             one.kind,

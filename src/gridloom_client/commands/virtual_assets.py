@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-from gridloom_client.commands.terminal.ending import ending
-from gridloom_client.commands.terminal.finding import find_organisation, find_virtual
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.ending import CommandGroup
+from gridloom_client.commands.terminal.finding import choose_organisation, find_virtual
+from gridloom_client.commands.terminal.options import USUAL, AssetName, Options, OwnerName, connect
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_one, print_table, show_lines
 from gridloom_client.commands.terminal.service_clock import service_time
 
-app = App(name="virtual", help="Virtual batteries of your organisation: list, show.", group="Using the platform")
+app = CommandGroup(
+    name="virtual", help="Virtual batteries of your organisation: list, show.", group="Using the platform"
+)
 
 
 @app.command(name="list")
-@ending
 def list_(
     *,
-    organisation: str | None = None,
+    organisation: OwnerName = None,
     all: Annotated[bool, Parameter(negative="")] = False,
     options: Options = USUAL,
 ) -> None:
@@ -33,13 +34,11 @@ def list_(
 
     Parameters
     ----------
-    organisation
-        Whose, by id or name; your own when left out.
     all
         Also those that are over.
     """
     with connect(options) as client:
-        owner = find_organisation(client, organisation) if organisation else client.auth.me().organisation_id
+        owner = choose_organisation(client, organisation)
         assets = list(client.virtual_assets.list(owner))
         if print_data(assets, options):
             return
@@ -65,8 +64,7 @@ def list_(
 
 
 @app.command
-@ending
-def show(asset: str, *, organisation: str | None = None, options: Options = USUAL) -> None:
+def show(asset: AssetName, *, organisation: str | None = None, options: Options = USUAL) -> None:
     """Show one virtual asset, its blocks and its balance.
 
     For example:
@@ -76,8 +74,6 @@ def show(asset: str, *, organisation: str | None = None, options: Options = USUA
 
     Parameters
     ----------
-    asset
-        Its id, the end of it, or its name.
     organisation
         Whose it is, by id or name; your own when left out.
     """

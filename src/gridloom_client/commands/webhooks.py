@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.finding import find_id
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.options import USUAL, ListedID, Options, connect
 from gridloom_client.commands.terminal.rendering import print_data, print_one, print_table, show_lines
 from gridloom_client.literals import DeliveryState
 
-app = App(name="webhooks", help="Events sent to an address of yours: list, create, test.", group="Using the platform")
+app = CommandGroup(
+    name="webhooks", help="Events sent to an address of yours: list, create, test.", group="Using the platform"
+)
 
 
 @app.command(name="list")
-@ending
 def list_(*, options: Options = USUAL) -> None:
     """List your organisation's webhooks.
 
@@ -34,7 +35,6 @@ def list_(*, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
 def create(
     address: str,
     types: Annotated[Sequence[str], Parameter(negative="")] = ("*",),
@@ -66,18 +66,12 @@ def create(
 
 
 @app.command
-@ending
-def rotate(webhook: str, *, options: Options = USUAL) -> None:
+def rotate(webhook: ListedID, *, options: Options = USUAL) -> None:
     """Replace a webhook's secret; the old one stays valid for a while.
 
     For example:
 
         gridloom webhooks rotate 099a8057
-
-    Parameters
-    ----------
-    webhook
-        Its id, or the end of it as the list shows it.
     """
     with connect(options) as client:
         made = client.webhooks.rotate_secret(find_id(webhook, client.webhooks.list(), "webhook"))
@@ -88,18 +82,12 @@ def rotate(webhook: str, *, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
-def delete(webhook: str, *, options: Options = USUAL) -> None:
+def delete(webhook: ListedID, *, options: Options = USUAL) -> None:
     """Delete a webhook.
 
     For example:
 
         gridloom webhooks delete 099a8057
-
-    Parameters
-    ----------
-    webhook
-        Its id, or the end of it as the list shows it.
     """
     with connect(options) as client:
         found = client.webhooks.get.answer(find_id(webhook, client.webhooks.list(), "webhook"))
@@ -108,8 +96,7 @@ def delete(webhook: str, *, options: Options = USUAL) -> None:
 
 
 @app.command
-@ending
-def deliveries(webhook: str, *, state: DeliveryState | None = None, options: Options = USUAL) -> None:
+def deliveries(webhook: ListedID, *, state: DeliveryState | None = None, options: Options = USUAL) -> None:
     """List what was sent to a webhook, the newest first.
 
     For example:
@@ -118,8 +105,6 @@ def deliveries(webhook: str, *, state: DeliveryState | None = None, options: Opt
 
     Parameters
     ----------
-    webhook
-        Its id, or the end of it as the list shows it.
     state
         Only those: PENDING, DELIVERED or FAILED.
     """

@@ -87,7 +87,7 @@ class _EnergyBid(NamedTuple):
 
 
 def _energy_bids(path: Path) -> Iterator[_EnergyBid]:
-    """What was allocated, at the price as paid to the provider."""
+    """Allocated bids, at the price as paid to the provider."""
     for row in read_rows(path, _ENERGY_PRICE):
         allocated = "ALLOCATED_CAPACITY_[MW]"
         if row.is_missing(_ENERGY_PRICE) or row.is_missing(allocated) or not row.number(allocated):

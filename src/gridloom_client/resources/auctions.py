@@ -42,7 +42,7 @@ class Auctions(Resource[M]):
     def value(
         self, auction_id: ID, *, basis: ValuationBasis = "POLICY", idempotency_key: str | None = None
     ) -> Valuation:
-        """What the battery may earn; `basis` is FORESIGHT or POLICY. Nobody learns that it was asked."""
+        """Expected earnings of the battery; `basis` is FORESIGHT or POLICY. No other party sees the request."""
 
     # --- for the operator ---
 

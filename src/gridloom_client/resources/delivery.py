@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from typing import Unpack
 
 from gridloom_client.answers import DeliveryRun, DeliveryZone
 from gridloom_client.operations import M, Resource, collection, operation
+from gridloom_client.resources.queries import PagedWindow, Window
 from gridloom_client.wire import ID
 
 
@@ -15,19 +16,12 @@ class Delivery(Resource[M]):
     """Energies in MWh at the grid."""
 
     @collection("/delivery/runs")
-    def runs(
-        self,
-        *,
-        delivery_zone: str | None = None,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        page_size: int | None = None,
-    ) -> DeliveryRun:
+    def runs(self, *, delivery_zone: str | None = None, **window: Unpack[PagedWindow]) -> DeliveryRun:
         """The newest first."""
 
     @operation("GET", "/delivery/runs/{runID}")
     def run(self, run_id: ID) -> DeliveryRun: ...
 
     @operation("GET", "/delivery/zones")
-    def zones(self, *, start: datetime | None = None, end: datetime | None = None) -> Sequence[DeliveryZone]:
-        """What was scheduled, netted, dispatched and left unserved, quarter-hour by quarter-hour."""
+    def zones(self, **window: Unpack[Window]) -> Sequence[DeliveryZone]:
+        """Scheduled, netted, dispatched and unserved power by quarter-hour."""

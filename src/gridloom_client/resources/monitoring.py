@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 from gridloom_client.answers import AllWritten, DataPoints, DetailedSum, Latest, Signal, Written
 from gridloom_client.frames import Frame
 from gridloom_client.literals import Aggregation, SeriesResolution
 from gridloom_client.operations import M, Resource, collection, operation, stream
+from gridloom_client.resources.queries import Window
 from gridloom_client.streams import FollowedPoints
 from gridloom_client.wire import ARROW, ID
 
@@ -38,11 +38,10 @@ class Monitoring(Resource[M]):
         self,
         physical_asset_id: ID,
         *,
-        start: datetime | None = None,
-        end: datetime | None = None,
         datapoints: Sequence[str] | None = None,
         resolution: SeriesResolution | None = None,
         aggregation: Aggregation | None = None,
+        **window: Unpack[Window],
     ) -> DataPoints: ...
 
     @operation("GET", "/monitoring/{physicalAssetID}/datapoints/latest")
@@ -50,12 +49,7 @@ class Monitoring(Resource[M]):
 
     @operation("GET", "/monitoring/{physicalAssetID}/datapoints/sum/detailed")
     def sums(
-        self,
-        physical_asset_id: ID,
-        *,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        datapoints: Sequence[str] | None = None,
+        self, physical_asset_id: ID, *, datapoints: Sequence[str] | None = None, **window: Unpack[Window]
     ) -> DetailedSum:
         """Per signal sum, extremes, mean and count; for power also the energy in kWh."""
 

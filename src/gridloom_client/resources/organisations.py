@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from typing import Unpack
 
 from gridloom_client.answers import (
     AuditEntry,
@@ -18,6 +18,7 @@ from gridloom_client.answers import (
 )
 from gridloom_client.literals import OrganisationKind, Role
 from gridloom_client.operations import M, Resource, collection, operation
+from gridloom_client.resources.queries import PagedWindow
 from gridloom_client.wire import ID, UNSET, UnsetType
 
 
@@ -48,7 +49,7 @@ class Organisations(Resource[M]):
         address: str | UnsetType = UNSET,
         if_match: str | None = None,
     ) -> Organisation:
-        """What is left out stays."""
+        """Fields that are left out stay."""
 
     @operation("GET", "/organisations/{organisationID}/usage")
     def usage(self, organisation_id: ID) -> Usage:
@@ -110,11 +111,9 @@ class Organisations(Resource[M]):
     def audit_log(
         self,
         *,
-        start: datetime | None = None,
-        end: datetime | None = None,
         actor_id: ID | None = None,
         resource: str | None = None,
         action: str | None = None,
-        page_size: int | None = None,
+        **window: Unpack[PagedWindow],
     ) -> AuditEntry:
         """Who did what, when, from where; newest first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Unpack
 
 from gridloom_client.answers import (
     AncillaryEntry,
@@ -49,6 +49,7 @@ from gridloom_client.literals import (
     UnavailabilityKind,
 )
 from gridloom_client.operations import M, Resource, collection, operation
+from gridloom_client.resources.queries import LogbookText, MissingCapacity, PagedWindow, Window, WindowAsOf
 from gridloom_client.response_types import Record
 from gridloom_client.wire import ID, UNSET, UnsetType
 
@@ -115,9 +116,7 @@ class PhysicalAssets(Resource[M]):
     def parameters_history(self, physical_asset_id: ID, *, page_size: int | None = None) -> Parameters: ...
 
     @operation("GET", "/physical-assets/{physicalAssetID}/schedule")
-    def schedule(
-        self, physical_asset_id: ID, *, start: datetime | None = None, end: datetime | None = None
-    ) -> Schedule: ...
+    def schedule(self, physical_asset_id: ID, **window: Unpack[Window]) -> Schedule: ...
 
     @operation("PUT", "/physical-assets/{physicalAssetID}/schedule", query=("start", "end"))
     def set_schedule(
@@ -125,44 +124,25 @@ class PhysicalAssets(Resource[M]):
         physical_asset_id: ID,
         *,
         schedule: Sequence[Point] | Sequence[Mapping[str, Any]] | Frame,
-        start: datetime | None = None,
-        end: datetime | None = None,
         if_match: str | None = None,
+        **window: Unpack[Window],
     ) -> Schedule:
         """Replaces the given periods, all or none; `start` and `end` say which window to answer."""
 
     @operation("GET", "/physical-assets/{physicalAssetID}/availability")
-    def availability(
-        self, physical_asset_id: ID, *, start: datetime | None = None, end: datetime | None = None
-    ) -> Availability: ...
+    def availability(self, physical_asset_id: ID, **window: Unpack[Window]) -> Availability: ...
 
     @operation("GET", "/physical-assets/{physicalAssetID}/commitments")
-    def commitments(
-        self, physical_asset_id: ID, *, start: datetime | None = None, end: datetime | None = None
-    ) -> Commitments:
+    def commitments(self, physical_asset_id: ID, **window: Unpack[Window]) -> Commitments:
         """Who holds what of the asset, and what is free."""
 
     @operation("GET", "/physical-assets/{physicalAssetID}/dispatch")
-    def dispatch(
-        self,
-        physical_asset_id: ID,
-        *,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        as_of: datetime | None = None,
-    ) -> Dispatch:
-        """What the battery must do, and what each part of it is for."""
+    def dispatch(self, physical_asset_id: ID, **window: Unpack[WindowAsOf]) -> Dispatch:
+        """The power that the battery must follow, and the purpose of each part of it."""
 
     @operation("GET", "/physical-assets/{physicalAssetID}/performance")
-    def performance(
-        self,
-        physical_asset_id: ID,
-        *,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        as_of: datetime | None = None,
-    ) -> DeliveryPerformance:
-        """What was measured against what was dispatched."""
+    def performance(self, physical_asset_id: ID, **window: Unpack[WindowAsOf]) -> DeliveryPerformance:
+        """Measured against dispatched power."""
 
     @operation("GET", "/physical-assets/{physicalAssetID}/health")
     def health(self, physical_asset_id: ID) -> Health: ...
@@ -232,88 +212,39 @@ class PhysicalAssets(Resource[M]):
         self,
         physical_asset_id: ID,
         *,
-        start: datetime | None = None,
-        end: datetime | None = None,
         type: str | None = None,
         tag: str | None = None,
         text: str | None = None,
         source: LogbookSource | None = None,
         impact: LogbookImpact | None = None,
-        page_size: int | None = None,
+        **window: Unpack[PagedWindow],
     ) -> LogbookEntry: ...
 
     @operation("POST", "/physical-assets/{physicalAssetID}/logbook")
-    def write_logbook(
-        self,
-        physical_asset_id: ID,
-        *,
-        title: str,
-        type: str,
-        start: datetime,
-        description: str | None = None,
-        impact: LogbookImpact | None = None,
-        end: datetime | None = None,
-        tags: Sequence[str] | None = None,
-    ) -> LogbookEntry: ...
+    def write_logbook(self, physical_asset_id: ID, **entry: Unpack[LogbookText]) -> LogbookEntry: ...
 
     @operation("GET", "/physical-assets/{physicalAssetID}/logbook/{entryID}")
     def logbook_entry(self, physical_asset_id: ID, entry_id: ID) -> LogbookEntry: ...
 
     @operation("POST", "/physical-assets/{physicalAssetID}/logbook/{entryID}/corrections")
-    def correct_logbook(
-        self,
-        physical_asset_id: ID,
-        entry_id: ID,
-        *,
-        title: str,
-        type: str,
-        start: datetime,
-        description: str | None = None,
-        impact: LogbookImpact | None = None,
-        end: datetime | None = None,
-        tags: Sequence[str] | None = None,
-    ) -> LogbookEntry:
+    def correct_logbook(self, physical_asset_id: ID, entry_id: ID, **entry: Unpack[LogbookText]) -> LogbookEntry:
         """A new entry that corrects the other; both stay."""
 
     # --- unavailabilities ---
 
     @operation("POST", "/physical-assets/{physicalAssetID}/unavailability")
-    def report_unavailability(
-        self,
-        physical_asset_id: ID,
-        *,
-        description: str,
-        type: UnavailabilityKind,
-        start: datetime,
-        end: datetime,
-        volume: Volume | Mapping[str, Any],
-        exchange_notification_ids: Sequence[ID] | None = None,
-    ) -> ChangedUnavailability:
+    def report_unavailability(self, physical_asset_id: ID, **missing: Unpack[MissingCapacity]) -> ChangedUnavailability:
         """`volume` is what is missing: `{energyCapacity, powerCapacity: {charge, discharge}}` in kWh and kW."""
 
     @operation("POST", "/physical-assets/{physicalAssetID}/unavailability-previews")
     def preview_unavailability(
-        self,
-        physical_asset_id: ID,
-        *,
-        description: str,
-        type: UnavailabilityKind,
-        start: datetime,
-        end: datetime,
-        volume: Volume | Mapping[str, Any],
-        exchange_notification_ids: Sequence[ID] | None = None,
+        self, physical_asset_id: ID, **missing: Unpack[MissingCapacity]
     ) -> UnavailabilityPreview:
-        """What reporting it would do; nothing is changed."""
+        """The effects of reporting it; nothing is changed."""
 
     @collection("/physical-assets/{physicalAssetID}/unavailability")
     def unavailabilities(
-        self,
-        physical_asset_id: ID,
-        *,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        type: UnavailabilityKind | None = None,
-        page_size: int | None = None,
+        self, physical_asset_id: ID, *, type: UnavailabilityKind | None = None, **window: Unpack[PagedWindow]
     ) -> Unavailability: ...
 
     @operation("GET", "/physical-assets/{physicalAssetID}/unavailability/{unavailabilityID}")
@@ -348,13 +279,7 @@ class PhysicalAssets(Resource[M]):
 
     @collection("/physical-assets/{physicalAssetID}/exchange-notifications")
     def notifications(
-        self,
-        physical_asset_id: ID,
-        *,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        event_status: NotificationStatus | None = None,
-        page_size: int | None = None,
+        self, physical_asset_id: ID, *, event_status: NotificationStatus | None = None, **window: Unpack[PagedWindow]
     ) -> ExchangeNotification: ...
 
     @operation("GET", "/physical-assets/{physicalAssetID}/exchange-notifications/{notificationID}")
@@ -396,7 +321,7 @@ class PhysicalAssets(Resource[M]):
         permissions: Sequence[Permission],
         if_match: str | None = None,
     ) -> Grant:
-        """What the other organisation may do with this asset."""
+        """The permissions of the other organisation on this asset."""
 
     @operation("DELETE", "/physical-assets/{physicalAssetID}/grants/{organisationID}")
     def revoke_grant(self, physical_asset_id: ID, organisation_id: ID, *, if_match: str | None = None) -> None: ...

@@ -3,12 +3,11 @@
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from typing import Unpack
 
 from gridloom_client.answers import RevenueBuckets, RevenueDataPoints, Statement
-from gridloom_client.literals import BucketResolution, ReportResolution, RevenueCategory
 from gridloom_client.operations import M, Resource, operation
+from gridloom_client.resources.queries import BucketQuery, ReportQuery
 from gridloom_client.wire import ID
 
 
@@ -20,166 +19,49 @@ class Revenue(Resource[M]):
     """
 
     @operation("GET", "/revenue-reporting/virtual-assets/{virtualAssetID}/data-points")
-    def of_virtual_asset(
-        self,
-        virtual_asset_id: ID,
-        *,
-        start: datetime,
-        end: datetime,
-        resolution: ReportResolution | None = None,
-        datapoints: Sequence[RevenueCategory] | None = None,
-        as_of: datetime | None = None,
-    ) -> RevenueDataPoints: ...
+    def of_virtual_asset(self, virtual_asset_id: ID, **asked: Unpack[ReportQuery]) -> RevenueDataPoints: ...
 
     @operation("GET", "/revenue-reporting/portfolios/{portfolioID}/data-points")
-    def of_portfolio(
-        self,
-        portfolio_id: ID,
-        *,
-        start: datetime,
-        end: datetime,
-        resolution: ReportResolution | None = None,
-        datapoints: Sequence[RevenueCategory] | None = None,
-        as_of: datetime | None = None,
-    ) -> RevenueDataPoints: ...
+    def of_portfolio(self, portfolio_id: ID, **asked: Unpack[ReportQuery]) -> RevenueDataPoints: ...
 
     @operation("GET", "/revenue-reporting/fleets/{fleetID}/data-points")
-    def of_fleet(
-        self,
-        fleet_id: ID,
-        *,
-        start: datetime,
-        end: datetime,
-        resolution: ReportResolution | None = None,
-        datapoints: Sequence[RevenueCategory] | None = None,
-        as_of: datetime | None = None,
-    ) -> RevenueDataPoints: ...
+    def of_fleet(self, fleet_id: ID, **asked: Unpack[ReportQuery]) -> RevenueDataPoints: ...
 
     @operation("GET", "/revenue-reporting/physical-assets/{physicalAssetID}/data-points")
-    def of_physical_asset(
-        self,
-        physical_asset_id: ID,
-        *,
-        start: datetime,
-        end: datetime,
-        resolution: ReportResolution | None = None,
-        datapoints: Sequence[RevenueCategory] | None = None,
-        as_of: datetime | None = None,
-    ) -> RevenueDataPoints: ...
+    def of_physical_asset(self, physical_asset_id: ID, **asked: Unpack[ReportQuery]) -> RevenueDataPoints: ...
 
     @operation("GET", "/revenue-reporting/organisations/{organisationID}/data-points")
-    def of_organisation(
-        self,
-        organisation_id: ID,
-        *,
-        start: datetime,
-        end: datetime,
-        resolution: ReportResolution | None = None,
-        datapoints: Sequence[RevenueCategory] | None = None,
-        as_of: datetime | None = None,
-    ) -> RevenueDataPoints:
+    def of_organisation(self, organisation_id: ID, **asked: Unpack[ReportQuery]) -> RevenueDataPoints:
         """All that it holds and owns, each fact once."""
 
     @operation("GET", "/revenue-reporting/{virtualAssetID}/wholesale")
-    def wholesale(
-        self,
-        virtual_asset_id: ID,
-        *,
-        start: datetime,
-        end: datetime,
-        resolution: BucketResolution | None = None,
-        as_of: datetime | None = None,
-    ) -> RevenueBuckets: ...
+    def wholesale(self, virtual_asset_id: ID, **asked: Unpack[BucketQuery]) -> RevenueBuckets: ...
 
     @operation("GET", "/revenue-reporting/{virtualAssetID}/ancillary")
-    def ancillary(
-        self,
-        virtual_asset_id: ID,
-        *,
-        start: datetime,
-        end: datetime,
-        resolution: BucketResolution | None = None,
-        as_of: datetime | None = None,
-    ) -> RevenueBuckets: ...
+    def ancillary(self, virtual_asset_id: ID, **asked: Unpack[BucketQuery]) -> RevenueBuckets: ...
 
     @operation("GET", "/revenue-reporting/{virtualAssetID}/tolling")
-    def tolling(
-        self,
-        virtual_asset_id: ID,
-        *,
-        start: datetime,
-        end: datetime,
-        resolution: BucketResolution | None = None,
-        as_of: datetime | None = None,
-    ) -> RevenueBuckets: ...
+    def tolling(self, virtual_asset_id: ID, **asked: Unpack[BucketQuery]) -> RevenueBuckets: ...
 
     @operation("GET", "/revenue-reporting/{virtualAssetID}/virtual-battery-auction")
-    def virtual_battery_auction(
-        self,
-        virtual_asset_id: ID,
-        *,
-        start: datetime,
-        end: datetime,
-        resolution: BucketResolution | None = None,
-        as_of: datetime | None = None,
-    ) -> RevenueBuckets: ...
+    def virtual_battery_auction(self, virtual_asset_id: ID, **asked: Unpack[BucketQuery]) -> RevenueBuckets: ...
 
     @operation("GET", "/revenue-reporting/virtual-assets/{virtualAssetID}/statement")
-    def statement_of_virtual_asset(
-        self,
-        virtual_asset_id: ID,
-        *,
-        start: datetime,
-        end: datetime,
-        resolution: BucketResolution | None = None,
-        as_of: datetime | None = None,
-    ) -> Statement:
+    def statement_of_virtual_asset(self, virtual_asset_id: ID, **asked: Unpack[BucketQuery]) -> Statement:
         """Who pays and who earns, from its holder's side."""
 
     @operation("GET", "/revenue-reporting/portfolios/{portfolioID}/statement")
-    def statement_of_portfolio(
-        self,
-        portfolio_id: ID,
-        *,
-        start: datetime,
-        end: datetime,
-        resolution: BucketResolution | None = None,
-        as_of: datetime | None = None,
-    ) -> Statement:
+    def statement_of_portfolio(self, portfolio_id: ID, **asked: Unpack[BucketQuery]) -> Statement:
         """Who pays and who earns, from its holder's side."""
 
     @operation("GET", "/revenue-reporting/physical-assets/{physicalAssetID}/statement")
-    def statement_of_physical_asset(
-        self,
-        physical_asset_id: ID,
-        *,
-        start: datetime,
-        end: datetime,
-        resolution: BucketResolution | None = None,
-        as_of: datetime | None = None,
-    ) -> Statement:
+    def statement_of_physical_asset(self, physical_asset_id: ID, **asked: Unpack[BucketQuery]) -> Statement:
         """Who pays and who earns, from its owner's side."""
 
     @operation("GET", "/revenue-reporting/fleets/{fleetID}/statement")
-    def statement_of_fleet(
-        self,
-        fleet_id: ID,
-        *,
-        start: datetime,
-        end: datetime,
-        resolution: BucketResolution | None = None,
-        as_of: datetime | None = None,
-    ) -> Statement:
+    def statement_of_fleet(self, fleet_id: ID, **asked: Unpack[BucketQuery]) -> Statement:
         """Who pays and who earns, from its owner's side."""
 
     @operation("GET", "/revenue-reporting/organisations/{organisationID}/statement")
-    def statement_of_organisation(
-        self,
-        organisation_id: ID,
-        *,
-        start: datetime,
-        end: datetime,
-        resolution: BucketResolution | None = None,
-        as_of: datetime | None = None,
-    ) -> Statement:
+    def statement_of_organisation(self, organisation_id: ID, **asked: Unpack[BucketQuery]) -> Statement:
         """Who pays and who earns, over all that it holds and owns."""

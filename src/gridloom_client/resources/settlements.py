@@ -1,11 +1,10 @@
-"""Facts that revenue is made of, brought in by the operator."""
+"""Facts that revenue is made of, brought in by the operator: settlements and published prices."""
 
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 from gridloom_client import inputs
 from gridloom_client.answers import (
@@ -14,11 +13,15 @@ from gridloom_client.answers import (
     BulkOutcome,
     FcrAward,
     NetOff,
+    PriceDeviation,
+    ReferencePrice,
     TollingContract,
     WholesaleTrade,
 )
 from gridloom_client.frames import Frame
+from gridloom_client.literals import DeviationKind, PriceSeries
 from gridloom_client.operations import M, Resource, collection, operation
+from gridloom_client.resources.queries import PagedWindow, PagedWindowAsOf, SettlementQuery
 from gridloom_client.wire import ID, PARQUET
 
 Facts: TypeAlias = Iterable[Mapping[str, Any]] | Frame | bytes
@@ -38,32 +41,14 @@ class Settlements(Resource[M]):
         """Rows `{tradeID, assetID, time, side, volume, price, market}`: MWh and EUR/MWh."""
 
     @collection("/settlements/wholesale-trades")
-    def wholesale_trades(
-        self,
-        *,
-        asset_id: ID | None = None,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        as_of: datetime | None = None,
-        versions: bool | None = None,
-        page_size: int | None = None,
-    ) -> WholesaleTrade: ...
+    def wholesale_trades(self, **asked: Unpack[SettlementQuery]) -> WholesaleTrade: ...
 
     @operation("POST", "/settlements/fcr", frames=PARQUET)
     def add_fcr(self, body: Iterable[inputs.FcrAward] | Facts, *, content_type: str | None = None) -> BulkOutcome:
         """Rows `{assetID, deliveryDay, product, capacity, settlementPrice}`: MW and EUR/MW per hour."""
 
     @collection("/settlements/fcr")
-    def fcr(
-        self,
-        *,
-        asset_id: ID | None = None,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        as_of: datetime | None = None,
-        versions: bool | None = None,
-        page_size: int | None = None,
-    ) -> FcrAward: ...
+    def fcr(self, **asked: Unpack[SettlementQuery]) -> FcrAward: ...
 
     @operation("POST", "/settlements/afrr-capacity", frames=PARQUET)
     def add_afrr_capacity(
@@ -72,16 +57,7 @@ class Settlements(Resource[M]):
         """Rows `{assetID, deliveryDay, product, capacity, price}`: MW and EUR/MW per hour."""
 
     @collection("/settlements/afrr-capacity")
-    def afrr_capacity(
-        self,
-        *,
-        asset_id: ID | None = None,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        as_of: datetime | None = None,
-        versions: bool | None = None,
-        page_size: int | None = None,
-    ) -> AfrrCapacityAward: ...
+    def afrr_capacity(self, **asked: Unpack[SettlementQuery]) -> AfrrCapacityAward: ...
 
     @operation("POST", "/settlements/afrr-energy", frames=PARQUET)
     def add_afrr_energy(
@@ -90,32 +66,14 @@ class Settlements(Resource[M]):
         """Rows `{assetID, time, direction, volume, price}`: MWh and EUR/MWh."""
 
     @collection("/settlements/afrr-energy")
-    def afrr_energy(
-        self,
-        *,
-        asset_id: ID | None = None,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        as_of: datetime | None = None,
-        versions: bool | None = None,
-        page_size: int | None = None,
-    ) -> AfrrActivation: ...
+    def afrr_energy(self, **asked: Unpack[SettlementQuery]) -> AfrrActivation: ...
 
     @operation("POST", "/settlements/net-off", frames=PARQUET)
     def add_net_off(self, body: Iterable[inputs.NetOff] | Facts, *, content_type: str | None = None) -> BulkOutcome:
         """Rows `{assetID, time, volume}`: MWh."""
 
     @collection("/settlements/net-off")
-    def net_off(
-        self,
-        *,
-        asset_id: ID | None = None,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        as_of: datetime | None = None,
-        versions: bool | None = None,
-        page_size: int | None = None,
-    ) -> NetOff: ...
+    def net_off(self, **asked: Unpack[SettlementQuery]) -> NetOff: ...
 
     @operation("POST", "/settlements/tolling-contracts", frames=PARQUET)
     def add_tolling_contracts(
@@ -124,13 +82,26 @@ class Settlements(Resource[M]):
         """Rows `{contractID, assetID, start, end, annualPrice}`: EUR/MW/year."""
 
     @collection("/settlements/tolling-contracts")
-    def tolling_contracts(
+    def tolling_contracts(self, **asked: Unpack[SettlementQuery]) -> TollingContract: ...
+
+
+class ReferencePrices(Resource[M]):
+    """EUR/MWh for energy, EUR/MW per hour for capacity; positive is paid to the provider."""
+
+    @operation("POST", "/reference-prices")
+    def add(self, body: Iterable[inputs.ReferencePrice] | Iterable[Mapping[str, Any]] | Frame) -> BulkOutcome:
+        """Rows `{series, start, end, price}`."""
+
+    @collection("/reference-prices")
+    def list(self, series: PriceSeries, **window: Unpack[PagedWindowAsOf]) -> ReferencePrice: ...
+
+    @collection("/reference-prices/deviations")
+    def deviations(
         self,
+        kind: DeviationKind,
         *,
         asset_id: ID | None = None,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        as_of: datetime | None = None,
-        versions: bool | None = None,
-        page_size: int | None = None,
-    ) -> TollingContract: ...
+        tolerance: float | None = None,
+        **window: Unpack[PagedWindow],
+    ) -> PriceDeviation:
+        """`kind` is wholesale-trades, fcr or afrr-capacity."""

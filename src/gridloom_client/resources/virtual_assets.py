@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 from gridloom_client.answers import (
     Adjustment,
@@ -26,6 +26,7 @@ from gridloom_client.frames import Frame, Rows
 from gridloom_client.inputs import NewVirtualAsset, Point
 from gridloom_client.literals import Market
 from gridloom_client.operations import M, Resource, collection, operation
+from gridloom_client.resources.queries import PagedWindow, PagedWindowAsOf, Window, WindowAsOf
 from gridloom_client.wire import ID, UNSET, UnsetType
 
 Schedule: TypeAlias = Sequence[Point] | Sequence[Mapping[str, Any]] | Frame
@@ -36,14 +37,7 @@ class VirtualAssets(Resource[M]):
     """Power in kW, export positive; energy in kWh."""
 
     @collection("/organisations/{organisationID}/virtual-assets")
-    def list(
-        self,
-        organisation_id: ID,
-        *,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        page_size: int | None = None,
-    ) -> VirtualAsset: ...
+    def list(self, organisation_id: ID, **window: Unpack[PagedWindow]) -> VirtualAsset: ...
 
     @operation("POST", "/organisations/{organisationID}/virtual-assets")
     def allocate(self, organisation_id: ID, body: NewVirtualAsset | Mapping[str, Any]) -> VirtualAsset:
@@ -69,16 +63,7 @@ class VirtualAssets(Resource[M]):
         """Operator only: before its first gate closes, while nothing is traded on it."""
 
     @collection("/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks")
-    def blocks(
-        self,
-        organisation_id: ID,
-        virtual_asset_id: ID,
-        *,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        as_of: datetime | None = None,
-        page_size: int | None = None,
-    ) -> Block:
+    def blocks(self, organisation_id: ID, virtual_asset_id: ID, **window: Unpack[PagedWindowAsOf]) -> Block:
         """With their schedules; as they were known at `as_of`, if given."""
 
     @operation("POST", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks")
@@ -96,16 +81,7 @@ class VirtualAssets(Resource[M]):
         """Carved out of the wholesale blocks that cover it."""
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/blocks/{blockID}")
-    def block(
-        self,
-        organisation_id: ID,
-        virtual_asset_id: ID,
-        block_id: ID,
-        *,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        as_of: datetime | None = None,
-    ) -> Block: ...
+    def block(self, organisation_id: ID, virtual_asset_id: ID, block_id: ID, **window: Unpack[WindowAsOf]) -> Block: ...
 
     @operation(
         "PUT",
@@ -119,21 +95,13 @@ class VirtualAssets(Resource[M]):
         block_id: ID,
         *,
         schedule: Schedule,
-        start: datetime | None = None,
-        end: datetime | None = None,
         if_match: str | None = None,
+        **window: Unpack[Window],
     ) -> ScheduledBlock:
         """Replaces the given periods, all or none; `start` and `end` say which window to answer."""
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/schedule")
-    def asset_schedule(
-        self,
-        organisation_id: ID,
-        virtual_asset_id: ID,
-        *,
-        start: datetime | None = None,
-        end: datetime | None = None,
-    ) -> AssetSchedule:
+    def asset_schedule(self, organisation_id: ID, virtual_asset_id: ID, **window: Unpack[Window]) -> AssetSchedule:
         """The power of all wholesale blocks together; its `id` is the asset's."""
 
     @operation(
@@ -147,9 +115,8 @@ class VirtualAssets(Resource[M]):
         virtual_asset_id: ID,
         *,
         schedule: Schedule,
-        start: datetime | None = None,
-        end: datetime | None = None,
         if_match: str | None = None,
+        **window: Unpack[Window],
     ) -> ScheduledAsset:
         """Replaces the given periods on all wholesale blocks, in proportion of their power, all or none."""
 
@@ -160,26 +127,12 @@ class VirtualAssets(Resource[M]):
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/state-of-charge")
     def state_of_charge(
-        self,
-        organisation_id: ID,
-        virtual_asset_id: ID,
-        *,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        as_of: datetime | None = None,
+        self, organisation_id: ID, virtual_asset_id: ID, **window: Unpack[WindowAsOf]
     ) -> Rows[StateOfCharge]: ...
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/position")
-    def position(
-        self,
-        organisation_id: ID,
-        virtual_asset_id: ID,
-        *,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        as_of: datetime | None = None,
-    ) -> Rows[PositionPoint]:
-        """What was traded against what is delivered, in MWh."""
+    def position(self, organisation_id: ID, virtual_asset_id: ID, **window: Unpack[WindowAsOf]) -> Rows[PositionPoint]:
+        """Traded against delivered energy, in MWh."""
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/state-of-energy/latest")
     def state_of_energy(
@@ -188,13 +141,7 @@ class VirtualAssets(Resource[M]):
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/state-of-energy/projected")
     def projected_state_of_energy(
-        self,
-        organisation_id: ID,
-        virtual_asset_id: ID,
-        *,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        as_of: datetime | None = None,
+        self, organisation_id: ID, virtual_asset_id: ID, **window: Unpack[WindowAsOf]
     ) -> Rows[StateOfEnergy]: ...
 
     @operation("GET", "/organisations/{organisationID}/virtual-assets/{virtualAssetID}/operational")
@@ -204,32 +151,15 @@ class VirtualAssets(Resource[M]):
         virtual_asset_id: ID,
         *,
         categories: Sequence[str] | None = None,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        as_of: datetime | None = None,
+        **window: Unpack[WindowAsOf],
     ) -> DataPoints: ...
 
     @collection("/organisations/{organisationID}/virtual-assets/{virtualAssetID}/adjustments")
-    def adjustments(
-        self,
-        organisation_id: ID,
-        virtual_asset_id: ID,
-        *,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        page_size: int | None = None,
-    ) -> Adjustment: ...
+    def adjustments(self, organisation_id: ID, virtual_asset_id: ID, **window: Unpack[PagedWindow]) -> Adjustment: ...
 
     @collection("/organisations/{organisationID}/virtual-assets/{virtualAssetID}/schedule-history")
     def schedule_history(
-        self,
-        organisation_id: ID,
-        virtual_asset_id: ID,
-        *,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        version: int | None = None,
-        page_size: int | None = None,
+        self, organisation_id: ID, virtual_asset_id: ID, *, version: int | None = None, **window: Unpack[PagedWindow]
     ) -> ScheduleVersion:
         """Every accepted change: who, when, what."""
 

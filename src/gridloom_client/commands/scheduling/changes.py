@@ -1,16 +1,19 @@
-"""Putting a schedule: what would change and where it leads, shown before anybody agrees."""
+"""Putting a schedule: the changes and where they lead, shown before the user confirms."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from cyclopts import Parameter
 
 from gridloom_client.commands.scheduling.points import changed_points
 from gridloom_client.commands.terminal.asking import agree
 from gridloom_client.commands.terminal.finding import Holding
 from gridloom_client.commands.terminal.options import Options
-from gridloom_client.commands.terminal.rendering import count_text, moment_text, print_data, print_table, show_lines
+from gridloom_client.commands.terminal.rendering import count_text, instant_text, print_data, print_table, show_lines
 from gridloom_client.errors import ProblemError, UnprocessableError
 
 if TYPE_CHECKING:
@@ -18,7 +21,10 @@ if TYPE_CHECKING:
     from gridloom_client.client import Client
     from gridloom_client.inputs import Point
 
-Unit: TypeAlias = Literal["kW", "MW"]
+Unit: TypeAlias = Annotated[Literal["kW", "MW"], Parameter(help="kW or MW: what the powers are in.")]
+PlanFile: TypeAlias = Annotated[
+    Path | None, Parameter(help="Two columns, time and power; standard input when left out.")
+]
 QUARTER = timedelta(minutes=15)
 TARGET = 0.5
 _MAX_SHOWN = 24
@@ -68,7 +74,7 @@ def show_changes(changed: Sequence[Point], stored: Mapping[datetime, float], opt
     rows: list[tuple[Any, ...]] = [(point.time, stored.get(point.time), point.power) for point in changed]
     print_table("Changes", ["Time", "Stored kW", "New kW"], rows[:_MAX_SHOWN], options)
     if len(rows) > _MAX_SHOWN:
-        until = moment_text(changed[-1].time, utc=options.utc)
+        until = instant_text(changed[-1].time, utc=options.utc)
         show_lines(f"… and {len(rows) - _MAX_SHOWN} more, until {until}.")
 
 
@@ -87,7 +93,7 @@ def foresee_end(asset: VirtualAsset, stored: Mapping[datetime, float], changed: 
 
 
 def _stored_kwh(asset: VirtualAsset, power_kw: float) -> float:
-    """What a quarter-hour of power puts into the store; less than nothing when it discharges."""
+    """The energy that a quarter-hour of power adds to the store; negative when it discharges."""
     if power_kw < 0:
         return -power_kw * asset.charge_efficiency / 4
     return -power_kw / asset.discharge_efficiency / 4

@@ -1,4 +1,4 @@
-"""`gridloom schedule optimise` and `repair`: schedules that the service proposes, put only when somebody agrees."""
+"""`gridloom schedule optimise` and `repair`: schedules that the service proposes, put once the user confirms."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from cyclopts import Parameter
 
-from gridloom_client.commands.scheduling.changes import Unit, put_points
+from gridloom_client.commands.scheduling.changes import PlanFile, Unit, put_points
 from gridloom_client.commands.scheduling.points import read_points
 from gridloom_client.commands.terminal.asking import read_text
-from gridloom_client.commands.terminal.ending import Misunderstood, ending
+from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.finding import Holding, find_virtual
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.options import USUAL, AssetName, Confirmed, Options, OwnerName, connect
 from gridloom_client.commands.terminal.plots import plot_lines
 from gridloom_client.commands.terminal.progress import waiting
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_table, show_lines
 from gridloom_client.commands.terminal.service_clock import service_time
-from gridloom_client.commands.terminal.windows import choose_day, market_day, read_moment
+from gridloom_client.commands.terminal.windows import choose_day, market_day, read_instant
 from gridloom_client.errors import UnprocessableError
 from gridloom_client.literals import RepairObjective
 
@@ -34,9 +34,8 @@ Window: TypeAlias = tuple[datetime, datetime]
 _ENDED = ("OPTIMAL", "TIME_LIMIT", "FAILED")
 
 
-@ending
 def optimise(
-    asset: str,
+    asset: AssetName,
     *,
     day: str | None = None,
     start: datetime | None = None,
@@ -45,8 +44,8 @@ def optimise(
     price_file: Path | None = None,
     plot: Annotated[bool, Parameter(negative="")] = False,
     put: Annotated[bool, Parameter(negative=("--no-put",))] = True,
-    yes: Annotated[bool, Parameter(negative="")] = False,
-    organisation: str | None = None,
+    yes: Confirmed = False,
+    organisation: OwnerName = None,
     options: Options = USUAL,
 ) -> None:
     """Find the schedule that earns most, show what it changes, and put it if you agree.
@@ -59,8 +58,6 @@ def optimise(
 
     Parameters
     ----------
-    asset
-        Its id, the end of it, or its name.
     day
         Which market day: a date, today or tomorrow; tomorrow when left out, or the asset's day nearest to it.
     start
@@ -75,10 +72,6 @@ def optimise(
         Draw the proposed power and state of charge as well.
     put
         --no-put only shows the proposal.
-    yes
-        Do not ask.
-    organisation
-        Whose it is; your own when left out.
     """
     from gridloom_client.inputs import Point
 
@@ -90,7 +83,7 @@ def optimise(
             life = seen.start, seen.end
             first, last = market_day(choose_day(day, service_time(client), life, days_ahead=1))
         else:
-            first, last = (read_moment(start) if start else seen.start), (read_moment(end) if end else seen.end)
+            first, last = (read_instant(start) if start else seen.start), (read_instant(end) if end else seen.end)
         window = max(first, seen.start), min(last, seen.end)
         with waiting("optimising"):
             answer, basis = _ask_for_best(client, found, window, prices, own)
@@ -107,16 +100,15 @@ def optimise(
             put_points(client, found, points, yes=yes, options=options, if_match=answer.etag)
 
 
-@ending
 def repair(
-    asset: str,
-    file: Path | None = None,
+    asset: AssetName,
+    file: PlanFile = None,
     *,
     unit: Unit = "kW",
     objective: RepairObjective = "NEAREST",
     put: Annotated[bool, Parameter(negative=("--no-put",))] = True,
-    yes: Annotated[bool, Parameter(negative="")] = False,
-    organisation: str | None = None,
+    yes: Confirmed = False,
+    organisation: OwnerName = None,
     options: Options = USUAL,
 ) -> None:
     """Find the nearest schedule that is accepted and ends balanced, show what moves, and put it if you agree.
@@ -128,20 +120,10 @@ def repair(
 
     Parameters
     ----------
-    asset
-        Its id, the end of it, or its name.
-    file
-        Two columns, time and power; standard input when left out.
-    unit
-        kW or MW: what the powers are in.
     objective
         NEAREST moves least, BEST_VALUE earns most in the same quarter-hours.
     put
         --no-put only shows it.
-    yes
-        Do not ask.
-    organisation
-        Whose it is; your own when left out.
     """
     from gridloom_client.inputs import Point
 

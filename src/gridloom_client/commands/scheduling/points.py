@@ -51,10 +51,10 @@ def _read_point(cells: Sequence[str], separator: str, factor: float) -> Point:
 
 
 def _read_time(text: str) -> datetime:
-    moment = next((found for form in _FORMS if (found := _parse_time(text, form)) is not None), None)
-    if moment is None:
+    instant = next((found for form in _FORMS if (found := _parse_time(text, form)) is not None), None)
+    if instant is None:
         raise Misunderstood(f"{text} is no time such as 2026-11-16T12:00:00+01:00 or 2026-11-16 12:00")
-    return (moment if moment.tzinfo else moment.replace(tzinfo=MARKET_ZONE)).astimezone(UTC)
+    return (instant if instant.tzinfo else instant.replace(tzinfo=MARKET_ZONE)).astimezone(UTC)
 
 
 def _parse_time(text: str, form: str) -> datetime | None:

@@ -5,21 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-from gridloom_client.commands.scheduling.changes import Unit, foresee_end, put_points, read_stored, show_changes
+from gridloom_client.commands.scheduling.changes import (
+    PlanFile,
+    Unit,
+    foresee_end,
+    put_points,
+    read_stored,
+    show_changes,
+)
 from gridloom_client.commands.scheduling.planning import optimise, repair
 from gridloom_client.commands.scheduling.points import changed_points, read_points
 from gridloom_client.commands.terminal.asking import read_text
-from gridloom_client.commands.terminal.ending import ending
+from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.finding import find_virtual
-from gridloom_client.commands.terminal.options import USUAL, Options, connect
+from gridloom_client.commands.terminal.options import USUAL, AssetName, Confirmed, Options, OwnerName, connect
 from gridloom_client.commands.terminal.plots import plot_lines
 from gridloom_client.commands.terminal.rendering import print_data, print_table, show_lines
 from gridloom_client.commands.terminal.service_clock import service_time
 from gridloom_client.commands.terminal.windows import choose_day, market_day
 
-app = App(
+app = CommandGroup(
     name="schedule",
     help="What a virtual battery does: show, set, diff, optimise, repair.",
     group="Using the platform",
@@ -27,13 +34,12 @@ app = App(
 
 
 @app.command
-@ending
 def show(
-    asset: str,
+    asset: AssetName,
     *,
     day: str | None = None,
     plot: Annotated[bool, Parameter(negative="")] = False,
-    organisation: str | None = None,
+    organisation: OwnerName = None,
     options: Options = USUAL,
 ) -> None:
     """Show a market day's power and state of charge by quarter-hour.
@@ -45,14 +51,10 @@ def show(
 
     Parameters
     ----------
-    asset
-        Its id, the end of it, or its name.
     day
         Which market day: a date, yesterday, today or tomorrow; today when left out, or the asset's day nearest to it.
     plot
         Draw power and state of charge instead of listing them.
-    organisation
-        Whose it is; your own when left out.
     """
     with connect(options) as client:
         found = find_virtual(client, asset, organisation)
@@ -76,14 +78,13 @@ def show(
 
 
 @app.command(name="set")
-@ending
 def set_(
-    asset: str,
+    asset: AssetName,
     file: Path | None = None,
     *,
     unit: Unit = "kW",
-    yes: Annotated[bool, Parameter(negative="")] = False,
-    organisation: str | None = None,
+    yes: Confirmed = False,
+    organisation: OwnerName = None,
     options: Options = USUAL,
 ) -> None:
     """Put a schedule from a CSV file or a pasted table; shows what changes and where that leads, and asks first.
@@ -96,17 +97,9 @@ def set_(
 
     Parameters
     ----------
-    asset
-        Its id, the end of it, or its name.
     file
         Two columns, time and power, separated by commas, semicolons or tabs; standard input when left out.
         Export is positive; a time without an offset is market time.
-    unit
-        kW or MW: what the powers are in.
-    yes
-        Do not ask.
-    organisation
-        Whose it is; your own when left out.
     """
     points = read_points(read_text(file, "times and powers"), 1000 if unit == "MW" else 1)
     with connect(options) as client:
@@ -114,13 +107,12 @@ def set_(
 
 
 @app.command
-@ending
 def diff(
-    asset: str,
-    file: Path | None = None,
+    asset: AssetName,
+    file: PlanFile = None,
     *,
     unit: Unit = "kW",
-    organisation: str | None = None,
+    organisation: OwnerName = None,
     options: Options = USUAL,
 ) -> None:
     """Show what a CSV file or a pasted table would change; changes nothing.
@@ -129,17 +121,6 @@ def diff(
 
         gridloom schedule diff "Elbe 1" plan.csv
         gridloom schedule diff "Elbe 1" plan.csv -o csv > changes.csv
-
-    Parameters
-    ----------
-    asset
-        Its id, the end of it, or its name.
-    file
-        Two columns, time and power; standard input when left out.
-    unit
-        kW or MW: what the powers are in.
-    organisation
-        Whose it is; your own when left out.
     """
     points = read_points(read_text(file, "times and powers"), 1000 if unit == "MW" else 1)
     with connect(options) as client:

@@ -1,1 +1,1 @@
-"""What commands share at a terminal: what was typed and meant, what is shown, and how a command ends."""
+"""Parts that commands share at a terminal: their options, their output, and how they end."""

@@ -22,7 +22,7 @@ def agree(question: str, *, yes: bool) -> bool:
     except OSError:
         pass
     if not sys.stdin.isatty():
-        raise Misunderstood("Say --yes where nobody can be asked.")
+        raise Misunderstood("Pass --yes where there is no terminal to confirm on.")
     return input(f"{question} [y/N] ").strip().lower() in _YES
 
 

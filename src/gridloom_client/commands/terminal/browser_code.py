@@ -12,7 +12,7 @@ PATIENCE_S: Final = 300.0
 
 
 class WaitingForCode:
-    """Listens on 127.0.0.1 alone, at a path that nobody else knows, until the code is there."""
+    """Listens on 127.0.0.1 alone, at a random path, until the code is there."""
 
     def __init__(self) -> None:
         self._path = f"/{secrets.token_urlsafe(16)}"

@@ -16,9 +16,10 @@ import functools
 import os
 import sys
 from collections.abc import Callable
-from typing import NoReturn, ParamSpec
+from typing import Any, NoReturn, ParamSpec
 
 import msgspec
+from cyclopts import App
 
 from gridloom_client.commands.terminal.stripping import strip_controls
 from gridloom_client.errors import (
@@ -35,12 +36,19 @@ REFUSED, MISUNDERSTOOD, NOT_SIGNED_IN, NOT_REACHED, STOPPED = 1, 2, 3, 4, 130
 
 
 class Misunderstood(Exception):
-    """What was typed makes no sense; the text says why."""
+    """The command line makes no sense; the text says why."""
 
 
-def ending(command: Callable[P, None]) -> Callable[P, None]:
-    """Around every command."""
+class CommandGroup(App):
+    """A command or a group of commands: all that are registered with it end as this module says."""
 
+    def default(self, obj: Any = None, *, validator: Any = None) -> Any:
+        """Cyclopts registers every command by this method of its own group."""
+        super().default(_end_with_sentence(obj), validator=validator)
+        return obj
+
+
+def _end_with_sentence(command: Callable[P, None]) -> Callable[P, None]:
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
@@ -52,14 +60,14 @@ def ending(command: Callable[P, None]) -> Callable[P, None]:
             fail(str(error), MISUNDERSTOOD)
         except KeyboardInterrupt:
             raise SystemExit(STOPPED) from None
-        except BrokenPipeError:  # whoever read the output has seen enough
+        except BrokenPipeError:  # the reader of the output has closed it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     return run
 
 
 def end(error: GridloomError, *, as_json: bool = False) -> NoReturn:
-    """The exit that an error stands for; whoever asked for JSON gets the problem as JSON."""
+    """The exit of an error; with `-o json` the problem is printed as JSON."""
     if as_json and isinstance(error, ProblemError):
         document = {"status": error.status, "title": error.title, **error.members}
         sys.stderr.write(msgspec.json.encode(document).decode() + "\n")

@@ -51,7 +51,7 @@ class Holding:
 
 def find_virtual(client: Client, text: str, organisation: str | None = None) -> Holding:
     """A virtual asset of one's own, or of the organisation that is named."""
-    owner = find_organisation(client, organisation) if organisation else client.auth.me().organisation_id
+    owner = choose_organisation(client, organisation)
     asset = find_thing(text, client.virtual_assets.list(owner), "virtual asset")
     return Holding(owner, asset.id, asset.name)
 
@@ -62,6 +62,11 @@ def find_battery(client: Client, text: str) -> UUID:
 
 def find_organisation(client: Client, text: str) -> UUID:
     return find_id(text, client.organisations.list(), "organisation")
+
+
+def choose_organisation(client: Client, text: str | None) -> UUID:
+    """The organisation that is named, else the user's own."""
+    return find_organisation(client, text) if text else client.auth.me().organisation_id
 
 
 @dataclass(frozen=True, slots=True)

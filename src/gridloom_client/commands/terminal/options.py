@@ -1,15 +1,16 @@
-"""What every command takes, and the client it gets from it."""
+"""Options of every command, and the client that is made from them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from gridloom_client.commands.terminal.history import mention_history_to_people
 from gridloom_client.errors import CredentialsError
-from gridloom_client.profiles import NOT_SIGNED_IN, find_identity, find_url
+from gridloom_client.profiles import NOT_SIGNED_IN, find_identity
 from gridloom_client.tokens import ApiKey, Password
 
 if TYPE_CHECKING:
@@ -53,9 +54,22 @@ class Options:
 
 USUAL = Options()
 
-
-def address(options: Options) -> str:
-    return find_url(options.url, options.profile)
+AssetName = Annotated[str, Parameter(help="Its id, the end of it, or its name.")]
+BatteryName = Annotated[str, Parameter(help="The battery's id, the end of it, or its name.")]
+Confirmed = Annotated[bool, Parameter(negative="", help="Do not ask.")]
+CycleLimit = Annotated[float | None, Parameter(help="At most so many full cycles a day.")]
+EachWay = Annotated[float, Parameter(help="Of charging and of discharging.")]
+ListedID = Annotated[str, Parameter(help="Its id, or the end of it as the list shows it.")]
+MarketDay = Annotated[
+    str | None,
+    Parameter(
+        help="Which market day: a date, yesterday, today or tomorrow; today by the service's clock when left out."
+    ),
+]
+NewName = Annotated[str, Parameter(help="What it is called.")]
+OrganisationName = Annotated[str | None, Parameter(help="By id or name; your own when left out.")]
+OwnerName = Annotated[str | None, Parameter(help="Whose, by id or name; your own when left out.")]
+WindowEnd = Annotated[datetime | None, Parameter(help="Until when, exclusive.")]
 
 
 def make_client(url: str, **options: Any) -> Client:
@@ -66,8 +80,8 @@ def make_client(url: str, **options: Any) -> Client:
 
 
 def connect(options: Options, *, mentions_history: bool = True) -> Client:
-    """A client for whoever the environment names, or else whoever signed in. While a sandbox plays its history, every
-    command says so first, but for those that show it themselves."""
+    """A client with the identity of the environment, or else of the signed-in user. While a sandbox plays its history,
+    every command says so first, but for those that show it themselves."""
     client = _identify_client(options)
     if mentions_history and options.form == "table":
         mention_history_to_people(client)

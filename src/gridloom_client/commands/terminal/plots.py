@@ -22,16 +22,16 @@ def plot_lines(
     """Lines over the same times; what is unknown leaves a gap."""
     figure = _clear_figure(title)
     for values, marker in zip(lines.values(), _MARKERS, strict=False):
-        known = [(place, value) for place, value in enumerate(values) if value is not None]
+        known = [(index, value) for index, value in enumerate(values) if value is not None]
         if known:
-            signal = figure.signal([place for place, _ in known], [value for _, value in known], marker=marker)
+            signal = figure.signal([index for index, _ in known], [value for _, value in known], marker=marker)
             signal.lines()
             figure.draw(signal)
     _name_levels(figure, [value for values in lines.values() for value in values if value is not None])
     _write_figure(figure, [_name_time(time, times, utc=utc) for time in times])
     if len(lines) > 1:
-        told = [f"{marker or '▚'} {name}" for name, marker in zip(lines, _MARKERS, strict=False)]
-        sys.stdout.write("  ".join(["    ", *told]) + "\n")
+        legend = [f"{marker or '▚'} {name}" for name, marker in zip(lines, _MARKERS, strict=False)]
+        sys.stdout.write("  ".join(["    ", *legend]) + "\n")
 
 
 def plot_bars(title: str, times: Sequence[datetime], values: Sequence[float | None], *, utc: bool) -> None:
@@ -54,8 +54,8 @@ def _clear_figure(title: str) -> Any:
 
 def _write_figure(figure: Any, names: Sequence[str]) -> None:
     every = max(1, -(-len(names) // _TICKS))
-    places = list(range(0, len(names), every))
-    figure.ruler("x").ticks(places, [names[place] for place in places])
+    indices = list(range(0, len(names), every))
+    figure.ruler("x").ticks(indices, [names[index] for index in indices])
     text = figure.build().string(colorless=not sys.stdout.isatty())
     sys.stdout.write("\n".join(line.rstrip() for line in text.splitlines()) + "\n")
 
@@ -63,13 +63,13 @@ def _write_figure(figure: Any, names: Sequence[str]) -> None:
 def _name_levels(figure: Any, values: Sequence[float]) -> None:
     """Numbers as people write them beside the axis, where the library would write 1e4."""
     low, high = min(values, default=0.0), max(values, default=1.0)
-    levels = [low + place * (high - low) / (_LEVELS - 1) for place in range(_LEVELS)] if high > low else [low]
+    levels = [low + index * (high - low) / (_LEVELS - 1) for index in range(_LEVELS)] if high > low else [low]
     digits = 0 if high - low >= 20 else 2
     figure.ruler("y").ticks(levels, [f"{level:,.{digits}f}" for level in levels])
 
 
 def _name_time(time: datetime, times: Sequence[datetime], *, utc: bool) -> str:
     """The hour within a day or two, else the day."""
-    moment = time.astimezone(UTC if utc else MARKET_ZONE)
+    instant = time.astimezone(UTC if utc else MARKET_ZONE)
     is_short = (times[-1] - times[0]).days < 2 and times[-1] != times[0]
-    return f"{moment:%H:%M}" if is_short else f"{moment:%d %b}"
+    return f"{instant:%H:%M}" if is_short else f"{instant:%d %b}"

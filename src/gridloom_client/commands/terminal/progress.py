@@ -37,7 +37,7 @@ def make_progress(*columns: ProgressColumn, quiet: bool = False) -> Progress:
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Something that takes seconds, nobody knows how many."""
+    """A spinner for work of unknown length."""
     if not sys.stderr.isatty():
         yield
         return

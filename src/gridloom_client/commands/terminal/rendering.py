@@ -178,21 +178,21 @@ def print_table(
         show(f"No {title if title[:2].isupper() else title.lower()}.")
         return
     widths = [
-        max(len(column), *(len(row[place].plain) for row in texts)) + _GAP for place, column in enumerate(columns)
+        max(len(column), *(len(row[index].plain) for row in texts)) + _GAP for index, column in enumerate(columns)
     ]
     shown = choose_columns(widths, terminal_width() + _GAP)
     table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
-    for place in shown:
-        is_number = all(_is_number(value[place], text[place].plain) for value, text in zip(rows, texts, strict=True))
-        table.add_column(columns[place], overflow="ellipsis", no_wrap=True, justify="right" if is_number else "left")
+    for index in shown:
+        is_number = all(_is_number(value[index], text[index].plain) for value, text in zip(rows, texts, strict=True))
+        table.add_column(columns[index], overflow="ellipsis", no_wrap=True, justify="right" if is_number else "left")
     for row in texts:
-        table.add_row(*(row[place] for place in shown))
-    left_out = [column for place, column in enumerate(columns) if place not in shown]
+        table.add_row(*(row[index] for index in shown))
+    left_out = [column for index, column in enumerate(columns) if index not in shown]
     show(table, *([Text(f"Not shown: {', '.join(left_out)}", style="dim")] if left_out else []))
 
 
 def _round_money(title: str, value: Any) -> Any:
-    """What is in euros, as its title says, has two decimals."""
+    """A column whose title says EUR has two decimals."""
     return Decimal(repr(value)) if isinstance(value, float) and "EUR" in title else value
 
 
@@ -200,31 +200,31 @@ def _make_cells(rows: Sequence[Sequence[Any]], *, utc: bool) -> list[list[Text]]
     """A column of midnights is a column of days."""
     zone = UTC if utc else MARKET_ZONE
     days = {
-        place
-        for place in range(len(rows[0]) if rows else 0)
-        if all(_is_midnight(row[place], zone) for row in rows if isinstance(row[place], datetime))
+        index
+        for index in range(len(rows[0]) if rows else 0)
+        if all(_is_midnight(row[index], zone) for row in rows if isinstance(row[index], datetime))
     }
     return [
         [
             Text(f"{value.astimezone(zone):%Y-%m-%d}")
-            if place in days and isinstance(value, datetime)
+            if index in days and isinstance(value, datetime)
             else _make_cell(value, utc=utc, is_short=True)
-            for place, value in enumerate(row)
+            for index, value in enumerate(row)
         ]
         for row in rows
     ]
 
 
-def _is_midnight(moment: datetime, zone: tzinfo) -> bool:
-    return moment.astimezone(zone).time() == time()
+def _is_midnight(instant: datetime, zone: tzinfo) -> bool:
+    return instant.astimezone(zone).time() == time()
 
 
 def choose_columns(widths: Sequence[int], room: int) -> list[int]:
     """The first column, and of the others as many, in the order of their importance, as there is room for."""
     shown, used = [0], widths[0]
-    for place, width in enumerate(widths[1:], start=1):
+    for index, width in enumerate(widths[1:], start=1):
         if used + width <= room:
-            shown.append(place)
+            shown.append(index)
             used += width
     return shown
 
@@ -252,15 +252,15 @@ def short_id(id: UUID | str) -> str:
 def _make_cell(value: Any, *, utc: bool = False, is_short: bool = False) -> Text:
     if value is None:
         return Text("–", style="dim")
-    text = strip_controls(short_id(value) if is_short and isinstance(value, UUID) else moment_text(value, utc=utc))
+    text = strip_controls(short_id(value) if is_short and isinstance(value, UUID) else instant_text(value, utc=utc))
     return Text(text, style=_COLOURS.get(text, ""))
 
 
-def moment_text(value: Any, *, utc: bool = False) -> str:
+def instant_text(value: Any, *, utc: bool = False) -> str:
     """In market time, with its zone where that is not plain from the page; numbers as people read them."""
     if isinstance(value, datetime):
-        moment = value.astimezone(UTC if utc else MARKET_ZONE)
-        text = moment.strftime("%Y-%m-%d %H:%M" if not moment.second else "%Y-%m-%d %H:%M:%S")
+        instant = value.astimezone(UTC if utc else MARKET_ZONE)
+        text = instant.strftime("%Y-%m-%d %H:%M" if not instant.second else "%Y-%m-%d %H:%M:%S")
         return f"{text}Z" if utc else text
     if isinstance(value, Decimal):
         return f"{value:,.2f}"
@@ -269,13 +269,13 @@ def moment_text(value: Any, *, utc: bool = False) -> str:
     if isinstance(value, tuple | list):
         if len(value) == 2 and all(isinstance(each, datetime) for each in value):
             return span_text(value[0], value[1], utc=utc)
-        return ", ".join(moment_text(each, utc=utc) for each in value)
+        return ", ".join(instant_text(each, utc=utc) for each in value)
     return str(value)
 
 
 def span_text(start: datetime, end: datetime, *, utc: bool) -> str:
     """`2026-11-16 00:00–24:00` within a day, else from day to day."""
-    first, last = (moment.astimezone(UTC if utc else MARKET_ZONE) for moment in (start, end))
+    first, last = (instant.astimezone(UTC if utc else MARKET_ZONE) for instant in (start, end))
     if first.strftime("%H:%M") == last.strftime("%H:%M") == "00:00":
         days = (last.date() - first.date()).days
         return f"{first:%Y-%m-%d}" if days == 1 else f"{first:%Y-%m-%d} +{days} d"

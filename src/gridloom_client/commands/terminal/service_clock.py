@@ -1,4 +1,4 @@
-"""What time it is where the service is."""
+"""The service's clock."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def service_time(client: Client) -> datetime:
-    """The sandbox's clock where there is one; in production, where time is everybody's, this machine's."""
+    """The sandbox's clock where there is one; in production this machine's."""
     try:
         return client.sandbox.clock().now
     except NotFoundError:

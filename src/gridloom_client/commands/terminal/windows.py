@@ -1,18 +1,20 @@
-"""Spans of market time as people give them: a day, a start and an end, or nothing."""
+"""Spans of time as people give them: a market day, a start and an end, nothing, or a duration such as 90m."""
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, time, timedelta
 
 from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.rendering import MARKET_ZONE
 
+_TYPED = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?:in)?)?(?:(\d+)s)?", re.IGNORECASE)
 _DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
 
 
-def read_moment(moment: datetime) -> datetime:
-    """What was typed without an offset is market time."""
-    return (moment if moment.tzinfo else moment.replace(tzinfo=MARKET_ZONE)).astimezone(UTC)
+def read_instant(instant: datetime) -> datetime:
+    """A time; without an offset it is market time."""
+    return (instant if instant.tzinfo else instant.replace(tzinfo=MARKET_ZONE)).astimezone(UTC)
 
 
 def market_day(day: date) -> tuple[datetime, datetime]:
@@ -50,11 +52,22 @@ def choose_day(
 
 
 def past_window(start: datetime | None, end: datetime | None, now: datetime, days: int) -> tuple[datetime, datetime]:
-    """What was asked for, else so many market days up to and with today."""
-    last = read_moment(end) if end else market_day(today(now))[1]
+    """The requested window, else so many market days up to and with today."""
+    last = read_instant(end) if end else market_day(today(now))[1]
     first = (
-        read_moment(start) if start else market_day(today(last - timedelta(seconds=1)) - timedelta(days=days - 1))[0]
+        read_instant(start) if start else market_day(today(last - timedelta(seconds=1)) - timedelta(days=days - 1))[0]
     )
     if first >= last:
         raise Misunderstood("The start lies after the end.")
     return first, last
+
+
+def iso_duration(text: str) -> str:
+    """A duration as the service takes it: 1h, 90m, 1d12h, or ISO 8601's PT1H."""
+    if text[:1] in ("P", "p"):
+        return text.upper()
+    found = _TYPED.fullmatch(text.replace(" ", ""))
+    if found is None or not any(found.groups()):
+        raise Misunderstood(f"{text} is no span of time; expected one such as 1h, 90m, 1d or PT1H.")
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return f"P{days}DT{hours}H{minutes}M{seconds}S"

@@ -1,16 +1,17 @@
-"""Schedules proposed for virtual assets and portfolios; nothing here changes one."""
+"""Schedules proposed for virtual assets and portfolios, expected prices, and past days played again."""
 
 # mypy: disable-error-code="empty-body"
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from datetime import date
+from typing import Any, Unpack
 
-from gridloom_client.answers import Optimisation, PortfolioOptimisation, Repair
-from gridloom_client.inputs import CapacityPrice, Prices
-from gridloom_client.literals import EndStateOfCharge, Market, RepairObjective
-from gridloom_client.operations import M, Resource, operation
+from gridloom_client.answers import Backtest, BacktestDay, DayAheadForecast, Optimisation, PortfolioOptimisation, Repair
+from gridloom_client.inputs import BacktestBattery, CapacityPrice, Prices
+from gridloom_client.literals import BacktestPolicy, BacktestSeries, EndStateOfCharge, Market, RepairObjective
+from gridloom_client.operations import M, Resource, collection, operation
+from gridloom_client.resources.queries import Window
 from gridloom_client.resources.virtual_assets import Schedule
 from gridloom_client.wire import ID
 
@@ -25,14 +26,13 @@ class Optimisations(Resource[M]):
         virtual_asset_id: ID,
         *,
         prices: Prices | Mapping[str, Any],
-        start: datetime | None = None,
-        end: datetime | None = None,
         markets: Sequence[Market] | None = None,
         end_state_of_charge: EndStateOfCharge | None = None,
         keep: Sequence[ID] | None = None,
         exact: bool | None = None,
         capacity_prices: Sequence[CapacityPrice] | Sequence[Mapping[str, Any]] | None = None,
         idempotency_key: str | None = None,
+        **window: Unpack[Window],
     ) -> Optimisation:
         """Apply it with `virtual_assets.set_asset_schedule`. More than 31 days come with an `id` to ask for."""
 
@@ -59,11 +59,45 @@ class Optimisations(Resource[M]):
         portfolio_id: ID,
         *,
         prices: Prices | Mapping[str, Any],
-        start: datetime | None = None,
-        end: datetime | None = None,
         import_limit: float | None = None,
         export_limit: float | None = None,
         end_state_of_charge: EndStateOfCharge | None = None,
         exact: bool | None = None,
         idempotency_key: str | None = None,
+        **window: Unpack[Window],
     ) -> PortfolioOptimisation: ...
+
+
+class Forecasts(Resource[M]):
+    """EUR/MWh."""
+
+    @operation("GET", "/forecasts/day-ahead")
+    def day_ahead(self, *, delivery_day: date | None = None) -> DayAheadForecast:
+        """P10, P50 and P90 of each quarter-hour; tomorrow's when no day is named."""
+
+
+class Backtests(Resource[M]):
+    """EUR, kW and kWh."""
+
+    @operation("POST", "/backtests")
+    def create(
+        self,
+        *,
+        start: date | str,
+        end: date | str,
+        battery: BacktestBattery | Mapping[str, Any],
+        policy: BacktestPolicy = "FORECAST",
+        series: BacktestSeries | None = None,
+        idempotency_key: str | None = None,
+    ) -> Backtest:
+        """Ask for it again until `status` is DONE."""
+
+    @collection("/backtests")
+    def list(self, *, page_size: int | None = None) -> Backtest:
+        """The newest first."""
+
+    @operation("GET", "/backtests/{backtestID}")
+    def get(self, backtest_id: ID) -> Backtest: ...
+
+    @collection("/backtests/{backtestID}/days")
+    def days(self, backtest_id: ID, *, page_size: int | None = None) -> BacktestDay: ...
