@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import importlib
 import os
 import pkgutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 
 import bench
 from bench.harness import Options, Result, running, write_results
 from bench.local_cluster import cluster
 from bench.scaling import main as write_scaling_page
+from bench.service_log import ENVIRONMENT as LOG_ENVIRONMENT
+from bench.service_log import find_error_lines, read_failed_jobs, read_versions
+
+ON_A_CLUSTER = {"cluster": "citus_costs"}
+"""Benches that measure something else where a database is given; they want a distributed one."""
 
 QUICK = Options(seconds=0.7, rounds=1, connections=16, quick=True)
 
@@ -49,6 +57,9 @@ def main() -> int:
         "--standby", action="store_true", help="on a primary of its own, reading from a synchronous standby of it"
     )
     parser.add_argument("--strict", action="store_true", help="end with 1 when a target is missed")
+    parser.add_argument(
+        "--keep", metavar="PREFIX", help="write what is seen on another database to bench/results/PREFIX<bench>.json"
+    )
     given = parser.parse_args()
     unknown = [name for name in given.names if name not in known]
     if unknown:
@@ -63,8 +74,13 @@ def main() -> int:
     )
     results: list[Result] = []
     with _find_database(given.database, standby=given.standby) as database:
-        for name in given.names or sorted(known):
+        for asked in given.names or sorted(known.keys() - {ON_A_CLUSTER["cluster"]}):
+            name = asked if database is None else ON_A_CLUSTER.get(asked, asked)
             results += _measure(name, known[name], options, database)
+        versions = asyncio.run(read_versions(database)) if given.keep and database else None
+    if versions is not None:
+        for path in write_results(results, options, versions, given.keep):
+            print(f"written: {path}")
     if not options.quick and database is None:
         for path in write_results(results, options):
             print(f"written: {path}")
@@ -86,10 +102,23 @@ def _find_database(address: str | None, *, standby: bool) -> Iterator[str | None
 
 
 def _measure(name: str, module: ModuleType, options: Options, database: str | None) -> list[Result]:
+    """A module with `EXPECTED_ERRORS` is held to a log without any other error line, and to no failed job."""
     environment = getattr(module, "ENVIRONMENT", None)
+    expected: tuple[str, ...] | None = getattr(module, "EXPECTED_ERRORS", None)
     has_ceiling = hasattr(module, "CEILING")
-    with running(name, options, has_ceiling=has_ceiling, environment=environment, database=database) as harness:
-        module.run(harness)
+    with tempfile.TemporaryDirectory(prefix="gl-bench-log-") as directory:
+        log = None if expected is None else Path(directory) / "service.log"
+        if log is not None:
+            environment = {**(environment or {}), **LOG_ENVIRONMENT}
+        with running(
+            name, options, has_ceiling=has_ceiling, environment=environment, log=log, database=database
+        ) as harness:
+            module.run(harness)
+            failed = asyncio.run(read_failed_jobs(harness.database_url)) if log is not None else []
+        if log is not None:
+            lines = find_error_lines(log, expected or ())
+            figures = {"error lines": lines[:20], "failed jobs": failed[:20]}
+            harness.report("behind the answers", figures, target="none", met=not (lines or failed))
         return harness.results
 
 

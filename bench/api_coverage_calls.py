@@ -12,7 +12,8 @@ from typing import Any
 
 from gridloom.edge import Operation
 
-TIMEOUT_S = 60
+TIMEOUT_S = 180
+"""Generous: a move of the clock answers when all that fell due on the way has happened."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The scenes of the survey: a small world that calls every operation, each as somebody would who uses the platform."""
+"""The scenes of the survey: a small world that calls every operation, each as a user of the platform would."""
 
 from __future__ import annotations
 
@@ -416,6 +416,7 @@ def issue_statements(world: Survey) -> None:
     world.call("readOrganisationDataPoints", by="owner", query=window(-3, 1), **owner)
     world.call("readOrganisationStatement", by="owner", query=window(-3, 1), **owner)
     last_month = (midnight(0).replace(day=1) - timedelta(days=1)).strftime("%Y-%m")
+    world.call("listMissingFacts", query={"month": last_month})
     run = world.call("issueStatements", {"month": last_month, "allowMissing": True})
     world.wait_for("readStatementRun", lambda found: found.get("status") != "RUNNING", runID=run.get("id"))
     world.call("summariseStatements", query=window(-40, 1))

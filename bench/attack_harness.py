@@ -63,7 +63,7 @@ class Scene:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=90)
         headers = {"Content-Type": media_type, "Authorization": f"Bearer {token or self.attacker.token}"}
         try:
-            # Whoever is refused while still sending is told so all the same.
+            # A client that is rejected while still sending gets the response all the same.
             with suppress(BrokenPipeError, ConnectionResetError):
                 connection.request(method, path, body, headers)
             return connection.getresponse().status

@@ -203,7 +203,7 @@ def main() -> int:
             print(f"     {name}: {time.monotonic() - began:.0f} s", flush=True)
             found += results
     if not given.quick:
-        write_table("attacks-two" if given.two else "attacks", found)
+        write_table("attacks_two" if given.two else "attacks", found)
     return 0 if all(one.met for one in found) else 1
 
 

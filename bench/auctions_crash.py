@@ -23,6 +23,8 @@ from bench.harness import Harness
 from bench.runners import Runners
 
 AUCTIONS, PROCESSES, MAX_S = 500, 8, 240.0
+EXPECTED_ERRORS = ("worker.exited", "job.crashed")
+"""What a log says of processes that were killed."""
 QUICK_AUCTIONS, QUICK_PROCESSES = 20, 3
 HURDLE_EUR = 50
 PAUSE_S, PATIENCE_S = 0.05, 1.0

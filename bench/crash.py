@@ -26,6 +26,8 @@ KILLS, QUICK_KILLS = 200, 5
 WORKERS = 2
 ENVIRONMENT = {"GRIDLOOM_WORKERS": str(WORKERS)}
 AT_WORK_S = 0.5
+EXPECTED_ERRORS = ("worker.exited", "job.crashed")
+"""What a log says of processes that were killed."""
 
 
 @dataclass

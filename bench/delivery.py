@@ -4,6 +4,7 @@ database back to it."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import time
 from collections.abc import Callable
@@ -50,6 +51,7 @@ def zone_of(virtual: int, count: int, periods: int, *, alike: bool) -> tuple[Zon
         *(zeros, zeros, zeros, zeros),
         np.repeat(capacity_kwh[:, None], periods, axis=1),
         *(np.full_like(zeros, np.inf),) * 3,
+        *(zeros, zeros),
         capacity_kwh / 2,
     )
     behind = np.array([draw.choice(count, 2, replace=False) for _ in range(virtual)])
@@ -196,6 +198,8 @@ async def _measure_runs(harness: Harness, virtual: int, count: int) -> None:
     scene = await asyncio.to_thread(Scene, harness, virtual, count)
     now = scene.start - timedelta(hours=1)
     pool = await create_pool(harness.database_url, size=1, idle_in_transaction_timeout_s=300)
+    gc.collect()
+    gc.freeze()  # as the service does before it starts its workers: what is imported is no garbage
     try:
         async with pool.acquire() as db:
             undone = db.transaction()

@@ -24,6 +24,8 @@ from bench.sse_clients import Follower, RequestRejected
 
 CHANGES, ROUNDS, WRITERS, STREAMS = 10_000, 20, 8, 4
 QUICK_CHANGES, QUICK_ROUNDS = 200, 2
+EXPECTED_ERRORS = ("worker.exited", "job.crashed")
+"""What a log says of processes that were killed."""
 PATIENCE_S = 120.0
 """Calls whose worker died are due again when their lease ends, a minute later."""
 

@@ -190,7 +190,7 @@ async def _end_backends(directory: Path) -> None:
 
 
 def killed_worker(harness: Harness, traffic: Callable[[], Traffic]) -> list[Seen]:
-    """Answers on their way break, which no server can help; whoever comes next is served."""
+    """Answers on their way break, which no server can help; the next request is served."""
     with traffic() as seen:
         time.sleep(1)
         worker = next(c for c in psutil.Process(harness.product_pid).children() if "postgres" not in c.name())

@@ -311,7 +311,7 @@ def running(
 def process(
     command: list[str], environment: dict[str, str], log: Path | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    end = partial(end_with_parent, os.getpid(), signal.SIGTERM)  # whoever kills the bench leaves nothing behind
+    end = partial(end_with_parent, os.getpid(), signal.SIGTERM)  # a killed bench leaves nothing behind
     environment = {**os.environ, **environment}
     with log.open("ab") if log is not None else nullcontext() as said:
         process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=said, preexec_fn=end)
@@ -327,7 +327,7 @@ def process(
 
 
 def await_answer(address: str, path: str | None, process: subprocess.Popen[bytes], seconds: float = 60) -> None:
-    """Until the path answers 200, or, without a path, until somebody listens."""
+    """Until the path answers 200, or, without a path, until a process listens."""
     parts = urllib.parse.urlsplit(address)
     deadline = time.monotonic() + seconds
     while True:
@@ -353,17 +353,21 @@ def free_port() -> int:
         return port
 
 
-def write_results(results: list[Result], options: Options) -> list[Path]:
-    """One file a bench: what was measured, when, of which commit and on which machine."""
+def write_results(
+    results: list[Result], options: Options, versions: Mapping[str, Any] | None = None, prefix: str = ""
+) -> list[Path]:
+    """One file a bench: what was measured, when, of which commit and on which machine; on which versions of another
+    database than the bench's own."""
     RESULTS.mkdir(exist_ok=True)
     written = []
     for bench in sorted({result.bench for result in results}):
-        path = RESULTS / f"{bench}.json"
+        path = RESULTS / f"{prefix}{bench}.json"
         content = {
             "bench": bench,
             "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "commit": _commit(),
             "machine": describe_machine(),
+            **({} if versions is None else {"database": dict(versions)}),
             "options": asdict(options),
             "results": [asdict(result) for result in results if result.bench == bench],
         }

@@ -22,8 +22,8 @@ from subprocess import Popen
 import asyncpg
 
 from bench.harness import PASSWORD, USERNAME, await_answer, free_port, process
+from bench.standby import StandbyPostgres
 from gridloom.database.server.embedded import EmbeddedPostgres
-from gridloom.database.server.standby import StandbyPostgres
 
 
 @dataclass
@@ -129,7 +129,7 @@ def main() -> int:
 
 
 def _switch(made: Cluster) -> None:
-    """What whoever watches the servers would do: promote, and have the other one follow."""
+    """The work of a cluster manager: promote, and have the other one follow."""
     made.standby.promote()
     print(f"promoted   process {made.standby.pid}; the other one is copied from it and follows …", flush=True)
     made.follow_promoted()

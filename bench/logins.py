@@ -1,4 +1,4 @@
-"""Whether signing in, which is slow on purpose, slows everybody else."""
+"""Whether signing in, which is slow on purpose, slows other requests."""
 
 from __future__ import annotations
 

@@ -20,10 +20,11 @@ import psutil
 from bench import telemetry, telemetry_overwrites, telemetry_reads, tsdb_comparison
 from bench.harness import Client, Harness
 from gridloom.database.pool import create_pool
+from gridloom.market_calendar import market_date
 from gridloom.monitoring import blocks, segments
 from gridloom.monitoring.compaction import day_compaction
-from gridloom.monitoring.market_days import market_date
 from gridloom.monitoring.model import Points, SignalSeries
+from gridloom.monitoring.store import compaction as compaction_store
 from gridloom.wiring import provide_dependencies
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -313,7 +314,7 @@ async def _fold(harness: Harness) -> None:
     folded, keys = 0, set[int]()
     try:
         while True:
-            waiting = await day_compaction.pending_days(pool, settle=timedelta(), most=1000)
+            waiting = await compaction_store.read_pending(pool, settle=timedelta(), most=1000)
             waiting = [day for day in waiting if day.is_closed]
             if not waiting:
                 break

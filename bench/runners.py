@@ -20,7 +20,7 @@ from typing import NoReturn
 
 import psutil
 
-from gridloom.database.pool import create_pool
+from gridloom.database.pool import create_pool, detect_distribution
 from gridloom.jobs import JobRunner
 from gridloom.wiring import provide_dependencies
 
@@ -64,6 +64,7 @@ class Runners:
 
 async def _run_jobs(database_url: str) -> None:
     pool = await create_pool(database_url, size=2, application_name="gridloom-bench-runner")
+    await detect_distribution(pool)
     runner = JobRunner(pool, max_concurrent=1, poll_interval_s=0.2)
     await runner.start()
     await asyncio.Event().wait()

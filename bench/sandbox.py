@@ -1,5 +1,5 @@
 """The living sandbox: what its history and a day of the whole world cost, whether its economy adds up, and whether its
-life disturbs whoever is a guest in it."""
+life disturbs the guests in it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     python -m bench.sandbox_pictures FOLDER
 
-FOLDER holds the published prices (see `gridloom.simulator.market.calibrate`). Pictures hold figures made of them, means
+FOLDER holds the published prices (see `bench.price_calibration`). Pictures hold figures made of them, means
 and quantiles, never the prices.
 """
 
@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from tests.simulator.economy import Month, live_month
 
+from bench.price_calibration import YEAR, hourly_days, read_prices
 from gridloom.simulator.market.calendar import hours_of
-from gridloom.simulator.market.calibrate import YEAR, hourly_days, read_prices
 from gridloom.simulator.market.day_ahead import DayAhead
 from gridloom.simulator.market.intraday import IntradayAuction, periods_of_third
 from gridloom.simulator.market.market_data import MarketData

@@ -11,6 +11,7 @@ from typing import Any
 
 from bench.harness import RESULTS
 from bench.read_your_writes import LAGS
+from bench.scaling_cluster import list_cluster_lines
 
 PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
 
@@ -60,7 +61,7 @@ def list_growth() -> list[Growth]:
     changes = ORGANISATIONS * CHANGES_AN_ORGANISATION_DAY + bids
     point = float(figures_of("monitoring", "stored after folding, with indexes")["bytes_a_point"])
     return [
-        Growth("telemetry_chunk (points)", "workers, by asset", BATTERIES * SIGNALS * DAY_S, point),
+        Growth("telemetry_block (points)", "workers, by asset", BATTERIES * SIGNALS * DAY_S, point),
         Growth("wholesale_trade", "workers, by asset", BATTERIES * TRADES_A_BATTERY_DAY, weigh("wholesale_trade")),
         Growth("settled_day", "workers, by asset", BATTERIES, weigh("settled_day")),
         Growth("auction_bid", "workers, by auction", bids, weigh("auction_bid")),
@@ -91,7 +92,7 @@ def write_page() -> str:
         f"{BATTERIES:,} batteries × {SIGNALS} signals × 1 s, {ORGANISATIONS:,} organisations, {AUCTIONS_A_DAY:,} auctions a day. Assumed besides: {BIDS_AN_AUCTION} bids an auction,",
         f"{TRADES_A_BATTERY_DAY} trades a battery and day, {CHANGES_AN_ORGANISATION_DAY} changes and {READS_AN_ORGANISATION_DAY:,} reads an organisation and day, {READERS_OF_AN_EVENT} readers an event.",
         "",
-        "## What grows how",
+        "## Growth",
         "",
         "| Table | Lies on | Rows a day | Bytes a row, measured | GB a day | TB a year |",
         "|---|---|---|---|---|---|",
@@ -102,7 +103,7 @@ def write_page() -> str:
         "",
         f"Together {sum(one.gigabytes_day for one in growth):,.0f} GB a day, of which telemetry is {100 * growth[0].gigabytes_day / sum(one.gigabytes_day for one in growth):.0f} %. `GRIDLOOM_MONITORING_RETENTION_DAYS` bounds it. (The bytes a point are those of the bench's telemetry; how well a signal packs depends on how much it moves.)",
         "",
-        "## What it takes",
+        "## Resources",
         "",
         "| Load | A second | One such machine does | Machines |",
         "|---|---|---|---|",
@@ -125,6 +126,7 @@ def write_page() -> str:
             for one in [figures_of("read_your_writes", f"own writes, lag {name}")]
         ),
         "",
+        *list_cluster_lines(BATTERIES, changes_s, reads_s),
         "## First bottlenecks",
         "",
         "1. **Telemetry**: taking in and folding are nearly all of the work and of the room. Both go by asset, so they spread over workers without meeting.",

@@ -14,9 +14,11 @@ import psutil
 from bench import telemetry
 from bench.harness import Client, Harness, Request, cpu_seconds
 from gridloom.database.pool import create_pool
-from gridloom.monitoring import blocks, store
-from gridloom.monitoring.market_days import market_date
+from gridloom.market_calendar import market_date
+from gridloom.monitoring import blocks
 from gridloom.monitoring.model import SignalSeries
+from gridloom.monitoring.store import compaction as compaction_store
+from gridloom.monitoring.store import heads
 
 ARROW = "application/vnd.apache.arrow.stream"
 FIRST_DAY = 20089
@@ -29,16 +31,16 @@ async def fill_history(harness: Harness, asset_id: str, days: int) -> None:
     try:
         key = await pool.fetchval("select key from asset where id = $1", asset_id)
         async with pool.acquire() as connection, connection.transaction():
-            await store.lock_heads(connection, [key])
-            await store.add_signals(connection, key, {name: place for place, name in enumerate(telemetry.SIGNALS)})
+            await heads.lock_heads(connection, [key])
+            await heads.add_signals(connection, key, {name: place for place, name in enumerate(telemetry.SIGNALS)})
         for _, month in groupby(range(days), key=lambda day: market_date(FIRST_DAY + day).replace(day=1)):
-            await store.put_block(pool, key, _make_block(list(month)), -1)
+            await compaction_store.put_block(pool, key, _make_block(list(month)), -1)
         await pool.execute("analyze telemetry_block")
     finally:
         await pool.close()
 
 
-def _make_block(days: list[int]) -> store.PackedBlock:
+def _make_block(days: list[int]) -> compaction_store.PackedBlock:
     batteries = [telemetry.battery(3, 1440, day * 1440) for day in days]
     times = telemetry.times_s(1440 * len(days), days[0] * 1440) * 1_000_000
     series = (

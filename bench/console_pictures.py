@@ -1,0 +1,85 @@
+"""The console's pictures in the README, taken from a sandbox whose history is complete.
+
+    python -m bench.console_pictures ADDRESS OPERATOR TRADER OWNER
+
+The passwords of the three sign-ins are those that the start of the sandbox prints.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from tests.console.journeys.conftest import NO_BROWSER, find_chromium
+
+PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+SIZE = {"width": 1440, "height": 900}
+MAX_WAIT_MS = 60_000
+Step = Callable[[Page], None]
+
+
+def _stay(_: Page) -> None:
+    """Take the screen as it opens."""
+
+
+def _open_first_battery(page: Page) -> None:
+    page.locator("#screen a[href*='/virtual-batteries/'], #screen a[href*='/physical-assets/']").first.click()
+
+
+def _open_first_message(page: Page) -> None:
+    page.locator(".inbox-items button").first.click()
+
+
+SCREENS: dict[str, tuple[str, str, Step]] = {
+    "overview": ("trader", "/", _stay),
+    "auctions": ("trader", "/auctions", _stay),
+    "day": ("trader", "/virtual-batteries", _open_first_battery),
+    "revenue": ("trader", "/revenue", _stay),
+    "inbox": ("trader", "/inbox", _open_first_message),
+    "asset": ("owner", "/physical-assets", _open_first_battery),
+    "delivery": ("operator", "/delivery", _stay),
+    "settlement": ("operator", "/settlement", _stay),
+}
+"""By picture: who sees the screen, where it begins, and how it is reached from there."""
+
+
+def _sign_in(browser: Browser, address: str, username: str, password: str) -> Page:
+    page = browser.new_context(base_url=address, viewport=SIZE, color_scheme="light").new_page()  # type: ignore[arg-type]
+    page.set_default_timeout(MAX_WAIT_MS)
+    page.goto("/")
+    page.get_by_label("User name").fill(username)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
+    page.locator("#screen h1").wait_for()
+    return page
+
+
+def _settle(page: Page) -> None:
+    """Until nothing is loading any more."""
+    expect(page.locator("#screen h1")).to_be_visible(timeout=MAX_WAIT_MS)
+    expect(page.locator(".skeleton")).to_have_count(0, timeout=MAX_WAIT_MS)
+
+
+def main(address: str, operator: str, trader: str, owner: str) -> None:
+    chromium = find_chromium()
+    if chromium is None:
+        sys.exit(NO_BROWSER)
+    passwords = {"operator": operator, "trader": trader, "owner": owner}
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        pages = {name: _sign_in(browser, address, name, password) for name, password in passwords.items()}
+        for picture, (username, path, reach) in SCREENS.items():
+            page = pages[username]
+            page.goto(f"/console{path}")
+            _settle(page)
+            reach(page)
+            page.wait_for_timeout(500)
+            _settle(page)
+            page.screenshot(path=PICTURES / f"{picture}.png")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:5])
