@@ -4,7 +4,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-JOBS ?= 2
+# One more than cores: some tests wait for something else than the processor.
+JOBS ?= 3
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" pyproject.toml
 
 .PHONY: help run test quick watch check style types layers guide console-check import-tests format bench release cluster survey crash mutants simulate month openapi lock clean console
@@ -63,11 +64,11 @@ bench: $(VENV)/dev.stamp ## measure the product against its ceilings (BENCH=name
 cluster: $(VENV)/dev.stamp ## a primary, a synchronous standby and two services on this machine (PORT=8001)
 	@exec $(BIN)/python -m bench.local_cluster $(if $(PORT),--port $(PORT))
 
-survey: $(VENV)/dev.stamp ## drive every operation once (DATABASE_URL=… there; STANDBY=1 LAG=2s through a standby)
-	$(BIN)/python -m bench.api_coverage $(if $(DATABASE_URL),'$(DATABASE_URL)') $(if $(STANDBY),--standby) $(if $(LAG),--lag $(LAG))
+survey: $(VENV)/dev.stamp ## live two simulated days, then drive every operation once (DATABASE_URL=… there; STANDBY=1 LAG=2s through a standby)
+	$(BIN)/python -m bench.api_coverage $(if $(DATABASE_URL),'$(DATABASE_URL)') $(if $(STANDBY),--standby,--days) $(if $(LAG),--lag $(LAG)) $(if $(KEEP),--keep $(KEEP)survey)
 
-crash: $(VENV)/dev.stamp ## kill -9 at random under load, and look for what is lost (DATABASE_URL=… there; STANDBY=1 with one; QUICK=1 for a glance)
-	$(BIN)/python -m bench crash events_crash auctions_crash --strict $(if $(QUICK),--quick) $(if $(STANDBY),--standby) $(if $(DATABASE_URL),--database '$(DATABASE_URL)')
+crash: $(VENV)/dev.stamp ## kill -9 at random under load, and look for what is lost (DATABASE_URL=… there, its nodes on this machine included; STANDBY=1 with one; QUICK=1 for few; KEEP=citus_ keeps results)
+	$(BIN)/python -m bench crash events_crash auctions_crash $(if $(DATABASE_URL),node_crash) --strict $(if $(QUICK),--quick) $(if $(STANDBY),--standby) $(if $(DATABASE_URL),--database '$(DATABASE_URL)') $(if $(KEEP),--keep $(KEEP))
 
 mutants: $(VENV)/dev.stamp ## plant faults in a copy and see that the tests notice
 	$(BIN)/python -m bench.mutation_tests
@@ -75,8 +76,8 @@ mutants: $(VENV)/dev.stamp ## plant faults in a copy and see that the tests noti
 release: $(VENV)/dev.stamp ## build wheel, sdist, bill of materials and checksums, and prove the wheel (VERSION=0.2.0)
 	$(BIN)/python deploy/release.py '$(VERSION)'
 
-simulate: $(VENV)/dev.stamp ## live random lives of many users against an independent oracle (SECONDS=600 SEED=1 STEPS=300)
-	$(BIN)/python -m tests.simulation $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(if $(STEPS),--steps $(STEPS))
+simulate: $(VENV)/dev.stamp ## live random lives of many users against an independent oracle (SECONDS=600 SEED=1 STEPS=300 JOBS=2)
+	$(BIN)/python -m tests.simulation --jobs $(or $(JOBS),2) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(if $(STEPS),--steps $(STEPS))
 
 month: $(VENV)/dev.stamp ## live through thirty days of dispatch with five seeds, and recompute them from the answers (SEEDS=5 DAYS=30)
 	MONTH_SEEDS=$(or $(SEEDS),5) MONTH_DAYS=$(or $(DAYS),30) $(BIN)/pytest -s -m slow tests/delivery/test_service_month.py
@@ -87,7 +88,8 @@ openapi: $(VENV)/dev.stamp ## write openapi.json anew from the declared operatio
 
 lock: $(VENV)/uv.stamp ## resolve the dependencies anew, with hashes
 	$(LOCK) --output-file requirements/client.lock
-	$(LOCK) --extra server --group build --output-file requirements/server.lock
+	$(LOCK) --extra server --output-file requirements/server.lock
+	$(LOCK) --extra server --group build --output-file requirements/build.lock
 	$(LOCK) --extra server --group dev --output-file requirements/dev.lock
 
 clean: ## remove the environment and the caches, never the data
@@ -107,8 +109,8 @@ define install
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c "import gridloom.serving.supervisor, gridloom.serving.serve, gridloom.app, gridloom.simulator.__main__"
 endef
 
-$(VENV)/server.stamp: $(VENV)/uv.stamp requirements/server.lock pyproject.toml
-	$(call install,requirements/server.lock)
+$(VENV)/server.stamp: $(VENV)/uv.stamp requirements/build.lock pyproject.toml
+	$(call install,requirements/build.lock)
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/uv.stamp requirements/dev.lock pyproject.toml

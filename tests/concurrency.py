@@ -21,15 +21,16 @@ async def answer_after_change(
         async with connection.transaction():
             assert await connection.execute(statement, *arguments) == "UPDATE 1"
             asked = asyncio.ensure_future(request)
-            async with asyncio.timeout(20):
-                while not asked.done() and not await _blocks_another(edge, connection.get_server_pid()):
-                    await asyncio.sleep(0.01)
+            await await_blocked(edge, connection, asked)
         return await asked
 
 
-async def _blocks_another(edge: Application, pid: int) -> bool:
+async def await_blocked(edge: Application, connection: Any, asked: asyncio.Future[Any]) -> None:
+    """Until a session waits for the transaction of this connection, or what was asked has ended without."""
     blocks = "select exists (select from pg_stat_activity where $1 = any(pg_blocking_pids(pid)))"
-    return bool(await edge.pool.fetchval(blocks, pid))
+    async with asyncio.timeout(120):
+        while not asked.done() and not await edge.pool.fetchval(blocks, connection.get_server_pid()):
+            await asyncio.sleep(0.01)
 
 
 async def assert_etag_follows(client: httpx2.AsyncClient, path: str, change: httpx2.Response) -> None:

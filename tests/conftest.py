@@ -10,9 +10,10 @@ import asyncio
 import gc
 import logging
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -32,6 +33,7 @@ from tests.database_server import (
     stop_servers,
     url_of,
 )
+from tests.time_limit import pytest_runtest_protocol
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -50,6 +52,7 @@ __all__ = [
     "execute",
     "find_standby",
     "migrated_database",
+    "pytest_runtest_protocol",
     "read_from_standby",
     "running",
     "running_edge",
@@ -73,6 +76,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 # Rooms whose tests share what takes a process long to make: a world of some days, a browser before a service.
 WHOLE_ROOMS = ("tests/console/journeys/", "tests/simulator/")
+GATHERS = re.compile(r"^from tests\.database\.\w+ import .*\bgather(_all)?\b", re.MULTILINE)
+"""In files whose tests have the statements of all sources read, which takes a process seconds."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -85,16 +90,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class BySharing(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            room = next((room for room in WHOLE_ROOMS if file.startswith(room)), None)
-            return room or (file if _shares_a_fixture(file) else nodeid)
+            return _find_shared(nodeid.partition("::")[0]) or nodeid
 
     return BySharing(config, log)
 
 
 @cache
-def _shares_a_fixture(file: str) -> bool:
-    return 'scope="module"' in (ROOT / file).read_text()
+def _find_shared(file: str) -> str | None:
+    """A name for what the tests of a file share with each other, or with those of further files."""
+    if room := next((room for room in WHOLE_ROOMS if file.startswith(room)), None):
+        return room
+    text = (ROOT / file).read_text()
+    if GATHERS.search(text):
+        return "statements"
+    return file if 'scope="module"' in text or "\n@cache\n" in text else None
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: Any) -> None:
@@ -107,7 +116,11 @@ def pytest_pycollect_makemodule(module_path: Path, parent: Any) -> None:
 def _load_hypothesis_profile() -> None:
     import hypothesis
 
-    hypothesis.settings.register_profile("gridloom", deadline=None)
+    # Within `make quick` all rules have their turn with fewer examples, rather than some with many.
+    examples = 25 if "GRIDLOOM_QUICK_STARTED_AT" in os.environ else 100
+    # The same examples in every run, so that a change is red by itself and not by chance; others with EXPLORE=1.
+    fixed = "EXPLORE" not in os.environ
+    hypothesis.settings.register_profile("gridloom", deadline=None, max_examples=examples, derandomize=fixed)
     hypothesis.settings.load_profile("gridloom")
 
 
@@ -128,9 +141,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """What has been imported stays to the end: the collector of garbage need not walk through it again and again."""
     _configure_logs()
+    if session.config.option.collectonly and "hypothesis" in sys.modules:
+        _keep_table_of_characters()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000, 10, 10)
+    gc.set_threshold(30_000, 10, 10)
+
+
+def _keep_table_of_characters() -> None:
+    """Hypothesis writes down which characters there are, for all processes that come later; each of those that start
+    together would take seconds to find out. (Whoever runs all tests collects them beforehand.)"""
+    from hypothesis.strategies import text
+
+    text().validate()
 
 
 def _configure_logs() -> None:
@@ -202,9 +225,12 @@ def counting_reads(edge: Application) -> Iterator[None]:
 @asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[Application]:
     """The whole service in this process, from start-up to shutdown."""
+    from tests.people import hash_cheaply
+
     from gridloom.app import create_edge
 
     _configure_logs()
+    hash_cheaply()
     async with running_edge(create_edge(await read_from_standby(settings))) as edge:
         yield edge
 
@@ -216,8 +242,12 @@ async def running_edge(edge: Application) -> AsyncIterator[Application]:
     outbox: asyncio.Queue[dict[str, object]] = asyncio.Queue()
     life = asyncio.create_task(edge({"type": "lifespan"}, inbox.get, outbox.put))
     await inbox.put({"type": "lifespan.startup"})
-    started = await outbox.get()
-    assert started["type"] == "lifespan.startup.complete", started
+    started = asyncio.create_task(outbox.get())
+    await asyncio.wait((started, life), return_when=asyncio.FIRST_COMPLETED)
+    assert started.done(), f"the service ended while it started: {life}"
+    assert started.result()["type"] == "lifespan.startup.complete", started
+    if os.environ.get("GRIDLOOM_TEST_BY_PARTS"):  # as on a distributed database, which takes other statements
+        edge.pool.is_distributed = True  # type: ignore[attr-defined]
     try:
         with counting_reads(edge):
             yield edge
@@ -254,11 +284,42 @@ async def fresh_app(settings: Settings) -> AsyncIterator[Callable[..., Awaitable
 
         async def start(since: datetime | None = None) -> Application:
             url = await stack.enter_async_context(migrated_database())
-            if since is not None:
-                await execute(url, f"update sandbox_clock set ahead = '{since.isoformat()}' - clock_timestamp()")
+            await execute(url, _write_first_rows(since))
             return await stack.enter_async_context(running(replace(settings, database_url=url)))
 
         yield start
+
+
+def _write_first_rows(since: datetime | None) -> str:
+    """Statements that set the clock, and have recurring jobs begin after their interval: a start would run them all at
+    once, on ten connections, before a test has done anything. (Journeys start services that do.)"""
+    from gridloom.jobs.declare import KINDS
+    from gridloom.wiring import provide_dependencies
+
+    provide_dependencies()
+    moved = "" if since is None else f"update sandbox_clock set ahead = '{since.isoformat()}' - clock_timestamp();"
+    rows = [
+        f"('{kind.name}', '', 'real', clock_timestamp() + interval '{seconds} s', interval '{seconds} s')"
+        for kind in KINDS.values()
+        if kind.every is not None and kind.clock == "real" and (seconds := kind.every.total_seconds())
+    ]
+    return f"{moved} insert into job (kind, key, clock, due, every) values {', '.join(rows)}"
+
+
+@pytest.fixture
+def by_parts(app: Application) -> Callable[[], AbstractContextManager[None]]:
+    """`with by_parts():` has the service send what a distributed database is sent: a statement for each part."""
+
+    @contextmanager
+    def speak_by_parts() -> Iterator[None]:
+        pool: Any = app.pool
+        before, pool.is_distributed = pool.is_distributed, True
+        try:
+            yield
+        finally:
+            pool.is_distributed = before
+
+    return speak_by_parts
 
 
 @pytest.fixture

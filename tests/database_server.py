@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import uuid
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,8 +21,9 @@ from urllib.parse import urlsplit, urlunsplit
 from tests.scratch import make_scratch, remove_scratch
 
 if TYPE_CHECKING:
+    from bench.standby import StandbyPostgres
+
     from gridloom.database.server.embedded import EmbeddedPostgres
-    from gridloom.database.server.standby import StandbyPostgres
     from gridloom.settings import Settings
 
 SERVER = "GRIDLOOM_TEST_SERVER"
@@ -29,10 +31,12 @@ WANTS_STANDBY = "GRIDLOOM_TEST_STANDBY"
 STANDBY = "GRIDLOOM_TEST_STANDBY_SERVER"
 TEMPLATE = "gridloom_template"
 # Tests of durability start a server of their own.
-QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "wal_compression": "off"}
 _server: EmbeddedPostgres | None = None
 _standby: StandbyPostgres | None = None
 _scratch: Path | None = None
+_spent_before_s = 0.0
+"""Processor time of the server before it was last interrupted."""
 
 
 def open_scratch() -> None:
@@ -62,11 +66,42 @@ def stop_servers() -> None:
     _server = _standby = _scratch = None
 
 
+def read_server_cpu_s() -> float:
+    """Processor time that this process' server and its sessions, those that ended among them, have used."""
+    import psutil
+
+    if _server is None or _server.pid is None:
+        return _spent_before_s
+    postmaster = psutil.Process(_server.pid)
+    spent = [postmaster.cpu_times()]
+    for session in postmaster.children():
+        with suppress(psutil.NoSuchProcess):  # it has ended since
+            spent.append(session.cpu_times())
+    ended = spent[0].children_user + spent[0].children_system
+    return float(_spent_before_s + ended + sum(one.user + one.system for one in spent))
+
+
+def interrupt_server() -> None:
+    """Shut this process' server down as a restart does: sessions end, and what is committed is kept."""
+    global _spent_before_s
+    _spent_before_s = read_server_cpu_s()
+    pid = _server.pid if _server is not None else None
+    assert pid is not None, "a server of this process"
+    os.kill(pid, signal.SIGINT)
+
+
+def revive_server() -> None:
+    """Start it again where its clients know it."""
+    assert _server is not None
+    _server.revive()
+
+
 def _start_servers() -> None:
     """Processes that this one starts find the servers in their environment."""
     global _server, _standby
+    from bench.standby import StandbyPostgres
+
     from gridloom.database.server.embedded import EmbeddedPostgres
-    from gridloom.database.server.standby import StandbyPostgres
 
     assert _scratch is not None, "a server of tests starts after open_scratch()"
     # A standby gets to know what is flushed.
@@ -150,7 +185,7 @@ async def _await_copy(url: str, standby_url: str) -> None:
     primary = await asyncpg.connect(url)
     position = await primary.fetchval("select pg_current_wal_flush_lsn()::text")
     await primary.close()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while not await _has_replayed(standby_url, position):
             await asyncio.sleep(0.05)
 

@@ -187,6 +187,7 @@ EXPECTED: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "statements": {
         "POST /statements": "Create:settlements",
+        "GET /statements/missing": "Create:settlements",
         "GET /statements/runs/{runID}": "Create:settlements",
         "GET /statements/summary": "Create:settlements",
         f"GET {_ORGANISATION}/statements": "Read:revenue",

@@ -19,6 +19,7 @@ from gridloom.kernel.ids import OrganisationID, UserID, uuid7
 if TYPE_CHECKING:
     import httpx2
 
+    from gridloom.database.pool import Connection
     from gridloom.edge.application import Application
     from gridloom.identity.login.sessions import TokenPair
 
@@ -28,9 +29,23 @@ RENEWED_AFTER_S = 300
 
 
 @cache
+def hash_cheaply() -> Any:
+    """From now on a password in this process costs next to nothing, where every service that starts and every sign-in
+    hashes one. Returns the hasher of a real service, which tests of passwords put back."""
+    from argon2 import PasswordHasher
+
+    from gridloom.identity.login import passwords
+
+    genuine = passwords._ARGON2
+    passwords._ARGON2 = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)  # type: ignore[misc]
+    return genuine
+
+
+@cache
 def password_hash() -> str:
     from gridloom.identity.login.passwords import hash_blocking
 
+    hash_cheaply()
     return hash_blocking(PASSWORD)
 
 
@@ -96,25 +111,30 @@ class People:
     async def __aenter__(self) -> People:
         from gridloom.identity.bootstrap import bootstrap_operator
 
+        hash_cheaply()
         await bootstrap_operator(self.edge.pool, OPERATOR_USERNAME, PASSWORD)
         return self
 
     async def __aexit__(self, *_: Any) -> None:
         await self._stack.aclose()
 
-    async def sign_in(self, account: Account) -> Person:
-        tokens = await self._begin_session(account)
+    async def sign_in(self, account: Account, db: Connection | None = None) -> Person:
+        """`db`: in a transaction under way."""
+        tokens = await self._begin_session(account, db)
         client = await self._stack.enter_async_context(client_of(self.edge, tokens.access))
         client.event_hooks["request"] = [self._renewing(client, account)]
         return Person(account.member, tokens, client)
 
-    async def _begin_session(self, account: Account) -> TokenPair:
+    async def _begin_session(self, account: Account, db: Connection | None = None) -> TokenPair:
         from gridloom.identity.login.sessions import begin_session
         from gridloom.identity.signing_key_cache import SigningKeyCache
 
         key = await self.edge.resources[SigningKeyCache].for_signing()
-        async with self.edge.pool.acquire() as connection, connection.transaction():
-            tokens = await begin_session(connection, key, account)
+        if db is not None:
+            tokens = await begin_session(db, key, account)
+        else:
+            async with self.edge.pool.acquire() as connection, connection.transaction():
+                tokens = await begin_session(connection, key, account)
         assert tokens is not None
         return tokens
 
@@ -138,11 +158,11 @@ class People:
         assert account is not None
         return await self.sign_in(account)
 
-    async def add_member(self, organisation_id: UUID, role: Role) -> Person:
+    async def add_member(self, organisation_id: UUID, role: Role, db: Connection | None = None) -> Person:
         from gridloom.identity.store.members import insert_member
 
         member = await insert_member(
-            self.edge.pool,
+            db or self.edge.pool,
             member_id=UserID(uuid7()),
             organisation_id=organisation_id,
             username=f"{role.lower()}-{uuid7().hex}",
@@ -151,7 +171,7 @@ class People:
             password_hash=password_hash(),
         )
         assert member is not None
-        return await self.sign_in(Account(member, password_hash()))
+        return await self.sign_in(Account(member, password_hash()), db)
 
     async def new_organisation(
         self, name: str = "Organisation under test", kind: OrganisationKind | str = OrganisationKind.PARTICIPANT
@@ -159,13 +179,16 @@ class People:
         from gridloom.identity.store.organisations import insert_organisation
 
         organisation = new_organisation(name, OrganisationKind(kind))
-        await insert_organisation(self.edge.pool, organisation)
-        people = {role: await self.add_member(organisation.id, role) for role in Role}
+        async with self.edge.pool.acquire() as db, db.transaction():
+            await insert_organisation(db, organisation)
+            people = {role: await self.add_member(organisation.id, role, db) for role in Role}
         return OrganisationUnderTest(organisation.id, name, people)
 
 
-async def wait_for_status(client: httpx2.AsyncClient, status: int, path: str = "/auth/me") -> None:
+async def wait_for_status(
+    client: httpx2.AsyncClient, status: int, path: str = "/auth/me", headers: dict[str, str] | None = None
+) -> None:
     """Until the service answers so: a change reaches its workers by a notice, in milliseconds unless all is busy."""
-    async with asyncio.timeout(20):
-        while (await client.get(path)).status_code != status:
+    async with asyncio.timeout(120):
+        while (await client.get(path, headers=headers)).status_code != status:
             await asyncio.sleep(0.02)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 from hypothesis import strategies
 
 from gridloom.edge.operation import Operation
-from gridloom.openapi import describe
+from gridloom.openapi.document import describe
+from gridloom.openapi.vocabulary import Vocabulary
 
 NAMED: dict[str, Any] = {
     "start": "2030-01-01T00:00:00Z",
@@ -40,7 +42,7 @@ FORMATS: dict[str, Any] = {
 class Sampler:
     def __init__(self, operations: tuple[Operation, ...], ids: Mapping[str, UUID]) -> None:
         """ids: which resource a field such as `organisationID` names."""
-        self._document = describe(operations, servers=())
+        self._document = describe(operations, Vocabulary(), servers=())
         self._ids = ids
 
     def _described(self, operation: Operation) -> dict[str, Any]:
@@ -119,6 +121,7 @@ class Sampler:
     }
 
 
+@cache
 def _matching(pattern: str, shortest: int, longest: int) -> str:
     wanted = strategies.from_regex(pattern, fullmatch=True).filter(lambda text: shortest <= len(text) <= longest)
     random.seed(1)

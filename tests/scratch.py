@@ -19,7 +19,7 @@ MEMORY = Path("/dev/shm")
 PLENTY_BYTES = 8 << 30
 PREFIX = "gl-tests-"
 SETTLED_S = 60
-"""Whoever makes a directory has locked it by then."""
+"""The process that makes a directory has locked it by then."""
 
 
 def make_scratch() -> Path:
@@ -66,7 +66,7 @@ def _find_memory_limit() -> int:
 
 
 def _remove_leftovers(place: Path) -> None:
-    """Of runs that were killed: nobody holds their lock."""
+    """Of runs that were killed: no process holds their lock."""
     for left in place.glob(f"{PREFIX}*"):
         with suppress(OSError):
             lock = os.open(left, os.O_RDONLY)

@@ -54,7 +54,7 @@ async def signed_in(settings: Settings) -> AsyncIterator[tuple[str, str, dict[st
         await bootstrap_operator(pool, "operator", PASSWORD)
         await pool.close()
         async with serve_on_port(replace(settings, database_url=url)) as address:
-            async with httpx2.AsyncClient(base_url=address) as client:
+            async with httpx2.AsyncClient(base_url=address, timeout=120) as client:
                 credentials = {"username": "operator", "password": PASSWORD}
                 token = (await client.post("/auth/public/authenticate", json=credentials)).json()["access_token"]
                 samples = await make_samples(client, token)

@@ -4,12 +4,16 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from sdk.generate import generate
 
 import gridloom
+from gridloom.field_descriptions import field_descriptions
+from gridloom.jobs import jobs_of
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
 from gridloom.operator_commands import openapi_json
@@ -21,6 +25,11 @@ SOURCE = Path(next(iter(gridloom.__path__)))
 MODULES = sorted(SOURCE.rglob("*.py"))
 CLIENT_MODULES = sorted((SOURCE.parent / "gridloom_client").rglob("*.py"))
 LOCKED_TYPES = {"LockedAsset", "LockedBatteries", "LockedAssetKey"}
+
+
+@cache
+def syntax_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 def speaks_to_postgresql(path: Path) -> bool:
@@ -47,12 +56,12 @@ SQL_CALLS = {"fetch", "fetchrow", "fetchval", "execute", "executemany", "copy_re
 def sends_sql(path: Path) -> bool:
     return any(
         isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SQL_CALLS
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(syntax_of(path))
     )
 
 
 def called_names(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(syntax_of(path)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id
 
@@ -61,7 +70,7 @@ def asks_for_the_time_alone(path: Path) -> bool:
     bare = re.compile(r"select\s+(date_trunc\('\w+', platform_now\(\)\)|platform_now\(\)|clock_timestamp\(\))")
     return any(
         isinstance(node, ast.Constant) and isinstance(node.value, str) and bare.fullmatch(node.value.strip())
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(syntax_of(path))
     )
 
 
@@ -72,13 +81,32 @@ class TestTheClock:
 
 
 def spells_out_a_permission(path: Path) -> bool:
-    return any(isinstance(node, ast.Constant) and node.value in WORDS for node in ast.walk(ast.parse(path.read_text())))
+    return any(isinstance(node, ast.Constant) and node.value in WORDS for node in ast.walk(syntax_of(path)))
 
 
 class TestPermissions:
-    def test_are_spelt_out_where_they_are_defined_and_in_an_example(self):
+    def test_are_spelt_out_where_they_are_defined(self):
         spelling = {path.relative_to(SOURCE).as_posix() for path in MODULES if spells_out_a_permission(path)}
-        assert spelling == {"kernel/permission.py", "field_descriptions.py"}
+        assert spelling == {"kernel/permission.py"}
+
+
+class TestAField:
+    def test_is_described_in_the_table_of_descriptions_alone(self):
+        described = {
+            path.relative_to(SOURCE).as_posix()
+            for path in MODULES
+            for call in ast.walk(syntax_of(path))
+            if isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Name)
+            and call.func.id == "Meta"
+            and {keyword.arg for keyword in call.keywords} & {"description", "examples"}
+        }
+        assert described == set(), "say what fields mean in gridloom/field_descriptions.toml"
+
+    def test_that_is_described_exists(self):
+        whole = (SOURCE.parents[1] / "openapi.json").read_text()
+        names = {term.rsplit(".", 1)[-1] for term in field_descriptions().terms}
+        assert {name for name in names if f'"{name}"' not in whole} == set()
 
 
 class TestATestsService:
@@ -86,7 +114,7 @@ class TestATestsService:
         makers = [
             call
             for path in sorted(Path(__file__).parent.rglob("*.py"))
-            for call in ast.walk(ast.parse(path.read_text()))
+            for call in ast.walk(syntax_of(path))
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "create_edge"
         ]
         assert len(makers) > 3
@@ -113,7 +141,7 @@ class TestALockedType:
 def declares_jobs(path: Path) -> bool:
     return any(
         isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "job"
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(syntax_of(path))
         if isinstance(node, ast.AsyncFunctionDef)
         for call in node.decorator_list
     )
@@ -148,22 +176,43 @@ class TestSQL:
 
 
 def sql_texts(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(syntax_of(path)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
 
-class TestAStatement:
-    MAX_NUMBERED_PARAMETERS = 13
+def computes_a_parameters_number(text: ast.JoinedStr) -> bool:
+    """Whether a name comes after a dollar, as in `f"${count}"`."""
+    return any(
+        isinstance(part, ast.Constant) and str(part.value).endswith("$") and isinstance(after, ast.FormattedValue)
+        for part, after in pairwise(text.values)
+    )
 
-    def test_with_many_parameters_names_them(self):
-        wide = [
+
+class TestAStatement:
+    MAX_NUMBERED_PARAMETERS = 6
+    COMPUTES_NUMBERS = {
+        "database/statement.py",  # gives the names their numbers
+        "database/commit/insert_target.py",  # any number of rows in one statement, each with all its columns
+    }
+
+    def test_with_more_than_six_parameters_names_them(self):
+        wide = {
             path.relative_to(SOURCE).as_posix()
             for path in MODULES
             for text in sql_texts(path)
             if any(int(number) > self.MAX_NUMBERED_PARAMETERS for number in re.findall(r"\$(\d{1,3})\b", text))
-        ]
-        assert wide == []
+        }
+        assert wide == set()
+
+    def test_does_not_compute_the_numbers_of_its_parameters(self):
+        computing = {
+            path.relative_to(SOURCE).as_posix()
+            for path in MODULES
+            for node in ast.walk(syntax_of(path))
+            if isinstance(node, ast.JoinedStr) and computes_a_parameters_number(node)
+        }
+        assert computing == self.COMPUTES_NUMBERS
 
     def test_names_the_columns_into_which_it_writes(self):
         nameless = re.compile(r"insert\s+into\s+\w+\s+(values|select)\b", re.IGNORECASE)
@@ -176,13 +225,14 @@ class TestAStatement:
 
 class TestAComposedStatement:
     def test_has_parts_that_are_constants_of_the_code(self):
-        """What a request says is a parameter; `compose` fills in names in capitals and nothing else."""
+        """What a request says is a parameter; `compose` and statements fill in names in capitals and nothing else."""
         variable = [
             f"{path.relative_to(SOURCE)}:{node.lineno} {part.arg}"
             for path in MODULES
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "compose"
+            for node in ast.walk(syntax_of(path))
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("compose", "NamedStatement")
             for part in node.keywords
+            if part.arg is not None or path.name != "statement.py"  # which hands on the parts that it is given
             if not ast.unparse(part.value).partition("[")[0].strip("_").isupper()
         ]
         assert variable == []
@@ -201,7 +251,7 @@ class TestAPrivateFunction:
         bare = [
             f"{path.relative_to(SOURCE.parent).as_posix()}: {node.name}"
             for path in [*MODULES, *CLIENT_MODULES]
-            for node in ast.walk(ast.parse(path.read_text()))
+            for node in ast.walk(syntax_of(path))
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             and re.fullmatch(r"_[a-z]+", node.name)
             and not (node.args.args and node.args.args[0].arg == "self")
@@ -209,10 +259,51 @@ class TestAPrivateFunction:
         assert bare == []
 
 
+def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """Texts that stand alone: of modules, classes and functions, and below constants."""
+    for node in ast.walk(syntax_of(path)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, node.value.value
+
+
+class TestADocstring:
+    def test_begins_with_its_subject(self):
+        vague = [
+            f"{path.relative_to(SOURCE.parent)}:{line}"
+            for path in [*MODULES, *CLIENT_MODULES]
+            for line, text in docstrings(path)
+            if text.lstrip().startswith("What ")
+        ]
+        assert vague == []
+
+
+class TestATextOfTheHouse:
+    NAMELESS = re.compile(r"\b(somebody|nobody|whoever|everybody|anybody)\b(?!`)", re.IGNORECASE)
+    ROOT = SOURCE.parents[1]
+
+    def test_names_who_acts(self):
+        """A caller, a member, a process; `nobody` is a user of the operating system."""
+        pages = [*sorted((self.ROOT / "docs").rglob("*.md")), self.ROOT / "README.md", self.ROOT / "CONTRIBUTING.md"]
+        nameless = [
+            f"{path.relative_to(self.ROOT)}: {line.strip()}"
+            for path in [*MODULES, *CLIENT_MODULES, *pages]
+            for line in path.read_text().splitlines()
+            if self.NAMELESS.search(line.replace('"nobody"', ""))
+        ]
+        assert nameless == []
+
+
+class TestAJobsKind:
+    def test_is_a_package_and_what_is_done_in_it(self):
+        kinds = [kind.name for kind in jobs_of(*JOB_MODULES)]
+        assert [kind for kind in kinds if not re.fullmatch(r"[a-z]+(-[a-z]+)*\.[a-z]+(-[a-z]+)*", kind)] == []
+        assert not {"look", "fold", "forget", "tidy"} & {word for kind in kinds for word in re.split(r"[.-]", kind)}
+
+
 def classes_by_name() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(syntax_of(path)):
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, set()).add(path.relative_to(SOURCE).as_posix())
     return found
@@ -232,7 +323,7 @@ def imports_by_module(root: Path, package: str) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for module, path in files.items():
         targets = set()
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(syntax_of(path)):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == package:
                 targets |= {
                     one if (one := f"{node.module}.{alias.name}") in files else node.module for alias in node.names

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import pytest
+from tests.grammars import leave_out_grammars
 
 from gridloom.app import create_edge
 from gridloom.edge import to_json
 from gridloom.edge.decode.json_decoder import decoder_of
+from gridloom.edge.decode.parameters import parameter_decoder_of
 from gridloom.edge.operation import Operation
+from gridloom.field_descriptions import field_descriptions
+from gridloom.kernel.problem import BadRequest
+from gridloom.openapi.vocabulary import FROM_TYPE
 from gridloom.settings import Settings
+
+if TYPE_CHECKING:
+    import jsonschema
 
 DOCUMENT: dict[str, Any] = json.loads((Path(__file__).parents[1] / "openapi.json").read_text())
 OPERATIONS = {
@@ -37,8 +45,89 @@ def resolved(part: dict[str, Any]) -> dict[str, Any]:
 
 def validator(schema: dict[str, Any]) -> jsonschema.Draft202012Validator:
     """Formats count too: a moment is no example of a day."""
+    leave_out_grammars()
+    import jsonschema
+
     checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
     return jsonschema.Draft202012Validator({**schema, "components": DOCUMENT["components"]}, format_checker=checker)
+
+
+def structs_in(part: Any, name: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every object with fields, by the name of its struct."""
+    if isinstance(part, dict):
+        if "properties" in part:
+            name = part.get("title", name)
+            yield name, part["properties"]
+        for key, value in part.items():
+            yield from structs_in(value, key if part is DOCUMENT["components"]["schemas"] else name)
+    elif isinstance(part, list):
+        for value in part:
+            yield from structs_in(value, name)
+
+
+def fields() -> list[tuple[str, str, dict[str, Any]]]:
+    """Struct, name and schema of every field and of every parameter of a query."""
+    found = [
+        (struct, name, schema)
+        for struct, properties in structs_in(
+            [DOCUMENT["components"]["schemas"], DOCUMENT["paths"], DOCUMENT["webhooks"]]
+        )
+        for name, schema in properties.items()
+        if struct not in ("", "Problem")
+    ]
+    for method, path, each in described():
+        query = OPERATIONS[method, path].query
+        found += [
+            (query.__name__, parameter["name"], parameter["schema"])
+            for parameter in map(resolved, each["parameters"])
+            if query is not None and parameter["in"] == "query"
+        ]
+    return found
+
+
+def kinds_of(schema: dict[str, Any]) -> set[str]:
+    """The JSON types that a field may have, but null; an enumeration is of texts."""
+    schema = resolved(schema)
+    options = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    if options:
+        return {kind for option in options for kind in kinds_of(option)}
+    kind = schema.get("type", "string")
+    return set() if kind == "null" else {"number" if kind == "integer" else kind}
+
+
+def choices_of(schema: dict[str, Any]) -> list[str]:
+    """The values of an enumeration, also of an optional one and of a list."""
+    schema = resolved(schema)
+    parts = [*schema.get("anyOf", ()), *schema.get("oneOf", ()), *([schema["items"]] if "items" in schema else ())]
+    return [
+        *(choice for choice in schema.get("enum", ()) if choice),
+        *(one for part in parts for one in choices_of(part)),
+    ]
+
+
+NAMED_BY_THE_OPERATION = ("listReferencePrices",)
+"""Series are looked up, and named, by the operation itself: tests/reference_prices holds that."""
+
+
+class TestAWrongChoice:
+    def test_in_a_query_is_answered_with_the_choices_by_every_operation(self):
+        tried = set()
+        for method, path, each in described():
+            query = OPERATIONS[method, path].query
+            for parameter in map(resolved, each["parameters"]):
+                choices = choices_of(parameter["schema"])
+                is_named_there = each["operationId"] in NAMED_BY_THE_OPERATION
+                if query is None or parameter["in"] != "query" or not choices or is_named_there:
+                    continue
+                with pytest.raises(BadRequest) as refusal:
+                    parameter_decoder_of(query)([(parameter["name"], "NO-CHOICE")])
+                (detail,) = (
+                    error.detail for error in refusal.value.errors if error.pointer == f"query:{parameter['name']}"
+                )
+                named = set(detail.partition("one of ")[2].split(", "))
+                assert named == set(choices), (method, path, detail)
+                tried.add(each["operationId"])
+        assert len(tried) > 20
 
 
 class TestNames:
@@ -80,7 +169,7 @@ class TestDescriptions:
             for name, field in schema.get("properties", {}).items()
             if owner != "Problem" and not field.get("description")
         ]
-        assert missing == [], "say what they mean in gridloom/field_descriptions.py"
+        assert missing == [], "say what they mean in gridloom/field_descriptions.toml"
 
     def test_stand_beside_every_parameter(self):
         missing = {
@@ -89,7 +178,32 @@ class TestDescriptions:
             for parameter in map(resolved, each["parameters"])
             if not parameter.get("description")
         }
-        assert missing == set(), "say what they mean in gridloom/field_descriptions.py"
+        assert missing == set(), "say what they mean in gridloom/field_descriptions.toml"
+
+    def test_that_are_shared_by_a_name_are_of_fields_of_one_type(self):
+        """A phrase such as "Energy, MWh" is not true of a field that is an object."""
+        terms = field_descriptions().terms
+        seen: dict[str, dict[str, str]] = {}
+        for struct, name, schema in fields():
+            # A text beside a number is the number's decimal notation.
+            kinds = kinds_of(schema)
+            kind = "number" if kinds == {"number", "string"} else "/".join(sorted(kinds))
+            if name in terms and f"{struct}.{name}" not in terms:
+                seen.setdefault(name, {}).setdefault(kind, struct)
+        assert {name: kinds for name, kinds in seen.items() if len(kinds) > 1} == {}, (
+            "describe one of them by its struct"
+        )
+
+    def test_of_a_struct_are_of_a_field_that_it_has(self):
+        known = {f"{struct}.{name}" for struct, name, _ in fields()}
+        assert {term for term in field_descriptions().terms if "." in term} - known == set()
+
+    def test_state_what_a_field_is(self):
+        """A phrase that begins with a question leaves it open."""
+        asked = re.compile(r"(What|Who|Whose|Whom)\b")
+        assert {
+            term: each.description for term, each in field_descriptions().terms.items() if asked.match(each.description)
+        } == {}
 
     def test_stand_beside_every_tag(self):
         assert [tag["name"] for tag in DOCUMENT["tags"] if not tag.get("description")] == []
@@ -113,14 +227,44 @@ def answers() -> list[tuple[str, dict[str, Any]]]:
 
 
 class TestAnExample:
-    @pytest.mark.parametrize(("name", "content", "operation"), bodies(), ids=[name for name, _, _ in bodies()])
-    def test_of_a_body_is_taken_by_its_operation(self, name: str, content: dict[str, Any], operation: Operation):
-        assert not list(validator(content["schema"]).iter_errors(content["example"]))
-        if operation.body is not bytes:
-            decoder_of(operation.body)(to_json(content["example"]))
+    def test_of_a_field_is_one_of_its_values(self):
+        vocabulary = field_descriptions()
+        checked, faults = 0, {}
+        for struct, name, schema in fields():
+            term = vocabulary.find(name, struct)
+            if term is None or term.example in (None, FROM_TYPE):
+                continue
+            checked += 1
+            if not validator(schema).is_valid(term.example):
+                faults[f"{struct}.{name}"] = term.example
+            is_ratio = re.search(r"\b0 to 1(?!\d)", term.description) is not None
+            if is_ratio and not (isinstance(term.example, int | float) and 0 <= term.example <= 1):
+                faults[f"{struct}.{name}"] = term.example
+        assert checked > 500
+        assert faults == {}
 
-    @pytest.mark.parametrize(("name", "content"), answers(), ids=[name for name, _ in answers()])
-    def test_of_an_answer_is_of_its_shape(self, name: str, content: dict[str, Any]):
-        if "schema" in content:
-            faults = [error.message for error in validator(content["schema"]).iter_errors(content["example"])]
-            assert faults == []
+    def test_is_made_of_no_placeholder(self):
+        placeholders = [
+            name
+            for name, content in [*((name, content) for name, content, _ in bodies()), *answers()]
+            if {'"text"', '"name":'}
+            & set(re.findall(r'"text"|(?<=[{])"name":(?= [{[])', json.dumps(content["example"])))
+        ]
+        assert placeholders == [], "give their fields an example in gridloom/field_descriptions.toml"
+
+    def test_of_a_body_is_taken_by_its_operation(self):
+        assert bodies()
+        for name, content, operation in bodies():
+            assert not list(validator(content["schema"]).iter_errors(content["example"])), name
+            if operation.body is not bytes:
+                decoder_of(operation.body)(to_json(content["example"]))
+
+    def test_of_an_answer_is_of_its_shape(self):
+        assert answers()
+        faults = [
+            f"{name}: {error.message}"
+            for name, content in answers()
+            if "schema" in content
+            for error in validator(content["schema"]).iter_errors(content["example"])
+        ]
+        assert faults == []

@@ -22,12 +22,12 @@ MOMENTS = st.datetimes(datetime(1970, 1, 2), datetime(2199, 1, 1), timezones=st.
 
 class TestPeriods:
     @given(MOMENTS)
-    def test_hold_the_moment_they_are_found_by(self, moment):
+    def test_hold_the_instant_they_are_found_by(self, moment):
         assert period_start(period_number(moment)) <= moment < period_start(period_number(moment) + 1)
         assert period_start(period_number_from(moment) - 1) < moment <= period_start(period_number_from(moment))
 
     @given(st.lists(MOMENTS, min_size=1, max_size=20))
-    def test_are_found_for_many_moments_at_once(self, moments):
+    def test_are_found_for_many_instants_at_once(self, moments):
         numbers, on_grid = period_numbers(moments)
         assert numbers.tolist() == [period_number(moment) for moment in moments]
         assert on_grid.tolist() == [period_start(period_number(moment)) == moment for moment in moments]

@@ -28,7 +28,7 @@ class TestStrictTransportSecurity:
             ("sandbox", "https://grid.example", False),
         ],
     )
-    async def test_is_told_by_a_production_behind_tls_on_every_answer(
+    async def test_is_sent_by_a_production_behind_tls_on_every_answer(
         self, settings, environment, base_url, is_visible_to
     ):
         async with migrated_database() as url:
@@ -53,7 +53,9 @@ class TestTheReference:
 
 
 class TestTheSecurityContact:
-    async def test_is_told_as_rfc_9116_says(self, app: Application, anonymous: httpx2.AsyncClient, settings: Settings):
+    async def test_is_published_as_rfc_9116_says(
+        self, app: Application, anonymous: httpx2.AsyncClient, settings: Settings
+    ):
         answer = await anonymous.get("/.well-known/security.txt")
         assert answer.headers["content-type"] == "text/plain; charset=utf-8"
         fields = dict(line.split(": ", 1) for line in answer.text.splitlines())

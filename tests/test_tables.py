@@ -45,7 +45,7 @@ class TestATable:
         assert len(lines) == 7
 
     @pytest.mark.parametrize("media_type", [CSV, ARROW, PARQUET])
-    async def test_may_miss_a_moment(self, media_type: str):
+    async def test_may_lack_an_instant(self, media_type: str):
         async def batches() -> AsyncIterator[pa.RecordBatch]:
             yield pa.record_batch([pa.array([None, TIMES[0].item()], TIME), pa.array([None, 2.0])], schema=SCHEMA)
             yield pa.record_batch([pa.array([None], TIME), pa.array([3.0])], schema=SCHEMA)

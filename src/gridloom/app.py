@@ -23,7 +23,7 @@ from gridloom.console import routes as console_routes
 from gridloom.console import sso_routes
 from gridloom.console.application import ConsoleMiddleware
 from gridloom.database.listener import Listener
-from gridloom.database.pool import Pool, create_pool
+from gridloom.database.pool import Pool, create_pool, detect_distribution
 from gridloom.database.replicas import Replicas, follow_replica
 from gridloom.delivery import routes as delivery
 from gridloom.delivery.performance import routes as delivery_performance
@@ -31,13 +31,12 @@ from gridloom.delivery.positions import routes as delivery_positions
 from gridloom.edge import operations_of
 from gridloom.edge.admit import TrustedProxies
 from gridloom.edge.application import Application
-from gridloom.edge.health import HealthCheck, HealthChecks
 from gridloom.edge.run import POSITION
 from gridloom.edge.shares import Shares
-from gridloom.edge.transport_security import WithTransportSecurity
 from gridloom.events import routes as events
 from gridloom.exchange_notifications import routes as exchange_notifications
 from gridloom.exchange_notifications.message import DocumentReceiver
+from gridloom.health_checks import HealthCheck, HealthChecks
 from gridloom.identity import (
     api_key_routes,
     auth_routes,
@@ -88,7 +87,7 @@ from gridloom.virtual_assets.state_of_energy import routes as virtual_asset_ener
 from gridloom.webhooks import routes as webhooks
 from gridloom.wiring import provide_dependencies
 from gridloom.worker import health
-from gridloom.worker.health import DiskSpaceCheck, ReplicaCheck, standard_checks
+from gridloom.worker.health import DiskSpaceCheck, NodeCheck, ReplicaCheck, standard_checks
 from gridloom.worker.lifespans import (
     Lifespan,
     close_idle_connections,
@@ -99,6 +98,7 @@ from gridloom.worker.lifespans import (
     sequence_events,
     stream_events,
 )
+from gridloom.worker.transport_security import WithTransportSecurity
 
 ROUTE_MODULES: tuple[ModuleType, ...] = (
     auth_routes,
@@ -153,7 +153,7 @@ ROUTE_MODULES: tuple[ModuleType, ...] = (
 """The modules whose operations the service answers, in the order in which the documentation shows them."""
 
 SANDBOX_ROUTE_MODULES: tuple[ModuleType, ...] = (sandbox, sandbox_simulator)
-"""What a sandbox answers besides; production does not have these paths at all."""
+"""Operations of a sandbox; production does not have these paths."""
 
 LIFESPANS: tuple[Lifespan, ...] = (
     end_streams_on_signal,
@@ -169,10 +169,10 @@ LIFESPANS: tuple[Lifespan, ...] = (
     optimiser.optimiser_lifespan,
     run_jobs,
 )
-"""What rooms keep running in each process: entered in this order once the pool is open, left in the reverse."""
+"""Lifespans of each process: entered in this order once the pool is open, left in the reverse."""
 
 SANDBOX_LIFESPANS: tuple[Lifespan, ...] = (sandbox_walking.lifespan,)
-"""What a sandbox keeps running besides."""
+"""Lifespans of a sandbox."""
 
 
 def _make_gates(settings: Settings) -> TenderGates:
@@ -196,6 +196,8 @@ def _health_checks(settings: Settings, replicas: Replicas | None) -> HealthCheck
     more: list[HealthCheck] = []
     if settings.is_embedded:
         more.append(DiskSpaceCheck(settings.home).check_disk)
+    else:
+        more.append(NodeCheck().check_nodes)
     if replicas is not None:
         more.append(ReplicaCheck(replicas).check_replicas)
     return standard_checks(*more)
@@ -214,12 +216,14 @@ async def _connect_replicas(primary: Pool, settings: Settings) -> Replicas | Non
 
 def _make_shares(settings: Settings) -> Shares:
     """The sandbox's own simulator is exempt; its members are known by the secret in the sandbox's home."""
-    kept = read_credentials(settings.home) if settings.environment == "sandbox" and settings.simulator else None
+    credentials = read_credentials(settings.home) if settings.environment == "sandbox" and settings.simulator else None
     slugs = ("operator", *(organisation.slug for organisation in ORGANISATIONS))
     return Shares(
         settings.shares,
         replica=f"{socket.gethostname()}:{settings.port}",
-        exempt_usernames=frozenset() if kept is None else frozenset(member_name(kept, slug) for slug in slugs),
+        exempt_usernames=frozenset()
+        if credentials is None
+        else frozenset(member_name(credentials, slug) for slug in slugs),
     )
 
 
@@ -231,6 +235,7 @@ def create_edge(settings: Settings) -> Application:
     async def lifespan(edge: Application) -> AsyncIterator[None]:
         assert settings.database_url is not None
         edge.pool = await create_pool(settings.database_url, size=settings.pool_size)
+        await detect_distribution(edge.pool)
         edge.replicas = await _connect_replicas(edge.pool, settings)
         listener = Listener(settings.database_url)
         edge.resources.add(_make_gates(settings))

@@ -56,7 +56,8 @@ def check() -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from gridloom.serving.preflight import Verdict, run_checks
+    from gridloom.serving.preflight import run_checks
+    from gridloom.serving.preflight_database import Verdict
 
     colours = {Verdict.OK: "green", Verdict.WARNING: "yellow", Verdict.FAILED: "red"}
     results = run_checks()
@@ -148,7 +149,7 @@ def let_in(
     role: Literal["ADMIN", "TRADER", "ENGINEER", "VIEWER"] = "ADMIN",
     organisation: Annotated[UUID | None, Parameter(name="--organisation-id")] = None,
 ) -> None:
-    """Invite somebody without signing in, on the server's machine: the way back when no ADMIN can sign in any more.
+    """Invite a person without signing in, on the server's machine: the way back when no ADMIN can sign in any more.
 
     For example:
 
@@ -174,7 +175,7 @@ def let_in(
 
 @app.command(group="Running the platform")
 def rotate_signing_key(*, distrust: bool = False) -> None:
-    """Replace the key that signs access tokens; nobody is signed out.
+    """Replace the key that signs access tokens; users stay signed in.
 
     For example:
 
@@ -184,7 +185,7 @@ def rotate_signing_key(*, distrust: bool = False) -> None:
     Parameters
     ----------
     distrust
-        The present key has become known to somebody: believe no token signed with it from now on.
+        The present key has leaked: accept no token signed with it from now on.
     """
     from gridloom.operator_commands import rotate_key
 
@@ -235,7 +236,7 @@ app.command(rebuild)
 
 @rebuild.command
 def revenue(*, asset: Annotated[list[UUID] | None, Parameter(negative="")] = None, check: bool = False) -> None:
-    """Compare the kept sums of revenue with the settled facts, mend them, and say what differed.
+    """Compare the aggregates of revenue with the settled facts, repair them, and say what differed.
 
     The service may run meanwhile. Ends with 1 if --check finds a difference.
 
@@ -282,11 +283,11 @@ def _print_differences(outcome: RebuildReport) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("asset", "day", "measure", "where", "kept", "from the facts")
+    table = Table("asset", "day", "measure", "where", "stored", "from the facts")
     for one in outcome.differences:
-        place = "day" if one.places is None else f"{one.places} periods or blocks"
-        kept = "unreadable" if one.kept is None else f"{one.kept:.6f}"
-        table.add_row(str(one.asset_id), str(one.day), one.measure, place, kept, f"{one.from_facts:.6f}")
+        where = "day" if one.differing is None else f"{one.differing} periods or blocks"
+        stored = "unreadable" if one.stored is None else f"{one.stored:.6f}"
+        table.add_row(str(one.asset_id), str(one.day), one.measure, where, stored, f"{one.from_facts:.6f}")
     Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 
@@ -354,14 +355,14 @@ def restore(file: Path, *, at: datetime | None = None) -> None:
     file
         What `gridloom backup` wrote.
     at
-        The moment to restore from a continuous backup (UTC where no offset is given), into a new home.
+        The instant to restore from a continuous backup (UTC where no offset is given), into a new home.
     """
     if at is not None:
         from gridloom.backups.continuous import restore_to
 
-        moment = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
-        restore_to(_read_settings().home, file, moment)
-        print(f"The database is as it was at {moment.isoformat()}.")
+        instant = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+        restore_to(_read_settings().home, file, instant)
+        print(f"The database is as it was at {instant.isoformat()}.")
         return
     from gridloom.backups.dump import restore as run
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Final
+
+HELP_COLUMNS: Final = 80
 
 
 def main() -> None:
@@ -31,18 +34,26 @@ def main() -> None:
 
 
 def _show_stored_help(words: list[str]) -> bool:
-    """The text that was made for 80 columns; False for another width, or where there is none."""
+    """The text that was made for 80 columns, for fewer without its boxes; False where there is none."""
     from gridloom_client.commands.directory import find_help
 
-    if os.environ.get("COLUMNS", "80") != "80":
-        return False
-    if sys.stdout.isatty() and os.get_terminal_size(sys.stdout.fileno()).columns < 80:
-        return False
     text = find_help(" ".join(words))
     if text is None:
         return False
+    columns = _count_columns()
+    if columns < HELP_COLUMNS:
+        from gridloom_client.commands.narrow_help import reflow_help
+
+        text = reflow_help(text, columns)
     sys.stdout.write(text)
     return True
+
+
+def _count_columns() -> int:
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isdecimal() and int(asked):
+        return int(asked)
+    return os.get_terminal_size(sys.stdout.fileno()).columns or HELP_COLUMNS if sys.stdout.isatty() else HELP_COLUMNS
 
 
 def _run_command(name: str) -> None:

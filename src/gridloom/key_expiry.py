@@ -18,7 +18,7 @@ MAX_KEYS_AT_ONCE: Final = 1000
 
 @job("identity.notify-expiring-keys", every=timedelta(hours=1))
 async def notify_expiring_keys(run: JobRun) -> None:
-    """In the transaction that claims them: each key is told of once."""
+    """In the transaction that claims them: one event for each key."""
     keys = await claim_expiring_keys(run.db, await real_now(run.db) + NOTICE, MAX_KEYS_AT_ONCE)
     events = [
         NewEvent(

@@ -1,13 +1,14 @@
 """The market's calendar on arrays: days, quarter-hours and blocks for whole columns of times at once.
 
 Days of the market are numbered from 1970-01-01, and quarter-hours from its midnight in UTC. The rules are those of
-`kernel.market_time`; only the moments at which the market's clock changes matter here, and they are few.
+`kernel.market_time`; only the instants at which the market's clock changes matter here, and they are few.
 
 Schedules are stored by days of UTC, which always have 96 periods. Those days only cut the storage into equal pieces.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, lru_cache
@@ -19,7 +20,6 @@ from numpy.typing import NDArray
 from gridloom.kernel.market_time import (
     EPOCH,
     MARKET_ZONE,
-    PERIOD,
     market_day_window,
     period_number,
     period_number_from,
@@ -64,7 +64,7 @@ def market_day_numbers(times: Ints, per_second: int = 1) -> Ints:
 
 
 def day_number(time: int, per_second: int = 1) -> int:
-    return int(market_day_numbers(np.array([time], dtype=np.int64), per_second)[0])
+    return int((time + _find_offset_at(time, per_second)) // (DAY_S * per_second))
 
 
 def day_starts(numbers: Ints, per_second: int = 1) -> Ints:
@@ -74,7 +74,8 @@ def day_starts(numbers: Ints, per_second: int = 1) -> Ints:
 
 
 def day_start(number: int, per_second: int = 1) -> int:
-    return int(day_starts(np.array([number], dtype=np.int64), per_second)[0])
+    midnight = int(number) * DAY_S * per_second
+    return midnight - _find_offset_at(midnight - HOUR_S * per_second, per_second)
 
 
 def period_counts(numbers: Ints) -> Ints:
@@ -104,6 +105,17 @@ def instant_of(seconds: float) -> datetime:
 def _find_offsets(times: Ints, per_second: int) -> Ints:
     changes, offsets = _clock_changes(per_second)
     return offsets[np.searchsorted(changes, times, side="right")]
+
+
+def _find_offset_at(time: int, per_second: int) -> int:
+    changes, offsets = _list_clock_changes(per_second)
+    return offsets[bisect_right(changes, time)]
+
+
+@cache
+def _list_clock_changes(per_second: int) -> tuple[list[int], list[int]]:
+    changes, offsets = _clock_changes(per_second)
+    return changes.tolist(), offsets.tolist()
 
 
 @cache
@@ -171,8 +183,9 @@ def window_periods(window: Window) -> tuple[int, int]:
     return period_number_from(window.start), period_number_from(window.end)
 
 
-def duration_of(first: int, end: int) -> timedelta:
-    return (end - first) * PERIOD
+def touched_periods(window: Window) -> tuple[int, int]:
+    """The first period of which the window has a part and the first one after it of which it has none."""
+    return period_number(window.start), period_number_from(window.end)
 
 
 @lru_cache(maxsize=16_384)

@@ -15,9 +15,11 @@ from gridloom.database.clock import real_now
 from gridloom.edge import HTML, PUBLIC, Content, Request, ResponseBody, operation
 from gridloom.edge.application import Application
 from gridloom.events.openapi import add_events
-from gridloom.field_descriptions import FIELD_DESCRIPTIONS
+from gridloom.field_descriptions import field_descriptions
 from gridloom.kernel.problem import NotFound, known_problems
-from gridloom.openapi import add_descriptions, describe, drop_unused, share_parameters
+from gridloom.openapi.document import describe
+from gridloom.openapi.parameters import share_parameters
+from gridloom.openapi.wording import add_descriptions, drop_unused
 from gridloom.settings import Settings
 
 TAG = "Documentation"
@@ -88,9 +90,10 @@ class OpenApiDocument:
 def interface_document(edge: Application, settings: Settings) -> dict[str, Any]:
     addresses = {settings.base_url: "Production", settings.sandbox_base_url: "Sandbox"}
     servers = list(addresses.items()) if len(addresses) > 1 else [(settings.base_url, "This service")]
-    document = describe(edge.operations, servers=servers)
+    vocabulary = field_descriptions()
+    document = describe(edge.operations, vocabulary, servers=servers)
     add_events(document)
-    add_descriptions(document, FIELD_DESCRIPTIONS)
+    add_descriptions(document, vocabulary)
     share_parameters(document)
     drop_unused(document)
     return document
@@ -112,7 +115,7 @@ async def show_documentation(request: Request) -> Content:
 @operation(
     "GET",
     "/.well-known/security.txt",
-    summary="Whom to tell about a vulnerability",
+    summary="Read the contact for reports of vulnerabilities",
     access=PUBLIC,
     produces=("text/plain",),
 )
@@ -143,7 +146,7 @@ class ServiceIndex(ResponseBody):
     health: str
 
 
-@operation("GET", "/", summary="Where everything is", access=PUBLIC)
+@operation("GET", "/", summary="Read the index of the service", access=PUBLIC)
 async def show_front_page(request: Request) -> ServiceIndex:
     """A browser that asks for a page is led to the console instead."""
     return ServiceIndex(
@@ -185,7 +188,7 @@ async def list_problem_types(request: Request) -> Content:
 @operation(
     "GET",
     "/docs/problems/{problemName}",
-    summary="What a problem type means",
+    summary="Explain a problem type",
     access=PUBLIC,
     produces=(HTML,),
 )

@@ -1,14 +1,14 @@
-"""What an operator does to the service from its machine, whether it runs or not."""
+"""Commands of an operator on the service's machine, whether it runs or not."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import asyncpg
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from gridloom.identity.model import Invitation
     from gridloom.settlements.rebuilding import RebuildReport
     from gridloom.simulator.credentials import SignIn
+
+T = TypeVar("T")
 
 
 class CommandError(Exception):
@@ -55,7 +57,7 @@ def _start_postgres(postgres: EmbeddedPostgres) -> str:
 
 @contextmanager
 def require_initialised_dsn(settings: Settings, *, of_any_release: bool = False) -> Iterator[str]:
-    """The same, for what makes sense only where a service has run: nobody wants a database made on the way."""
+    """The same, for what makes sense only where a service has run: no database is made on the way."""
     if settings.database_url is None and not EmbeddedPostgres(settings.home).data.exists():
         raise CommandError(
             f"There is no database in {settings.home.absolute()}. Run this where `gridloom serve` runs, with its "
@@ -69,36 +71,75 @@ def require_initialised_dsn(settings: Settings, *, of_any_release: bool = False)
         yield dsn
 
 
-async def connect_database(dsn: str) -> asyncpg.Connection[asyncpg.Record]:
+@asynccontextmanager
+async def connect_database(dsn: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+    """A connection of its own, closed afterwards."""
     try:
-        return await asyncpg.connect(dsn, timeout=10)
+        connection = await asyncpg.connect(dsn, timeout=10)
     except (OSError, asyncpg.PostgresError, TimeoutError) as error:
         where = urlsplit(dsn)
         raise CommandError(f"No connection to PostgreSQL at {where.hostname or where.path}: {error}") from error
+    try:
+        yield connection
+    finally:
+        await connection.close()
 
 
 async def _missing_migrations(dsn: str) -> list[str] | None:
-    """What this release would add to the schema; None where there is no schema yet."""
-    connection = await connect_database(dsn)
-    try:
+    """The migrations that this release would apply; None where there is no schema yet."""
+    async with connect_database(dsn) as connection:
         if await connection.fetchval("select to_regclass('schema_migration')") is None:
             return None
         return await pending_migrations(connection)
-    finally:
-        await connection.close()
+
+
+def run_in_transaction(settings: Settings, work: Callable[[Connection], Awaitable[T]]) -> T:
+    """Run a change of the initialised database in one transaction."""
+
+    async def run(dsn: str) -> T:
+        async with await create_pool(dsn, size=1) as pool, pool.acquire() as connection, connection.transaction():
+            return await work(connection)
+
+    with require_initialised_dsn(settings) as dsn:
+        return asyncio.run(run(dsn))
+
+
+async def record_command(
+    connection: Connection,
+    action: str,
+    resource: str,
+    details: dict[str, object],
+    *,
+    status: int = 200,
+    organisation_id: UUID | None = None,
+) -> None:
+    """The audit entry of a change that a command makes."""
+    from gridloom.audit.model import Actor, NewAuditRecord
+    from gridloom.audit.store import insert_entry
+
+    entry = NewAuditRecord(
+        actor=Actor("SYSTEM", name="command line"),
+        action=action,
+        method="POST",
+        resource=resource,
+        status=status,
+        subject_organisation_id=organisation_id,
+        address=None,
+        request_id=None,
+        details=details,
+    )
+    await insert_entry(connection, entry)
 
 
 def distribute_database(settings: Settings) -> list[str]:
     """Spread a migrated database over the machines of its cluster; the tables that were moved."""
 
     async def spread(dsn: str) -> list[str]:
-        connection = await connect_database(dsn)
-        try:
-            return await distribute(connection)
-        except DistributionRefused as refusal:
-            raise CommandError(str(refusal)) from refusal
-        finally:
-            await connection.close()
+        async with connect_database(dsn) as connection:
+            try:
+                return await distribute(connection)
+            except DistributionRefused as refusal:
+                raise CommandError(str(refusal)) from refusal
 
     with require_initialised_dsn(settings) as dsn:
         return asyncio.run(spread(dsn))
@@ -106,12 +147,9 @@ def distribute_database(settings: Settings) -> list[str]:
 
 def migrate_database(settings: Settings) -> list[str]:
     async def run(dsn: str) -> list[str]:
-        connection = await connect_database(dsn)
-        try:
+        async with connect_database(dsn) as connection:
             applied = await migrate(connection)
             await establish_environment(connection, settings.environment)
-        finally:
-            await connection.close()
         return applied
 
     with resolve_dsn(settings) as dsn:
@@ -123,13 +161,10 @@ def failing_jobs(settings: Settings, revived: tuple[str, str] | None) -> list[Ma
     from gridloom.jobs import store as job_store
 
     async def run(dsn: str) -> list[Mapping[str, Any]]:
-        connection = await connect_database(dsn)
-        try:
+        async with connect_database(dsn) as connection:
             if revived is not None and not await job_store.retry_now(connection, *revived):
                 raise CommandError(f"No job {revived[0]} {revived[1]} has failed.")
             return list((await job_store.health(connection, most_shown=1000)).troubled)
-        finally:
-            await connection.close()
 
     with require_initialised_dsn(settings) as dsn:
         return asyncio.run(run(dsn))
@@ -138,7 +173,7 @@ def failing_jobs(settings: Settings, revived: tuple[str, str] | None) -> list[Ma
 def rebuild_revenue(
     settings: Settings, asset_ids: Sequence[UUID], *, only_check: bool, watch: Callable[[RebuildReport], None]
 ) -> RebuildReport:
-    """Compare the kept sums of revenue with the facts and mend them, beside a service that may be running."""
+    """Compare the aggregates of revenue with the facts and repair them, beside a service that may be running."""
     from gridloom.settlements.rebuilding import UnknownAssets, rebuild
 
     async def run(dsn: str) -> RebuildReport:
@@ -166,21 +201,14 @@ def openapi_json(settings: Settings) -> str:
 def invite_member(
     settings: Settings, email: str, role: str, organisation_id: UUID | None
 ) -> tuple[Invitation, str, str]:
-    """The invitation, its token and the organisation's name. Whoever can run this owns the database already."""
-
-    async def run(dsn: str) -> tuple[Invitation, str, str]:
-        async with await create_pool(dsn, size=1) as pool, pool.acquire() as connection, connection.transaction():
-            return await _invite_person(connection, email, role, organisation_id)
-
-    with require_initialised_dsn(settings) as dsn:
-        return asyncio.run(run(dsn))
+    """The invitation, its token and the organisation's name. A person who can run this owns the database already."""
+    return run_in_transaction(settings, lambda connection: _invite_person(connection, email, role, organisation_id))
 
 
 async def _invite_person(
     connection: Connection, email: str, role: str, organisation_id: UUID | None
 ) -> tuple[Invitation, str, str]:
-    from gridloom.audit.model import NIL_ID, Actor, NewAuditRecord
-    from gridloom.audit.store import insert_entry
+    from gridloom.audit.model import NIL_ID
     from gridloom.identity.permissions import Role
     from gridloom.identity.store import organisations
     from gridloom.identity.store.invitations import insert_invitation
@@ -204,19 +232,13 @@ async def _invite_person(
         token_hash=hash_of(token),
         invited_by=NIL_ID,
     )
-    await insert_entry(
+    await record_command(
         connection,
-        NewAuditRecord(
-            actor=Actor("SYSTEM", name="command line"),
-            action="inviteFromCommandLine",
-            method="POST",
-            resource=f"organisations/{organisation.id}/invitations",
-            status=201,
-            subject_organisation_id=organisation.id,
-            address=None,
-            request_id=None,
-            details={"invitationID": str(invitation.id), "role": role},
-        ),
+        "inviteFromCommandLine",
+        f"organisations/{organisation.id}/invitations",
+        {"invitationID": str(invitation.id), "role": role},
+        status=201,
+        organisation_id=organisation.id,
     )
     return invitation, token, organisation.name
 
@@ -233,65 +255,27 @@ async def invite_simulator(connection: Connection, home: Path) -> list[SignIn]:
         write_credentials,
     )
 
-    kept = read_credentials(home) or SimulatorCredentials(new_secret())
-    if await find_account(connection, member_name(kept, "operator")) is None:
+    credentials = read_credentials(home) or SimulatorCredentials(new_secret())
+    if await find_account(connection, member_name(credentials, "operator")) is None:
         async with connection.transaction():
             _, token, _ = await _invite_person(connection, "simulator@example.org", "ADMIN", None)
-        kept = SimulatorCredentials(kept.secret, token)
-        write_credentials(home, kept)
-    elif kept.invitation is not None:  # accepted since: a simulator that offered it again would be refused
-        kept = SimulatorCredentials(kept.secret)
-        write_credentials(home, kept)
-    return newcomer_sign_ins(kept)
+        credentials = SimulatorCredentials(credentials.secret, token)
+        write_credentials(home, credentials)
+    elif credentials.invitation is not None:  # accepted since: a simulator that offered it again would be refused
+        credentials = SimulatorCredentials(credentials.secret)
+        write_credentials(home, credentials)
+    return newcomer_sign_ins(credentials)
 
 
 def rotate_key(settings: Settings, *, distrust: bool) -> str:
     """Replace the signing key of a service that may be running; gives the new key's identifier."""
-    from gridloom.audit.model import Actor, NewAuditRecord
-    from gridloom.audit.store import insert_entry
     from gridloom.identity.signing_key_cache import rotate_signing_key
 
-    async def run(dsn: str) -> str:
-        async with await create_pool(dsn, size=1) as pool, pool.acquire() as connection, connection.transaction():
-            seal = Sealing(settings.secrets_key, settings.former_secrets_keys).signing_keys
-            kid = await rotate_signing_key(connection, seal, distrust=distrust)
-            await insert_entry(
-                connection,
-                NewAuditRecord(
-                    actor=Actor("SYSTEM", name="command line"),
-                    action="rotateSigningKey",
-                    method="POST",
-                    resource="/auth/public/jwks",
-                    status=201,
-                    subject_organisation_id=None,
-                    address=None,
-                    request_id=None,
-                    details={"kid": kid, "distrust": distrust},
-                ),
-            )
-            return kid
+    async def rotate(connection: Connection) -> str:
+        seal = Sealing(settings.secrets_key, settings.former_secrets_keys).signing_keys
+        kid = await rotate_signing_key(connection, seal, distrust=distrust)
+        details: dict[str, object] = {"kid": kid, "distrust": distrust}
+        await record_command(connection, "rotateSigningKey", "/auth/public/jwks", details, status=201)
+        return kid
 
-    with require_initialised_dsn(settings) as dsn:
-        return asyncio.run(run(dsn))
-
-
-def database_name(dsn: str) -> str:
-    return urlsplit(dsn).path.lstrip("/") or "gridloom"
-
-
-def libpq_environment(dsn: str) -> Mapping[str, str]:
-    """The address as PostgreSQL's tools read it from their environment: a password on a command line is seen by all."""
-    parts = urlsplit(dsn)
-    query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
-    known = {
-        "PGHOST": query.get("host") or parts.hostname,
-        "PGPORT": query.get("port") or (str(parts.port) if parts.port else None),
-        "PGUSER": query.get("user") or _read_plain(parts.username),
-        "PGPASSWORD": query.get("password") or _read_plain(parts.password),
-        "PGSSLMODE": query.get("sslmode"),
-    }
-    return {name: value for name, value in known.items() if value}
-
-
-def _read_plain(text: str | None) -> str | None:
-    return None if text is None else unquote(text)
+    return run_in_transaction(settings, rotate)

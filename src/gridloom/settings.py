@@ -1,4 +1,4 @@
-"""What the environment decides: read once, typed, with a clear sentence when a value makes no sense."""
+"""Settings from the environment: read once, typed, with a clear sentence when a value makes no sense."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ class Settings:
     environment: Environment = "sandbox"
     database_url: str | None = field(default=None, repr=False)
     read_database_urls: tuple[str, ...] = field(default=(), repr=False)
+    telemetry_database_url: str | None = field(default=None, repr=False)
     home: Path = Path(".gridloom")
     host: str = "127.0.0.1"
     port: int = 8000
@@ -87,9 +88,20 @@ class Settings:
 
 def read_settings(environ: Mapping[str, str] | None = None, env_file: Path | None = None) -> Settings:
     """The settings of this process: its environment, then the file `.env`, then the defaults."""
+    settings, faults = parse_settings(environ, env_file)
+    if faults:
+        raise SettingsError("\n".join(faults.values()))
+    return settings
+
+
+def parse_settings(
+    environ: Mapping[str, str] | None = None, env_file: Path | None = None
+) -> tuple[Settings, dict[str, str]]:
+    """The settings, with the default in place of each value that makes no sense, and a sentence for each of those by
+    its variable."""
     values = {**_read_env_file(env_file or Path(".env")), **(os.environ if environ is None else environ)}
     known: dict[str, Any] = {}
-    faults = []
+    faults = {}
     for variable, (name, parse) in VARIABLES.items():
         text = values.get(variable, "").strip()
         if not text:
@@ -97,19 +109,18 @@ def read_settings(environ: Mapping[str, str] | None = None, env_file: Path | Non
         try:
             known[name] = parse(text)
         except ValueError as error:
-            faults.append(f"{variable} {error}.")
-    if faults:
-        raise SettingsError("\n".join(faults))
+            faults[variable] = f"{variable} {error}."
     limits = {name.removeprefix(_SHARE): known.pop(name) for name in list(known) if name.startswith(_SHARE)}
     settings = Settings(**known, shares=ShareLimits(**limits))
     address = address_of(settings)
-    return replace(
+    completed = replace(
         settings,
         base_url=known.get("base_url", address),
         sandbox_base_url=known.get("sandbox_base_url", known.get("base_url", address)),
         log_format=known.get("log_format", "json" if settings.environment == "production" else "console"),
         simulator=known.get("simulator", settings.environment == "sandbox") and settings.environment == "sandbox",
     )
+    return completed, faults
 
 
 def address_of(settings: Settings) -> str:
@@ -206,6 +217,7 @@ VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "GRIDLOOM_ENVIRONMENT": ("environment", _one_of("sandbox", "production")),
     "GRIDLOOM_DATABASE_URL": ("database_url", _read_address("postgresql", "postgres")),
     "GRIDLOOM_READ_DATABASE_URL": ("read_database_urls", _read_addresses("postgresql", "postgres")),
+    "GRIDLOOM_TELEMETRY_DATABASE_URL": ("telemetry_database_url", _read_address("postgresql", "postgres")),
     "GRIDLOOM_HOME": ("home", lambda text: Path(text).expanduser()),
     "GRIDLOOM_HOST": ("host", _read_text),
     "GRIDLOOM_PORT": ("port", _whole_between(1, 65535)),

@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 from gridloom.edge.responses import ARROW, CSV, PARQUET, Stream
 
 TIME = pa.timestamp("ms", tz="UTC")
-"""How moments stand in a table."""
-
-TABLE_FORMATS = (CSV, ARROW, PARQUET)
+"""The type of instants in a table."""
 
 
 class _Writer(Protocol):
@@ -96,7 +94,7 @@ class _CSVWriter:
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         columns = [
-            _moments_as_texts(column) if pa.types.is_timestamp(column.type) else column for column in batch.columns
+            _instants_as_texts(column) if pa.types.is_timestamp(column.type) else column for column in batch.columns
         ]
         self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
 
@@ -104,11 +102,11 @@ class _CSVWriter:
         self._writer.close()
 
 
-def _moments_as_texts(column: pa.Array) -> pa.Array:
-    """A moment that is missing stays missing."""
-    moments = column.cast(pa.timestamp("ms"), safe=False).to_numpy(zero_copy_only=False)
-    missing = np.isnat(moments)
-    texts = time_texts(np.where(missing, np.datetime64(0, "ms"), moments))
+def _instants_as_texts(column: pa.Array) -> pa.Array:
+    """An instant that is missing stays missing."""
+    instants = column.cast(pa.timestamp("ms"), safe=False).to_numpy(zero_copy_only=False)
+    missing = np.isnat(instants)
+    texts = time_texts(np.where(missing, np.datetime64(0, "ms"), instants))
     return pa.array(texts, pa.string(), mask=missing)
 
 
@@ -127,20 +125,20 @@ class _ParquetWriter:
         self._waiting.append(batch)
         self._rows += batch.num_rows
         if self._rows >= self.ROWS:
-            self._flush()
+            self._write_waiting()
 
-    def _flush(self) -> None:
+    def _write_waiting(self) -> None:
         if self._waiting:
             self._writer.write_table(pa.Table.from_batches(self._waiting, self._schema))
         self._waiting, self._rows = [], 0
 
     def close(self) -> None:
-        self._flush()
+        self._write_waiting()
         self._writer.close()
 
 
 _FEW_TIMES = 24
-_DAY_MS = 86_400_000
+_DAY_S = 86_400
 
 
 @cache
@@ -156,20 +154,22 @@ _CLOCK = (range(24), range(60), range(60))
 def _time_bytes(times: NDArray[np.datetime64]) -> NDArray[np.uint8]:
     """One row of characters a time; days and times of day come from tables, which is far quicker than to write each
     time by itself."""
-    days, milliseconds = np.divmod(times.astype("datetime64[ms]").view(np.int64), _DAY_MS)
-    seconds, fractions = np.divmod(milliseconds, 1000)
+    milliseconds = times.astype("datetime64[ms]", copy=False).view(np.int64)
+    seconds = milliseconds // 1000
+    fractions = milliseconds - 1000 * seconds
+    days = seconds // _DAY_S
     has_fractions = bool(fractions.any())
     first, last = int(days.min()), int(days.max())
     if last - first < 2 * len(times):
-        listed, places = np.arange(first, last + 1), days - first
+        listed, indices = np.arange(first, last + 1), days - first
     else:
-        listed, places = np.unique(days, return_inverse=True)
+        listed, indices = np.unique(days, return_inverse=True)
     dates = np.datetime_as_string(listed.view("datetime64[D]")).astype("S10")
     template = b"0000-00-00T00:00:00.000Z" if has_fractions else b"0000-00-00T00:00:00Z"
-    layout: Any = {"names": ["date", "clock"], "formats": ["S10", "u8"], "offsets": [0, 11], "itemsize": len(template)}
+    layout: Any = {"names": ["date", "clock"], "formats": ["V10", "u8"], "offsets": [0, 11], "itemsize": len(template)}
     rows = np.frombuffer(bytearray(template * len(times)), np.dtype(layout))
-    rows["date"] = dates[places]
-    rows["clock"] = _list_clock_texts()[seconds]
+    rows["date"] = dates.view("V10")[indices]
+    rows["clock"] = _list_clock_texts()[seconds - _DAY_S * days]
     characters = rows.view(np.uint8).reshape(len(times), len(template))
     if has_fractions:
         for column, digit in ((20, fractions // 100), (21, fractions // 10 % 10), (22, fractions % 10)):
@@ -194,39 +194,44 @@ def time_texts(times: NDArray[np.datetime64]) -> NDArray[np.str_]:
 
 def points_json(times: NDArray[np.datetime64], values: NDArray[Any], *, name: str = "value") -> bytes:
     """`[{"time": …, "value": …}, …]`; what is not a number is null."""
-    return PointWriter(name).write(times, values)
+    return b"".join((b"[", PointWriter(name).write(times, values), b"]"))
 
 
 class PointWriter:
     """Writes the points of one series after another; those with the same times share the text of these."""
 
     def __init__(self, name: str = "value") -> None:
-        self._name = name
+        self._opening, self._middle = b'},{"time":"', f'","{name}":'.encode()
         self._times: NDArray[np.datetime64] | None = None
-        self._heads: list[bytes] = []
+        self._texts: NDArray[np.void] = np.empty(0, "V1")
 
-    def write(self, times: NDArray[np.datetime64], values: NDArray[Any]) -> bytes:
-        """As `points_json`."""
+    def write(self, times: NDArray[np.datetime64], values: NDArray[Any]) -> bytes | memoryview:
+        """As `points_json`, without the brackets."""
         if len(times) == 0:
-            return b"[]"
-        if self._times is None or not np.array_equal(times, self._times):
-            self._times, self._heads = times, self._write_heads(times)
+            return b""
         numbers = orjson.dumps(np.ascontiguousarray(values), option=orjson.OPT_SERIALIZE_NUMPY)
-        parts: list[bytes] = [b""] * (2 * len(times))
-        parts[0::2] = self._heads
-        parts[1::2] = numbers[1:-1].split(b",")
-        return b"[" + b"".join(parts)[2:] + b"}]"
-
-    def _write_heads(self, times: NDArray[np.datetime64]) -> list[bytes]:
-        """All that stands before each number, from the end of the point before it on."""
         if len(times) <= _FEW_TIMES:
-            return [f'}},{{"time":"{text}","{self._name}":'.encode() for text in _list_few_times(times)]
-        texts = _time_bytes(times)
-        head, middle = (np.frombuffer(part.encode(), np.uint8) for part in ('},{"time":"', f'","{self._name}":'))
-        end = len(head) + texts.shape[1]
-        rows = np.empty((len(texts), end + len(middle)), np.uint8)
-        rows[:, : len(head)] = head
-        rows[:, len(head) : end] = texts
-        rows[:, end:] = middle
-        heads: list[bytes] = rows.view(f"S{rows.shape[1]}").reshape(len(rows)).tolist()
-        return heads
+            pairs = zip(_list_few_times(times), numbers[1:-1].split(b","), strict=True)
+            points = [self._opening + text.encode() + self._middle + number for text, number in pairs]
+            return b"".join(points)[2:] + b"}"
+        if times is not self._times and (self._times is None or not np.array_equal(times, self._times)):
+            texts = _time_bytes(times)
+            self._times, self._texts = times, texts.view(f"V{texts.shape[1]}").reshape(len(texts))
+        return self._insert_times(bytearray(numbers))
+
+    def _insert_times(self, numbers: bytearray) -> memoryview:
+        """Points from an array of numbers in JSON, without an object for each: what precedes a number takes the
+        place of its comma, and times are written into it afterwards."""
+        numbers[0] = ord(",")
+        commas = np.flatnonzero(np.frombuffer(numbers, np.uint8) == ord(","))
+        inserted = self._opening + b" " * self._texts.itemsize + self._middle
+        points = numbers.replace(b",", inserted)
+        points[-1] = ord("}")
+        indices = commas + (len(inserted) - 1) * np.arange(len(commas)) + len(self._opening)
+        _view_items(np.frombuffer(points, np.uint8), self._texts.itemsize)[indices] = self._texts
+        return memoryview(points)[2:]
+
+
+def _view_items(characters: NDArray[np.uint8], width: int) -> NDArray[np.void]:
+    """An item of so many characters from every character on."""
+    return np.ndarray((len(characters) - width + 1,), f"V{width}", characters, strides=(1,))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
-from gridloom import key_expiry, request_retention
+from gridloom import key_expiry, retention
 from gridloom.ancillary.awards import RECORD_AWARDS
 from gridloom.auctions import clearing
 from gridloom.auctions.store import was_invited
@@ -22,7 +22,6 @@ from gridloom.delivery.runs import drift, due_gates
 from gridloom.delivery.runs import run as dispatch_runs
 from gridloom.delivery.runs.drift import READ_PRICE_FORECAST, enqueue_trades
 from gridloom.delivery.runs.store import read_failed_at
-from gridloom.events import retention as event_retention
 from gridloom.jobs import jobs_of, register_jobs
 from gridloom.kernel.dependency import Dependency
 from gridloom.monitoring import quota as telemetry_quota
@@ -49,25 +48,22 @@ from gridloom.virtual_assets.gate_closure import revalidation
 from gridloom.virtual_assets.gate_closure.conflicts import block_conflicts
 from gridloom.virtual_assets.gate_closure.notifications import emit_availability_changed, read_backed_availability
 from gridloom.virtual_assets.schedule.projection_input import READ_ACTIVATED, READ_ACTIVATED_AS_OF
-from gridloom.webhooks import retention as webhook_retention
 
 JOB_MODULES: Final[tuple[ModuleType, ...]] = (
     backtest_jobs,
     clearing,
     deviations,
     dispatch_runs,
-    request_retention,
-    event_retention,
     forecast_publishing,
     drift,
     due_gates,
     key_expiry,
     optimisation_jobs,
+    retention,
     revalidation,
     statement_issuing,
     telemetry_folding,
     telemetry_quota,
-    webhook_retention,
 )
 """The modules that declare jobs."""
 
@@ -94,4 +90,4 @@ def provide_dependencies() -> None:
     READ_EARNED_PER_MW.provide(read_earned_per_mw)
     CONFLICT_FINDERS.provide((book_conflicts, block_conflicts))
     unmet = [need.description for need in Dependency.registry if not need.is_provided]
-    assert not unmet, f"nobody gives {', '.join(unmet)}"
+    assert not unmet, f"not provided: {', '.join(unmet)}"

@@ -5,13 +5,16 @@ from datetime import UTC, datetime, timedelta
 from gridloom.kernel.market_time import market_day_of
 
 DAY = (market_day_of(datetime.now(UTC)) + timedelta(days=3)).isoformat()
-TODAY = market_day_of(datetime.now(UTC)).isoformat()
 SPRING, AUTUMN = "2027-03-28", "2027-10-31"
 
 FCR = {"capacityPrice": 12.5, "offeredCapacity": 5000}
 CAPACITY = {"capacityPrice": 8.25, "offeredCapacity": 4000, "energyPrice": 120.01}
 STEP = {"capacityPrice": 9.75, "offeredCapacity": 1000, "energyPrice": 140}
 ENERGY = {"capacityPrice": 0, "offeredCapacity": 3000, "energyPrice": -14999.99}
+
+
+def day_from_now(days):
+    return (market_day_of(datetime.now(UTC)) + timedelta(days=days)).isoformat()
 
 
 def entry(product, *bids, day=DAY):

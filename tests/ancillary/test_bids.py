@@ -1,7 +1,7 @@
 """Bids and results over HTTP: what stands, what is refused, what waits for its result."""
 
 import asyncio
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -12,8 +12,8 @@ from tests.ancillary.bidding import (
     ENERGY,
     FCR,
     SPRING,
-    TODAY,
     all_bids,
+    day_from_now,
     entry,
     place,
     record,
@@ -233,7 +233,7 @@ class TestPlacing:
     async def test_after_gate_closure_is_refused(self, new_organisation, product):
         asset = await register_asset(await new_organisation())
         bid = {"NEGPOS_20_24": FCR, "POS_20_24": CAPACITY, "NEG_001": ENERGY}[product]
-        answer = await place(asset, entry(product, bid, day=TODAY), status=422)
+        answer = await place(asset, entry(product, bid, day=day_from_now(0)), status=422)
         assert answer.json()["type"] == "/docs/problems/product-gate-closed"
 
     @pytest.mark.parametrize(
@@ -255,11 +255,9 @@ class TestPlacing:
     async def test_before_the_gate_opens_is_refused(self, new_organisation, product, days):
         asset = await register_asset(await new_organisation())
         bid = {"NEGPOS_20_24": FCR, "POS_20_24": CAPACITY, "NEG_001": ENERGY}[product]
-        day = (date.fromisoformat(TODAY) + timedelta(days=days)).isoformat()
-        answer = await place(asset, entry(product, bid, day=day), status=422)
+        answer = await place(asset, entry(product, bid, day=day_from_now(days)), status=422)
         assert answer.json()["type"] == "/docs/problems/product-gate-not-open"
-        day = (date.fromisoformat(TODAY) + timedelta(days=days - 2)).isoformat()
-        await place(asset, entry(product, bid, day=day))
+        await place(asset, entry(product, bid, day=day_from_now(days - 2)))
 
     async def test_on_an_inactive_asset_is_refused(self, new_organisation):
         asset = await register_asset(await new_organisation())

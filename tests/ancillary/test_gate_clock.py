@@ -24,7 +24,7 @@ async def set_clock(edge, moment: datetime) -> None:
 
 
 @pytest.mark.parametrize("product", BIDS)
-async def test_a_bid_just_in_time_stands_and_one_just_too_late_is_refused(fresh_app, product):
+async def test_a_bid_just_in_time_counts_and_one_just_too_late_is_refused(fresh_app, product):
     edge = await fresh_app()
     async with People(edge) as people:
         await people.operator()

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from gridloom.ancillary.products import (
     PRODUCTS,
     AncillaryMarket,
-    Direction,
     capacity_block_around,
-    energy_products_within,
     parse_product_key,
     product_key,
 )
+from gridloom.kernel.balancing import Direction
 from gridloom.kernel.market_time import market_day_window, period_count
 
 pytestmark = pytest.mark.pure
@@ -131,19 +130,16 @@ class TestCapacityBlock:
     @pytest.mark.parametrize(
         ("day", "count"), [(SPRING[0], 12), (SPRING[1], 12), (AUTUMN[0], 20), (AUTUMN[1], 20), (PLAIN, 16)]
     )
-    def test_stands_for_the_quarter_hours_it_covers(self, day, count):
+    def test_has_the_quarter_hours_from_its_start_to_its_end(self, day, count):
         block = product_key(day, "POS_00_04")
-        quarter_hours = energy_products_within(block)
-        assert len(quarter_hours) == count
-        assert quarter_hours[0].product.code == "POS_001"
-        assert quarter_hours[-1].window.end == block.window.end
+        quarter_hours = [product_key(day, f"POS_{number:03}") for number in range(1, count + 1)]
         assert all(capacity_block_around(quarter_hour) == block for quarter_hour in quarter_hours)
+        assert capacity_block_around(product_key(day, f"POS_{count + 1:03}")) == product_key(day, "POS_04_08")
 
     @given(DAYS)
-    def test_shares_out_every_quarter_hour_of_the_day_once(self, day):
-        numbers = [
-            quarter_hour.product.first
-            for hour in range(0, 24, 4)
-            for quarter_hour in energy_products_within(product_key(day, f"NEG_{hour:02}_{hour + 4:02}"))
-        ]
-        assert numbers == list(range(1, period_count(day) + 1))
+    def test_is_there_once_for_every_quarter_hour_of_the_day(self, day):
+        for number in range(1, period_count(day) + 1):
+            quarter_hour = product_key(day, f"NEG_{number:03}")
+            block = capacity_block_around(quarter_hour)
+            assert block.product.direction == quarter_hour.product.direction
+            assert quarter_hour.window.start in block.window

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from tests.ancillary.bidding import CAPACITY, DAY, STEP, all_bids, entry, place, record
+from tests.ancillary.bidding import CAPACITY, DAY, FCR, STEP, all_bids, entry, place, record
 from tests.assets import PARAMETERS, pointers, register_asset
 from tests.emitted import events_of
 
@@ -100,6 +100,30 @@ class TestResults:
         assert any(kept.get("corrected") and kept["corrected"][0]["acceptedCapacity"] == 2000 for kept in details), log[
             :2
         ]
+
+    async def test_that_are_corrected_are_awarded_by_the_latest_of_them(self, operator, new_organisation):
+        asset = await register_asset(await new_organisation())
+        bid_id = (await place(asset, entry("NEGPOS_08_12", FCR))).json()[0]["bids"][0]["id"]
+        await record(asset, "NEGPOS_08_12", bid_id, capacity=5000, settlementPrice=60)
+        await record(asset, "NEGPOS_08_12", bid_id, accepted=False, correction=True)
+        [award] = (await operator.get("/settlements/fcr", params={"asset-id": asset.id})).json()
+        assert award["capacity"] == 0.0
+        logbook = (await asset.owner.viewer.get(asset.path("/logbook"), params={"type": "ANCILLARY_RESULT"})).json()
+        assert {item["description"] for item in logbook} == {
+            f"5000 kW of the bid {bid_id} were accepted at 60.00 EUR/MW.",
+            f"Nothing of the bid {bid_id} was accepted.",
+        }
+
+    async def test_are_awarded_at_the_price_they_were_settled_at_or_else_as_bid(self, operator, new_organisation):
+        asset = await register_asset(await new_organisation())
+        fcr = (await place(asset, entry("NEGPOS_08_12", FCR))).json()[0]["bids"][0]["id"]
+        afrr = (await place(asset, entry("POS_12_16", CAPACITY))).json()[0]["bids"][0]["id"]
+        await record(asset, "NEGPOS_08_12", fcr, capacity=5000, settlementPrice=60)
+        await record(asset, "POS_12_16", afrr, capacity=2000)
+        [at_settled] = (await operator.get("/settlements/fcr", params={"asset-id": asset.id})).json()
+        [as_bid] = (await operator.get("/settlements/afrr-capacity", params={"asset-id": asset.id})).json()
+        assert (float(at_settled["settlementPrice"]), at_settled["capacity"]) == (60 / 4, 5.0)
+        assert (float(as_bid["price"]), as_bid["capacity"]) == (CAPACITY["capacityPrice"], 2.0)
 
     async def test_can_be_corrected_entry_by_entry(self, new_organisation):
         asset = await register_asset(await new_organisation())

@@ -1,4 +1,4 @@
-"""Fair to the millisecond, exactly once, and nobody the wiser."""
+"""Auctions are fair to the millisecond, clear exactly once, and disclose no bid."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class TestTheOrderOfBids:
         assert [row["placed_at"] for row in rows] == sorted(row["placed_at"] for row in rows)
         assert {str(row["id"]) for row in rows} == {answer.json()["id"] for answer in answers}
 
-    async def test_ends_with_the_auction_and_not_a_moment_later(self, market: Market):
+    async def test_ends_with_the_auction_and_not_a_millisecond_later(self, market: Market):
         """Bids rain while the auction closes: each 201 lies before the end, and the best of them wins."""
         now = await market.now()
-        closing = now + timedelta(seconds=1)
+        closing = now + timedelta(seconds=2)
         auction = await market.auction(end=wire(closing))
         prices = iter(range(1, 10_000))
         acknowledged: list[tuple[int, str]] = []
@@ -71,11 +71,9 @@ class TestTheOrderOfBids:
                 acknowledged.append((price, answer.json()["id"]))
 
         await asyncio.gather(*(rain(index % 3) for index in range(6)))
-        for _ in range(100):
-            results = await market.operator.get(f"/auctions/{auction}/results")
-            if results.status_code == 200:
-                break
-            await asyncio.sleep(0.05)
+        async with asyncio.timeout(120):
+            while (results := await market.operator.get(f"/auctions/{auction}/results")).status_code != 200:
+                await asyncio.sleep(0.05)
         listed = {ranked["id"] for ranked in results.json()["bids"]}
         path = results.links["next"]["url"] if "next" in results.links else None
         while path:
@@ -102,7 +100,10 @@ class TestTheOrderOfBids:
         token = market.traders[0].trader.headers["authorization"].removeprefix("Bearer ")
 
         async def ask(skew_s: int) -> None:
-            async with skewed_replica(url, skew_s) as base_url, httpx2.AsyncClient(base_url=base_url) as client:
+            async with (
+                skewed_replica(url, skew_s) as base_url,
+                httpx2.AsyncClient(base_url=base_url, timeout=120) as client,
+            ):
                 client.headers["Authorization"] = f"Bearer {token}"
                 placed = await client.post(f"/auctions/{running_one}/bids", json={"price": 5})
                 early = await client.post(f"/auctions/{upcoming}/bids", json={"price": 5})
@@ -155,12 +156,13 @@ class TestClearing:
             assert row["assets"] == (1 if row["outcome"] == "ALLOCATED" else 0)
         assert sum(row["outcome"] == "ALLOCATED" for row in rows) == 9
         for trader in market.traders:
-            told = 0
-            for table in ("event", "event_outbox"):
-                told += await pool.fetchval(
-                    f"select count(*) from {table} where type = 'auction.cleared' and organisation_id = $1", trader.id
-                )
-            assert told == len(auctions)
+            # In one statement: an event moves from one table to the other at any time.
+            emitted = await pool.fetchval(
+                """select (select count(*) from event where type = 'auction.cleared' and organisation_id = $1)
+                     + (select count(*) from event_outbox where type = 'auction.cleared' and organisation_id = $1)""",
+                trader.id,
+            )
+            assert emitted == len(auctions)
 
     async def test_is_done_by_a_second_replica_too(self, market: Market):
         trader = market.traders[0]
@@ -174,6 +176,18 @@ class TestClearing:
 
 
 class TestSecrecy:
+    async def test_leaves_bids_out_of_the_audit_log_that_the_operator_reads(self, market: Market):
+        auction, bidder = await market.auction(), market.traders[0]
+        placed = await bid(bidder, auction, "12.50")
+        withdrawn = await bidder.trader.delete(f"/auctions/{auction}/bids/{placed.json()['id']}")
+        assert (placed.status_code, withdrawn.status_code) == (201, 204)
+        own = (await bidder.admin.get("/audit-log", params={"resource": f"/auctions/{auction}"})).json()
+        assert [entry["action"] for entry in own] == ["withdrawBid", "placeBid"]
+        for form in ("application/json", "text/csv", "application/x-ndjson"):
+            read = await market.operator.get("/audit-log?limit=1000", headers={"Accept": form})
+            assert "createAuction" in read.text
+            assert not [word for word in ("placeBid", "withdrawBid", placed.json()["id"]) if word in read.text]
+
     async def test_holds_in_every_byte_of_every_answer(self, new_market: Callable[..., Awaitable[Market]]):
         """A participant's whole view is the same with and without a competitor's losing bids."""
         alone, watched = [await self._view(await new_market(2), competitor=flag) for flag in (False, True)]

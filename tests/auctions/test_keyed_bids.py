@@ -84,7 +84,7 @@ class TestAKeyedBid:
         bids = (await market.traders[0].trader.get(f"/auctions/{auction}/bids")).json()
         assert [bid["price"] for bid in bids] == [7]
 
-    async def test_is_told_and_noted_like_any_other(self, market: Market):
+    async def test_emits_its_event_and_is_audited_like_any_other(self, market: Market):
         auction = await market.auction()
         placed = (await send(market, auction, "k")).json()
         noted = await market.traders[0].admin.get("/audit-log", params={"action": "placeBid"})
@@ -120,3 +120,36 @@ class TestAMoment:
         written = await connection.fetchval("select moment_on_wire($1)", moment)
         await connection.close()
         assert to_json(moment) == f'"{written}"'.encode()
+
+
+class TestABidByParts:
+    """As a distributed database takes it: a statement for each table."""
+
+    async def test_has_its_place_its_event_its_entry_and_its_safe_retry(self, market: Market) -> None:
+        pool: Any = market.edge.pool
+        auction = await market.auction()
+        pool.is_distributed = True
+        try:
+            first, again = await send(market, auction, "k", 12.5), await send(market, auction, "k", 12.5)
+            other = await send(market, auction, "l", 13)
+            refused = await send(market, auction, "k", 14)
+        finally:
+            pool.is_distributed = False
+        assert (first.status_code, again.status_code, other.status_code, refused.status_code) == (201, 201, 201, 422)
+        assert again.content == first.content
+        assert (first.json()["sequence"], other.json()["sequence"]) == (1, 2)
+        rows = await pool.fetch("select id from auction_bid where auction_id = $1 order by position", UUID(auction))
+        assert [str(row["id"]) for row in rows] == [first.json()["id"], other.json()["id"]]
+        entries = await market.traders[0].admin.get("/audit-log", params={"resource": f"/auctions/{auction}/bids"})
+        assert len(entries.json()) == 2
+
+    async def test_that_is_late_leaves_nothing(self, market: Market) -> None:
+        pool: Any = market.edge.pool
+        auction = await market.auction()
+        await market.advance("PT2H")
+        pool.is_distributed = True
+        try:
+            assert (await send(market, auction, "late")).status_code == 409
+        finally:
+            pool.is_distributed = False
+        assert await pool.fetchval("select count(*) from auction_bid where auction_id = $1", UUID(auction)) == 0

@@ -56,7 +56,7 @@ class TestABid:
         entries = (await market.traders[0].admin.get(f"/audit-log?resource=/auctions/{auction}")).json()
         assert [(entry["action"], entry["status"]) for entry in entries] == [("placeBid", 201)] * 2
 
-    async def test_that_is_withdrawn_at_the_close_or_later_stands(self, market: Market):
+    async def test_that_is_withdrawn_at_the_close_or_later_still_counts(self, market: Market):
         auction, (first, second, *_) = await market.auction(), market.traders
         placed = (await bid(first, auction, 9)).json()["id"]
         await bid(second, auction, 5)
@@ -66,7 +66,7 @@ class TestABid:
         assert await market.status(auction, first) == "WON"
         assert [each["withdrawn"] for each in (await first.trader.get(f"/auctions/{auction}/bids")).json()] == [False]
 
-    async def test_that_is_withdrawn_between_the_close_and_the_clearing_stands(self, market: Market):
+    async def test_that_is_withdrawn_between_the_close_and_the_clearing_still_counts(self, market: Market):
         auction, trader = await market.auction(), market.traders[0]
         placed = (await bid(trader, auction, 9)).json()["id"]
         # Closed without its job, as if the clearing were late.
@@ -80,7 +80,7 @@ class TestABid:
         assert (await trader.admin.get(f"/audit-log?resource=/auctions/{auction}")).json() == []
         assert await told(market, "bid.placed", auction) == 0
 
-    async def test_is_told_of_in_the_order_of_bids(self, market: Market):
+    async def test_has_its_events_in_the_order_of_bids(self, market: Market):
         auction, pool = await market.auction(), market.edge.pool
         answers = await asyncio.gather(*(bid(market.traders[0], auction, 1 + number) for number in range(20)))
         in_order = [a.json()["id"] for a in sorted(answers, key=lambda a: int(a.json()["sequence"]))]
@@ -101,7 +101,7 @@ HELD_UP_BID = """
 
 class TestARush:
     async def test_on_one_auction_leaves_the_others_their_connections(self, market: Market):
-        """Forty bids wait for one auction's lock; whoever wants something else is answered."""
+        """Forty bids wait for one auction's lock; other requests are answered."""
         rushed, quiet = await market.auction(), await market.auction()
         assert await market.status(rushed, market.traders[0]) == "RUNNING"  # so that the token is known
         async with market.edge.pool.acquire() as connection:
@@ -109,7 +109,7 @@ class TestARush:
                 await store.lock(connection, UUID(rushed))
                 waiting = [asyncio.create_task(bid(market.traders[0], rushed, 5 + n)) for n in range(40)]
                 await asyncio.sleep(0.1)
-                async with asyncio.timeout(5):
+                async with asyncio.timeout(120):
                     assert (await bid(market.traders[0], quiet, 5)).status_code == 201
                     assert await market.status(rushed, market.traders[0]) == "RUNNING"
                 assert not any(task.done() for task in waiting)
@@ -127,7 +127,7 @@ class TestARush:
                 await store.lock(connection, UUID(auction))
                 waiting = [asyncio.create_task(bid(market.traders[0], auction, 5))]
                 # By another connection: a transaction goes on seeing what it saw at its first look.
-                async with asyncio.timeout(8):
+                async with asyncio.timeout(120):
                     while not await pool.fetchval(f"select count(*) from ({HELD_UP_BID})"):
                         await asyncio.sleep(0.02)
                 waiting += [asyncio.create_task(bid(market.traders[0], auction, 6 + n)) for n in range(4)]
@@ -152,7 +152,7 @@ class TestCancelling:
 
 class TestOpening:
     async def test_waits_for_a_change_that_began_before_it(self, market: Market):
-        """The operator's change moves the opening just as it comes: nobody is told too early, and everyone later."""
+        """The operator's change moves the opening just as it comes: participants are notified then, and not before."""
         now, pool = await market.now(), market.edge.pool
         auction = await market.auction(start=wire(now + timedelta(minutes=10)))
         async with pool.acquire() as changing, pool.acquire() as connection:
@@ -205,18 +205,14 @@ class TestClearing:
         auction, trader = await market.auction(), market.traders[0]
         await bid(trader, auction, 5)
         await market.advance("PT1H")
-        for _ in range(300):
-            if failures >= 2:
-                break
-            await asyncio.sleep(0.05)
-        assert failures >= 2
+        async with asyncio.timeout(120):
+            while failures < 2:
+                await asyncio.sleep(0.05)
         assert await market.status(auction, trader) == "PENDING"
         is_full = False
-        for _ in range(300):
-            if await market.status(auction, trader) == "WON":
-                break
-            await asyncio.sleep(0.05)
-        assert await market.status(auction, trader) == "WON"
+        async with asyncio.timeout(120):
+            while await market.status(auction, trader) != "WON":
+                await asyncio.sleep(0.05)
         assert await told(market, "auction.cleared", auction) == 3
         made = await market.edge.pool.fetchval(
             "select count(*) from virtual_asset where auction_id = $1", UUID(auction)

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.auctions.standing import standing_bids
 
 from gridloom.auctions.clearing import name_of
 from gridloom.auctions.model import (
@@ -24,7 +25,6 @@ from gridloom.auctions.rules import (
     check_changeable,
     fate_of,
     own_state,
-    standing_bids,
     winning_bid,
 )
 from gridloom.kernel.window import Window

@@ -8,10 +8,11 @@ from uuid import UUID
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.auctions.standing import standing_bids
 
 from gridloom.auctions import bid_store, store
 from gridloom.auctions.model import AuctionBid, VisibleStatus
-from gridloom.auctions.rules import own_state, standing_bids, status_for
+from gridloom.auctions.rules import own_state, status_for
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.edge.application import Application

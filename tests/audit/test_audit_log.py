@@ -86,7 +86,7 @@ class TestAuditLog:
         assert [entry["action"] for entry in found] == ["createInvitation"]
         assert found[0]["organisationID"] != str(organisation.id)
 
-    async def test_shows_nobody_elses_entries(self, organisation, new_organisation):
+    async def test_shows_no_other_organisations_entries(self, organisation, new_organisation):
         await organisation.admin.patch(f"/organisations/{organisation.id}", json={"name": "Renamed"})
         stranger = await new_organisation()
         assert await entries(stranger.admin) == []

@@ -12,7 +12,7 @@ QUESTIONS = {
     ("POST", "/organisations/{organisationID}/portfolios/{portfolioID}/optimisations"),
     ("POST", "/backtests"),
 }
-"""They change nothing of the business, and who asks what an auction is worth is nobody's business."""
+"""They change nothing of the business, and a request for an auction's valuation is confidential."""
 
 
 def test_every_change_but_telemetry_leaves_an_entry():

@@ -13,10 +13,18 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 import pytest
+from tests.backups.test_versions import ANOTHER_SERVER
 
 from gridloom.backups.continuous import back_up_continuously, restore_to
 from gridloom.database.server.embedded import EmbeddedPostgres
 from gridloom.operator_commands import CommandError
+
+
+@pytest.fixture(autouse=True)
+def environment_of_another_server(monkeypatch):
+    """As on a machine whose environment names another server: none of the programs goes there."""
+    for name, value in ANOTHER_SERVER.items():
+        monkeypatch.setenv(name, value)
 
 
 async def execute(dsn: str, statement: str):

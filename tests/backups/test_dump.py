@@ -28,6 +28,24 @@ def mode_of(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
+class TestADumpOfADistributedDatabase:
+    @pytest.mark.parametrize(
+        ("entry", "is_restored"),
+        [
+            (b"3; 3079 21452 EXTENSION - citus \n", False),
+            (b"6; 3079 21453 EXTENSION - citus_columnar \n", False),
+            (b"4676; 0 0 COMMENT - EXTENSION citus \n", False),
+            (b"4212; 2620 24999 TRIGGER public event_outbox commits_in_two_phases gridloom\n", False),
+            (b"4213; 2620 24998 TRIGGER public job job_is_renamed gridloom\n", True),
+            (b"4; 3079 24030 EXTENSION - pg_trgm \n", True),
+            (b"292; 1259 23520 TABLE public schema_migration gridloom\n", True),
+        ],
+    )
+    def test_is_restored_without_where_its_tables_lay(self, entry, is_restored):
+        """So that a plain PostgreSQL takes it, and a cluster whose extension is another role's."""
+        assert (dump._LEFT_OUT.match(entry) is None) == is_restored
+
+
 class TestABackup:
     async def test_is_readable_by_its_owner_alone_from_the_first_byte(self, settings, tmp_path, monkeypatch):
         seen: list[int] = []

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY, CapacityOutage, Rating, RatingsAndOutages
@@ -161,6 +161,7 @@ def reckoned(standing: BatteryCapacity, period: int) -> dict[BookLine, list[floa
 
 
 class TestBook:
+    @settings(max_examples=40)  # each reckons some hundred quarter-hours one by one
     @given(standings())
     def test_has_in_every_quarter_hour_what_a_plain_reckoning_has(self, scene: tuple[date, BatteryCapacity]) -> None:
         day, standing = scene
@@ -218,7 +219,7 @@ class TestPlenty:
         assert precheck_covered(battery(), [promise(first, end, 10_000, 20_000)], first)
         assert not precheck_covered(battery(), [promise(first, end, 10_001, 20_000)], first)
 
-    def test_is_not_judged_where_something_is_out_or_rated_anew(self) -> None:
+    def test_is_not_validated_where_something_is_out_or_rated_anew(self) -> None:
         first, _ = periods_of(DAYS[0])
         start = period_start(first)
         assert not precheck_covered(
@@ -355,7 +356,7 @@ class TestOwnSchedule:
         assert find_own_schedule_shortage(standing, self.change(*[5000.0] * 5)) is not None
         assert find_own_schedule_shortage(standing, self.change(*[5000.0, -5000.0] * 10)) is None
 
-    def test_is_judged_as_if_what_it_replaces_were_gone(self) -> None:
+    def test_is_validated_as_if_what_it_replaces_were_gone(self) -> None:
         stood = OwnSchedule(np.arange(self.first, self.first + 4), np.array([9000.0] * 4))
         standing = BatteryCapacity(battery(), [promise(self.first, self.end, 1000, 11_000)], stood)
         assert find_own_schedule_shortage(standing, self.change(-9000.0)) is None

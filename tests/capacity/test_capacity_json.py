@@ -88,8 +88,8 @@ async def read_text(db: Any, keys: list[int], first: int = FIRST, end: int = END
     row = await _TEXT.fetchrow(
         db,
         batteries=keys,
-        from_moment=period_start(first),
-        to_moment=period_start(end),
+        from_instant=period_start(first),
+        to_instant=period_start(end),
         from_period=first,
         to_period=end,
     )
@@ -124,9 +124,9 @@ class TestTheTextOfAStanding:
             await write_holdings(db, [], [(key, one) for one in held])
         text = await read_text(db, keys)
         expected = await load_firm_capacity(db, keys, FIRST, END)
-        assert in_order(decode_battery_capacity(keys, text or "[]")) == in_order(expected)
+        assert in_order(decode_battery_capacity(text or "[]", *keys)) == in_order(expected)
 
-    async def test_is_none_where_nothing_stands(self, db: Any) -> None:
+    async def test_is_none_where_nothing_is_held(self, db: Any) -> None:
         assert await read_text(db, await new_batteries(db, 2)) is None
 
     async def test_is_another_after_whatever_changes_a_book_in_its_periods(self, db: Any) -> None:

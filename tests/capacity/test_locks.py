@@ -9,7 +9,7 @@ from gridloom.database.clock import platform_now
 from gridloom.edge.application import Application
 
 KEYS = [2_000_000_001, 2_000_000_002]
-"""No battery's: whoever locks need not find one."""
+"""No battery's: a lock needs none."""
 
 
 class TestLock:

@@ -23,11 +23,13 @@ GATE = timedelta(seconds=480)
 
 
 def _find_start() -> datetime:
-    """Of a market day, far enough away for gates of the hours before it to be open."""
-    start = tomorrow()
-    if start - datetime.now(UTC) > timedelta(hours=3):
-        return start
-    return market_day_window(market_day_of(start) + timedelta(days=1)).start
+    """Of a market day, so far away that the hours before it lie ahead whatever the time of day."""
+    return market_day_window(market_day_of(tomorrow()) + timedelta(days=1)).start
+
+
+def find_afternoon_before() -> datetime:
+    """The first market day of a yard: gates of the hours before it are open, and no noon lies between."""
+    return _find_start() - timedelta(hours=8)
 
 
 @dataclass
@@ -101,7 +103,7 @@ class Yard:
 
 @pytest.fixture
 async def yard(fresh_app: Any) -> AsyncIterator[Yard]:
-    async with yard_of(await fresh_app()) as made:
+    async with yard_of(await fresh_app(find_afternoon_before())) as made:
         yield made
 
 

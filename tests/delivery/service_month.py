@@ -1,7 +1,7 @@
 """A month of a zone lived through the service, over HTTP, and recomputed here from its answers in plain Python.
 
 Two owners with three batteries and two traders with three virtual ones; schedules and trades of every day, day-ahead
-and imbalance prices, an outage that was announced, one that was not, and reserve that nobody could hold.
+and imbalance prices, an outage that was announced, one that was not, and reserve that no battery could hold.
 """
 
 from __future__ import annotations
@@ -315,10 +315,14 @@ class ServiceMonth:
             t = (midnight - self.start) // QUARTER
             drift = [self.energy_kwh[b][t] - shares[b][t] for b in range(3)]
             self.drifts[day] = [drift[b] / promised[b] for b in range(3)]
-            self.found.zone_drift = max(self.found.zone_drift, abs(sum(drift)) / sum(promised))
-            failed = {
-                one.battery for one in self.outages if one.end > midnight - timedelta(hours=24) and one.start < midnight
-            }
+            last_day = [
+                one for one in self.outages if one.end > midnight - timedelta(hours=24) and one.start < midnight
+            ]
+            # Placed at noon of the day before: what fails after that keeps the zone's drift until the next day.
+            noon = datetime.combine(day - timedelta(days=1), time(12), MARKET_ZONE)
+            if not any(one.recorded_at > noon for one in last_day):
+                self.found.zone_drift = max(self.found.zone_drift, abs(sum(drift)) / sum(promised))
+            failed = {one.battery for one in last_day}
             for b in set(range(3)) - failed:
                 self.found.battery_drift = max(self.found.battery_drift, abs(drift[b]) / promised[b])
 

@@ -13,8 +13,9 @@ from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.delivery.performance import store as measured_store
 from gridloom.delivery.performance.recording import record_measured_days
-from gridloom.kernel.market_time import market_day_of
+from gridloom.kernel.market_time import market_day_of, market_day_window
 from gridloom.monitoring.compaction import day_compaction
+from gridloom.monitoring.store import compaction as compaction_store
 
 
 async def measure(yard: Yard, battery: dict[str, Any], powers: list[float]) -> None:
@@ -29,7 +30,7 @@ async def measure(yard: Yard, battery: dict[str, Any], powers: list[float]) -> N
 async def fold(yard: Yard) -> None:
     """As the job does, without waiting for writers to come to rest."""
     async with yard.edge.pool.acquire() as db, db.transaction():
-        for pending in await day_compaction.pending_days(db, settle=timedelta(0), closed_for=timedelta(0)):
+        for pending in await compaction_store.read_pending(db, settle=timedelta(0), closed_for=timedelta(0)):
             await day_compaction.run_step(db, pending)
 
 
@@ -97,20 +98,6 @@ class TestAsOf:
         for at, answers in seen:
             assert await read_all(yard, virtual, battery, at) == answers
 
-    async def test_knows_what_was_measured_when_telemetry_is_gone(self, yard: Yard) -> None:
-        battery = await yard.battery()
-        virtual = await yard.virtual(battery)
-        await yard.schedule(virtual, [400.0, 200.0])
-        await publish(yard, 0, 50.0)
-        await yard.advance(yard.start + timedelta(days=3))
-        await measure(yard, battery, [300.0, 200.0])
-        await fold(yard)
-        at = await moment(yard)
-        before = await read_all(yard, virtual, battery, at)
-        await yard.edge.pool.execute("delete from telemetry_block")
-        assert await read_all(yard, virtual, battery, at) == before
-        assert b'"measuredPower":300' in before[1]
-
     async def test_is_a_new_version_only_where_something_has_changed(self, yard: Yard) -> None:
         battery = await yard.battery()
         await yard.advance(yard.start + timedelta(days=2))
@@ -123,7 +110,7 @@ class TestAsOf:
         key = await yard.edge.pool.fetchval("select key from asset where id = $1::text::uuid", battery["id"])
         assert list(await measured_store.read_measured_days(yard.edge.pool, key, day, day)) == [day]
 
-    async def test_is_a_moment_before_now(self, yard: Yard) -> None:
+    async def test_is_an_instant_before_now(self, yard: Yard) -> None:
         battery = await yard.battery()
         virtual = await yard.virtual(battery)
         later = wire(await yard.now() + timedelta(days=1))
@@ -152,3 +139,65 @@ class TestADayThatAnEarlierReleaseFolded:
         async with pool.acquire() as db, db.transaction():
             assert await record_measured_days(db, key, [day], await moment(yard)) == 1
         assert await measured_store.read_unrecorded_days(pool, key, day, day) == []
+
+
+class TestAMeasuredDay:
+    async def test_is_read_from_its_record_once_it_is_compacted(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [400.0, 200.0])
+        await publish(yard, 0, 50.0)
+        await yard.advance(yard.start + timedelta(days=3))
+        await measure(yard, battery, [300.0, 200.0])
+        before = await read_all(yard, virtual, battery, None)
+        assert b'"measuredPower":300' in before[1]
+        await fold(yard)
+        assert await read_all(yard, virtual, battery, None) == before
+        at = await moment(yard)
+        as_of = await read_all(yard, virtual, battery, at)
+        await yard.edge.pool.execute("delete from telemetry_block")
+        assert await read_all(yard, virtual, battery, None) == before
+        assert await read_all(yard, virtual, battery, at) == as_of
+
+    async def test_counts_points_that_came_later_at_once(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [400.0, 200.0])
+        await yard.advance(yard.start + timedelta(days=3))
+        await measure(yard, battery, [300.0, 200.0])
+        await fold(yard)
+        await measure(yard, battery, [310.0])
+        late = await read_all(yard, virtual, battery, None)
+        assert b'"measuredPower":310' in late[1]
+        assert b'"measuredPower":200' in late[1]
+        await fold(yard)
+        assert await read_all(yard, virtual, battery, None) == late
+
+    async def test_is_completed_by_its_record_where_its_telemetry_is_gone(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [400.0, 200.0])
+        await yard.advance(yard.start + timedelta(days=3))
+        await measure(yard, battery, [300.0, 200.0])
+        await fold(yard)
+        await yard.edge.pool.execute("delete from telemetry_block")
+        await measure(yard, battery, [310.0])
+        late = await read_all(yard, virtual, battery, None)
+        assert b'"measuredPower":310' in late[1]
+        assert b'"measuredPower":200' in late[1]
+
+    async def test_begins_with_a_state_of_charge_of_the_day_before_that_came_later(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        await yard.schedule(virtual, [400.0])
+        await yard.advance(yard.start + timedelta(days=4))
+        await measure(yard, battery, [300.0] * 100)
+        await fold(yard)
+        midnight = market_day_window(market_day_of(yard.start)).end
+        body = {"state_of_charge": {"time": [wire(midnight - timedelta(minutes=1))], "value": [37.5]}}
+        answer = await yard.owner.admin.post(f"/monitoring/{battery['id']}/datapoints", json=body)
+        assert answer.status_code == 200, answer.text
+        late = await read_all(yard, virtual, battery, None)
+        assert b"37.5" in late[1]
+        await fold(yard)
+        assert await read_all(yard, virtual, battery, None) == late

@@ -136,7 +136,7 @@ class TestDispatch:
         parquet = pa.parquet.read_table(io.BytesIO(tables["application/vnd.apache.parquet"]))
         assert parquet["power"].to_pylist() == [400.0, -200.0]
 
-    async def test_holds_back_what_stands_by_for_balancing(self, yard: Yard) -> None:
+    async def test_holds_back_what_is_reserved_for_balancing(self, yard: Yard) -> None:
         battery = await yard.battery()
         virtual = await yard.virtual(battery, energyCapacity=1800)
         answer = await yard.trader.trader.post(
@@ -239,8 +239,8 @@ class TestARunAfterAPause:
         await yard.schedule(await yard.virtual(one), [600.0] * 4)
         await yard.schedule(await yard.virtual(two), [-400.0] * 4)
         await yard.gate_of(0)
-        # Nobody runs for an hour.
-        await yard.edge.pool.execute("update job set due = due + interval '1 hour' where kind = 'delivery.look'")
+        # No run happens for an hour.
+        await yard.edge.pool.execute("update job set due = due + interval '1 hour' where kind = 'delivery.close-gates'")
         await yard.advance(yard.start + 6 * QUARTER)
         facts = (await yard.operator.get("/settlements/net-off")).json()
         assert len({fact["time"] for fact in facts}) == 4
@@ -255,7 +255,7 @@ class TestAGateAtWhichNothingChanged:
         before = await _zone_of(yard)
         await yard.gate_of(8)
         after = await _zone_of(yard)
-        assert after["revision"] == before["revision"], "nobody has held the zone to plan it"
+        assert after["revision"] == before["revision"], "no run has planned the zone"
         assert after["settled_until"] == before["settled_until"] + 7
 
     async def test_still_makes_its_period_final(self, yard: Yard) -> None:
@@ -296,7 +296,7 @@ class TestAGateAtWhichNothingChanged:
         virtual = await yard.virtual(battery, end=wire(yard.start + 2 * QUARTER))
         await yard.schedule(virtual, [400.0, 0.0])
         await yard.gate_of(1)
-        assert await yard.edge.pool.fetchval("select due from job where kind = 'delivery.look'") is not None
+        assert await yard.edge.pool.fetchval("select due from job where kind = 'delivery.close-gates'") is not None
         await yard.advance(yard.start + 4 * QUARTER)
         left = await yard.edge.pool.fetch("select kind from job where kind like 'delivery.%'")
         # The noon that was due already finds no plan and asks for no other.
@@ -324,7 +324,7 @@ class TestABattery:
         assert (moved[:2], moved[4:]) == ([0.0, 0.0], [0.0, 0.0])
         assert await yard.powers(slow, 2) == [180.0, 0.0]
 
-    async def test_follows_its_owner_again_once_it_backs_nobody(self, yard: Yard) -> None:
+    async def test_follows_its_owner_again_once_it_backs_no_virtual_asset(self, yard: Yard) -> None:
         battery, other = await yard.battery(energyCapacity=8000), await yard.battery()
         ending = await yard.virtual(battery, end=wire(yard.start + 2 * QUARTER))
         going_on = await yard.virtual(other)

@@ -13,7 +13,7 @@ from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.delivery.planning.drift import NoonDrift, mean_gain_kwh, place_drift_kw, split_drift_kwh
-from gridloom.delivery.runs.drift import next_noon
+from gridloom.delivery.runs.drift import TRADE_DRIFT_JOB, next_noon
 from gridloom.kernel.market_time import MARKET_ZONE, market_day_of, market_day_window, period_count
 
 LARGE = {"ratedChargePower": 4000, "ratedDischargePower": 4000, "energyCapacity": 8000}
@@ -85,6 +85,12 @@ async def measure(yard: Yard, battery: dict[str, Any], charge: float) -> None:
     assert answer.status_code == 200, answer.text
 
 
+async def ask_as_an_earlier_release(yard: Yard) -> None:
+    """In place of the jobs for single days, one for all of them."""
+    changed = await yard.edge.pool.execute("update job set key = '' where kind = $1", TRADE_DRIFT_JOB)
+    assert changed == "UPDATE 1"
+
+
 class TestABatteryWithDrift:
     @pytest.mark.parametrize(("charge", "side"), [(60.0, "SELL"), (45.0, "BUY")])
     async def test_trades_it_for_the_next_day(self, yard: Yard, charge: float, side: str) -> None:
@@ -104,6 +110,8 @@ class TestABatteryWithDrift:
         assert all(point["power"] == sum(part["power"] for part in point["parts"]) for point in dispatch["dispatch"])
         assert await self._trades(yard, battery) == []
         await publish_prices(yard, tomorrow)
+        if side == "BUY":
+            await ask_as_an_earlier_release(yard)
         await yard.advance(noon + timedelta(hours=1))
         trades = await self._trades(yard, battery)
         assert {(one["tradeID"], one["market"], one["side"], one["origin"]) for one in trades} == {

@@ -181,6 +181,13 @@ class TestLimits:
         assert made.batteries.virtual_kw[:, 0].tolist() == pytest.approx([500.0, 0.0])
         assert made.batteries.unserved_kw[0] == pytest.approx(200.0)
 
+    def test_let_a_battery_ramp_from_rest_after_a_quarter_hour_without_any_schedule(self) -> None:
+        limits = replace(even_limits([1000], [4000], 3), ramp_kw=np.full((1, 3), 300.0))
+        start = StartState(np.zeros(1), np.zeros(1), np.array([200.0]))
+        made = compute_dispatch(replace(zone_of([[500.0, 0.0, 700.0]], limits, [[1.0]]), start=start))
+        assert made.batteries.virtual_kw[0].tolist() == pytest.approx([500.0, 0.0, 300.0])
+        assert made.batteries.unserved_kw.tolist() == pytest.approx([0.0, 0.0, 400.0])
+
     def test_move_no_battery_while_no_virtual_asset_is_alive_that_it_backs(self) -> None:
         limits = even_limits([1000, 1000], [2000, 2000], 4)
         promised_kwh = limits.promised_kwh.copy()

@@ -63,7 +63,7 @@ class TestTheZones:
         assert len(read) == 4
         assert all(quarter["unserved"] == 0 for quarter in read)
 
-    async def test_keep_what_nobody_could_serve_after_it_was_cut(self, yard: Yard):
+    async def test_keep_what_no_battery_could_serve_after_it_was_cut(self, yard: Yard):
         battery = await yard.battery(ratedChargePower=0)  # it cannot be charged before
         empty = {"state_of_charge": {"time": [wire(await yard.now())], "value": [0.0]}}
         told = await yard.owner.engineer.post(f"/monitoring/{battery['id']}/datapoints", json=empty)

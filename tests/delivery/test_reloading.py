@@ -195,7 +195,7 @@ async def _check_nothing_is_left(yard: Yard) -> None:
         assert await plan_zone(db, look, state, now) is None
 
 
-async def test_what_somebody_else_takes_of_a_battery_is_read_by_the_next_run(yard: Yard) -> None:
+async def test_what_another_holder_takes_of_a_battery_is_read_by_the_next_run(yard: Yard) -> None:
     """A bid changes no plan by itself; but drift is returned only with what it leaves."""
     scene = Scene(yard, 4)
     scene.batteries = [await yard.battery(ratedChargePower=4000, ratedDischargePower=4000, energyCapacity=8000)]
@@ -218,7 +218,7 @@ async def _can_reload(yard: Yard) -> bool:
         )
 
 
-async def test_a_plan_that_was_kept_with_less_is_gone_on_with(yard: Yard) -> None:
+async def test_a_plan_that_was_stored_with_less_is_continued(yard: Yard) -> None:
     battery = await yard.battery()
     virtual = await yard.virtual(battery)
     await yard.schedule(virtual, [400.0] * 4)
@@ -232,7 +232,7 @@ async def test_a_plan_that_was_kept_with_less_is_gone_on_with(yard: Yard) -> Non
     assert await _can_reload(yard)
 
 
-async def test_a_plan_that_was_kept_in_one_piece_is_gone_on_with(yard: Yard) -> None:
+async def test_a_plan_that_was_stored_in_one_piece_is_continued(yard: Yard) -> None:
     battery = await yard.battery()
     virtual = await yard.virtual(battery)
     await yard.schedule(virtual, [400.0] * 4)

@@ -97,7 +97,7 @@ class TestReplan:
         made = replan(changed, before, start, batteries_unchanged=True)
         after, limits = made.plan, zone.limits
         assert after.virtual_kw.sum(axis=0) == pytest.approx(served_kw(after), abs=1e-5)
-        power_kw = after.battery_power_kw
+        power_kw = after.battery_power_kw(slice(None))
         assert (power_kw <= limits.discharge_kw + 1e-6).all()
         assert (power_kw >= -limits.charge_kw - 1e-6).all()
         steps_kwh = energy_changes_kwh(power_kw, limits.charge_efficiency, limits.discharge_efficiency)
@@ -114,4 +114,4 @@ class TestReplan:
         sums_kw = np.zeros_like(made.virtual_kw)
         for (battery_key, _, _), part_kw in zip(*list_parts(made, 0, 96), strict=True):
             sums_kw[battery_key - 10_000] += part_kw
-        assert np.abs(sums_kw - made.battery_power_kw).max() < 1e-3
+        assert np.abs(sums_kw - made.battery_power_kw(slice(None))).max() < 1e-3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,10 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.delivery.conftest import Yard
-from tests.virtual_assets.conftest import wire
+from tests.delivery.test_anchoring import measure
+from tests.delivery.zones import even_limits
+from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.delivery.model import CODE_OF_KIND, PartKind
-from gridloom.delivery.planning.reserves import ReserveCapability, ReservePower, hold_reserves
+from gridloom.delivery.planning.reserves import (
+    ReserveCapability,
+    ReservePower,
+    find_unstored_kw,
+    hold_reserves,
+    hold_unstored,
+)
 from gridloom.kernel.market_time import block_window, market_day_of
 
 KINDS = (PartKind.FCR, PartKind.AFRR_POS, PartKind.AFRR_NEG)
@@ -75,6 +84,78 @@ class TestHoldingReserves:
         assert not len(held.shortfall_kw)
 
 
+class TestReservesWithoutTheirEnergy:
+    KEYS = np.array([(0, CODE_OF_KIND[kind], 7) for kind in KINDS] + [(0, CODE_OF_KIND[PartKind.FCR], 0)])
+
+    def _find(self, stored_kwh: float) -> list[float]:
+        """Of 100 kW of each kind in a battery that must store 300 to 800 kWh for them, 200 kWh in each direction."""
+        bound = np.ones((1, 1))
+        limits = replace(
+            even_limits([1000.0], [1000.0], 1),
+            low_kwh=300 * bound,
+            high_kwh=800 * bound,
+            reserve_stored_kwh=200 * bound,
+            reserve_headroom_kwh=200 * bound,
+        )
+        found = find_unstored_kw(limits, np.array([[stored_kwh, 500.0]]), self.KEYS, np.full((4, 1), 100.0))
+        return [float(row[0]) for row in found]
+
+    def test_are_held_within_the_bounds(self) -> None:
+        assert self._find(300.0) == self._find(800.0) == [0.0, 0.0, 0.0, 0.0]
+
+    def test_lack_what_is_not_in_store_of_the_directions_that_need_it(self) -> None:
+        assert self._find(250.0) == pytest.approx([25.0, 25.0, 0.0, 0.0])
+
+    def test_lack_what_there_is_no_headroom_for(self) -> None:
+        assert self._find(900.0) == pytest.approx([50.0, 0.0, 50.0, 0.0])
+
+    def test_are_not_held_at_all_by_an_empty_battery(self) -> None:
+        assert self._find(0.0) == pytest.approx([100.0, 100.0, 0.0, 0.0])
+
+
+class TestSteppingInForReservesWithoutTheirEnergy:
+    def _hold(self, stored_kwh: list[float], kind: PartKind, **changed: Any) -> dict[int, float]:
+        """What each battery holds of 200 kW that the first is asked for an hour; a battery must store 300 to 800 kWh,
+        the first for the sake of that reserve, and has 150 kW in no book."""
+        count = len(stored_kwh)
+        ones, first = np.ones((count, 1)), np.array([[1.0]] + [[0.0]] * (count - 1))
+        limits = replace(
+            even_limits([1000.0] * count, [1000.0] * count, 1),
+            low_kwh=300 * ones,
+            high_kwh=800 * ones,
+            charge_efficiency=ones,
+            discharge_efficiency=ones,
+            free_charge_kw=150 * ones,
+            free_discharge_kw=150 * ones,
+            reserve_stored_kwh=200 * first,
+            reserve_headroom_kwh=200 * first,
+        )
+        zeros = np.zeros((count, 1))
+        given = {"power_kw": zeros, "drift_kw": zeros} | changed
+        energy_kwh = np.array([[kwh, kwh] for kwh in stored_kwh])
+        asked = np.array([(0, CODE_OF_KIND[kind], 7)]), np.array([[200.0]])
+        keys, unstored_kw = hold_unstored(limits, energy_kwh, given["power_kw"], given["drift_kw"], *asked)
+        held_kw = np.concatenate([asked[1], np.zeros((len(keys) - 1, 1))]) - unstored_kw
+        return {battery: float(row[0]) for (battery, _, _), row in zip(keys.tolist(), held_kw, strict=True)}
+
+    def test_is_by_what_others_have_free(self) -> None:
+        assert self._hold([100.0, 700.0, 375.0], PartKind.AFRR_POS) == pytest.approx({0: 0.0, 1: 400 / 3, 2: 200 / 3})
+
+    def test_is_limited_by_their_energy_and_their_free_power(self) -> None:
+        assert self._hold([100.0, 350.0], PartKind.AFRR_POS) == pytest.approx({0: 0.0, 1: 50.0})
+        assert self._hold([100.0, 500.0], PartKind.AFRR_POS) == pytest.approx({0: 0.0, 1: 150.0})
+        drift_kw = np.array([[0.0], [60.0]])
+        assert self._hold([100.0, 500.0], PartKind.AFRR_POS, drift_kw=drift_kw) == pytest.approx({0: 0.0, 1: 90.0})
+        power_kw = np.array([[0.0], [980.0]])
+        assert self._hold([100.0, 500.0], PartKind.AFRR_POS, power_kw=power_kw) == pytest.approx({0: 0.0, 1: 20.0})
+
+    def test_of_fcr_takes_energy_and_headroom(self) -> None:
+        assert self._hold([250.0, 760.0], PartKind.FCR) == pytest.approx({0: 150.0, 1: 40.0})
+
+    def test_is_not_needed_where_the_energy_is_there(self) -> None:
+        assert self._hold([300.0, 500.0], PartKind.FCR) == {0: 200.0}
+
+
 class TestABatteryThatFails:
     async def _begin(self, yard: Yard, *others: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """A virtual asset with an FCR block of 300 kW on one battery."""
@@ -118,7 +199,7 @@ class TestABatteryThatFails:
         assert held == [[0.0] * 4 + [300.0] * 4, [300.0] * 4 + [0.0] * 4]
         assert (await self._last_run(yard))["reserveShortfall"] == 0
 
-    async def test_leaves_a_shortfall_that_is_told_and_given_back(self, yard: Yard) -> None:
+    async def test_leaves_a_shortfall_that_is_reported_and_refunded(self, yard: Yard) -> None:
         battery, virtual, block = await self._begin(yard)
         await yard.gate_of(0)
         await self._award(yard, virtual)
@@ -131,6 +212,51 @@ class TestABatteryThatFails:
         lines = await self._lines(yard, virtual)
         # 0.3 MW × 1 h × 20 EUR/MW/h to the grid operator; nothing was announced, so the owner pays it to the holder.
         assert sorted(float(line["amount"]) for line in lines) == [-6.0, 6.0]
+
+    async def test_has_a_shortfall_too_where_it_enters_the_block_with_too_little_energy(self, yard: Yard) -> None:
+        battery, _, block = await self._begin(yard)
+        await yard.advance(yard.start + QUARTER)
+        assert (await self._last_run(yard))["reserveShortfall"] == 0
+        await measure(yard, battery, [1.0, 1.0])
+        await yard.gate_of(3)
+        window = {"start": wire(block.start), "end": wire(block.end)}
+        points = (await yard.dispatch(battery, **window))["dispatch"]
+        held_kw = [sum(part["power"] for part in point["parts"] if part["kind"] == "FCR") for point in points]
+        assert 0 < held_kw[0] < 300
+        short_mwh = sum((300 - power_kw) / 4000 for power_kw in held_kw)
+        assert (await self._last_run(yard))["reserveShortfall"] == pytest.approx(short_mwh)
+        [data] = await emitted(yard, "delivery.reserve-shortfall")
+        assert (data["market"], data["power"]) == ("FCR", pytest.approx(300 - min(held_kw)))
+
+    async def test_is_replaced_too_where_it_enters_the_block_with_too_little_energy(self, yard: Yard) -> None:
+        battery, _, block = await self._begin(yard)
+        helper = await yard.battery(ratedChargePower=4000, ratedDischargePower=4000, energyCapacity=8000)
+        other = await yard.virtual(helper)
+        await yard.advance(yard.start + QUARTER)
+        await measure(yard, battery, [1.0, 1.0])
+        await yard.gate_of(3)
+        assert (await self._last_run(yard))["reserveShortfall"] == 0
+        own_kw, others_kw = await self._held(yard, (battery, helper), block)
+        assert 0 < own_kw[0] < 300
+        assert own_kw + others_kw == pytest.approx(np.full(16, 300.0))
+        # A change of a schedule alone leaves it so.
+        await yard.schedule(other, [100.0], offset=60)
+        await yard.gate_of(4)
+        assert sum(await self._held(yard, (battery, helper), block)) == pytest.approx(np.full(16, 300.0))
+        assert not await emitted(yard, "delivery.reserve-shortfall")
+
+    async def _held(self, yard: Yard, batteries: Any, block: Any) -> Any:
+        """The FCR that each of them holds, by period."""
+        window = {"start": wire(block.start), "end": wire(block.end)}
+        return [
+            np.array(
+                [
+                    sum(part["power"] for part in point["parts"] if part["kind"] == "FCR")
+                    for point in (await yard.dispatch(battery, **window))["dispatch"]
+                ]
+            )
+            for battery in batteries
+        ]
 
     async def _award(self, yard: Yard, virtual: dict[str, Any]) -> None:
         row = {
@@ -157,7 +283,9 @@ class TestABatteryThatFails:
 
 
 class TestARunThatFails:
-    async def test_leaves_the_plan_in_force_and_is_told_once(self, yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_leaves_the_plan_in_force_and_is_reported_once(
+        self, yard: Yard, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         battery = await yard.battery()
         virtual = await yard.virtual(battery)
         await yard.schedule(virtual, [400.0] * 8)

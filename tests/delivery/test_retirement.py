@@ -40,7 +40,7 @@ async def lose(
 
 class TestRetiringABattery:
     @pytest.mark.parametrize("status", RETIRED)
-    async def test_that_backs_a_virtual_asset_is_refused_with_what_stands(self, yard: Yard, status: str) -> None:
+    async def test_that_backs_a_virtual_asset_is_refused_with_its_holdings(self, yard: Yard, status: str) -> None:
         battery = await yard.battery()
         virtual = await yard.virtual(battery)
         answer = await retire(yard, battery, status)
@@ -51,12 +51,12 @@ class TestRetiringABattery:
         assert (stands["start"], stands["end"]) == (virtual["start"], virtual["end"])
         assert (await yard.owner.viewer.get(path(battery))).json()["status"] == "ACTIVE"
 
-    async def test_that_nobody_relies_on_is_allowed_and_undone_at_will(self, yard: Yard) -> None:
+    async def test_without_a_holder_is_allowed_and_undone_at_will(self, yard: Yard) -> None:
         battery = await yard.battery()
         for status in (*RETIRED, "ACTIVE"):
             assert (await retire(yard, battery, status)).json()["status"] == status
 
-    async def test_is_refused_unless_its_whole_volume_is_out_for_all_that_stands(self, yard: Yard) -> None:
+    async def test_is_refused_unless_its_whole_volume_is_out_for_all_its_holdings(self, yard: Yard) -> None:
         battery = await yard.battery()
         virtual = await yard.virtual(battery)
         start, end = (datetime.fromisoformat(virtual[edge]) for edge in ("start", "end"))
@@ -67,7 +67,7 @@ class TestRetiringABattery:
         await lose(yard, battery, end - QUARTER, end, power=0, energy=1)
         assert (await retire(yard, battery)).status_code == 200
 
-    async def test_holds_until_what_stands_is_over(self, yard: Yard) -> None:
+    async def test_holds_until_its_holdings_are_over(self, yard: Yard) -> None:
         battery = await yard.battery()
         virtual = await yard.virtual(battery)
         start, end = (datetime.fromisoformat(virtual[edge]) for edge in ("start", "end"))

@@ -26,7 +26,7 @@ NOISE = 2e-6
 
 
 def stored(number: int, one: NewDispatchVersion) -> StoredVersion:
-    return StoredVersion(number, NOW, one.first, one.end, unpack(one.body))
+    return StoredVersion(number, NOW, one.first, one.end, one.body)
 
 
 class TestVersions:
@@ -79,10 +79,47 @@ class TestVersions:
             "capacity": capacity_kwh[:2],
         }
         versions = [
-            StoredVersion(1, NOW, 0, 3, unpack(pack({**earlier, "capacity": capacity_kwh}))),
-            StoredVersion(2, NOW, 1, 3, unpack(pack(later))),
+            StoredVersion(1, NOW, 0, 3, pack({**earlier, "capacity": capacity_kwh})),
+            StoredVersion(2, NOW, 1, 3, pack(later)),
         ]
         current = overlay_versions(2, versions, 0, 3)
         assert current.parts_kw[PartKind.VIRTUAL, 7].tolist() == [1.0, 0.0, 3.0]
         assert current.parts_kw[PartKind.VIRTUAL, 8].tolist() == [0.0, 9.0, 0.0]
         assert current.energy_kwh.tolist() == [500.0, 400.0, 400.0]
+
+    @given(
+        spans=st.lists(st.tuples(st.integers(0, 11), st.integers(1, 8), st.integers(0, 8)), max_size=8),
+        first=st.integers(0, 6),
+        count=st.integers(0, 12),
+    )
+    def test_are_read_as_if_each_were_written_over_those_before(
+        self, spans: list[tuple[int, int, int]], first: int, count: int
+    ) -> None:
+        """Some of them replace others in part or wholly, and say what the parts are of their first periods only."""
+        versions, energies, parts = [], np.zeros(30), np.zeros((3, 30))
+        for number, (start, length, width) in enumerate(spans, 1):
+            width = min(width, length)
+            part = number % 3
+            body = {
+                "energy": np.full(length + 1, float(number)),
+                "names": np.array([[0, part]]),
+                "parts": np.full((1, width), 10.0 * number),
+                "capacity": np.full(length, 100.0),
+            }
+            versions.append(StoredVersion(number, NOW, start, start + length, pack(body)))
+            energies[start : start + length] = number
+            parts[:, start : start + width] = 0.0
+            parts[part, start : start + width] = 10.0 * number
+        end = first + count
+        touching = [one for one in versions if one.end > first and one.first < end]
+        found = overlay_versions(len(spans), touching, first, end)
+        assert found.energy_kwh.tolist() == energies[first:end].tolist()
+        assert found.is_planned.tolist() == (energies[first:end] > 0).tolist()
+        for part in range(3):
+            told = found.parts_kw.get((PartKind.VIRTUAL, part), np.zeros(count))
+            assert told.tolist() == parts[part, first:end].tolist()
+
+    def test_that_later_ones_replace_wholly_are_not_unpacked(self) -> None:
+        whole = {"energy": np.ones(5), "names": np.array([[0, 7]]), "parts": np.ones((1, 4)), "capacity": np.ones(4)}
+        versions = [StoredVersion(1, NOW, 1, 3, b"no version"), StoredVersion(2, NOW, 0, 4, pack(whole))]
+        assert overlay_versions(2, versions, 0, 4).is_planned.all()

@@ -76,6 +76,8 @@ def made_zone(
         unlimited,
         unlimited,
         unlimited,
+        np.zeros((count, periods)),
+        np.zeros((count, periods)),
         energy_kwh,
     )
     return input_of(scheduled_kw, limits, np.array(pairs), np.array(shares))
@@ -106,7 +108,7 @@ def even_limits(
     powers, capacities = columns(power_kw), columns(capacity_kwh)
     return BatteryLimits(
         *(powers, powers.copy(), nothing, capacities, rates, rates, nothing, nothing, nothing, nothing),
-        *(capacities, unlimited, unlimited, unlimited, capacities[:, 0] / 2),
+        *(capacities, unlimited, unlimited, unlimited, nothing, nothing, capacities[:, 0] / 2),
     )
 
 

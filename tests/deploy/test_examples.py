@@ -6,17 +6,20 @@ import json
 import os
 import re
 import shutil
-import socket
 import ssl
 import subprocess
 import sys
 import time
+import tomllib
 import urllib.request
 from pathlib import Path
 
 import pytest
 import yaml
 from prometheus_client import REGISTRY
+from tests.each import for_each
+from tests.grammars import leave_out_grammars
+from tests.ports import free_port
 
 from gridloom.app import create_edge
 from gridloom.settings import VARIABLES, Settings
@@ -69,8 +72,9 @@ MANIFESTS = [document for path in sorted((DEPLOY / "kubernetes").glob("*.yaml"))
 
 
 class TestManifests:
-    @pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda one: one["kind"])
+    @for_each(MANIFESTS)
     def test_are_valid_for_the_kubernetes_interface(self, manifest):
+        leave_out_grammars()
         import kubernetes_validate
 
         kubernetes_validate.validate(manifest, "1.30", strict=True)
@@ -84,6 +88,42 @@ class TestManifests:
         compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
         assert set(config) | set(compose["x-service"]["environment"]) <= set(VARIABLES)
 
+    def test_set_what_compose_sets(self):
+        (config,) = (set(one["data"]) for one in MANIFESTS if one["kind"] == "ConfigMap")
+        secret = re.findall(r"--from-literal=(\w+)=", (DEPLOY / "kubernetes" / "gridloom.yaml").read_text())
+        compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["x-service"]["environment"]
+        image = set(re.findall(r"GRIDLOOM_\w+(?==)", (DEPLOY / "Containerfile").read_text()))
+        assert (config | set(secret)) - {"GRIDLOOM_PORT"} - image == set(compose) - image
+
+    def test_have_what_the_image_writes_to_on_a_read_only_root(self):
+        written = json.loads(re.findall(r"^VOLUME (.*)$", (DEPLOY / "Containerfile").read_text(), re.M)[0])
+        pods = [one["spec"]["template"]["spec"] for one in MANIFESTS if one["kind"] in ("Deployment", "Job")]
+        for pod in pods:
+            (container,) = pod["containers"]
+            assert container["securityContext"]["readOnlyRootFilesystem"]
+            assert {mount["mountPath"] for mount in container["volumeMounts"]} == set(written)
+        service = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["x-service"]
+        assert service["read_only"]
+        assert {*service["tmpfs"], *(volume.partition(":")[2] for volume in service["volumes"])} == set(written)
+
+
+NODE_EXPORTER_PORT = 9100
+"""Debian's package of Prometheus recommends a node exporter, which starts on it at once."""
+
+
+class TestThePortOfTheMetrics:
+    def test_is_the_same_everywhere_and_left_free_by_debian_s_prometheus(self):
+        names = ("compose.yaml", "kubernetes/gridloom.yaml", "../docs/operations.md")
+        found = {
+            int(port)
+            for name in names
+            for port in re.findall(r"GRIDLOOM_METRICS_PORT[:=] ?\"?(\d+)", (DEPLOY / name).read_text())
+        }
+        (scraped,) = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())["scrape_configs"]
+        found |= {int(target.partition(":")[2]) for one in scraped["static_configs"] for target in one["targets"]}
+        assert len(found) == 1
+        assert NODE_EXPORTER_PORT not in found
+
 
 class TestTheImage:
     def test_installs_the_locked_packages_and_the_wheel_alone(self):
@@ -91,11 +131,12 @@ class TestTheImage:
         assert "--require-hashes" in text
         assert "USER 10001" in text
 
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    def test_has_no_tool_that_only_builds(self):
+        groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+        tools = {re.split("[<>=]", tool)[0] for tool in groups["build"]}
+        locked = re.findall("^([a-z0-9-]+)==", (ROOT / "requirements/server.lock").read_text(), re.MULTILINE)
+        assert "numpy" in locked
+        assert not tools & set(locked)
 
 
 SERVER = """
@@ -188,3 +229,15 @@ class TestTheUnit:
         (tmp_path / "gridloom.service").write_text(unit)
         done = subprocess.run([verify, "verify", tmp_path / "gridloom.service"], capture_output=True, text=True)
         assert [line for line in done.stderr.splitlines() if "gridloom.service:" in line] == []
+
+    def test_keeps_trying_for_as_long_as_a_start_fails(self):
+        """Systemd gives up after five starts within ten seconds."""
+        values = dict(re.findall(r"^(\w+)=(.*)$", (DEPLOY / "gridloom.service").read_text(), re.M))
+        assert values["Restart"] == "on-failure"
+        assert 5 * int(values["RestartSec"]) > 10
+
+    def test_lets_the_service_write_to_its_home(self):
+        text = (DEPLOY / "gridloom.service").read_text()
+        assert "ProtectSystem=strict" in text
+        (home,) = re.findall(r"GRIDLOOM_HOME=(\S+)", text)
+        assert home == f"/var/lib/{re.findall(r'^StateDirectory=(.*)$', text, re.M)[0]}"

@@ -32,7 +32,7 @@ def repository(tmp_path):
 
 
 class TestARelease:
-    def test_passes_where_the_version_stands_everywhere(self, release, repository):
+    def test_passes_where_the_version_is_the_same_everywhere(self, release, repository):
         release.check_release("0.2.0", repository)
 
     @pytest.mark.parametrize("version", ["", "v0.2.0", "0.2", "0.3.0"])

@@ -46,12 +46,12 @@ class Reader:
 
     async def __aenter__(self) -> Reader:
         self._task = asyncio.create_task(self.edge(self.scope, self._receive, self._send))
-        await asyncio.wait_for(self._started.wait(), 5)
+        await asyncio.wait_for(self._started.wait(), 120)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._gone.set()
-        await asyncio.wait_for(self._task, 5)
+        await asyncio.wait_for(self._task, 120)
 
     async def _receive(self) -> dict[str, Any]:
         if not self._started.is_set():
@@ -68,7 +68,7 @@ class Reader:
         if not message.get("more_body"):
             self._heard.put_nowait(None)
 
-    async def frame(self, seconds: float = 5) -> str | None:
+    async def frame(self, seconds: float = 20) -> str | None:
         """The next frame; None when the stream has ended."""
         while b"\n\n" not in self._body:
             chunk = await asyncio.wait_for(self._heard.get(), seconds)
@@ -78,14 +78,15 @@ class Reader:
         frame, _, self._body = self._body.partition(b"\n\n")
         return frame.decode()
 
-    async def next(self, seconds: float = 5) -> Told | None:
-        """The next event; None when the stream has ended."""
-        while (frame := await self.frame(seconds)) is not None:
-            fields = dict(line.split(": ", 1) for line in frame.splitlines() if not line.startswith(":"))
-            if "id" in fields:
-                self.place = int(fields["id"])
-            if "data" in fields:
-                return Told(self.place, fields.get("event"), json.loads(fields["data"]))
+    async def next(self, seconds: float = 60) -> Told | None:
+        """The next event; None when the stream has ended. Heartbeats do not put the end of patience off."""
+        async with asyncio.timeout(seconds):
+            while (frame := await self.frame(seconds)) is not None:
+                fields = dict(line.split(": ", 1) for line in frame.splitlines() if not line.startswith(":"))
+                if "id" in fields:
+                    self.place = int(fields["id"])
+                if "data" in fields:
+                    return Told(self.place, fields.get("event"), json.loads(fields["data"]))
         return None
 
     async def many(self, count: int) -> list[Told]:

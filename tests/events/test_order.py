@@ -8,10 +8,12 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from tests.events.happening import number_in, record
+from tests.events.happening import data_with, number_in, record
 
-from gridloom.database.commit.after_commit import transaction
+from gridloom.database.commit.after_commit import transaction, underlying_connection
+from gridloom.database.commit.deferred_rows import begin_deferring, discard_deferred, flush_deferred
 from gridloom.events import store
+from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_event
 from gridloom.events.sequencer import Sequencer
 from gridloom.events.types import is_as_declared
@@ -95,7 +97,7 @@ class TestAnOrder:
             for _ in range(3):
                 await record(pool, ours)
             await store.sequence_events(pool, 100)
-            assert await asyncio.wait_for(heard.get(), 2) == f"{ours}:3"
+            assert await asyncio.wait_for(heard.get(), 120) == f"{ours}:3"
             await db.remove_listener(store.CHANNEL, hear)
 
 
@@ -114,11 +116,11 @@ class TestASequencerWhereEventsKeepComing:
         await sequencer.start()
         for number in range(120):
             await record(pool, ours, number)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(120):
             while not await store.outbox_is_empty(pool):
                 await asyncio.sleep(0.02)
         await record(pool, ours, 120)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(120):
             while not await store.outbox_is_empty(pool):
                 await asyncio.sleep(0.02)
         await sequencer.stop()
@@ -154,7 +156,7 @@ class TestTheDataOfAnEvent:
         assert not is_as_declared("auction.cleared", {"auctionID": 1})
         assert not is_as_declared("auction.cleared", {"auctionID": 1, "status": "LOST", "winner": 2})
 
-    async def test_keeps_euros_exact_and_moments_in_utc(self, pool, organisation) -> None:
+    async def test_keeps_euros_exact_and_instants_in_utc(self, pool, organisation) -> None:
         ours = await organisation()
         data = {"auctionID": ours, "bidID": ours, "price": Decimal("9999999.99")}
         await record_event(
@@ -169,3 +171,59 @@ class TestTheDataOfAnEvent:
         await store.sequence_events(pool, 10)
         (sequenced,) = await store.read_events(pool, ours, 0, 10)
         assert b'"price":9999999.99' in sequenced.frame
+
+
+class TestFewEvents:
+    """On a distributed database a few are moved one by one; they come to stand as all at once would."""
+
+    async def test_stand_in_the_orders_of_the_same_readers(self, pool, organisation) -> None:
+        ours, theirs = await organisation(), await organisation()
+        orders = []
+        for function in ("sequence_events($1, $2)", "sequence_few_events($1, $2, 8)"):
+            kept = [await record(pool, ours, 1), await record(pool, theirs, 2), await record(pool, ours, 3)]
+            assert await pool.fetchval(f"select {function}", 100, []) == 3
+            own = [row["id"] for row in await order_of(pool, ours)]
+            orders.append([kept.index(one) for one in own if one in kept])
+        assert orders[0] == orders[1] == [0, 2]
+        assert await pool.fetchval("select exists (select from event_outbox)") is False
+
+    async def test_that_are_many_go_the_common_way(self, pool, organisation) -> None:
+        ours = await organisation()
+        kept = [await record(pool, ours, number) for number in range(4)]
+        assert await pool.fetchval("select sequence_few_events(100, '{}', 3)") == 4
+        assert [row["id"] for row in await order_of(pool, ours)] == kept
+        assert await pool.fetchval("select sequence_few_events(100, '{}', 3)") == 0
+
+
+class TestManyEvents:
+    """Many of one transaction are written by a statement of their own."""
+
+    async def test_stand_as_few_do_and_after_what_was_emitted_before_them(self, pool, organisation) -> None:
+        ours = await organisation()
+        emitted = [
+            NewEvent(
+                type="auction.opened",
+                organisation_id=ours,
+                subject=f"auctions/{number}",
+                permission=Permission.READ_AUCTIONS,
+                asset_key=number,
+                data=data_with("auction.opened", number),
+            )
+            for number in range(store.FEW + 4)
+        ]
+        async with transaction(pool) as db:
+            begin_deferring(db)
+            ids = await store.put_in_outbox(db, emitted[:1])
+            ids += await store.put_in_outbox(db, emitted[1:-1])
+            ids += await store.put_in_outbox(db, emitted[-1:])
+            await flush_deferred(db)
+            discard_deferred(underlying_connection(db))
+        rows = await pool.fetch(
+            """select event_id, type, organisation_id, subject, permission, asset_key, data ->> 'auctionID' as auction
+               from event_outbox order by id"""
+        )
+        assert [tuple(row) for row in rows] == [
+            (id, one.type, ours, one.subject, one.permission, one.asset_key, str(one.data["auctionID"]))
+            for id, one in zip(ids, emitted, strict=True)
+        ]
+        assert await store.sequence_events(pool, 100) == len(emitted)

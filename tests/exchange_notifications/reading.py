@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lxml import etree
 
@@ -33,6 +33,8 @@ from gridloom.exchange_notifications.message import (
 )
 
 Word = TypeVar("Word", bound=StrEnum)
+ABSENT: Any = None
+"""Of a field that a format has no place for."""
 MINUTE = timedelta(minutes=1)
 RESOURCE = "production_RegisteredResource"
 UNIT = "production_RegisteredResource.pSRType.powerSystemResources"
@@ -59,8 +61,8 @@ def read_acer_umm(document: bytes) -> MarketMessage:
         event_status=word_of(EVENT_STATUS_WORDS, read_text(event, "eventStatus")),
         unavailability_type=word_of(UNAVAILABILITY_TYPE_WORDS, read_text(umm, "unavailabilityType")),
         event_type=word_of(EVENT_TYPE_WORDS, read_text(event, "eventType")),
-        reason_code=None,
-        unit_type=None,
+        reason_code=ABSENT,
+        unit_type=ABSENT,
         asset_name=read_text(find_child(umm, "affectedAsset"), "name", UMM_COMMON_NAMESPACE),
         asset_eic=read_text(find_child(umm, "affectedAsset"), "eic", UMM_COMMON_NAMESPACE),
         bidding_zone=read_text(umm, "biddingZone"),
@@ -102,13 +104,13 @@ def read_entsoe_unavailability(document: bytes) -> MarketMessage:
         version=int(read_text(root, "revisionNumber")),
         event_status=word_of(DOCUMENT_STATUS_CODES, read_text(find_child(root, "docStatus"), "value")),
         unavailability_type=word_of(BUSINESS_TYPE_CODES, read_text(series, "businessType")),
-        event_type=None,
+        event_type=ABSENT,
         reason_code=code,
         unit_type=word_of(DOCUMENT_TYPE_CODES, read_text(root, "type")),
         asset_name=read_text(series, f"{RESOURCE}.name"),
         asset_eic=read_text(series, f"{RESOURCE}.mRID"),
         bidding_zone=read_text(series, "biddingZone_Domain.mRID"),
-        participant_name=None,
+        participant_name=ABSENT,
         participant_code=None,
         participant_eic=sender_eic(root),
         installed_capacity_kw=installed_kw,
@@ -144,7 +146,7 @@ def read_intervals(
 
 
 def parse_document(document: bytes, namespace: str, name: str) -> etree._Element:
-    """Without entities, network or huge trees: a document is data, whoever wrote it."""
+    """Without entities, network or huge trees: a document is data."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
         root = etree.fromstring(document, parser)

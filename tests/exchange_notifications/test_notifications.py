@@ -38,7 +38,7 @@ async def revise(asset, notification_id, status=201, **changes):
 
 
 class TestPublication:
-    async def test_and_every_revision_are_told(self, app, new_organisation):
+    async def test_and_every_revision_emit_an_event(self, app, new_organisation):
         asset = await new_asset(new_organisation)
         message = (await publish(asset)).json()
         await revise(asset, message["id"], cause="Fire")

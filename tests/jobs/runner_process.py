@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import random
 import signal
 import sys
 
+import structlog
 from tests.jobs.known import known_job
 
 from gridloom.database.listener import Listener
@@ -33,6 +35,8 @@ async def kill_the_process(run: JobRun) -> None:
 
 
 async def main(dsn: str, runners: int) -> None:
+    # Nothing but "ready" is read of what this process prints: a pipe full of tracebacks would stop it.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     pool = await create_pool(dsn, size=10)
     listener = Listener(dsn)
     for _ in range(runners):

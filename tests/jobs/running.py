@@ -38,7 +38,7 @@ async def running(pool, dsn: str, count: int = 1, **options) -> AsyncIterator[li
         await listener.stop()
 
 
-async def until(check: Callable[[], Awaitable[object]], seconds: float = 5) -> None:
+async def until(check: Callable[[], Awaitable[object]], seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while not await check():
         assert time.monotonic() < deadline, "it did not happen in time"

@@ -1,4 +1,4 @@
-"""Jobs that fail: nothing of them stays, they are tried again, and somebody hears of those that are stuck."""
+"""Jobs that fail: nothing of them stays, they are tried again, and stuck ones are reported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.jobs.known import known_job
 from tests.jobs.running import note, now, running, until
 
 from gridloom.jobs import JobRun, enqueue, run_due_platform_jobs, store
-from gridloom.jobs.rules import STUCK_AFTER
+from gridloom.jobs.rules import MAX_CRASHES, STUCK_AFTER
 
 pytestmark = pytest.mark.usefixtures("kinds")
 
@@ -65,6 +65,13 @@ class TestAFailedJob:
         assert tries == 2
         assert not await store.retry_now(pool, "shaky", "b")
 
+    async def test_that_was_laid_aside_may_take_as_many_processes_along_as_a_new_one(self, pool) -> None:
+        await enqueue(pool, "shaky", key="a", due=now())
+        await pool.execute("update job set state = 'DEAD', deaths = $1, attempts = 3", MAX_CRASHES)
+        assert await store.retry_now(pool, "shaky", "a")
+        revived = await pool.fetchrow("select state, deaths, attempts from job")
+        assert tuple(revived) == ("WAITING", 0, 0)
+
     async def test_keeps_its_rest_when_asked_for_without_a_restart(self, pool) -> None:
         await enqueue(pool, "shaky", key="a", due=now())
         await pool.execute("update job set attempts = 3, not_before = clock_timestamp() + interval '1 hour'")
@@ -91,10 +98,11 @@ class TestARunThatEndedWithoutATrace:
         known_job("note")(note)
         await enqueue(pool, "note", key="a", due=now())
         await pool.execute("update job set begun_at = clock_timestamp(), deaths = 4, attempts = 4")
+        began = await pool.fetchval("select clock_timestamp()")
         async with running(pool, dsn):
             await until(lambda: pool.fetchval("select deaths = 5 from job"))
-        rest = await pool.fetchval("select not_before - clock_timestamp() from job")
-        assert timedelta(seconds=5) < rest < timedelta(seconds=10)
+        assert timedelta(seconds=5) < await pool.fetchval("select not_before - $1::timestamptz from job", began)
+        assert await pool.fetchval("select not_before - clock_timestamp() from job") < timedelta(seconds=10)
         assert await pool.fetchval("select state = 'WAITING' and begun_at is null and attempts = 5 from job")
         assert await pool.fetchval("select count(*) from done") == 0
 

@@ -1,4 +1,4 @@
-"""What readiness and `gridloom jobs` say about jobs that nobody would notice otherwise."""
+"""Readiness and `gridloom jobs` report jobs that fail."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def gridloom_jobs(dsn: str, *arguments: str) -> str:
 
 
 class TestAClearingThatFailsAgainAndAgain:
-    async def test_degrades_readiness_by_name_until_it_is_mended(
+    async def test_degrades_readiness_by_name_until_it_is_repaired(
         self, fresh_app: Callable[[], Awaitable[Application]]
     ) -> None:
         edge = await fresh_app()
@@ -56,12 +56,12 @@ class TestTheCommandJobs:
     async def test_lists_what_needs_attention_and_sets_it_going(self, pool, dsn) -> None:
         assert "No job needs attention." in await gridloom_jobs(dsn)
         await enqueue(pool, "auction.clear", key="019a", due=datetime.now(UTC))
-        await enqueue(pool, "monitoring.fold", key="7", due=datetime.now(UTC))
+        await enqueue(pool, "monitoring.compact", key="7", due=datetime.now(UTC))
         await pool.execute(FAILED, "auction.clear")
-        await pool.execute(FAILED, "monitoring.fold")
-        await pool.execute("update job set state = 'DEAD' where kind = 'monitoring.fold'")
+        await pool.execute(FAILED, "monitoring.compact")
+        await pool.execute("update job set state = 'DEAD' where kind = 'monitoring.compact'")
         listed = await gridloom_jobs(dsn)
         assert "ValueError: [no] capacity" in listed
         assert "dead-lettered" in listed
         assert "auction.clear" not in await gridloom_jobs(dsn, "--revive", "auction.clear", "019a")
-        assert "No job needs attention." in await gridloom_jobs(dsn, "--revive", "monitoring.fold", "7")
+        assert "No job needs attention." in await gridloom_jobs(dsn, "--revive", "monitoring.compact", "7")

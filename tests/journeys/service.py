@@ -6,7 +6,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,15 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from tests.ports import free_port
 
 USERNAME, PASSWORD = "journey-operator", "a long journey password 7"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 120) -> None:
@@ -128,7 +121,7 @@ class Service:
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """A zombie that waits for whoever adopted it is dead."""
+    """A zombie that waits for its adopting parent is dead."""
     try:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import asyncpg
 import pytest
-from tests.journeys.service import a_service, free_port
+from tests.journeys.service import a_service
+from tests.ports import free_port
 
 from gridloom.database.server import embedded
 from gridloom.database.server.binaries import NoPostgresBinaries, find_binaries

@@ -1,5 +1,6 @@
 """`gridloom serve`: it starts by itself, ends without a trace, and gets up again after any crash."""
 
+import asyncio
 import http.client
 import json
 import os
@@ -11,19 +12,22 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
+import asyncpg
 import pytest
-from tests.journeys.service import PASSWORD, Service, a_service, free_port, is_alive, name_of, wait_until
+from tests.journeys.service import PASSWORD, Service, a_service, is_alive, name_of, wait_until
+from tests.ports import free_port
+
+from gridloom.database.server.embedded import dsn_of_running
 
 pytestmark = pytest.mark.slow
-
-METRICS_PORT = free_port()
 
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Service]:
-    with a_service(GRIDLOOM_METRICS_PORT=str(METRICS_PORT)) as service:
+    with a_service(GRIDLOOM_METRICS_PORT=str(free_port())) as service:
         yield service
 
 
@@ -49,7 +53,7 @@ class TestServe:
 
     def test_exposes_the_figures_of_all_workers_on_a_port_of_their_own(self, service: Service) -> None:
         wait_until(lambda: "Ctrl-C" in service.log.read_text())
-        with urlopen(f"http://127.0.0.1:{METRICS_PORT}", timeout=10) as answer:
+        with urlopen(f"http://127.0.0.1:{service.environment['GRIDLOOM_METRICS_PORT']}", timeout=60) as answer:
             assert b"gridloom_request_seconds" in answer.read()
 
     def test_has_as_many_workers_as_asked_but_no_more_than_cores(self, service: Service) -> None:
@@ -96,7 +100,7 @@ class TestCommands:
         assert "up to date" in gridloom(service, "migrate").stdout
         assert json.loads(gridloom(service, "openapi").stdout)["openapi"] == "3.1.0"
 
-    def test_invite_lets_somebody_in_who_could_not_sign_in(self, service: Service) -> None:
+    def test_invite_lets_in_a_person_who_could_not_sign_in(self, service: Service) -> None:
         said = gridloom(service, "let-in", "new@example.com", "--role", "VIEWER").stdout
         person = {"username": "new-viewer", "password": "a long new password 8", "displayName": "New"}
         status, _ = service.call("POST", "/auth/public/invitations/accept", {"token": said.split()[-1], **person})
@@ -112,7 +116,7 @@ class TestCommands:
             assert "not empty" in again.stderr
             assert "up to date" in gridloom(other, "migrate").stdout
 
-    def test_a_continuous_backup_gives_back_a_moment_of_the_past(self, service: Service) -> None:
+    def test_a_continuous_backup_restores_an_instant_of_the_past(self, service: Service) -> None:
         with a_service() as other:
             directory = other.home.parent / "continuous"
             command = [sys.executable, "-m", "gridloom.cli", "backup", str(directory), "--continuous"]
@@ -125,7 +129,9 @@ class TestCommands:
                 moment = datetime.now(UTC).isoformat()
                 time.sleep(1)
                 gridloom(service, "let-in", "after@example.com", "--role", "VIEWER")
-                time.sleep(2)
+                written = ask(service, "select pg_current_wal_flush_lsn()::text")
+                received = "select max(flush_lsn) >= $1::text::pg_lsn from pg_stat_replication"
+                wait_until(lambda: ask(service, received, written))
             finally:
                 running.send_signal(signal.SIGINT)
                 running.wait(60)
@@ -218,15 +224,26 @@ class TestStop:
         answer = stream.getresponse()
         assert answer.status == 200
         tree = service.tree()
-        began = time.monotonic()
         assert service.stop(signal.SIGTERM) == 0
-        assert time.monotonic() - began < 14, "it waited until the workers were killed"
         assert not any(is_alive(process) for process in tree)
-        answer.read()  # ends as it should, not cut off
+        answer.read()  # ends as it should, not cut off by a worker that was killed
 
     def test_is_followed_by_a_start_that_costs_little(self, service: Service) -> None:
         used = sum(sum(process.cpu_times()[:2]) for process in service.tree())
         assert used < 10, "seconds of processor time, whatever else the machine does"
+
+
+def ask(service: Service, statement: str, *values: object) -> Any:
+    """Of the database itself."""
+
+    async def fetch() -> object:
+        connection = await asyncpg.connect(dsn_of_running(service.home))
+        try:
+            return await connection.fetchval(statement, *values)
+        finally:
+            await connection.close()
+
+    return asyncio.run(fetch())
 
 
 def figure_files(service: Service) -> set[str]:

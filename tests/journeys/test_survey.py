@@ -9,18 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.conftest import migrated_database
 
 REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
 class TestTheSurvey:
-    async def test_finds_every_operation_as_it_should_be(self) -> None:
-        async with migrated_database() as url:
-            await drive(url)
-
-    async def test_finds_the_same_where_a_standby_that_lags_answers_reads(self) -> None:
+    async def test_finds_every_operation_as_it_should_be_also_where_a_standby_that_lags_answers_reads(self) -> None:
         printed = await drive("--standby", "--lag", "20ms")
         asked = re.search(r"was asked for rows ([\d,]+) times", printed)
         assert asked is not None

@@ -1,4 +1,4 @@
-"""Turns at a few places: by organisation, short before long, within the limits of each."""
+"""Turns at a few slots: by organisation, short before long, within the limits of each."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from gridloom.kernel.fair_queue import MAX_SHORT_IN_A_ROW, FairQueue
 from gridloom.kernel.shares import Share, ShareExceeded
 
 
-def queue_of(places: int = 2, max_running: int = 1, max_waiting: int = 100) -> FairQueue:
-    return FairQueue(Share.COMPUTATIONS, places=places, max_running=max_running, max_waiting=max_waiting)
+def queue_of(slots: int = 2, max_running: int = 1, max_waiting: int = 100) -> FairQueue:
+    return FairQueue(Share.COMPUTATIONS, slots=slots, max_running=max_running, max_waiting=max_waiting)
 
 
 class Work:
@@ -31,7 +31,7 @@ class Work:
         self._ends[name] = asyncio.Event()
 
         async def run() -> None:
-            async with self.queue.place(holder, is_long=is_long):
+            async with self.queue.slot(holder, is_long=is_long):
                 self.started.append(name)
                 await self._ends[name].wait()
 
@@ -62,14 +62,14 @@ async def work_at(queue: FairQueue) -> AsyncIterator[Work]:
 
 class TestACursor:
     async def test_is_left_to_others_however_much_one_organisation_asks_for(self) -> None:
-        async with work_at(queue_of(places=3, max_running=2)) as work:
+        async with work_at(queue_of(slots=3, max_running=2)) as work:
             for number in range(10):
                 await work.ask(f"a{number}", "a")
             await work.ask("b", "b")
             assert work.started == ["a0", "a1", "b"]
 
     async def test_goes_round_by_organisation(self) -> None:
-        async with work_at(queue_of(places=2)) as work:
+        async with work_at(queue_of(slots=2)) as work:
             await work.ask("x", "x")
             await work.ask("y", "y")
             for name in ("a1", "a2", "a3", "b1", "b2", "c1"):
@@ -79,7 +79,7 @@ class TestACursor:
             assert work.started == ["x", "y", "a1", "b1", "c1", "a2", "b2", "a3"]
 
     async def test_goes_to_short_work_before_long(self) -> None:
-        async with work_at(queue_of(places=2)) as work:
+        async with work_at(queue_of(slots=2)) as work:
             await work.ask("x", "x")
             await work.ask("y", "y")
             await work.ask("long", "a", is_long=True)
@@ -90,8 +90,8 @@ class TestACursor:
             await work.end("of another")
             assert work.started[2:] == ["short", "of another", "long"]
 
-    async def test_is_not_kept_from_long_work_for_ever(self) -> None:
-        async with work_at(queue_of(places=2)) as work:
+    async def test_does_not_starve_long_work(self) -> None:
+        async with work_at(queue_of(slots=2)) as work:
             await work.ask("held", "x")
             await work.ask("first", "y")
             await work.ask("long", "a", is_long=True)
@@ -105,8 +105,8 @@ class TestACursor:
             assert "long" in work.started
             assert set(names) - set(work.started)
 
-    async def test_has_no_limit_for_whoever_is_exempt(self) -> None:
-        async with work_at(queue_of(places=3, max_running=1, max_waiting=1)) as work:
+    async def test_has_no_limit_for_exempt_callers(self) -> None:
+        async with work_at(queue_of(slots=3, max_running=1, max_waiting=1)) as work:
             for number in range(9):
                 await work.ask(f"{number}", None)
             assert len(work.started) == 3
@@ -153,11 +153,11 @@ class TestTheQueue:
     @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), min_size=1, max_size=40))
     def test_runs_everything_and_never_more_than_its_limits(self, asked: list[tuple[str, bool]]) -> None:
         async def run() -> None:
-            queue, now, done = queue_of(places=3, max_running=2), dict.fromkeys("abc", 0), 0
+            queue, now, done = queue_of(slots=3, max_running=2), dict.fromkeys("abc", 0), 0
 
             async def work(holder: str, is_long: bool) -> None:
                 nonlocal done
-                async with queue.place(holder, is_long=is_long):
+                async with queue.slot(holder, is_long=is_long):
                     now[holder] += 1
                     assert now[holder] <= 2
                     assert sum(now.values()) <= 3

@@ -44,7 +44,7 @@ class TestEuro:
         with pytest.raises(ValueError, match=message):
             check_euro(Decimal(value), BID)
 
-    def test_is_judged_by_value_not_by_how_it_is_written(self):
+    def test_is_validated_by_value_not_by_how_it_is_written(self):
         assert str(check_euro(Decimal("1.1000"), BID)) == "1.10"
         assert str(check_euro(Decimal("-0.000"), PRICE)) == "0.00"
 

@@ -77,6 +77,32 @@ class TestAPlan:
         }
         assert max(earned.values()) == earned[Policy.FORESIGHT]
 
+    @pytest.mark.parametrize("policy", [Policy.YESTERDAY, Policy.FORESIGHT])
+    def test_in_pieces_goes_on_with_the_energy_that_the_piece_before_has_left(self, policy: Policy) -> None:
+        first, middle, end = date(2025, 2, 1), date(2025, 2, 4), date(2025, 2, 7)
+        table = shaped_table(date(2025, 1, 1), 60)
+        asked = Backtest(
+            id=uuid7(),
+            organisation_id=uuid7(),
+            asked_at=datetime.now(UTC),
+            status="RUNNING",
+            start=first,
+            end=end,
+            series="DAY_AHEAD_DE_LU",
+            policy=policy,
+            battery=BATTERY,
+            earned_eur=0.0,
+            foresight_eur=0.0,
+            days_done=0,
+            failure=None,
+        )
+        begun = jobs.run_days(table, asked, first, middle, None)
+        rest = jobs.run_days(table, asked, middle, end, begun[-1])
+        whole = jobs.run_days(table, asked, first, end, None)
+        assert abs(begun[-1].end_kwh - BATTERY.energy_kwh / 2) > 100, "else it would not matter where it goes on from"
+        assert [one.charged_kwh for one in begun + rest] == pytest.approx([one.charged_kwh for one in whole], abs=0.1)
+        assert [one.end_kwh for one in begun + rest] == pytest.approx([one.end_kwh for one in whole], abs=0.1)
+
     def test_never_looks_ahead(self) -> None:
         table = shaped_table(date(2025, 1, 1), 60)
         spoilt = shaped_table(date(2025, 1, 1), 60)
@@ -231,7 +257,7 @@ class TestTheShareOfJobs:
             people = await stack.enter_async_context(People(one))
             organisation, stranger = await people.new_organisation(), await people.new_organisation()
             await load_days((await people.operator()).client, date(2026, 3, 1), 20)
-            # Somebody runs a job of the organisation all the while.
+            # A job of the organisation runs all the while.
             holding = await one.pool.acquire()
             await holding.execute("begin")
             await holding.execute("select pg_advisory_xact_lock(job_place_lock($1, 1))", organisation.id)

@@ -43,7 +43,7 @@ class TestTheForecast:
             await load_days(operator, date(2026, 3, 29), 3, seed=99)
             assert (await trader.get("/forecasts/day-ahead", params=asked)).json() == shown
 
-    async def test_is_published_once_before_the_gate_and_told_to_everybody(
+    async def test_is_published_once_before_the_gate_and_announced_to_all(
         self, fresh_app: Callable[[], Awaitable[Application]]
     ) -> None:
         async with People(await fresh_app()) as people:
@@ -88,7 +88,7 @@ class TestTheForecast:
             assert {answer.status_code for answer in answers} == {200}
             assert sorted(computed) == [date(2026, 2, 10), date(2026, 2, 20)], "each once, however many ask together"
             early, late = [(await viewer.get(path)).json() for path in days]
-            await load_days(operator, date(2026, 2, 15), 1, seed=7)
+            await load_days(operator, date(2026, 2, 15), 7, seed=7)  # beyond the later of the two days
             assert (await viewer.get(days[0])).json() == early
             assert (await viewer.get(days[1])).json() != late
             assert sorted(computed) == [date(2026, 2, 10), date(2026, 2, 20), date(2026, 2, 20)]

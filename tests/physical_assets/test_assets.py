@@ -159,7 +159,7 @@ class TestParameters:
         rest = await owner.viewer.get(first.headers["link"][1:].split(">")[0])
         assert [entry["version"] for entry in first.json() + rest.json()] == [3, 2, 1]
 
-    async def test_from_the_same_moment_the_later_version_holds_and_the_earlier_stays_in_history(
+    async def test_from_the_same_instant_the_later_version_holds_and_the_earlier_stays_in_history(
         self, new_organisation
     ):
         owner = await new_organisation()
@@ -173,7 +173,7 @@ class TestParameters:
         history = (await owner.viewer.get(path + "/history")).json()
         assert [entry["ratedChargePower"] for entry in history] == [2_000, 1_000, 10_000]
 
-    async def test_hold_from_now_when_no_moment_is_given(self, new_organisation):
+    async def test_hold_from_now_when_no_instant_is_given(self, new_organisation):
         owner = await new_organisation()
         asset = await register_asset(owner)
         put = await owner.engineer.put(asset.path("/parameters"), json={**PARAMETERS, "energyCapacity": 1})

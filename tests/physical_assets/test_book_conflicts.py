@@ -31,5 +31,5 @@ class TestAnFCRBlock:
         assert conflicts_in(self.held(first=200, end=216), 100, 200) == []
         assert conflicts_in(self.held(first=201, end=217), 100, 200) == []
 
-    def test_beyond_the_limit_is_one_while_it_stands(self):
+    def test_beyond_the_limit_is_one_while_it_is_held(self):
         assert len(conflicts_in(self.held(first=84, end=101), 100, 200)) == 1

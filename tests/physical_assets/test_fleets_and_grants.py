@@ -25,6 +25,16 @@ class TestFleet:
         listed = (await owner.viewer.get("/fleets")).json()
         assert [fleet["id"] for fleet in listed] == [first["id"], second["id"]]
 
+    async def test_is_another_version_once_an_asset_has_left_for_another_fleet(self, new_organisation):
+        owner = await new_organisation()
+        asset = await register_asset(owner)
+        fleet = await make_fleet(owner, asset.id)
+        path = f"/fleets/{fleet.json()['id']}"
+        await make_fleet(owner, asset.id, name="South")
+        assert (await owner.viewer.get(path)).headers["etag"] != fleet.headers["etag"]
+        late = await owner.engineer.patch(path, json={"name": "East"}, headers={"If-Match": fleet.headers["etag"]})
+        assert late.status_code == 412
+
     async def test_can_be_renamed_refilled_and_dissolved(self, new_organisation):
         owner = await new_organisation()
         asset = await register_asset(owner)

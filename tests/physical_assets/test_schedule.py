@@ -12,7 +12,7 @@ import pytest
 from tests.assets import PARAMETERS, pointers, register_asset
 from tests.emitted import events_of
 
-from gridloom.kernel.market_time import floor_to_period, market_day_window, periods_in
+from gridloom.kernel.market_time import PERIOD, floor_to_period, market_day_window
 from gridloom.physical_assets.schedule import routes, rules
 from gridloom.physical_assets.schedule.model import NewSchedulePoint
 
@@ -44,7 +44,7 @@ class TestSchedule:
         assert await read(asset) == [(at(0), 1000), (at(1), 0), (at(2), -3000)]
         assert await read(asset, 1, 2) == [(at(1), 0)]
 
-    async def test_of_many_periods_is_judged_beside_the_event_loop(self, new_organisation, monkeypatch):
+    async def test_of_many_periods_is_validated_beside_the_event_loop(self, new_organisation, monkeypatch):
         judged_by: list[tuple[int, bool]] = []
 
         def noting(points, series) -> None:
@@ -161,7 +161,8 @@ class TestSchedule:
     async def test_covers_the_days_of_the_clock_changes(self, new_organisation, day, count):
         asset = await register_asset(await new_organisation())
         window = market_day_window(datetime.fromisoformat(day).date())
-        points = [{"time": period.isoformat(), "power": 1} for period in periods_in(window)]
+        starts = [window.start + index * PERIOD for index in range(window.duration // PERIOD)]
+        points = [{"time": period.isoformat(), "power": 1} for period in starts]
         assert len(points) == count
         answer = await asset.owner.trader.put(asset.path("/schedule"), json={"schedule": points})
         assert len(answer.json()["schedule"]) == count

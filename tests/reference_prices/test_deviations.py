@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -121,7 +121,30 @@ class TestPrices:
         starts, ends, values = await read_price_arrays(pool, "INTRADAY_DE_LU", datetime.fromisoformat(at(0)), moment)
         assert (len(starts), ends[0] - starts[0], values) == (1, 3600, [10.0])
 
-    async def test_that_change_are_told_to_what_rests_on_them(
+    async def test_as_of_the_instant_of_a_correction_are_the_corrected_ones_alone(
+        self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]
+    ) -> None:
+        series = "IDA3_DE_LU"
+        for row in (price(at(0), at(60), 10, series), price(at(0), at(15), 20, series)):  # too long at first
+            await operator.post("/reference-prices", json=[row])
+            await pool.execute("select pg_sleep(0.002)")  # versions are kept by the millisecond
+        start = datetime.fromisoformat(at(0))
+        corrected_at = await pool.fetchval(
+            "select superseded_at from reference_price_superseded where (series, start_at) = ($1, $2)", series, start
+        )
+        first = period_number(start)
+        for moment, known in (
+            (corrected_at - timedelta(milliseconds=1), [10, 10, 10, 10]),
+            (corrected_at, [20, np.nan, np.nan, np.nan]),
+        ):
+            found = await read_period_prices(pool, series, first, first + 4, moment)
+            assert found.tolist() == pytest.approx(known, nan_ok=True)
+            as_of = moment.isoformat().replace("+00:00", "Z")
+            query = {"series": series, "start": at(0), "end": at(60), "as-of": as_of}
+            listed = (await operator.get("/reference-prices", params=query)).json()
+            assert [one["price"] for one in listed] == [known[0]]
+
+    async def test_that_change_notify_what_depends_on_them(
         self, operator: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         told: list[list[float]] = []

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
+from datetime import datetime, timedelta
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
 import asyncpg
 import httpx2
 import pytest
+from tests.costs import rows_read
+
+from gridloom.kernel.ids import uuid7
+from gridloom.reference_prices.model import PublishedPrice
+from gridloom.reference_prices.store import put_prices, read_period_prices
 
 PRICE: dict[str, Any] = {
     "series": "AFRR_CAPACITY_POS_DE_MARGINAL",
@@ -42,13 +48,83 @@ class TestReferencePrice:
         before = await operator.get("/reference-prices", params={**query, "as-of": "2020-01-01T00:00:00Z"})
         assert before.json() == []
 
-    async def test_is_not_asked_for_as_of_a_moment_to_come(self, operator: httpx2.AsyncClient) -> None:
+    async def test_of_an_hour_replaces_those_of_its_quarter_hours(
+        self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]
+    ) -> None:
+        def row(start: str, end: str, price: float) -> dict[str, Any]:
+            times = {"start": f"2031-06-01T{start}:00Z", "end": f"2031-06-01T{end}:00Z"}
+            return {"series": "REBAP_DE", **times, "price": price}
+
+        quarters = [row(f"03:{n * 15:02}", f"03:{n * 15 + 15:02}" if n < 3 else "04:00", n) for n in range(4)]
+        beside = [row("02:45", "03:00", 70), row("04:00", "04:15", 80)]
+        await operator.post("/reference-prices", json=[*quarters, *beside])
+        before = await pool.fetchval("select date_trunc('milliseconds', platform_now())")
+        await pool.execute("select pg_sleep(0.002)")
+        hour = row("03:00", "04:00", 9)
+        answer = await operator.post("/reference-prices", json=[hour])
+        assert answer.json() == {"received": 1, "inserted": 0, "replaced": 1, "unchanged": 0}
+        query = {"series": "REBAP_DE", "start": "2031-06-01T02:00:00Z", "end": "2031-06-01T05:00:00Z"}
+        assert (await operator.get("/reference-prices", params=query)).json() == [beside[0], hour, beside[1]]
+        first = int(datetime.fromisoformat("2031-06-01T03:00:00Z").timestamp()) // 900
+        assert (await read_period_prices(pool, "REBAP_DE", first - 1, first + 5)).tolist() == [70, 9, 9, 9, 9, 80]
+        earlier = {**query, "as-of": before.isoformat().replace("+00:00", "Z")}
+        assert (await operator.get("/reference-prices", params=earlier)).json() == [beside[0], *quarters, beside[1]]
+
+    async def test_is_imported_without_a_walk_through_all_that_were_published(
+        self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]
+    ) -> None:
+        """A year of quarter-hours is kept, and a day of it is published again, some of it by the hour."""
+        first, quarter = datetime.fromisoformat("2033-01-01T00:00:00Z"), timedelta(minutes=15)
+
+        def published(start: int, count: int, price: Decimal) -> PublishedPrice:
+            return PublishedPrice("REBAP_DE", first + start * quarter, first + (start + count) * quarter, price)
+
+        year = [published(place, 1, Decimal(1)) for place in range(35_000)]
+        day = [published(96 + place, 1, Decimal(2)) for place in range(92)] + [published(188, 4, Decimal(3))]
+        async with pool.acquire() as connection:
+            transaction = connection.transaction()
+            await transaction.start()
+            try:
+                await put_prices(connection, year, uuid7())
+                await connection.execute("analyze reference_price")
+                before = await rows_read(connection, "reference_price")
+                await put_prices(connection, day, uuid7())
+                walked = await rows_read(connection, "reference_price") - before
+                left = await connection.fetchval(
+                    "select count(*) from reference_price where series = 'REBAP_DE' and start_at >= $1", first
+                )
+            finally:
+                await transaction.rollback()
+        assert left == len(year) - 3
+        assert walked < 20 * len(day)
+
+    async def test_of_an_hour_leaves_one_that_begins_within_it_and_ends_later(
+        self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]
+    ) -> None:
+        later = {**PRICE, "series": "REBAP_DE", "start": "2031-07-01T03:30:00Z", "end": "2031-07-01T04:30:00Z"}
+        hour = {**later, "start": "2031-07-01T03:00:00Z", "end": "2031-07-01T04:00:00Z", "price": 9}
+        await operator.post("/reference-prices", json=[later])
+        await operator.post("/reference-prices", json=[hour])
+        query = {"series": "REBAP_DE", "start": hour["start"], "end": later["end"]}
+        assert (await operator.get("/reference-prices", params=query)).json() == [hour, later]
+
+    async def test_of_a_quarter_hour_counts_before_that_of_its_hour(
+        self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]
+    ) -> None:
+        hour = {**PRICE, "series": "REBAP_DE", "start": "2031-04-01T03:00:00Z", "end": "2031-04-01T04:00:00Z"}
+        quarter = {**hour, "start": "2031-04-01T03:15:00Z", "end": "2031-04-01T03:30:00Z", "price": 1}
+        await operator.post("/reference-prices", json=[{**hour, "price": 9}])
+        await operator.post("/reference-prices", json=[quarter])
+        first = int(datetime.fromisoformat(hour["start"]).timestamp()) // 900
+        assert (await read_period_prices(pool, "REBAP_DE", first, first + 4)).tolist() == [9, 1, 9, 9]
+
+    async def test_is_not_asked_for_as_of_a_future_instant(self, operator: httpx2.AsyncClient) -> None:
         query = {"series": "FCR_DE", "as-of": "2090-01-01T00:00:00Z"}
         answer = await operator.get("/reference-prices", params=query)
         assert answer.status_code == 400
         assert answer.json()["errors"][0]["pointer"] == "query:as-of"
 
-    async def test_is_not_known_as_of_a_moment_before_versions_were_kept(
+    async def test_is_not_known_as_of_an_instant_before_versions_were_stored(
         self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]
     ) -> None:
         await pool.execute("insert into version_start (what, since) values ('reference_price', '2020-06-01Z')")
@@ -96,7 +172,9 @@ class TestReferencePrice:
         participant = await new_organisation()
         assert (await participant.admin.post("/reference-prices", json=[PRICE])).status_code == 403
         assert (await participant.admin.get("/reference-prices", params={"series": "FCR_DE"})).status_code == 200
-        assert (await participant.admin.get("/reference-prices", params={"series": "LUCK"})).status_code == 400
+        refused = await participant.admin.get("/reference-prices", params={"series": "LUCK"})
+        assert refused.status_code == 400
+        assert "one of DAY_AHEAD_DE_LU, " in refused.json()["errors"][0]["detail"]
         assert (await participant.admin.get("/reference-prices/deviations?kind=fcr")).json() == []
 
     @pytest.mark.parametrize("path", ["/reference-prices?series=FCR_DE", "/reference-prices/deviations?kind=fcr"])

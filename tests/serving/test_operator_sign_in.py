@@ -24,7 +24,7 @@ class TestTheOperatorsSignIn:
             await pool.execute("update member set password_hash = 'another'")
             assert await recall_operator(asked, None) is None
 
-    async def test_that_was_given_is_not_kept(self, settings: Settings, tmp_path: Path):
+    async def test_that_was_given_is_not_stored(self, settings: Settings, tmp_path: Path):
         async with migrated_database() as url, await create_pool(url, size=1) as pool:
             asked = replace(settings, database_url=url, home=tmp_path)
             await recall_operator(asked, await bootstrap_operator(pool, "ada", "harbour-spindle-ochre-71"))

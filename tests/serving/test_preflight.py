@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from dataclasses import replace
 
+import asyncpg
 import pytest
+from tests.conftest import migrated_database
+from tests.identity.test_mail import Postbox
+from tests.ports import free_port
 
 from gridloom.database.preflight_store import DatabaseFacts, read_database_facts
-from gridloom.serving.preflight import Verdict, run_checks, validate_database
+from gridloom.database.sealing import Seal
+from gridloom.identity.store.signing_keys import ensure_signing_key
+from gridloom.serving.preflight import run_checks
+from gridloom.serving.preflight_database import (
+    PlatformFacts,
+    Verdict,
+    validate_database,
+    validate_platform,
+    validate_secrets,
+)
 from gridloom.settings import Settings, find_unknown_variables
 
 SOUND = DatabaseFacts(
@@ -17,6 +32,7 @@ SOUND = DatabaseFacts(
     may_create=True,
     missing_extensions=(),
     free_connections=80,
+    has_schema=True,
     schema_state="schema up to date",
     clock=0.0,
 )
@@ -53,6 +69,42 @@ class TestADatabase:
         assert facts.schema_state == "schema up to date"
 
 
+PRODUCTION = Settings(
+    environment="production",
+    secrets_key="k" * 44,
+    bootstrap_username="admin",
+    bootstrap_password="a-quite-long-one-7",
+)
+SERVED = PlatformFacts(environment="production", is_empty=False)
+
+
+def faults_of(settings, platform):
+    results = [*validate_platform(settings, platform), *validate_secrets(settings, platform)]
+    return {one.name: one.verdict for one in results if one.verdict is not Verdict.OK}
+
+
+class TestTheContentsOfADatabase:
+    @pytest.mark.parametrize("platform", [SERVED, PlatformFacts()])
+    def test_pass_with_settings_that_may_serve_them(self, platform):
+        assert faults_of(PRODUCTION, platform) == {}
+
+    @pytest.mark.parametrize(
+        ("settings", "platform", "faults"),
+        [
+            ({}, replace(SERVED, environment="sandbox"), {"environment": Verdict.FAILED}),
+            ({}, replace(SERVED, unreadable="Another key."), {"secrets": Verdict.FAILED}),
+            ({"secrets_key": None}, SERVED, {"secrets": Verdict.WARNING}),
+            ({"secrets_key": None}, PlatformFacts(), {"secrets": Verdict.FAILED}),
+            ({"secrets_key": "abc"}, SERVED, {"secrets": Verdict.WARNING}),
+            ({"bootstrap_password": None}, SERVED, {}),
+            ({"bootstrap_password": None}, PlatformFacts(), {"first ADMIN": Verdict.FAILED}),
+            ({"bootstrap_password": "short"}, PlatformFacts(), {"first ADMIN": Verdict.FAILED}),
+        ],
+    )
+    def test_are_named_where_a_start_would_refuse_them(self, settings, platform, faults):
+        assert faults_of(replace(PRODUCTION, **settings), platform) == faults
+
+
 class TestVariables:
     def test_that_nothing_reads_are_named_with_the_nearest_that_is_read(self, tmp_path):
         environ = {"GRIDLOOM_PROT": "1", "GRIDLOOM_ZZZZZZZZZ": "1", "GRIDLOOM_HOME": "x", "OTHER": "y"}
@@ -75,13 +127,80 @@ class TestTheCommand:
         failed = [one.name for one in run_checks() if one.verdict is Verdict.FAILED]
         assert failed == ["settings", "database", "secrets", "proxy"]
 
-    def test_passes_a_sound_production(self, monkeypatch, tmp_path, database_url):
+    def test_names_all_faults_at_once_whatever_settings_make_no_sense(self, monkeypatch, tmp_path):
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setenv("GRIDLOOM_ENVIRONMENT", "production")
-        monkeypatch.setenv("GRIDLOOM_DATABASE_URL", database_url)
-        monkeypatch.setenv("GRIDLOOM_BASE_URL", "https://gridloom.example.com")
-        monkeypatch.setenv("GRIDLOOM_SECRETS_KEY", "k" * 44)
-        monkeypatch.setenv("GRIDLOOM_METRICS_TOKEN", "t" * 32)
+        faulty = {
+            "GRIDLOOM_ENVIRONMENT": "production",
+            "GRIDLOOM_DATABASE_URL": "postgresql://127.0.0.1:1/none",
+            "GRIDLOOM_READ_DATABASE_URL": "postgresql://user:secret@127.0.0.1:1/none",
+            "GRIDLOOM_PORT": "http",
+            "GRIDLOOM_WORKERS": "0",
+            "GRIDLOOM_BASE_URL": "http://gridloom.example.com",
+            "GRIDLOOM_SMTP_URL": "smtp://127.0.0.1:1",
+            "GRIDLOOM_METRICS_PORT": "8000",
+        }
+        for name, value in faulty.items():
+            monkeypatch.setenv(name, value)
         results = run_checks()
+        failed = [one.name for one in results if one.verdict is Verdict.FAILED]
+        assert failed == ["settings", "settings", "database", "secrets", "ports", "proxy", "mail"]
+        assert "read replica" in {one.name for one in results if one.verdict is Verdict.WARNING}
+        assert not any("secret@" in one.detail for one in results)
+
+    def test_names_a_port_that_something_else_has(self, monkeypatch, tmp_path):
+        monkeypatch.chdir(tmp_path)
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            monkeypatch.setenv("GRIDLOOM_METRICS_PORT", str(other.getsockname()[1]))
+            results = {one.name: one for one in run_checks()}
+        assert results["ports"].verdict is Verdict.WARNING
+
+    def test_signs_in_to_the_mail_server_as_a_service_would(self, monkeypatch, tmp_path):
+        monkeypatch.chdir(tmp_path)
+        postbox = Postbox()
+        monkeypatch.setenv("GRIDLOOM_SMTP_URL", postbox.url)
+        assert {one.name: one.verdict for one in run_checks()}["mail"] is Verdict.OK
+        monkeypatch.setenv("GRIDLOOM_SMTP_URL", postbox.url.replace("//", "//user:wrong@"))
+        (mail,) = (one for one in run_checks() if one.name == "mail")
+        assert mail.verdict is Verdict.FAILED
+        assert "wrong" not in mail.detail
+        postbox.close()
+
+    @pytest.fixture
+    def production(self, monkeypatch, tmp_path):
+        monkeypatch.chdir(tmp_path)
+        for name, value in {
+            "ENVIRONMENT": "production",
+            "BASE_URL": "https://gridloom.example.com",
+            "SECRETS_KEY": "k" * 44,
+            "METRICS_TOKEN": "t" * 32,
+            "TRUSTED_PROXIES": "127.0.0.1",
+            "PORT": str(free_port()),
+            "BOOTSTRAP_USERNAME": "admin",
+            "BOOTSTRAP_PASSWORD": "a-quite-long-one-7",
+        }.items():
+            monkeypatch.setenv(f"GRIDLOOM_{name}", value)
+
+    @pytest.mark.usefixtures("production")
+    async def test_fails_on_what_a_start_would_refuse_in_the_database(self, monkeypatch):
+        async with migrated_database() as url:
+            monkeypatch.setenv("GRIDLOOM_DATABASE_URL", url)
+            connection = await asyncpg.connect(url)
+            await ensure_signing_key(connection, Seal("another" * 6, "signing-key"))
+            sealed = await asyncio.to_thread(run_checks)
+            await connection.execute("insert into schema_migration (name, sha256) values ('9999_later', '')")
+            newer = await asyncio.to_thread(run_checks)
+            await connection.close()
+        assert [one.name for one in sealed if one.verdict is Verdict.FAILED] == ["environment", "secrets"]
+        (database,) = (one for one in newer if one.verdict is Verdict.FAILED)
+        assert "newer release" in database.detail
+
+    @pytest.mark.usefixtures("production")
+    async def test_passes_a_sound_production(self, monkeypatch):
+        async with migrated_database() as url:
+            monkeypatch.setenv("GRIDLOOM_DATABASE_URL", url)
+            connection = await asyncpg.connect(url)
+            await connection.execute("delete from environment")
+            await connection.close()
+            results = await asyncio.to_thread(run_checks)
         assert {one.name for one in results} >= {"settings", "database", "rights", "connections", "clock", "disk"}
-        assert [one for one in results if one.verdict is Verdict.FAILED] == []
+        assert {one for one in results if one.verdict is not Verdict.OK} == set()

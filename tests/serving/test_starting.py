@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from tests.journeys.service import free_port
+from tests.ports import free_port
 
 from gridloom.database.server.embedded import EmbeddedPostgres
 from gridloom.database.server.processes import EmbeddedPostgresError
@@ -57,6 +58,20 @@ class TestADatabase:
         read_only = f"{database_url}{separator}options=-c%20default_transaction_read_only%3Don"
         with pytest.raises(StartupError, match="standby or takes no changes"):
             await prepare(Settings(environment="sandbox", database_url=read_only))
+
+
+class TestAPort:
+    """It is looked at before anything is started: that of the metrics opens only once the service answers."""
+
+    def test_that_something_else_has_is_refused_in_a_sentence(self, tmp_path):
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            taken = str(other.getsockname()[1])
+            assert "set GRIDLOOM_METRICS_PORT to another" in serve(tmp_path, GRIDLOOM_METRICS_PORT=taken)
+            assert "set GRIDLOOM_PORT to another" in serve(tmp_path, GRIDLOOM_PORT=taken)
+
+    def test_is_not_for_requests_and_metrics_alike(self, tmp_path):
+        port = str(free_port())
+        assert f"are both {port}" in serve(tmp_path, GRIDLOOM_PORT=port, GRIDLOOM_METRICS_PORT=port)
 
 
 class TestTheLogOfTheServer:

@@ -91,6 +91,10 @@ class TestAMonth:
         assert {"kind": "DISPATCH", "deliveryZone": "TenneT", "periods": 2976} in missing
         unmeasured = {gap["physicalAssetID"] for gap in missing if gap["kind"] == "MEASUREMENT"}
         assert unmeasured == {str(books.battery), str(books.second)}
+        read = await books.operator.get("/statements/missing", params={"month": JANUARY})
+        assert (read.status_code, read.json()) == (200, missing), "as they are read before anything is asked for"
+        assert (await books.owner.admin.get(f"/statements/missing?month={JANUARY}")).status_code == 403
+        assert (await books.operator.get("/statements/missing?month=2028")).status_code == 400
         assert await books.edge.pool.fetchval("select count(*) from statement_run") == 0
 
 
@@ -190,6 +194,28 @@ class TestAStatement:
             address = answer.links["next"]["url"] if "next" in answer.links else ""
         assert months == [APRIL, MARCH, FEBRUARY, JANUARY]
 
+    @pytest.mark.parametrize(
+        ("query", "months"),
+        [
+            (f"month={MARCH}", [MARCH]),
+            (f"month={JANUARY}", [JANUARY]),
+            (f"month={JANUARY}&status=PRELIMINARY", []),
+            ("status=ISSUED", [JANUARY]),
+            ("status=PRELIMINARY", [APRIL, MARCH, FEBRUARY]),
+        ],
+    )
+    async def test_is_found_by_its_month_and_status(self, books: Books, query: str, months: list[str]) -> None:
+        await books.issue(JANUARY)
+        answer = await books.owner.viewer.get(f"/organisations/{books.owner.id}/statements?{query}")
+        assert [one["month"] for one in answer.json()] == months
+
+    async def test_of_a_misspelt_month_is_answered_with_an_example(self, books: Books) -> None:
+        answer = await books.owner.viewer.get(f"/organisations/{books.owner.id}/statements?month=2026-13")
+        assert (answer.status_code, answer.json()["detail"]) == (
+            400,
+            "The query parameter month: Expected a month, such as 2026-09.",
+        )
+
 
 class TestNumbers:
     async def test_have_no_gap_and_count_by_the_year_of_issue(self, books: Books) -> None:
@@ -234,7 +260,7 @@ class TestRaces:
         corrected = by_line(february).get("CORRECTION", Decimal(0))
         assert by_line(january)["TRADING"] + corrected == 100
 
-    async def test_a_correction_that_commits_after_the_run_is_not_forgotten(self, books: Books) -> None:
+    async def test_a_correction_that_commits_after_the_run_is_not_lost(self, books: Books) -> None:
         """Recorded before the run and committed after it: a later run looks at it again."""
         await books.trade(books.held, date(2028, 1, 10), 80.0)
         world = books.world(books.owner)
@@ -291,19 +317,17 @@ class TestAFailedRun:
 
         monkeypatch.setattr(issuing, "record_events", be_cut)
         run = (await books.ask(JANUARY)).json()["id"]
-        for _ in range(400):
-            if cut:
-                break
-            await asyncio.sleep(0.05)
+        async with asyncio.timeout(120):
+            while not cut:
+                await asyncio.sleep(0.05)
         assert await count_left(books) == (0, 0, 0)
-        for _ in range(100):
-            await books.edge.pool.execute("update job set not_before = null where kind = $1", issuing.KIND)
-            if (await books.operator.get(f"/statements/runs/{run}")).json()["status"] == "DONE":
-                break
-            await asyncio.sleep(0.2)
+        async with asyncio.timeout(120):
+            while (await books.operator.get(f"/statements/runs/{run}")).json()["status"] != "DONE":
+                await books.edge.pool.execute("update job set not_before = null where kind = $1", issuing.KIND)
+                await asyncio.sleep(0.2)
         assert await books.numbers(books.owner) == {JANUARY: "2028-0001"}
 
-    async def test_that_keeps_failing_says_so_and_stands_in_no_way(
+    async def test_that_keeps_failing_says_so_and_blocks_no_other(
         self, books: Books, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         async def fail(db: Any, events: Any) -> None:
@@ -323,7 +347,7 @@ class TestAFailedRun:
         await books.issue(JANUARY)
         assert await books.numbers(books.owner) == {JANUARY: "2028-0001"}
 
-    async def test_whose_job_was_given_up_stands_in_no_way(self, books: Books) -> None:
+    async def test_whose_job_was_given_up_blocks_no_other(self, books: Books) -> None:
         await books.edge.pool.execute(
             """insert into statement_run (id, month, status, allow_missing, asked_by, asked_at)
                values ($1, '2028-01-01', 'RUNNING', true, $1, now())""",
@@ -334,11 +358,9 @@ class TestAFailedRun:
         assert given_up["status"] == "FAILED"
 
     async def wait_for_failure(self, books: Books) -> None:
-        for _ in range(400):
-            if await books.edge.pool.fetchval("select attempts from job where kind = $1", issuing.KIND):
-                return
-            await asyncio.sleep(0.05)
-        raise AssertionError("the step does not fail")
+        async with asyncio.timeout(120):
+            while not await books.edge.pool.fetchval("select attempts from job where kind = $1", issuing.KIND):
+                await asyncio.sleep(0.05)
 
 
 class TestTheSummary:

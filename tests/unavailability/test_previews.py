@@ -77,7 +77,7 @@ class TestHolders:
         )
         return [row["data"] for row in rows]
 
-    async def test_are_told_at_once_of_what_they_lose_and_get_back(self, make_battery: MakeBattery) -> None:  # noqa: F811
+    async def test_are_notified_at_once_of_what_they_lose_and_get_back(self, make_battery: MakeBattery) -> None:  # noqa: F811
         battery = await make_battery()
         assert (await battery.put([800])).status_code == 200
         owner = battery.organisation
@@ -122,7 +122,7 @@ class TestHolders:
         assert made.status_code == 201, made.text
         assert await self.news(battery) == []
 
-    async def test_are_told_of_new_parameters(self, make_battery: MakeBattery) -> None:  # noqa: F811
+    async def test_are_notified_of_new_parameters(self, make_battery: MakeBattery) -> None:  # noqa: F811
         battery = await make_battery()
         parameters = {
             "ratedChargePower": 900,

@@ -77,7 +77,7 @@ class TestCreation:
         assert (told.type, told.permission) == ("unavailability.created", "Read:physical-assets")
         assert told.data == {"unavailabilityID": created["id"], "type": "MAINTENANCE", "start": at(0), "end": at(60)}
 
-    async def test_changed_and_cancelled_is_written_down_and_told_too(self, app, new_organisation):
+    async def test_changed_and_cancelled_is_logged_and_emits_events_too(self, app, new_organisation):
         asset = await register_asset(await new_organisation())
         path = asset.path(f"/unavailability/{(await create(asset)).json()['id']}")
         changed = await asset.owner.engineer.patch(path, json={"end": at(30)})

@@ -1,4 +1,4 @@
-"""A physical battery is promised once: whoever comes late is told what is taken."""
+"""A physical battery is promised once: a later request learns what is held."""
 
 import asyncio
 from datetime import timedelta
@@ -37,7 +37,7 @@ async def site(operator, new_organisation):
 
 
 class TestAllocation:
-    async def test_is_told_to_who_holds_the_asset(self, app, site):
+    async def test_is_announced_to_the_holder_of_the_asset(self, app, site):
         made = (await site.allocate()).json()
         [told] = await events_of(app.pool, site.organisation.id, subject=f"virtual-assets/{made['id']}")
         assert (told.type, told.permission) == ("virtual-asset.allocated", "Read:virtual-assets")
@@ -188,7 +188,7 @@ class TestAllocation:
         answer = problem(await site.allocate(), 409, "backing-asset-inactive")
         assert answer["errors"][0]["pointer"] == "/backing/0/physicalAssetID"
 
-    async def test_has_at_most_the_cycles_of_its_batteries_at_any_moment_of_its_life(self, site):
+    async def test_has_at_most_the_cycles_of_its_batteries_at_any_time_of_its_life(self, site):
         (physical,) = site.physical
         url, start = f"/physical-assets/{physical['id']}/parameters", tomorrow()
         for daily, annual, valid_from in ((2, 500, start - timedelta(days=9)), (1.5, None, start + timedelta(hours=1))):

@@ -27,7 +27,7 @@ class TestAQueue:
         await asyncio.gather(*(change(number) for number in range(20)))
         assert order == list(range(20))
 
-    async def test_in_which_somebody_stands_is_kept_however_many_others_come(
+    async def test_with_a_waiting_request_is_retained_however_many_others_come(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(asset_locks, "_locks", {})

@@ -90,7 +90,7 @@ class TestAnAssetsSchedule:
         await battery.put([-100])
         assert powers((await read(battery)).json(), 2) == [200, 0]
 
-    async def test_leaves_out_power_that_stands_by(self, make_battery):
+    async def test_leaves_out_reserved_power(self, make_battery):
         battery = await make_battery()
         await carve(battery, 0, 16, 1000, 1000, market="FCR")
         answer = await put(battery, [1], offset=3)

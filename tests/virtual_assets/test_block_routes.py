@@ -21,7 +21,7 @@ class TestNewAsset:
 
 
 class TestCarving:
-    async def test_keeps_the_sum_at_every_moment(self, make_battery):
+    async def test_keeps_the_sum_in_every_period(self, make_battery):
         battery = await make_battery()
         answer = await battery.carve(16, 16, "FCR", 300, 300)
         assert answer.status_code == 201, answer.text
@@ -64,14 +64,14 @@ class TestCarving:
         assert answer.status_code == 200
         assert (await battery.put([50], offset=97)).status_code == 400
 
-    async def test_is_refused_where_a_schedule_stands_in_the_way(self, make_battery):
+    async def test_is_refused_where_a_schedule_prevents_it(self, make_battery):
         battery = await make_battery()
         await battery.put([800], offset=20)
         answer = problem(await battery.carve(16, 16, "FCR", 300, 300), 409, "schedule-in-the-way")
         assert answer["firstPeriod"] == wire(battery.start + 20 * QUARTER)
         assert len(await battery.blocks()) == 1
 
-    async def test_is_refused_where_a_commitment_stands_in_the_way(self, make_battery):
+    async def test_is_refused_where_a_commitment_prevents_it(self, make_battery):
         battery = await make_battery()
         await battery.carve(16, 16, "FCR", 800, 800)
         problem(await battery.carve(0, 32, "AFRR_NEG", 300, 0), 409, "no-wholesale-power")

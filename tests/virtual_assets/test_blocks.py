@@ -76,7 +76,7 @@ class TestCarving:
             carve(blocks, 20, 40, Market.AFRR_POS, 0.0, 300.0)
 
     @given(REQUESTS)
-    def test_keeps_the_sum_at_every_moment(self, requests):
+    def test_keeps_the_sum_in_every_period(self, requests):
         blocks: tuple[Block, ...] = (WHOLE,)
         for first, length, market, charge, discharge in requests:
             end = min(100, first + length)

@@ -124,7 +124,7 @@ class TestADraft:
 
 class TestAChangeAfterWhichAllFits:
     @given(st.integers(0, 10_000), st.floats(1, 900), st.floats(1, 300))
-    def test_is_refused_by_no_judgement_whatever_stood_before(self, seed: int, wild_kw: float, calm_kw: float) -> None:
+    def test_is_refused_by_no_validation_whatever_stood_before(self, seed: int, wild_kw: float, calm_kw: float) -> None:
         """So what stood need not be looked at."""
         asset, dice = asset_of_five_days(), np.random.default_rng(seed)
         shape = (1, DAYS * 96)

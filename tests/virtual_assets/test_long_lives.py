@@ -52,7 +52,7 @@ class TestYear:
         assert answer.status_code == 422
         assert {point["power"] for point in (await year.life())["schedule"]} == {0}
 
-    async def test_is_judged_to_its_end_by_one_period_at_its_start(self, year):
+    async def test_is_validated_to_its_end_by_one_period_at_its_start(self, year):
         await year.put(a_years_powers())
         assert (await year.put([-1000] * 1, offset=35_039)).status_code == 200
         # Now 1225 kWh at the end; 1000 more early in the year would overfill it on the first evening already.

@@ -321,3 +321,34 @@ async def rows_of(battery: Battery) -> list[Any]:
         "select version, end_kwh from virtual_asset where asset_key = $1",
     )
     return [[tuple(row) for row in await battery.edge.pool.fetch(statement, key)] for statement in statements]
+
+
+class TestAChangeByParts:
+    """As a distributed database takes it: a statement for each table."""
+
+    async def test_leaves_what_a_change_in_one_statement_leaves(self, make_battery: MakeBattery, by_parts: Any) -> None:
+        whole, parted = await make_battery(), await make_battery()
+        changes = [([-100.0, 50.0], 8), ([40.0], 20), ([-40.0], 20), ([0.0], 8)]
+        for powers, offset in changes:
+            expected = await whole.put(powers, offset)
+            with by_parts():
+                answer = await parted.put(powers, offset)
+            assert (answer.status_code, expected.status_code) == (200, 200), answer.text
+            assert answer.json()["imbalance"] == expected.json()["imbalance"]
+        assert await versions_of(parted) == await versions_of(whole)
+        assert await event_versions_of(parted) == await event_versions_of(whole)
+        assert len(await details_of(parted)) == len(await details_of(whole))
+        assert (await parted.life())["schedule"] == (await whole.life())["schedule"]
+
+    async def test_is_written_at_the_revision_that_was_read_alone(
+        self, make_battery: MakeBattery, between: Between, by_parts: Any
+    ) -> None:
+        battery = await make_battery()
+        assert (await battery.put([0.0], 9)).status_code == 200
+        raised = "update virtual_asset set revision = revision + 1 where asset_key = $1"
+        key = await key_of(battery)
+        between(lambda: battery.edge.pool.execute(raised, key))
+        with by_parts():
+            assert (await battery.put([20.0], 9)).status_code == 200  # again, under the lock
+        assert await versions_of(battery) == [1, 2, 3]
+        assert await event_versions_of(battery) == [2, 3]

@@ -91,7 +91,7 @@ class TestLostAvailability:
         await lose(battery, 0, 4, power=1000)  # nothing of it will be charged
         assert (await battery.put([-1000], offset=8)).status_code == 200
 
-    async def test_takes_energy_from_what_stands_later_only_as_much_as_before(self, make_battery):
+    async def test_takes_energy_from_later_schedules_only_as_much_as_before(self, make_battery):
         """A change that adds an energy cut to points that stand is refused, though its own points would fit."""
         battery = await make_battery()
         await battery.put([-1000] * 4 + [0] * 4 + [800] * 8)

@@ -98,8 +98,8 @@ class TestRacingWriters:
         answers = await asyncio.gather(*(write(power) for power in range(1, 9)))
         assert sorted(answer.status_code for answer in answers) == [200] + [412] * 7
 
-    async def test_leave_connections_to_everybody_else(self, make_battery, database_url):
-        """Somebody holds the asset's row, and more wait for it than there are connections."""
+    async def test_leave_connections_to_other_requests(self, make_battery, database_url):
+        """A transaction has locked the asset's row, and more wait for it than there are connections."""
         battery, other = await make_battery(), await make_battery()
         holder = await asyncpg.connect(database_url)
         async with holder.transaction():
@@ -109,7 +109,7 @@ class TestRacingWriters:
             )
             waiting = [asyncio.create_task(battery.put([power])) for power in range(30)]
             await asyncio.sleep(0.5)
-            answers = [await asyncio.wait_for(other.put([5.0], offset=place), 5) for place in range(3)]
+            answers = [await asyncio.wait_for(other.put([5.0], offset=place), 120) for place in range(3)]
             assert [answer.status_code for answer in answers] == [200, 200, 200]
             assert not any(task.done() for task in waiting)
         await holder.close()

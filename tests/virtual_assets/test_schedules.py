@@ -194,7 +194,7 @@ class TestRefusals:
         assert answer.status_code == 412
         fresh = (await battery.client.get(battery.url)).headers["ETag"]
         table = await battery.client.get(battery.block_url, headers={"Accept": "text/csv"})
-        assert table.headers["ETag"] == fresh  # whoever reads the schedule as a table can change it safely too
+        assert table.headers["ETag"] == fresh  # a reader of the table can change the schedule safely too
         answer = await battery.client.put(battery.block_url, json=battery.points([6]), headers={"If-Match": fresh})
         assert answer.status_code == 200
 
@@ -216,7 +216,7 @@ class TestGate:
             ("2027-01-10T11:52:00.000001Z", "2027-01-10T12:15:00Z"),
         ],
     )
-    def test_is_closed_from_the_closing_moment_on(self, now, first):
+    def test_is_closed_from_the_gate_closure_on(self, now, first):
         assert format_period(first_open_period(datetime.fromisoformat(now), 480)) == first
 
 
@@ -236,7 +236,7 @@ class TestHistory:
         moments = [datetime.fromisoformat(version["acceptedAt"]) for version in versions]
         assert moments[0] >= moments[1]
 
-    async def test_answers_a_cursor_that_nobody_gave_out(self, make_battery):
+    async def test_answers_a_forged_cursor(self, make_battery):
         battery = await make_battery()
         for path in ("schedule-history", "adjustments"):
             for place in (2**31, -(2**31) - 1, 2**62):
@@ -245,7 +245,7 @@ class TestHistory:
             answer = await battery.client.get(f"{battery.url}/{path}", params={"cursor": encode_cursor(2**63)})
             assert answer.status_code == 400
 
-    async def test_answers_the_schedule_as_it_stood_at_any_moment(self, make_battery):
+    async def test_answers_the_schedule_as_it_was_at_any_instant(self, make_battery):
         battery = await make_battery()
         moments, expected = [], []
         for power in (-100, 200, -300):

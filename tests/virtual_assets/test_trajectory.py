@@ -18,6 +18,7 @@ from gridloom.virtual_assets.model import Efficiency
 pytestmark = pytest.mark.pure
 
 POWERS = hnp.arrays(np.float64, st.integers(1, 200), elements=st.floats(-1e4, 1e4, allow_subnormal=False))
+DAYS = hnp.arrays(np.float64, (3, 96), elements=st.floats(-100, 100, allow_subnormal=False))
 RATIOS = st.floats(0.5, 1.0)
 EFFICIENCIES = st.builds(Efficiency, RATIOS, RATIOS)
 
@@ -53,21 +54,21 @@ class TestEnergyTrajectory:
     def test_starts_where_the_asset_starts_and_stays_there_when_idle(self):
         assert set(energy_trajectory_kwh(500.0, np.zeros(96), Efficiency(0.9, 0.9)).tolist()) == {500.0}
 
-    def test_judges_a_whole_year(self):
+    def test_validates_a_whole_year(self):
         power_kw = np.random.default_rng(7).uniform(-10, 10, 35_040)
         energy_kwh = energy_trajectory_kwh(5e4, power_kw, Efficiency(0.95, 0.95))[1:]
         assert first_excess(np.full(35_040, 5e4), energy_kwh, np.full(35_040, 1e5), 1e-6) is None
 
 
 class TestDaySummaries:
-    @given(hnp.arrays(np.float64, (3, 96), elements=st.floats(-100, 100)), EFFICIENCIES)
+    @given(DAYS, EFFICIENCIES)
     def test_of_one_day_are_to_the_last_bit_what_they_are_among_others(self, power_kw, efficiency):
         together = DaySummaries.of(power_kw, efficiency).rows_kwh
         for place in range(3):
             alone = DaySummaries.of(power_kw[place : place + 1], efficiency).rows_kwh
             assert alone[:, 0].tolist() == together[:, place].tolist()
 
-    @given(hnp.arrays(np.float64, (3, 96), elements=st.floats(-100, 100)), EFFICIENCIES)
+    @given(DAYS, EFFICIENCIES)
     def test_give_the_same_energies_and_extremes_as_the_periods(self, power_kw, efficiency):
         summaries = DaySummaries.of(power_kw, efficiency)
         energy_kwh = energy_trajectory_kwh(1000.0, power_kw.ravel(), efficiency)
@@ -78,7 +79,7 @@ class TestDaySummaries:
         np.testing.assert_allclose(starts_kwh[:-1] + summaries.highest_kwh, by_day_kwh.max(axis=1), atol=1e-8)
 
     @given(
-        hnp.arrays(np.float64, (3, 96), elements=st.floats(-100, 100)),
+        DAYS,
         hnp.arrays(np.float64, 96, elements=st.floats(-100, 100)),
         st.integers(0, 2),
         hnp.arrays(np.float64, (3, 96), elements=st.floats(200, 900)),

@@ -23,13 +23,13 @@ async def deliveries(ours: OrganisationUnderTest, webhook: dict[str, Any], **que
 
 
 async def until_state(ours: OrganisationUnderTest, webhook: dict[str, Any], state: str, count: int = 1) -> list[Any]:
-    async with asyncio.timeout(8):
+    async with asyncio.timeout(120):
         while len(found := await deliveries(ours, webhook, state=state)) < count:
             await asyncio.sleep(0.02)
     return found
 
 
 async def until_attempts(ours: OrganisationUnderTest, webhook: dict[str, Any], count: int) -> None:
-    async with asyncio.timeout(8):
+    async with asyncio.timeout(120):
         while not (found := await deliveries(ours, webhook)) or len(found[0]["attempts"]) < count:
             await asyncio.sleep(0.02)

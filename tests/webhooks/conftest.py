@@ -36,7 +36,7 @@ class Receiver:
     answering: Answering = lambda _call: OK
     arrived: asyncio.Condition = field(default_factory=asyncio.Condition)
 
-    async def wait(self, count: int, seconds: float = 8) -> list[Received]:
+    async def wait(self, count: int, seconds: float = 20) -> list[Received]:
         async with asyncio.timeout(seconds), self.arrived:
             await self.arrived.wait_for(lambda: len(self.calls) >= count)
         return self.calls

@@ -1,9 +1,10 @@
-"""Whoever set a webhook up: it tells what they may read, and ends with them."""
+"""The creator of a webhook: it delivers what they may read, and ends with them."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
+from uuid import UUID
 
 from tests.events.happening import happen
 from tests.people import OrganisationUnderTest, client_of
@@ -13,6 +14,7 @@ from tests.webhooks.conftest import answer
 from gridloom.database.commit.after_commit import transaction
 from gridloom.edge.application import Application
 from gridloom.webhooks import store
+from gridloom.webhooks.delivery_store import readable_by_maker
 
 
 async def key_of(ours: OrganisationUnderTest, app: Application, *permissions: str) -> Any:
@@ -73,7 +75,7 @@ class TestAMakerWhoIsGone:
         removed = await ours.admin.delete(f"/organisations/{ours.id}/members/{other.id}")
         assert removed.status_code == 204, removed.text
         await happen(app.pool, ours.id)
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(120):
             while (await ours.admin.get(path)).json()["enabled"]:
                 await asyncio.sleep(0.05)
         assert "no longer a member" in (await ours.admin.get(path)).json()["disabledBecause"]
@@ -94,7 +96,19 @@ class TestAMakerWhoIsGone:
         await app.pool.execute("update webhook_delivery set due = clock_timestamp() where state = 'PENDING'")
         async with transaction(app.pool) as db:
             await store.wake(db)
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(120):
             while (await ours.admin.get(f"/webhooks/{made.json()['id']}")).json()["enabled"]:
                 await asyncio.sleep(0.05)
         assert len(receiver.calls) == calls
+
+    async def test_is_a_key_that_has_expired_as_well(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        key, client = await key_of(ours, app, "Manage:organisation", "Read:auctions")
+        async with client:
+            made = await client.post("/webhooks", json={"url": "http://127.0.0.1:9/", "types": []})
+        webhook_id = UUID(made.json()["id"])
+        assert "Read:auctions" in await readable_by_maker(app.pool, ours.id, webhook_id)
+        await app.pool.execute(
+            "update api_key set expires_at = clock_timestamp() - interval '1 second' where id = $1", UUID(key["id"])
+        )
+        assert await readable_by_maker(app.pool, ours.id, webhook_id) == []

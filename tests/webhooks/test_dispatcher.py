@@ -11,7 +11,12 @@ import pytest
 
 from gridloom.webhooks import dispatcher
 from gridloom.webhooks.delivery_store import LeasedDelivery
-from gridloom.webhooks.dispatcher import MAX_CONCURRENT_CALLS, MAX_CONCURRENT_CALLS_PER_ORGANISATION, Dispatcher
+from gridloom.webhooks.dispatcher import (
+    MAX_CONCURRENT_CALLS,
+    MAX_CONCURRENT_CALLS_PER_ORGANISATION,
+    MAX_CONCURRENT_CALLS_PER_WEBHOOK,
+    Dispatcher,
+)
 
 
 def due(organisation_id: UUID) -> LeasedDelivery:
@@ -29,6 +34,27 @@ def due(organisation_id: UUID) -> LeasedDelivery:
         secrets=(),
         permission=None,
     )
+
+
+class TestAWebhook:
+    async def test_is_busy_from_its_last_free_place_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Its receiver never answers: as many calls are open as it has places, and then it is passed over."""
+        one, seen = due(uuid4()), []
+        waiting = [one] * MAX_CONCURRENT_CALLS
+
+        async def claim_due(_: Any, most: int, *, busy: list[UUID], **__: Any) -> list[LeasedDelivery]:
+            seen.append(list(busy))
+            return [] if one.webhook_id in busy else waiting[:most]
+
+        monkeypatch.setattr("gridloom.webhooks.delivery_store.lease_due", claim_due)
+        monkeypatch.setattr(dispatcher, "deliver", lambda *_: asyncio.Event().wait())
+        sending = Dispatcher(None, None, None)  # type: ignore[arg-type]
+        try:
+            await sending._start_calls()
+            assert seen == [[], [one.webhook_id]]
+            assert len(sending._calls) == MAX_CONCURRENT_CALLS_PER_WEBHOOK
+        finally:
+            await sending.stop(grace_s=0)
 
 
 class TestAnOrganisationWhoseReceiversNeverAnswer:

@@ -90,7 +90,7 @@ class TestAWebhookWhoseOrderHasGrown:
         await sequencer.execute("select pg_advisory_xact_lock(hashtextextended('sequence_events', 6127))")
         organisation_id = await set_up_webhook(watcher)
         making = asyncio.create_task(make_and_read(maker, organisation_id))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while not await watcher.fetchval(
                 "select exists (select from pg_locks where pid = $1 and not granted)", maker.get_server_pid()
             ):
@@ -99,7 +99,7 @@ class TestAWebhookWhoseOrderHasGrown:
         await under_way.commit()
         assert await making == (1, 1)
 
-    async def test_goes_on_where_what_happened_is_no_longer_kept(self, connections: list[Any]) -> None:
+    async def test_goes_on_where_what_happened_is_no_longer_retained(self, connections: list[Any]) -> None:
         db, *_ = connections
         organisation_id = await set_up_webhook(db)
         assert await make_and_read(db, organisation_id) == (1, 0)
@@ -171,6 +171,25 @@ class TestAnAttemptWhoseLeaseWasTakenOver:
         assert (await db.fetchrow(read, organisation_id))["state"] == "DELIVERED"
         assert await db.fetchval(count, organisation_id) == 1
         assert await db.fetchval("select enabled from webhook where organisation_id = $1", organisation_id)
+
+
+class TestADeliveryThatIsDue:
+    @pytest.mark.parametrize(("until", "secrets"), [("1 hour", (b"new", b"old")), ("-1 second", (b"new",))])
+    async def test_is_signed_with_the_former_secret_as_well_until_its_time_is_over(
+        self, connections: list[Any], url: str, until: str, secrets: tuple[bytes, ...]
+    ) -> None:
+        db, *_ = connections
+        others = [row["id"] for row in await db.fetch("select id from organisation")]
+        organisation_id = await set_up_webhook(db)
+        await db.execute(
+            f"""update webhook set secret = 'new', previous_secret = 'old',
+                  previous_secret_until = clock_timestamp() + interval '{until}' where organisation_id = $1""",
+            organisation_id,
+        )
+        await give_place(db, organisation_id)
+        await make_and_read(db, organisation_id)
+        async with await create_pool(url, size=2) as pool:
+            assert (await lease(pool, organisation_id, others, seconds=600)).secrets == secrets
 
 
 STATE = "select state from webhook_delivery where organisation_id = $1"
@@ -284,7 +303,7 @@ class TestADispatcherThatHearsOfEvents:
         ours, stranger = await set_up_webhook(db), uuid4()
         async with await create_pool(url, size=2) as pool:
             sender = Listening(pool)
-            assert sender.is_woken_by(f"{stranger}:1"), "it knows of nobody yet"
+            assert sender.is_woken_by(f"{stranger}:1"), "it knows of no organisation yet"
             await sender._poll_once()
             assert not sender.is_woken_by(f"{stranger}:1")
             assert sender.is_woken_by(f"{stranger}:2 {ours}:1")

@@ -1,4 +1,4 @@
-"""What accepted bids for balancing capacity earn until they are settled: one provisional award for each product."""
+"""Provisional awards of accepted bids for balancing capacity until they are settled, one for each product."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ async def update_provisional_awards(
 ) -> None:
     """Have the awards follow the results of these products, in the transaction that records them."""
     blocks = sorted({key for key in keys if key.product.market is not AncillaryMarket.AFRR_ENERGY}, key=str)
-    awards = [
-        provisional_award_of(key, await result_store.accepted_steps(db, asset_key, key.delivery_day, key.product.code))
-        for key in blocks
-    ]
-    if awards:
-        await RECORD_AWARDS.get()(db, asset_id, awards, by)
+    if not blocks:
+        return
+    products = [(key.delivery_day, key.product.code) for key in blocks]
+    steps = await result_store.read_accepted_steps(db, asset_key, products)
+    awards = [provisional_award_of(key, steps[product]) for key, product in zip(blocks, products, strict=True)]
+    await RECORD_AWARDS.get()(db, asset_id, awards, by)
 
 
 def provisional_award_of(key: ProductKey, steps: Sequence[AcceptedStep]) -> ProvisionalAward:

@@ -1,4 +1,4 @@
-"""Placing and withdrawing bids: judged by the platform's clock and the battery's book, one battery at a time."""
+"""Placing and withdrawing bids: validated by the platform's clock and the battery's book, one battery at a time."""
 
 from __future__ import annotations
 
@@ -8,26 +8,31 @@ from uuid import UUID
 
 from gridloom.ancillary import rules, store
 from gridloom.ancillary.gates import TenderGates
-from gridloom.ancillary.holding import bid_holding
 from gridloom.ancillary.model import BidStatus, NewAncillaryBid, NewProductBids
-from gridloom.ancillary.products import ProductKey
+from gridloom.ancillary.products import AncillaryMarket, ProductKey
 from gridloom.ancillary.rules import BidIdTaken, BidNotStanding, ResultKnown
 from gridloom.ancillary.store import BidRow, StoredBid
 from gridloom.capacity.holding import CapacityRequest, hold_capacity, release_holdings
-from gridloom.capacity.model import HoldingGroup, ReserveMinutes
+from gridloom.capacity.model import Holding, HoldingGroup, HoldingKind, ReserveMinutes
 from gridloom.capacity.store import lock_batteries
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import uuid7
+from gridloom.kernel.market_time import period_number
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound
 from gridloom.physical_assets.rules import check_active
 from gridloom.physical_assets.store import read_status
 
 HAS_RESULT = (BidStatus.ACCEPTED, BidStatus.REJECTED)
+_KIND_OF = {
+    AncillaryMarket.FCR: HoldingKind.FCR,
+    AncillaryMarket.AFRR_CAPACITY: HoldingKind.AFRR_CAPACITY,
+    AncillaryMarket.AFRR_ENERGY: HoldingKind.AFRR_ENERGY,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedBid:
-    """One bid of a request: where it stood in it, and how it stands now."""
+    """One bid of a request: its index in it, and its present state."""
 
     key: ProductKey
     bid: StoredBid
@@ -42,7 +47,7 @@ class _RequestedBid:
 
 @dataclass(frozen=True, slots=True)
 class BiddingRules:
-    """What bids are judged by besides the battery: the gates, and the energy that a reserve needs."""
+    """The rules of bids besides the battery: the gates, and the energy that a reserve needs."""
 
     gates: TenderGates
     minutes: ReserveMinutes
@@ -53,7 +58,7 @@ async def place_bids(
 ) -> list[list[PlacedBid]]:
     """Let these bids stand, all of them or none, and answer them entry by entry.
 
-    The bids for a product are its price steps: together they take the place of what stood for it. `db` is in a
+    The bids for a product are its price steps: together they replace the bids before them. `db` is in a
     transaction, which ends the battery's lock.
     """
     by_entry = [_list_asked(position, entry) for position, entry in enumerate(entries)]
@@ -172,3 +177,26 @@ async def withdraw_bid(db: Database, asset_key: int, bid_id: UUID, gates: Tender
     rules.check_not_closed(key, gates, locked.since)
     await release_holdings(db, locked, asset_key, [bid_id])
     await store.set_status(db, asset_key, [(bid_id, BidStatus.WITHDRAWN)])
+
+
+def bid_holding(
+    key: ProductKey, bid_id: UUID, capacity_kw: float, minutes: ReserveMinutes, *, is_firm: bool = False
+) -> Holding:
+    """The holding of a bid: power in its directions, and the energy that serves it.
+
+    is_firm: whether it was accepted; until then it waits for its result.
+    """
+    kind, direction, window = _KIND_OF[key.product.market], key.product.direction, key.window
+    charge_kw = capacity_kw if direction.imports else 0.0
+    discharge_kw = capacity_kw if direction.exports else 0.0
+    return Holding(
+        kind,
+        bid_id,
+        period_number(window.start),
+        period_number(window.end),
+        charge_kw,
+        discharge_kw,
+        minutes.energy_kwh(kind, charge_kw, discharge_kw),
+        is_firm,
+        product=key.product.code,
+    )

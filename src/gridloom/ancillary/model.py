@@ -17,18 +17,11 @@ from gridloom.physical_assets.model import MAX_POWER_KW
 MAX_KEYS = 200
 MAX_ENTRIES = 1000
 
-Price = Annotated[
-    Decimal,
-    Euro(Decimal(-15_000), Decimal(15_000)),
-    Meta(description="EUR; a positive price is paid to the provider"),
-]
-SettlementPrice = Annotated[
-    Decimal, Euro(Decimal(-100_000), Decimal(100_000)), Meta(description="EUR, in the units of the product's bids")
-]
-OfferedKW = Annotated[float, Meta(gt=0, le=MAX_POWER_KW, description="kW, a whole multiple of 1000")]
-AcceptedKW = Annotated[float, Meta(ge=0, le=MAX_POWER_KW, description="kW, a whole multiple of 1000")]
-ProductCode = Annotated[str, Meta(min_length=1, max_length=40, examples=["POS_00_04"])]
-DeliveryDay = Annotated[date, Meta(description="A day of the market, in Europe/Berlin", examples=["2026-03-29"])]
+Price = Annotated[Decimal, Euro(Decimal(-15_000), Decimal(15_000))]
+SettlementPrice = Annotated[Decimal, Euro(Decimal(-100_000), Decimal(100_000))]
+OfferedKW = Annotated[float, Meta(gt=0, le=MAX_POWER_KW)]
+AcceptedKW = Annotated[float, Meta(ge=0, le=MAX_POWER_KW)]
+ProductCode = Annotated[str, Meta(min_length=1, max_length=40)]
 
 
 class BidStatus(StrEnum):
@@ -48,15 +41,13 @@ class NewAncillaryBid(RequestBody):
     capacity_price: Price
     offered_capacity: OfferedKW
     energy_price: Price | None = None
-    id: Annotated[UUID, Meta(description="An id of your own; sending the same bid again then changes nothing")] | (
-        UnsetType
-    ) = UNSET
+    id: UUID | UnsetType = UNSET
 
 
 class NewProductBids(RequestBody):
     """The price steps of a product: together they replace what stood for it."""
 
-    delivery_day: DeliveryDay
+    delivery_day: date
     product: ProductCode
     bids: Annotated[list[NewAncillaryBid], Meta(min_length=1, max_length=100)]
 
@@ -66,19 +57,17 @@ NewBids = Annotated[list[NewProductBids], Meta(min_length=1, max_length=MAX_ENTR
 
 class Bid(ResponseBody):
     id: UUID
-    capacity_price: Annotated[
-        Decimal, Meta(description="EUR/MW for the whole block (FCR), EUR/MW per hour (aFRR capacity)")
-    ]
-    offered_capacity: Annotated[float, Meta(description="kW")]
+    capacity_price: Decimal
+    offered_capacity: float
     status: BidStatus
-    energy_price: Annotated[Decimal, Meta(description="EUR/MWh")] | UnsetType = UNSET
-    accepted_capacity: Annotated[float, Meta(description="kW, once the bid has its result")] | UnsetType = UNSET
+    energy_price: Decimal | UnsetType = UNSET
+    accepted_capacity: float | UnsetType = UNSET
 
 
 class ProductBids(ResponseBody):
     delivery_day: date
     product: str
-    product_date_code: Annotated[str, Meta(description="<delivery_day>_<product>")]
+    product_date_code: str
     bids: list[Bid]
 
 
@@ -87,14 +76,14 @@ class NewResult(RequestBody):
     accepted: bool
     accepted_capacity: AcceptedKW
     settlement_price: SettlementPrice | None = None
-    correction: Annotated[bool, Meta(description="Allow it to contradict the result known so far")] = False
+    correction: bool = False
 
 
 class NewProductResults(RequestBody):
-    delivery_day: DeliveryDay
+    delivery_day: date
     product: ProductCode
     results: Annotated[list[NewResult], Meta(min_length=1, max_length=100)]
-    correction: Annotated[bool, Meta(description="The same for all results of this entry")] = False
+    correction: bool = False
 
 
 NewResults = Annotated[list[NewProductResults], Meta(min_length=1, max_length=MAX_ENTRIES)]
@@ -104,7 +93,7 @@ class Result(ResponseBody):
     bid_id: UUID
     accepted: bool
     accepted_capacity: float
-    revision: Annotated[int, Meta(description="1, and one more for every correction")]
+    revision: int
     recorded_at: datetime
     settlement_price: Decimal | UnsetType = UNSET
 
@@ -119,19 +108,13 @@ class ProductResults(ResponseBody):
 class ProductKeysQuery(QueryParameters):
     """Up to 200 product keys."""
 
-    product_keys: Annotated[
-        str,
-        Meta(
-            description="Comma-separated product keys `<delivery_day>_<product>`, up to 200 distinct ones",
-            examples=["2026-03-29_NEGPOS_00_04,2026-03-29_POS_001"],
-        ),
-    ]
+    product_keys: str
 
 
 class BidsQuery(Paging):
     """The latest delivery day first, on a day the products from Z to A."""
 
-    delivery_day: DeliveryDay | None = None
+    delivery_day: date | None = None
     product: ProductCode | None = None
     status: BidStatus | None = None
 
@@ -139,7 +122,7 @@ class BidsQuery(Paging):
 class ResultsQuery(Paging):
     """The latest delivery day first, on a day the products from Z to A."""
 
-    delivery_day: DeliveryDay | None = None
+    delivery_day: date | None = None
     product: ProductCode | None = None
 
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
+from gridloom.kernel.balancing import BLOCK_START_HOURS, Direction, block_product
 from gridloom.kernel.market_time import BLOCK_HOURS, PERIOD, block_window, market_day_window, period_count
 from gridloom.kernel.window import Window
 
@@ -36,22 +37,6 @@ class AncillaryMarket(StrEnum):
     FCR = "FCR"
     AFRR_CAPACITY = "AFRR_CAPACITY"
     AFRR_ENERGY = "AFRR_ENERGY"
-
-
-class Direction(StrEnum):
-    """Which way the asset must be able to move: POS exports, NEG imports, NEGPOS both."""
-
-    NEGPOS = "NEGPOS"
-    POS = "POS"
-    NEG = "NEG"
-
-    @property
-    def exports(self) -> bool:
-        return self is not Direction.NEG
-
-    @property
-    def imports(self) -> bool:
-        return self is not Direction.POS
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +65,7 @@ class Product:
 
 
 def _list_blocks(market: AncillaryMarket, direction: Direction) -> list[Product]:
-    return [
-        Product(f"{direction}_{hour:02}_{hour + BLOCK_HOURS:02}", market, direction, hour)
-        for hour in range(0, 24, BLOCK_HOURS)
-    ]
+    return [Product(block_product(direction, hour), market, direction, hour) for hour in BLOCK_START_HOURS]
 
 
 def _quarter_hours(direction: Direction) -> list[Product]:
@@ -146,18 +128,6 @@ def parse_product_key(text: str) -> ProductKey:
     if not separator:
         raise ValueError(f"Expected <delivery_day>_<product>, such as 2026-03-29_POS_00_04, not {_shorten_text(text)}.")
     return product_key(_parse_day(day_text), code)
-
-
-def energy_products_within(block: ProductKey) -> tuple[ProductKey, ...]:
-    """The quarter-hour products of the same direction that lie in an aFRR capacity block: 12, 16 or 20 of them."""
-    assert block.product.market is AncillaryMarket.AFRR_CAPACITY, "only aFRR capacity stands for energy bids"
-    day_start = market_day_window(block.delivery_day).start
-    first = (block.window.start - day_start) // PERIOD + 1
-    last = (block.window.end - day_start) // PERIOD
-    return tuple(
-        ProductKey(block.delivery_day, PRODUCTS[f"{block.product.direction}_{number:03}"])
-        for number in range(first, last + 1)
-    )
 
 
 def capacity_block_around(quarter_hour: ProductKey) -> ProductKey:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from gridloom.ancillary import result_store, rules, store
 from gridloom.ancillary.awards import update_provisional_awards
-from gridloom.ancillary.holding import bid_holding
+from gridloom.ancillary.bid_placement import bid_holding
 from gridloom.ancillary.model import BidStatus, NewProductResults, NewResult
 from gridloom.ancillary.products import AncillaryMarket, ProductKey, capacity_block_around
 from gridloom.ancillary.result_store import StoredResult
@@ -59,7 +59,7 @@ class _SentResult:
     is_correction: bool
 
     @property
-    def place(self) -> tuple[UUID, date, str]:
+    def natural_key(self) -> tuple[UUID, date, str]:
         return self.result.bid_id, self.key.delivery_day, self.key.product.code
 
 
@@ -72,11 +72,11 @@ async def record_results(
 ) -> RecordedResults:
     """Record them all or none; what is known already changes nothing. `db` is in a transaction.
 
-    What was accepted stays taken, the rest is free again; a correction that takes more is judged by the book.
+    What was accepted stays taken, the rest is free again; a correction that takes more is validated against the book.
     """
     by_entry = [_list_given(position, entry) for position, entry in enumerate(entries)]
     given = [one for _, entry in by_entry for one in entry]
-    _check_places(given)
+    _reject_repeated_results(given)
     locked = await lock_batteries(db, [asset.key])
     bids = await store.read_bids(db, asset.key, {one.result.bid_id for one in given})
     known = await result_store.latest_results(db, asset.key, list(bids))
@@ -86,11 +86,11 @@ async def record_results(
     recorded = RecordedResults()
     added: list[tuple[_SentResult, StoredResult]] = []
     for one in new:
-        before = known.get(one.place)
+        before = known.get(one.natural_key)
         bid = bids[one.result.bid_id]
         _check_standing(one, bid, before)
         after = StoredResult(
-            *one.place,
+            *one.natural_key,
             revision=1 if before is None else before.revision + 1,
             accepted=one.result.accepted,
             accepted_capacity_kw=one.result.accepted_capacity,
@@ -99,7 +99,7 @@ async def record_results(
         )
         if before is not None:
             recorded.corrections.append(_describe_correction(one, before))
-        known[one.place] = after
+        known[one.natural_key] = after
         added.append((one, after))
     await result_store.insert_results(db, asset.key, [result for _, result in added], recorded_by)
     own = [one for one, _ in added if bids[one.result.bid_id].product == one.key.product.code]
@@ -113,7 +113,7 @@ async def record_results(
     if added:
         await write_system_entries(db, asset.key, [_write_entry(one, result) for one, result in added], recorded_by)
         await record_events(db, [_make_event(asset, one, result) for one, result in added])
-    recorded.by_entry.extend((key, [known[one.place] for one in entry]) for key, entry in by_entry)
+    recorded.by_entry.extend((key, [known[one.natural_key] for one in entry]) for key, entry in by_entry)
     return recorded
 
 
@@ -125,7 +125,7 @@ async def _update_holdings(
     bids: dict[UUID, StoredBid],
     minutes: ReserveMinutes,
 ) -> None:
-    """Each bid holds what was accepted of it from now on, judged only where that is more than it held."""
+    """Each bid holds what was accepted of it from now on, validated only where that is more than it held."""
     accepted = [
         bid_holding(one.key, one.result.bid_id, one.result.accepted_capacity, minutes, is_firm=True)
         for one in own
@@ -161,17 +161,17 @@ def _list_given(position: int, entry: NewProductResults) -> tuple[ProductKey, li
     ]
 
 
-def _check_places(given: Sequence[_SentResult]) -> None:
+def _reject_repeated_results(given: Sequence[_SentResult]) -> None:
     seen = set()
     for one in given:
-        if one.place in seen:
+        if one.natural_key in seen:
             detail = f"The bid {one.result.bid_id} has two results for {one.key}."
             raise BadRequest(detail, errors=[FieldError(f"{one.pointer}/bidID", detail)])
-        seen.add(one.place)
+        seen.add(one.natural_key)
 
 
 def _is_duplicate(known: ExistingResults, one: _SentResult) -> bool:
-    before = known.get(one.place)
+    before = known.get(one.natural_key)
     return before is not None and before.says_the_same_as(one.result)
 
 
@@ -188,14 +188,14 @@ def _check_bids(given: Sequence[_SentResult], bids: dict[UUID, StoredBid], known
 
 
 def _max_accepted_kw(bid: StoredBid, key: ProductKey, known: ExistingResults) -> float:
-    """What was offered; of the quarter-hours behind a capacity bid, what was accepted of it."""
+    """The offered capacity; of the quarter-hours behind a capacity bid, what was accepted of it."""
     if bid.product == key.product.code:
         return bid.offered_capacity_kw
     return known[bid.id, bid.delivery_day, bid.product].accepted_capacity_kw
 
 
 def _is_for(bid: StoredBid, key: ProductKey) -> bool:
-    """Its own product; an accepted aFRR capacity bid stands for the quarter-hours of its block as well."""
+    """Its own product; an accepted aFRR capacity bid counts for the quarter-hours of its block as well."""
     if bid.delivery_day != key.delivery_day:
         return False
     if bid.product == key.product.code:
@@ -215,7 +215,7 @@ def _check_standing(one: _SentResult, bid: StoredBid, before: StoredResult | Non
 
 
 def _describe_correction(one: _SentResult, before: StoredResult) -> dict[str, Any]:
-    """What the audit log keeps of the result that was wrong."""
+    """The details of a corrected result in the audit log."""
     return {
         "bidID": str(before.bid_id),
         "productDateCode": str(one.key),
@@ -227,12 +227,14 @@ def _describe_correction(one: _SentResult, before: StoredResult) -> dict[str, An
 
 
 def _write_entry(one: _SentResult, result: StoredResult) -> NewLogbookEntry:
-    """What the logbook says about it."""
-    price = "" if result.settlement_price_eur is None else f" at {result.settlement_price_eur} EUR"
+    """Its text in the logbook."""
+    unit = "EUR/MWh" if one.key.product.market is AncillaryMarket.AFRR_ENERGY else "EUR/MW"
+    price = "" if result.settlement_price_eur is None else f" at {result.settlement_price_eur} {unit}"
+    accepted = f"{result.accepted_capacity_kw:g} kW of the bid {result.bid_id} were accepted{price}."
     return NewLogbookEntry(
         type="ANCILLARY_RESULT",
         title=f"{one.key} {rules.status_of(one.result).lower()}" + (", corrected" if result.revision > 1 else ""),
-        description=f"{result.accepted_capacity_kw:g} kW of the bid {result.bid_id} were accepted{price}.",
+        description=accepted if result.accepted else f"Nothing of the bid {result.bid_id} was accepted.",
         impact=Impact.POSITIVE if result.accepted else Impact.NEUTRAL,
         start=one.key.window.start,
         end=one.key.window.end,

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Final
 from uuid import UUID
-
-import asyncpg
 
 from gridloom.ancillary.model import NewResult, ProductCursor, ResultsQuery
 from gridloom.database.pool import Database
+from gridloom.database.rows import read_row, values_of
+from gridloom.database.statement import NamedStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,65 +49,60 @@ async def latest_results(
         asset_key,
         list(bid_ids),
     )
-    return {(row["bid_id"], row["delivery_day"], row["product"]): _read_result(row) for row in rows}
+    return {(row["bid_id"], row["delivery_day"], row["product"]): read_row(StoredResult, row) for row in rows}
+
+
+_INSERT_RESULT: Final = NamedStatement("""
+insert into ancillary_result
+  (asset_key, bid_id, delivery_day, product, revision, accepted, accepted_capacity_kw, settlement_price_eur,
+   recorded_at, recorded_by)
+values (:asset_key, :bid_id, :delivery_day, :product, :revision, :accepted, :accepted_capacity_kw,
+  :settlement_price_eur, :recorded_at, :recorded_by)
+""")
 
 
 async def insert_results(db: Database, asset_key: int, results: Sequence[StoredResult], recorded_by: UUID) -> None:
-    await db.executemany(
-        """
-        insert into ancillary_result
-          (asset_key, bid_id, delivery_day, product, revision, accepted, accepted_capacity_kw, settlement_price_eur,
-           recorded_at, recorded_by)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-        """,
-        [
-            (
-                asset_key,
-                result.bid_id,
-                result.delivery_day,
-                result.product,
-                result.revision,
-                result.accepted,
-                result.accepted_capacity_kw,
-                result.settlement_price_eur,
-                result.recorded_at,
-                recorded_by,
-            )
-            for result in results
-        ],
-    )
+    by = {"asset_key": asset_key, "recorded_by": recorded_by}
+    await _INSERT_RESULT.execute_each(db, [values_of(result) | by for result in results])
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptedStep:
-    """What was accepted of one bid, and at which price: the result's, or the bid's where it has none."""
+    """The accepted capacity of one bid, and its price: the result's, or the bid's where it has none."""
 
     capacity_kw: float
     price_eur: Decimal
 
 
-async def accepted_steps(db: Database, asset_key: int, delivery_day: date, product: str) -> list[AcceptedStep]:
-    """All accepted bids for a product, by their latest results."""
+async def read_accepted_steps(
+    db: Database, asset_key: int, products: Sequence[tuple[date, str]]
+) -> dict[tuple[date, str], list[AcceptedStep]]:
+    """All accepted bids for products of delivery days, by their latest results; of each product that is asked for."""
     rows = await db.fetch(
         """
-        select r.accepted_capacity_kw as capacity_kw,
+        select r.delivery_day, r.product, r.accepted_capacity_kw as capacity_kw,
                coalesce(r.settlement_price_eur, b.capacity_price_eur) as price_eur
-        from (select distinct on (bid_id) * from ancillary_result
-              where asset_key = $1 and delivery_day = $2 and product = $3 order by bid_id, revision desc) r
+        from (select distinct on (r.delivery_day, r.product, r.bid_id) r.*
+              from unnest($2::date[], $3::text[]) as asked(delivery_day, product) join ancillary_result r
+                on r.asset_key = $1 and r.delivery_day = asked.delivery_day and r.product = asked.product
+              order by r.delivery_day, r.product, r.bid_id, r.revision desc) r
         join ancillary_bid b on b.asset_key = $1 and b.id = r.bid_id and b.product = r.product
         where r.accepted and r.accepted_capacity_kw > 0 order by r.bid_id
         """,
         asset_key,
-        delivery_day,
-        product,
+        [day for day, _ in products],
+        [product for _, product in products],
     )
-    return [AcceptedStep(**row) for row in rows]
+    steps: dict[tuple[date, str], list[AcceptedStep]] = {product: [] for product in products}
+    for row in rows:
+        steps[row["delivery_day"], row["product"]].append(AcceptedStep(row["capacity_kw"], row["price_eur"]))
+    return steps
 
 
 async def list_results(
     db: Database, asset_key: int, query: ResultsQuery, after: ProductCursor | None, limit: int
 ) -> list[StoredResult]:
-    """Results of the first `limit` products after the place: days and products descending."""
+    """Results of the first `limit` products after the cursor: days and products descending."""
     rows = await db.fetch(
         """
         with k as (
@@ -127,17 +123,4 @@ async def list_results(
         None if after is None else after.product,
         limit,
     )
-    return [_read_result(row) for row in rows]
-
-
-def _read_result(row: asyncpg.Record) -> StoredResult:
-    return StoredResult(
-        bid_id=row["bid_id"],
-        delivery_day=row["delivery_day"],
-        product=row["product"],
-        revision=row["revision"],
-        accepted=row["accepted"],
-        accepted_capacity_kw=row["accepted_capacity_kw"],
-        settlement_price_eur=row["settlement_price_eur"],
-        recorded_at=row["recorded_at"],
-    )
+    return [read_row(StoredResult, row) for row in rows]

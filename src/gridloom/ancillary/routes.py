@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import date
 from itertools import groupby
+from operator import attrgetter
 from uuid import UUID
-
-from msgspec import UNSET
 
 from gridloom.ancillary import result_store, rules, store
 from gridloom.ancillary.bid_placement import BiddingRules, place_bids, withdraw_bid
@@ -47,8 +46,10 @@ from gridloom.edge import Page, Request, operation
 from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.rules import AssetNotActive
+from gridloom.response_fields import view_of
 
 TAG = "Ancillary services"
+_PRODUCT = attrgetter("delivery_day", "product")
 READ = Permission.READ_PHYSICAL_ASSETS
 CREATE_BIDS = Permission.CREATE_ANCILLARY_BIDS
 CREATE_RESULTS = Permission.CREATE_ANCILLARY_RESULTS
@@ -91,7 +92,7 @@ async def list_bids_by_product_keys(
 ) -> list[ProductBids]:
     """One entry per distinct product key, in the order asked, with every bid ever made for it.
 
-    An aFRR energy product without a bid of its own lists the accepted aFRR capacity bid that stands for it.
+    An aFRR energy product without a bid of its own lists the accepted aFRR capacity bid that counts for it.
     """
     keys = rules.asked_keys(query.product_keys)
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
@@ -122,7 +123,7 @@ async def list_bids_by_product_keys(
 )
 async def place_ancillary_bids(request: Request, physical_asset_id: UUID, body: NewBids) -> list[ProductBids]:
     """All of them or none. The bids for a product are its price steps: together they replace what stood for it, which
-    is kept as history. What they offer must be free of the battery, with the energy that serves it."""
+    is stored as history. What they offer must be free of the battery, with the energy that serves it."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, CREATE_BIDS)
     desk = BiddingRules(request.resources[TenderGates], request.resources[ReserveMinutes])
     placed = await place_bids(request.db, authorized.key, physical_asset_id, body, request.caller.id, desk)
@@ -143,7 +144,7 @@ async def list_ancillary_bids(request: Request, physical_asset_id: UUID, query: 
     """Product by product, the latest delivery day first; `limit` counts products."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     rows = await store.list_bids(request.db, authorized.key, query, query.after(ProductCursor), query.limit + 1)
-    entries = [_view_entry(day, product, list(bids)) for (day, product), bids in groupby(rows, _product_of_bid)]
+    entries = [_view_entry(day, product, list(bids)) for (day, product), bids in groupby(rows, _PRODUCT)]
     return query.page(entries, lambda entry: ProductCursor(entry.delivery_day, entry.product))
 
 
@@ -155,7 +156,7 @@ async def list_ancillary_bids(request: Request, physical_asset_id: UUID, query: 
     problems=(ProductGateClosed, BidNotStanding),
 )
 async def withdraw_ancillary_bid(request: Request, physical_asset_id: UUID, bid_id: UUID) -> None:
-    """Before its gate closes. The bid is kept as `WITHDRAWN`; withdrawing it again changes nothing."""
+    """Before its gate closes. The bid is stored as `WITHDRAWN`; withdrawing it again changes nothing."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, CREATE_BIDS)
     await withdraw_bid(request.db, authorized.key, bid_id, request.resources[TenderGates])
 
@@ -178,7 +179,7 @@ async def withdraw_ancillary_bid(request: Request, physical_asset_id: UUID, bid_
 )
 async def record_ancillary_results(request: Request, physical_asset_id: UUID, body: NewResults) -> list[ProductResults]:
     """All of them or none. The same result again changes nothing; another one needs `correction: true`, and what it
-    corrects is kept in the audit log. What was not accepted is free again; a correction that takes more must find it
+    corrects is stored in the audit log. What was not accepted is free again; a correction that takes more must find it
     free."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, CREATE_RESULTS)
     asset = ResultsAsset(authorized.key, physical_asset_id, authorized.organisation_id)
@@ -203,29 +204,19 @@ async def list_ancillary_results(
     rows = await result_store.list_results(
         request.db, authorized.key, query, query.after(ProductCursor), query.limit + 1
     )
-    entries = [
-        _results_entry(day, product, list(results)) for (day, product), results in groupby(rows, _product_of_result)
-    ]
+    entries = [_results_entry(day, product, list(results)) for (day, product), results in groupby(rows, _PRODUCT)]
     return query.page(entries, lambda entry: ProductCursor(entry.delivery_day, entry.product))
 
 
-def _find_place(key: ProductKey) -> tuple[date, str]:
+def _day_and_code(key: ProductKey) -> tuple[date, str]:
     return key.delivery_day, key.product.code
 
 
-def _product_of_bid(bid: StoredBid) -> tuple[date, str]:
-    return bid.delivery_day, bid.product
-
-
-def _product_of_result(result: StoredResult) -> tuple[date, str]:
-    return result.delivery_day, result.product
-
-
 def _bids_for(key: ProductKey, found: dict[tuple[date, str], list[StoredBid]]) -> Sequence[StoredBid]:
-    own = found.get(_find_place(key), [])
+    own = found.get(_day_and_code(key), [])
     if key.product.market is not AncillaryMarket.AFRR_ENERGY or any(bid.status in LIVE for bid in own):
         return own
-    block = found.get(_find_place(capacity_block_around(key)), [])
+    block = found.get(_day_and_code(capacity_block_around(key)), [])
     return [*own, *(bid for bid in block if bid.status is BidStatus.ACCEPTED)]
 
 
@@ -234,17 +225,7 @@ def _view_entry(delivery_day: date, product: str, bids: Iterable[StoredBid]) -> 
         delivery_day=delivery_day,
         product=product,
         product_date_code=f"{delivery_day.isoformat()}_{product}",
-        bids=[
-            Bid(
-                id=bid.id,
-                capacity_price=bid.capacity_price_eur,
-                offered_capacity=bid.offered_capacity_kw,
-                energy_price=UNSET if bid.energy_price_eur is None else bid.energy_price_eur,
-                status=bid.status,
-                accepted_capacity=UNSET if bid.accepted_capacity_kw is None else bid.accepted_capacity_kw,
-            )
-            for bid in bids
-        ],
+        bids=[view_of(Bid, bid) for bid in bids],
     )
 
 
@@ -253,15 +234,5 @@ def _results_entry(delivery_day: date, product: str, results: Iterable[StoredRes
         delivery_day=delivery_day,
         product=product,
         product_date_code=f"{delivery_day.isoformat()}_{product}",
-        results=[
-            Result(
-                bid_id=result.bid_id,
-                accepted=result.accepted,
-                accepted_capacity=result.accepted_capacity_kw,
-                settlement_price=UNSET if result.settlement_price_eur is None else result.settlement_price_eur,
-                revision=result.revision,
-                recorded_at=result.recorded_at,
-            )
-            for result in results
-        ],
+        results=[view_of(Result, result) for result in results],
     )

@@ -1,4 +1,4 @@
-"""What a bid for a balancing product, and the result of one, must respect."""
+"""Rules of bids for balancing products, and of their results."""
 
 from __future__ import annotations
 
@@ -9,90 +9,80 @@ from gridloom.ancillary.gates import TenderGates
 from gridloom.ancillary.model import MAX_KEYS, BidStatus, NewAncillaryBid, NewResult
 from gridloom.ancillary.products import AncillaryMarket, NotADeliveryDay, ProductKey, parse_product_key, product_key
 from gridloom.kernel.instant import format_instant
-from gridloom.kernel.problem import BadRequest, FieldError, Problem
+from gridloom.kernel.problem import BadRequest, Conflict, FieldError, Unprocessable
 
 LOT_KW = 1000
 
 
-class ProductGateClosed(Problem):
+class ProductGateClosed(Unprocessable):
     """The product takes no more bids: its gate is closed, by the platform's clock.
 
     FCR closes at 08:00 the day before delivery, aFRR capacity at 09:00, aFRR energy 25 minutes before its quarter-hour;
     all in market time. A bid cannot be placed, replaced or withdrawn any more.
     """
 
-    status = 422
     title = "The gate is closed"
 
 
-class ProductGateNotOpen(Problem):
+class ProductGateNotOpen(Unprocessable):
     """The product takes no bids yet, by the platform's clock.
 
     FCR opens 14 days before the delivery day at 10:00, aFRR capacity and energy 7 days before it; all in market time.
     """
 
-    status = 422
     title = "The gate is not open yet"
 
 
-class LotSizeViolated(Problem):
+class LotSizeViolated(Unprocessable):
     """Balancing capacity is offered and accepted in whole megawatts: `offeredCapacity` and `acceptedCapacity`, in kW,
     are whole multiples of 1000."""
 
-    status = 422
     title = "The capacity is not in whole lots"
 
 
-class PricesDoNotFitProduct(Problem):
+class PricesDoNotFitProduct(Unprocessable):
     """Each market has its own prices: FCR a capacity price of 0 or more and no other, aFRR capacity both, aFRR energy
     an energy price and the capacity price 0."""
 
-    status = 422
     title = "The prices do not fit the product"
 
 
-class ResultKnown(Problem):
-    """The product already has a result for this asset, so no other bid can take the place of the one it was for."""
+class ResultKnown(Conflict):
+    """The product already has a result for this asset, so no other bid can replace the one it was for."""
 
-    status = 409
     title = "The product has a result"
 
 
-class BidNotStanding(Problem):
+class BidNotStanding(Conflict):
     """The bid was replaced or withdrawn, or it has its result; it can neither be withdrawn nor get a result now."""
 
-    status = 409
     title = "The bid does not stand"
 
 
-class BidIdTaken(Problem):
+class BidIdTaken(Conflict):
     """The asset has another bid under this id. Leave the id out, or choose a new one."""
 
-    status = 409
     title = "The bid's id is taken"
 
 
-class UnknownBids(Problem):
+class UnknownBids(Unprocessable):
     """A result names a bid that the asset does not have, or one for another product. `errors` names them."""
 
-    status = 422
     title = "The asset has no such bid"
 
 
-class ResultDoesNotFitBid(Problem):
+class ResultDoesNotFitBid(Unprocessable):
     """An accepted bid has more than 0 and at most the offered capacity accepted, a rejected one exactly 0."""
 
-    status = 422
     title = "The result does not fit the bid"
 
 
-class ContradictsResult(Problem):
+class ContradictsResult(Conflict):
     """The bid has another result already. If that one was wrong, send this one with `correction: true`.
 
     The same result again is welcome and changes nothing.
     """
 
-    status = 409
     title = "The result contradicts the known one"
 
 
@@ -122,7 +112,7 @@ def given_key(delivery_day: date, product: str, pointer: str) -> ProductKey:
 
 
 def check_bid(key: ProductKey, bid: NewAncillaryBid, pointer: str) -> None:
-    """What can be said of a bid without knowing the asset."""
+    """Validation of a bid without the asset."""
     if bid.offered_capacity % LOT_KW:
         detail = f"{bid.offered_capacity:g} kW are not a whole multiple of {LOT_KW} kW."
         raise LotSizeViolated(detail, errors=[FieldError(f"{pointer}/offeredCapacity", detail)])

@@ -15,6 +15,8 @@ from gridloom.ancillary.model import Bid, BidsQuery, BidStatus, NewAncillaryBid,
 from gridloom.ancillary.products import ProductKey
 from gridloom.database.composition import compose
 from gridloom.database.pool import Database
+from gridloom.database.rows import read_row
+from gridloom.database.statement import NamedStatement
 
 _BID = """
   b.id, b.delivery_day, b.product, b.capacity_price_eur, b.offered_capacity_kw, b.energy_price_eur, b.status,
@@ -36,7 +38,7 @@ cross join lateral (
 
 @dataclass(frozen=True, slots=True)
 class StoredBid:
-    """A bid as it was made, and how it stands."""
+    """A bid as it was made, and its state."""
 
     id: UUID
     delivery_day: date
@@ -106,35 +108,36 @@ async def list_of_products(
     return [_read_bid(row) for row in rows]
 
 
+_LIST_BIDS = NamedStatement(
+    """
+with k as (
+  select distinct delivery_day, product from ancillary_bid
+  where asset_key = :asset_key and (:delivery_day::date is null or delivery_day = :delivery_day)
+    and (:product::text is null or product = :product) and (:status::text is null or status = :status)
+    and (:after_day::date is null or (delivery_day, product) < (:after_day, :after_product::text collate "C"))
+  order by delivery_day desc, product desc limit :limit
+)
+select {bid}
+from k join ancillary_bid b
+  on b.asset_key = :asset_key and b.delivery_day = k.delivery_day and b.product = k.product
+where :status::text is null or b.status = :status
+order by b.delivery_day desc, b.product desc, b.sequence
+""",
+    bid=_BID,
+)
+
+
 async def list_bids(
     db: Database, asset_key: int, query: BidsQuery, after: ProductCursor | None, limit: int
 ) -> list[StoredBid]:
-    """Bids of the first `limit` products after the place: days and products descending, bids as they were made."""
-    rows = await db.fetch(
-        compose(
-            """
-        with k as (
-          select distinct delivery_day, product from ancillary_bid
-          where asset_key = $1 and ($2::date is null or delivery_day = $2) and ($3::text is null or product = $3)
-            and ($4::text is null or status = $4)
-            and ($5::date is null or (delivery_day, product) < ($5, $6::text collate "C"))
-          order by delivery_day desc, product desc limit $7
-        )
-        select {bid}
-        from k join ancillary_bid b
-          on b.asset_key = $1 and b.delivery_day = k.delivery_day and b.product = k.product
-        where $4::text is null or b.status = $4
-        order by b.delivery_day desc, b.product desc, b.sequence
-        """,
-            bid=_BID,
-        ),
-        asset_key,
-        query.delivery_day,
-        query.product,
-        query.status,
-        None if after is None else after.delivery_day,
-        None if after is None else after.product,
-        limit,
+    """Bids of the first `limit` products after the cursor: days and products descending, bids as they were made."""
+    rows = await _LIST_BIDS.fetch(
+        db,
+        query,
+        asset_key=asset_key,
+        after_day=None if after is None else after.delivery_day,
+        after_product=None if after is None else after.product,
+        limit=limit,
     )
     return [_read_bid(row) for row in rows]
 
@@ -164,7 +167,7 @@ async def set_status(db: Database, asset_key: int, statuses: Sequence[tuple[UUID
 
 
 async def set_results(db: Database, asset_key: int, results: Sequence[tuple[UUID, BidStatus, float]]) -> None:
-    """What became of bids for their own products, and how much of each was accepted."""
+    """The results of bids for their own products, and the accepted capacity of each."""
     if not results:
         return
     await db.execute(
@@ -180,6 +183,20 @@ async def set_results(db: Database, asset_key: int, results: Sequence[tuple[UUID
     )
 
 
+_INSERT_BIDS = NamedStatement("""
+insert into ancillary_bid
+  (asset_key, id, delivery_day, product, delivery_start, delivery_end, capacity_price_eur, offered_capacity_kw,
+   energy_price_eur, status, placed_at, placed_by)
+select :asset_key, id, delivery_day, product, delivery_start, delivery_end, capacity_price, offered, energy_price,
+       status, :placed_at, :placed_by
+from unnest(:ids::uuid[], :days::date[], :products::text[], :starts::timestamptz[], :ends::timestamptz[],
+            :capacity_prices::numeric[], :offered::float8[], :energy_prices::numeric[], :statuses::text[])
+  with ordinality as given (id, delivery_day, product, delivery_start, delivery_end, capacity_price, offered,
+                            energy_price, status, position)
+order by position
+""")
+
+
 async def insert_bids(
     db: Database, asset_key: int, rows: Sequence[BidRow], placed_at: datetime, placed_by: UUID
 ) -> None:
@@ -187,30 +204,20 @@ async def insert_bids(
     if not rows:
         return
     windows = [row.key.window for row in rows]
-    await db.execute(
-        """
-        insert into ancillary_bid
-          (asset_key, id, delivery_day, product, delivery_start, delivery_end, capacity_price_eur, offered_capacity_kw,
-           energy_price_eur, status, placed_at, placed_by)
-        select $1, id, delivery_day, product, delivery_start, delivery_end, capacity_price, offered, energy_price,
-               status, $11, $12
-        from unnest($2::uuid[], $3::date[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::numeric[],
-                    $8::float8[], $9::numeric[], $10::text[]) with ordinality
-          as given (id, delivery_day, product, delivery_start, delivery_end, capacity_price, offered, energy_price,
-                    status, position)
-        order by position
-        """,
-        asset_key,
-        [row.id for row in rows],
-        *_split_columns([row.key for row in rows]),
-        [window.start for window in windows],
-        [window.end for window in windows],
-        [row.bid.capacity_price for row in rows],
-        [row.bid.offered_capacity for row in rows],
-        [row.bid.energy_price for row in rows],
-        [row.status for row in rows],
-        placed_at,
-        placed_by,
+    await _INSERT_BIDS.execute(
+        db,
+        asset_key=asset_key,
+        ids=[row.id for row in rows],
+        days=[row.key.delivery_day for row in rows],
+        products=[row.key.product.code for row in rows],
+        starts=[window.start for window in windows],
+        ends=[window.end for window in windows],
+        capacity_prices=[row.bid.capacity_price for row in rows],
+        offered=[row.bid.offered_capacity for row in rows],
+        energy_prices=[row.bid.energy_price for row in rows],
+        statuses=[row.status for row in rows],
+        placed_at=placed_at,
+        placed_by=placed_by,
     )
 
 
@@ -219,13 +226,4 @@ def _split_columns(keys: Collection[ProductKey]) -> tuple[list[date], list[str]]
 
 
 def _read_bid(row: asyncpg.Record) -> StoredBid:
-    return StoredBid(
-        id=row["id"],
-        delivery_day=row["delivery_day"],
-        product=row["product"],
-        capacity_price_eur=row["capacity_price_eur"],
-        offered_capacity_kw=row["offered_capacity_kw"],
-        energy_price_eur=row["energy_price_eur"],
-        status=BidStatus(row["status"]),
-        accepted_capacity_kw=row["accepted_capacity_kw"],
-    )
+    return read_row(StoredBid, row, status=BidStatus(row["status"]))

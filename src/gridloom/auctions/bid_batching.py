@@ -22,7 +22,7 @@ class BidBatcher:
     """One statement an auction at a time, with all bids that have queued since the last one.
 
     So a rush on one auction takes one connection of the pool instead of all of them, and many bids share one commit.
-    The auction's lock still gives every bid its place, whichever process it comes from.
+    The auction's lock still gives every bid its position, whichever process it comes from.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -75,12 +75,12 @@ def split_batch(queue: _Waiting) -> tuple[_Waiting, _Waiting]:
     batch: _Waiting = []
     waiting: _Waiting = []
     keys: set[IdempotencyKey] = set()
-    for place in queue:
-        key = place[0].key
+    for queued in queue:
+        key = queued[0].key
         if len(batch) == MAX_BATCH_SIZE or key in keys:
-            waiting.append(place)
+            waiting.append(queued)
             continue
-        batch.append(place)
+        batch.append(queued)
         if key is not None:
             keys.add(key)
     return batch, waiting

@@ -55,7 +55,7 @@ async def cancel_auction_jobs(db: Database, auction_id: UUID) -> None:
 
 @job(OPENING)
 async def open_auction(run: JobRun) -> None:
-    """Tell the participants; the auction itself is open by the clock alone.
+    """Notify the participants; the auction itself is open by the clock alone.
 
     An operator's change that began just before the opening is waited for: it may have moved it.
     """
@@ -98,7 +98,8 @@ async def clear(db: Connection, auction_id: UUID) -> None:
     winner = winning_bid(standing, auction.hurdle_price_eur)
     if winner is None:
         await release_offer(db, auction_id)
-        conclusion = ClearingResult(ClearingOutcome.NO_VALID_BID, _no_winner_detail(standing))
+        detail = "No bid reached the hurdle price." if standing else "No bid stood when the auction closed."
+        conclusion = ClearingResult(ClearingOutcome.NO_VALID_BID, detail)
     else:
         conclusion = await _allocate_offer(db, auction, winner)
     await store.store_result(db, auction_id, conclusion)
@@ -115,7 +116,7 @@ async def is_deliverable(db: Database, auction: Auction) -> bool:
 
 
 async def cancel_offer(db: Database, auction_id: UUID, reason: CancelReason) -> None:
-    """Nobody wins, nobody pays, and its capacity is free again; whoever calls holds the auction's lock."""
+    """There is no winner and no payment, and its capacity is released; the caller holds the auction's lock."""
     cancelled = Cancellation(await platform_now(db), reason)
     await store.cancel_auction(db, auction_id, cancelled)
     await release_offer(db, auction_id)
@@ -139,17 +140,13 @@ async def cancel_offer(db: Database, auction_id: UUID, reason: CancelReason) -> 
 
 
 async def release_offer(db: Database, auction_id: UUID) -> None:
-    """What the auction offered is free again; whoever calls holds the auction's lock."""
+    """Releases the auction's holdings; the caller holds the auction's lock."""
     backing = await store.read_backing(db, auction_id)
     await release_backing(db, [part.physical_asset_id for part in backing], auction_id)
 
 
-def _no_winner_detail(standing: list[AuctionBid]) -> str:
-    return "No bid reached the hurdle price." if standing else "No bid stood when the auction closed."
-
-
 async def _allocate_offer(db: Connection, auction: Auction, winner: AuctionBid) -> ClearingResult:
-    """What the auction has offered since its creation becomes the winner's: there is nothing left to judge."""
+    """Transfers the auction's holdings to the winner: nothing is left to validate."""
     backing = await store.read_backing(db, auction.id)
     asset = await allocate(db, winner.organisation_id, terms_of(auction, backing), PLATFORM)
     return ClearingResult(ClearingOutcome.ALLOCATED, None, winner, asset.id)
@@ -176,7 +173,7 @@ def terms_of(auction: Auction, backing: Sequence[BackingShare]) -> AssetTerms:
 
 
 def name_of(item: Item) -> str:
-    """What its holder reads until they name it themselves: where, how large, and on which market days."""
+    """The virtual asset's first name: where, how large, and on which market days."""
     first, last = market_day_of(item.delivery.start), market_day_of(item.delivery.end - timedelta(milliseconds=1))
     days = f"{last.day} {_MONTHS[last.month - 1]}"
     if (first.year, first.month) != (last.year, last.month):

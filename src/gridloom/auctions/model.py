@@ -1,4 +1,4 @@
-"""What an auction, its item and its bids are."""
+"""An auction, its item and its bids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gridloom.kernel.window import Window
 
 
 class AuctionStatus(StrEnum):
-    """Where an auction stands for one organisation."""
+    """The status of an auction for one organisation."""
 
     NOT_STARTED = "NOT_STARTED"
     RUNNING = "RUNNING"
@@ -23,7 +23,7 @@ class AuctionStatus(StrEnum):
 
 
 class AuctionState(StrEnum):
-    """What was decided about an auction; whether it is open is a matter of the clock."""
+    """The decided state of an auction; whether it is open is a matter of the clock."""
 
     SCHEDULED = "SCHEDULED"
     CLEARED = "CLEARED"
@@ -31,7 +31,7 @@ class AuctionState(StrEnum):
 
 
 class OperatorStatus(StrEnum):
-    """Where an auction stands by itself, as the operator sees it: it runs from its start until it is cleared."""
+    """The status of an auction as the operator sees it: it runs from its start until it is cleared."""
 
     SCHEDULED = "SCHEDULED"
     RUNNING = "RUNNING"
@@ -55,7 +55,7 @@ class CancelReason(StrEnum):
 
 
 class VisibleStatus(StrEnum):
-    """What a caller is shown: a participant its own status, the operator the auction's own state."""
+    """The status that a caller sees: a participant its own status, the operator the auction's own state."""
 
     NOT_STARTED = "NOT_STARTED"
     RUNNING = "RUNNING"
@@ -69,7 +69,7 @@ class VisibleStatus(StrEnum):
 
 
 class BidFate(StrEnum):
-    """What became of a bid, and why it lost."""
+    """The result of a bid, and why it lost."""
 
     WON = "WON"
     OUTBID = "OUTBID"
@@ -105,9 +105,9 @@ class AuctionBid:
     id: UUID
     organisation_id: UUID
     position: int
-    """Its place in the one order of all bids of the auction."""
+    """Its position in the one order of all bids of the auction."""
     sequence: int
-    """Its place among the organisation's own bids."""
+    """Its position among the organisation's own bids."""
     price_eur: Decimal
     placed_at: datetime
     is_withdrawn: bool
@@ -115,7 +115,7 @@ class AuctionBid:
 
 @dataclass(frozen=True, slots=True)
 class ClearingResult:
-    """How clearing ended: who won what, or why nobody did."""
+    """How clearing ended: the winner, or why there is none."""
 
     outcome: ClearingOutcome
     detail: str | None

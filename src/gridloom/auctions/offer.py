@@ -1,4 +1,4 @@
-"""What an auction takes when it is made: the capacity it offers, and who may be invited to bid for it."""
+"""The creation of an auction: the capacity it offers, and who may be invited to bid for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gridloom.capacity.model import HoldingKind
 from gridloom.capacity.rules import CapacityNotAvailable, CapacityTaken
 from gridloom.capacity.store import lock_batteries
 from gridloom.database.pool import Database
-from gridloom.kernel.problem import FieldError, Problem
+from gridloom.kernel.problem import Conflict, FieldError
 from gridloom.virtual_assets.backing import store as backing_store
 from gridloom.virtual_assets.backing.holdings import (
     BackingAssetInactive,
@@ -23,11 +23,10 @@ from gridloom.virtual_assets.backing.holdings import (
 from gridloom.virtual_assets.model import BackingShare
 
 
-class InvitationRefused(Problem):
+class InvitationRefused(Conflict):
     """Who owns a battery behind the auction, or may read its revenue, cannot be invited to bid for it: the battery's
     reports would tell what others have paid. `errors` names the organisations."""
 
-    status = 409
     title = "An organisation cannot be invited"
 
 
@@ -47,7 +46,7 @@ async def offer_capacity(
     """Take what the auction offers of each battery, from now until it is cleared or cancelled, or refuse; where the
     item names no cycle limits, it has those of the batteries.
 
-    `replaced` is the backing from which it offered before. Whoever calls has made the auction or holds its lock.
+    `replaced` is the backing from which it offered before. The caller has made the auction or holds its lock.
     """
     taken = await hold_backing(
         db,
@@ -66,8 +65,8 @@ async def check_invited(db: Database, backing: Sequence[BackingShare], participa
     await lock_batteries(db, keys.values())
     barred = await store.read_revenue_readers(db, keys.values(), participants)
     faults = [
-        FieldError(f"/participants/{place}", _say_why(barred[one]))
-        for place, one in enumerate(participants)
+        FieldError(f"/participants/{index}", _say_why(barred[one]))
+        for index, one in enumerate(participants)
         if one in barred
     ]
     if faults:

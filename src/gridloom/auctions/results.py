@@ -1,4 +1,4 @@
-"""What the operator learns once an auction is cleared: every bid, ranked, and why each lost."""
+"""Results for the operator once an auction is cleared: every bid, ranked, and why each lost."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from gridloom.auctions.wire import RankedBid, ResultsView
 from gridloom.edge import Paging, Request, Response, operation
 from gridloom.edge.paging import next_link
 from gridloom.kernel.permission import Permission
-from gridloom.kernel.problem import Problem
+from gridloom.kernel.problem import Conflict
+from gridloom.response_fields import view_of
 
 TAG = "Auctions"
 
 
-class AuctionNotCleared(Problem):
+class AuctionNotCleared(Conflict):
     """Results exist once the auction has closed and was cleared, which takes a few seconds at the most. A cancelled
     auction has none."""
 
-    status = 409
     title = "The auction has no results"
 
 
@@ -45,13 +45,11 @@ async def read_results(request: Request, auction_id: UUID, query: Paging) -> Res
     )
     first_rank = after[2] + 1 if after else 1
     ranked = [
-        RankedBid(
-            rank=first_rank + place,
-            id=bid.id,
-            organisation_id=bid.organisation_id,
-            price=bid.price_eur,
+        view_of(
+            RankedBid,
+            bid,
+            rank=first_rank + index,
             timestamp=bid.placed_at,
-            position=bid.position,
             fate=fate_of(
                 bid,
                 is_standing=is_standing,
@@ -60,19 +58,10 @@ async def read_results(request: Request, auction_id: UUID, query: Paging) -> Res
                 best=best,
             ),
         )
-        for place, (bid, is_standing) in enumerate(rows)
+        for index, (bid, is_standing) in enumerate(rows)
     ]
     page = query.page(ranked, lambda bid: (bid.price, bid.position, bid.rank))
     return Response(
-        ResultsView(
-            auction_id=auction_id,
-            outcome=auction.outcome,
-            detail=auction.outcome_detail,
-            winning_bid_id=auction.winning_bid_id,
-            winner_id=auction.winner_id,
-            virtual_asset_id=auction.virtual_asset_id,
-            cleared_at=auction.cleared_at,
-            bids=list(page.items),
-        ),
+        view_of(ResultsView, auction, auction_id=auction_id, detail=auction.outcome_detail, bids=list(page.items)),
         headers={"Link": next_link(request.target, page.next_cursor)} if page.next_cursor else {},
     )

@@ -163,7 +163,7 @@ async def update_auction(request: Request, auction_id: UUID, body: AuctionChange
     check_terms(changed.open, changed.item, backing, seen.now)
     await _require_existing(request.db, backing, ())
     await store.update_terms(request.db, changed)
-    if not (body.item is UNSET and body.backing is UNSET):  # other terms take no capacity and are not judged by it
+    if not (body.item is UNSET and body.backing is UNSET):  # other terms hold no capacity
         await store.replace_backing(request.db, auction_id, backing)
         await offer_capacity(request.db, changed, backing, replaced=before)
     await check_invited(request.db, backing, await store.read_participants(request.db, auction_id))
@@ -219,7 +219,7 @@ async def replace_participants(
     problems=(AuctionNotOpen,),
 )
 async def place_bid(request: Request, auction_id: UUID, body: NewBid) -> BidView:
-    """A 201 means that the bid counts. An organisation's latest standing bid is its bid; nobody else learns of it."""
+    """A 201 means that the bid counts. An organisation's latest standing bid is its bid; no other one sees it."""
     bid_id, caller = uuid7(), request.caller
     offer = bid_store.PendingBid(
         auction_id=auction_id,
@@ -249,9 +249,9 @@ async def place_bid(request: Request, auction_id: UUID, body: NewBid) -> BidView
     if placed.verdict == "NOT_INVITED":
         raise _not_invited(auction_id)
     if placed.verdict == "NOT_STARTED":
-        raise AuctionNotOpen(f"The auction opens at {_show_moment(placed.opens_at)}.")
+        raise AuctionNotOpen(f"The auction opens at {_show_instant(placed.opens_at)}.")
     if placed.verdict == "CLOSED":
-        raise AuctionNotOpen(f"The auction closed at {_show_moment(placed.closes_at)}.")
+        raise AuctionNotOpen(f"The auction closed at {_show_instant(placed.closes_at)}.")
     assert placed.placed_at is not None
     assert placed.sequence is not None
     return BidView(
@@ -297,7 +297,7 @@ async def list_bids(request: Request, auction_id: UUID, query: Paging) -> Page[B
     problems=(AuctionNotOpen, BidWithdrawn),
 )
 async def withdraw_bid(request: Request, auction_id: UUID, bid_id: UUID) -> None:
-    """An earlier bid of yours that was not withdrawn stands again."""
+    """An earlier bid of yours that was not withdrawn counts again."""
     await store.lock(request.db, auction_id)
     seen = await authorize_auction(request.db, request.caller, auction_id)
     bid = await bid_store.read_own_bid(request.db, auction_id, request.caller.organisation_id, bid_id)
@@ -404,6 +404,6 @@ def _not_invited(auction_id: UUID) -> Forbidden:
     return Forbidden(f"Your organisation is not invited to the auction {auction_id}.")
 
 
-def _show_moment(moment: datetime | None) -> str:
-    assert moment is not None
-    return format_instant(moment)
+def _show_instant(instant: datetime | None) -> str:
+    assert instant is not None
+    return format_instant(instant)

@@ -18,49 +18,45 @@ from gridloom.auctions.model import (
 )
 from gridloom.kernel.instant import format_instant
 from gridloom.kernel.market_time import is_period_start
-from gridloom.kernel.problem import BadRequest, FieldError, Problem
+from gridloom.kernel.problem import BadRequest, Conflict, FieldError, Unprocessable
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets.model import BackingShare
 from gridloom.virtual_assets.rules import MAX_LIFETIME, find_share_errors
 
 
-class AuctionNotOpen(Problem):
-    """Bids count from the auction's start until just before its end, by the platform's clock at the moment at which
-    the bid takes its place in the order. This one came too early or too late, and does not count."""
+class AuctionNotOpen(Conflict):
+    """Bids count from the auction's start until just before its end, by the platform's clock at the instant at which
+    the bid takes its position in the order. This one came too early or too late, and does not count."""
 
-    status = 409
     title = "The auction is not open"
 
 
-class AuctionFrozen(Problem):
+class AuctionFrozen(Conflict):
     """Once an auction has opened its terms and its participants stay as they are; it can only be cancelled, and only
     until it closes."""
 
-    status = 409
     title = "The auction cannot be changed any more"
 
 
-class BidWithdrawn(Problem):
+class BidWithdrawn(Conflict):
     """The bid was withdrawn before."""
 
-    status = 409
     title = "The bid is withdrawn already"
 
 
-class UnfitAuction(Problem):
+class UnfitAuction(Unprocessable):
     """The parts of the auction contradict each other: for instance it would close after the delivery has begun, or the
     shares of the backing assets do not add up to 1. `errors` names the fields."""
 
-    status = 422
     title = "The auction's terms do not fit together"
 
 
 def check_terms(opening: Window, item: Item, backing: Sequence[BackingShare], now: datetime) -> None:
     """Refuse terms that could never be carried out."""
-    for name, moment in (("start", item.delivery.start), ("end", item.delivery.end)):
-        if not is_period_start(moment):
+    for name, instant in (("start", item.delivery.start), ("end", item.delivery.end)):
+        if not is_period_start(instant):
             raise BadRequest(
-                f"The delivery window is made of quarter-hours, and {format_instant(moment)} is not on one.",
+                f"The delivery window is made of quarter-hours, and {format_instant(instant)} is not on one.",
                 errors=[FieldError(f"/item/{name}", "is not on a 15-minute boundary")],
             )
     if item.delivery.duration > MAX_LIFETIME:
@@ -96,7 +92,7 @@ def check_cancellable(auction: Auction, now: datetime) -> None:
 
 
 def status_for(auction: Auction, *, now: datetime, organisation_id: object, has_standing_bid: bool) -> AuctionStatus:
-    """What an organisation is told. An auction that has closed is PENDING until it is cleared, for everyone; one that
+    """The status for an organisation. An auction that has closed is PENDING until it is cleared, for everyone; one that
     was cancelled has no winner."""
     if auction.state is AuctionState.CANCELLED:
         return AuctionStatus.LOST if has_standing_bid else AuctionStatus.NO_BIDS_SUBMITTED
@@ -112,19 +108,10 @@ def status_for(auction: Auction, *, now: datetime, organisation_id: object, has_
 
 
 def own_state(auction: Auction, now: datetime) -> OperatorStatus:
-    """What the operator is told; an auction that has closed runs until it is cleared."""
+    """The status for the operator; an auction that has closed runs until it is cleared."""
     if auction.state is not AuctionState.SCHEDULED:
         return OperatorStatus(auction.state.value)
     return OperatorStatus.SCHEDULED if now < auction.open.start else OperatorStatus.RUNNING
-
-
-def standing_bids(bids: Iterable[AuctionBid]) -> list[AuctionBid]:
-    """Each organisation's latest bid that was not withdrawn."""
-    latest: dict[object, AuctionBid] = {}
-    for bid in sorted(bids, key=lambda bid: bid.position):
-        if not bid.is_withdrawn:
-            latest[bid.organisation_id] = bid
-    return list(latest.values())
 
 
 def winning_bid(standing: Iterable[AuctionBid], hurdle_price_eur: Decimal | None) -> AuctionBid | None:

@@ -23,6 +23,7 @@ from gridloom.auctions.model import (
 from gridloom.database.clock import platform_now
 from gridloom.database.composition import compose
 from gridloom.database.pool import Database
+from gridloom.database.rows import read_row, values_of
 from gridloom.database.statement import NamedStatement
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets.model import BackingShare
@@ -46,7 +47,7 @@ class VisibleAuction:
     bid: AuctionBid | None
     """Its own latest standing bid."""
     has_standing_bid: bool
-    """Whether any bid stands, whoever placed it: for the operator alone."""
+    """Whether there is a standing bid: for the operator alone."""
 
 
 _INSERT = NamedStatement("""
@@ -75,38 +76,29 @@ where id = :id and item_id = :item_id
 
 
 async def insert_auction(db: Database, auction: Auction) -> None:
-    await _INSERT.execute(db, **_list_terms(auction))
+    await _INSERT.execute_part(db, _list_terms(auction))
     await db.execute("insert into auction_order (auction_id) values ($1)", auction.id)
 
 
 async def update_terms(db: Database, auction: Auction) -> None:
     """Everything an operator sets; the item keeps its id."""
-    await _UPDATE.execute(db, **_list_terms(auction))
+    await _UPDATE.execute_part(db, _list_terms(auction))
 
 
 def _list_terms(auction: Auction) -> dict[str, object]:
+    """Fields of the auction and its item, of which each statement takes those that it names."""
     item = auction.item
-    return {
-        "id": auction.id,
-        "item_id": item.id,
-        "opens_at": auction.open.start,
-        "closes_at": auction.open.end,
-        "delivery_start": item.delivery.start,
-        "delivery_end": item.delivery.end,
-        "delivery_zone": item.delivery_zone,
-        "rated_charge_power_kw": item.rated_charge_power_kw,
-        "rated_discharge_power_kw": item.rated_discharge_power_kw,
-        "energy_capacity_kwh": item.energy_capacity_kwh,
-        "charge_efficiency": item.charge_efficiency,
-        "discharge_efficiency": item.discharge_efficiency,
-        "daily_cycle_limit": item.daily_cycle_limit,
-        "annual_cycle_limit": item.annual_cycle_limit,
-        "initial_soc": item.initial_soc,
-        "last_soc_target": item.last_soc_target,
-        "final_soc_tolerance": item.final_soc_tolerance,
-        "hurdle_price_eur": auction.hurdle_price_eur,
-        "minimum_availability": auction.minimum_availability,
-    }
+    return (
+        values_of(item)
+        | values_of(auction)
+        | {
+            "item_id": item.id,
+            "opens_at": auction.open.start,
+            "closes_at": auction.open.end,
+            "delivery_start": item.delivery.start,
+            "delivery_end": item.delivery.end,
+        }
+    )
 
 
 async def replace_backing(db: Database, auction_id: UUID, backing: Sequence[BackingShare]) -> None:
@@ -257,6 +249,37 @@ _JOIN_OWN_BID = """
 """
 
 
+_LIST_SEEN = NamedStatement(
+    """
+with seen as (
+  select {auction}, p.organisation_id is not null as is_invited, coalesce(p.bids_made, 0) > 0 as has_bids,
+    exists (select 1 from auction_bid any_bid
+            where any_bid.auction_id = a.id and any_bid.withdrawn_at is null) as has_standing_bid,
+    case
+      when :sees_all and a.state <> 'SCHEDULED' then a.state
+      when :sees_all and :now < a.opens_at then 'SCHEDULED'
+      when :sees_all then 'RUNNING'
+      when a.state <> 'CANCELLED' and :now < a.opens_at then 'NOT_STARTED'
+      when a.state <> 'CANCELLED' and :now < a.closes_at then 'RUNNING'
+      when a.state = 'SCHEDULED' then 'PENDING'
+      when a.winner_id = :organisation_id then 'WON'
+      when exists (select 1 from auction_bid own
+                   where own.auction_id = a.id and own.organisation_id = :organisation_id and own.withdrawn_at is null)
+        then 'LOST'
+      else 'NO_BIDS_SUBMITTED'
+    end as status
+  from auction a
+  left join auction_participant p on p.auction_id = a.id and p.organisation_id = :organisation_id
+  where (:sees_all or p.organisation_id is not null)
+    and (:after_opening::timestamptz is null or (a.opens_at, a.id) < (:after_opening, :after_id))
+)
+select * from seen where :statuses::text[] is null or status = any(:statuses)
+order by opens_at desc, id desc limit :limit
+""",
+    auction=_AUCTION,
+)
+
+
 async def list_seen(
     db: Database,
     organisation_id: UUID,
@@ -269,42 +292,16 @@ async def list_seen(
     """The newest opening first. sees_all: the operator's view, uninvited ones included, each with the state of its
     own."""
     now = await platform_now(db)
-    rows = await db.fetch(
-        compose(
-            """
-        with seen as (
-          select {auction}, p.organisation_id is not null as is_invited, coalesce(p.bids_made, 0) > 0 as has_bids,
-            exists (select 1 from auction_bid any_bid
-                    where any_bid.auction_id = a.id and any_bid.withdrawn_at is null) as has_standing_bid,
-            case
-              when $1 and a.state <> 'SCHEDULED' then a.state
-              when $1 and $7 < a.opens_at then 'SCHEDULED'
-              when $1 then 'RUNNING'
-              when a.state <> 'CANCELLED' and $7 < a.opens_at then 'NOT_STARTED'
-              when a.state <> 'CANCELLED' and $7 < a.closes_at then 'RUNNING'
-              when a.state = 'SCHEDULED' then 'PENDING'
-              when a.winner_id = $2 then 'WON'
-              when exists (select 1 from auction_bid own
-                           where own.auction_id = a.id and own.organisation_id = $2 and own.withdrawn_at is null)
-                then 'LOST'
-              else 'NO_BIDS_SUBMITTED'
-            end as status
-          from auction a
-          left join auction_participant p on p.auction_id = a.id and p.organisation_id = $2
-          where ($1 or p.organisation_id is not null)
-            and ($3::timestamptz is null or (a.opens_at, a.id) < ($3, $4))
-        )
-        select * from seen where $5::text[] is null or status = any($5) order by opens_at desc, id desc limit $6
-        """,
-            auction=_AUCTION,
-        ),
-        sees_all,
-        organisation_id,
-        after[0] if after else None,
-        after[1] if after else None,
-        [str(status) for status in statuses] if statuses else None,
-        limit,
-        now,
+    after_opening, after_id = after or (None, None)
+    rows = await _LIST_SEEN.fetch(
+        db,
+        sees_all=sees_all,
+        organisation_id=organisation_id,
+        after_opening=after_opening,
+        after_id=after_id,
+        statuses=[str(status) for status in statuses] if statuses else None,
+        limit=limit,
+        now=now,
     )
     bids = await _read_own_bids(db, organisation_id, [row["id"] for row in rows if row["has_bids"]])
     return [
@@ -376,58 +373,38 @@ async def set_cycle_limits(db: Database, auction_id: UUID, daily: float | None, 
     )
 
 
+_STORE_RESULT = NamedStatement("""
+update auction
+set state = 'CLEARED', outcome = :outcome, outcome_detail = :detail, winning_bid_id = :bid_id, winner_id = :winner_id,
+    winning_price_eur = :price_eur, virtual_asset_id = :virtual_asset_id, cleared_at = :now, version = version + 1
+where id = :id
+""")
+
+
 async def store_result(db: Database, auction_id: UUID, conclusion: ClearingResult) -> None:
     winner = conclusion.winner
-    await db.execute(
-        """
-        update auction set state = 'CLEARED', outcome = $2, outcome_detail = $3, winning_bid_id = $4, winner_id = $5,
-          winning_price_eur = $6, virtual_asset_id = $7, cleared_at = $8, version = version + 1
-        where id = $1
-        """,
-        auction_id,
-        conclusion.outcome,
-        conclusion.detail,
-        winner.id if winner else None,
-        winner.organisation_id if winner else None,
-        winner.price_eur if winner else None,
-        conclusion.virtual_asset_id,
-        await platform_now(db),
+    await _STORE_RESULT.execute(
+        db,
+        conclusion,
+        id=auction_id,
+        bid_id=winner and winner.id,
+        winner_id=winner and winner.organisation_id,
+        price_eur=winner and winner.price_eur,
+        now=await platform_now(db),
     )
 
 
 def _read_auction(row: asyncpg.Record) -> Auction:
-    return Auction(
-        id=row["id"],
+    return read_row(
+        Auction,
+        row,
         open=Window(row["opens_at"], row["closes_at"]),
-        item=Item(
-            id=row["item_id"],
-            delivery=Window(row["delivery_start"], row["delivery_end"]),
-            delivery_zone=row["delivery_zone"],
-            rated_charge_power_kw=row["rated_charge_power_kw"],
-            rated_discharge_power_kw=row["rated_discharge_power_kw"],
-            energy_capacity_kwh=row["energy_capacity_kwh"],
-            charge_efficiency=row["charge_efficiency"],
-            discharge_efficiency=row["discharge_efficiency"],
-            daily_cycle_limit=row["daily_cycle_limit"],
-            annual_cycle_limit=row["annual_cycle_limit"],
-            initial_soc=row["initial_soc"],
-            last_soc_target=row["last_soc_target"],
-            final_soc_tolerance=row["final_soc_tolerance"],
-        ),
-        hurdle_price_eur=row["hurdle_price_eur"],
-        minimum_availability=row["minimum_availability"],
+        item=read_row(Item, row, id=row["item_id"], delivery=Window(row["delivery_start"], row["delivery_end"])),
         state=AuctionState(row["state"]),
         outcome=ClearingOutcome(row["outcome"]) if row["outcome"] else None,
-        outcome_detail=row["outcome_detail"],
-        winning_bid_id=row["winning_bid_id"],
-        winner_id=row["winner_id"],
-        winning_price_eur=row["winning_price_eur"],
-        virtual_asset_id=row["virtual_asset_id"],
-        cleared_at=row["cleared_at"],
         cancelled=Cancellation(row["cancelled_at"], CancelReason(row["cancelled_reason"]))
         if row["cancelled_at"]
         else None,
-        version=row["version"],
     )
 
 

@@ -25,23 +25,17 @@ from gridloom.edge import Instant, Paging, RequestBody, ResponseBody
 from gridloom.kernel.codes import ControlArea
 from gridloom.kernel.money import Euro
 from gridloom.kernel.units import MIN_EFFICIENCY
+from gridloom.response_fields import view_of
 from gridloom.virtual_assets.model import BackingShare
 
-Power = Annotated[float, Meta(gt=0, le=1e9, description="kW")]
-Energy = Annotated[float, Meta(gt=0, le=1e10, description="kWh")]
-Efficiency = Annotated[float, Meta(ge=MIN_EFFICIENCY, le=1, description="Ratio")]
-StateOfCharge = Annotated[float, Meta(ge=0, le=1, description="Ratio of the energy capacity")]
-Cycles = Annotated[float, Meta(gt=0, le=1000, description="Full cycles a day")]
-MinimumAvailability = Annotated[
-    float,
-    Meta(
-        ge=0,
-        le=1,
-        description="The least mean share of the item that must be deliverable at the end; below it nobody pays",
-    ),
-]
-Price = Annotated[Decimal, Euro(Decimal("0.01"), Decimal("10000000.00")), Meta(description="EUR, exact to the cent")]
-HurdlePrice = Annotated[Decimal, Euro(Decimal("0.00"), Decimal("10000000.00")), Meta(description="EUR")]
+Power = Annotated[float, Meta(gt=0, le=1e9)]
+Energy = Annotated[float, Meta(gt=0, le=1e10)]
+Efficiency = Annotated[float, Meta(ge=MIN_EFFICIENCY, le=1)]
+StateOfCharge = Annotated[float, Meta(ge=0, le=1)]
+Cycles = Annotated[float, Meta(gt=0, le=1000)]
+MinimumAvailability = Annotated[float, Meta(ge=0, le=1)]
+Price = Annotated[Decimal, Euro(Decimal("0.01"), Decimal("10000000.00"))]
+HurdlePrice = Annotated[Decimal, Euro(Decimal("0.00"), Decimal("10000000.00"))]
 
 
 class NewItem(RequestBody, kw_only=True):
@@ -61,11 +55,11 @@ class NewItem(RequestBody, kw_only=True):
 
 class NewBacking(RequestBody):
     physical_asset_id: UUID
-    share: Annotated[float, Meta(gt=0, le=1, description="Its part of the virtual battery; all sum to 1")]
+    share: Annotated[float, Meta(gt=0, le=1)]
 
 
 Backing = Annotated[list[NewBacking], Meta(min_length=1, max_length=100)]
-Participants = Annotated[list[UUID], Meta(max_length=1000, description="The organisations invited to bid")]
+Participants = Annotated[list[UUID], Meta(max_length=1000)]
 
 
 class NewAuction(RequestBody, kw_only=True):
@@ -98,8 +92,8 @@ class NewBid(RequestBody):
 class ItemAvailability(ResponseBody):
     """The shares of the item that its batteries can deliver as things stand now, means over its window."""
 
-    power: Annotated[float, Meta(description="Of its power, the mean of charging and discharging, 0 to 1")]
-    energy: Annotated[float, Meta(description="Of its energy capacity, 0 to 1")]
+    power: float
+    energy: float
 
 
 class ItemView(ResponseBody):
@@ -118,15 +112,12 @@ class ItemView(ResponseBody):
     final_soc_tolerance: float
     units_power: Literal["kW"] = "kW"
     units_energy: Literal["kWh"] = "kWh"
-    availability: (
-        Annotated[ItemAvailability, Meta(description="Left out once nothing of it is offered or to be delivered")]
-        | UnsetType
-    ) = UNSET
+    availability: ItemAvailability | UnsetType = UNSET
 
 
 class CancelledView(ResponseBody):
-    at: Annotated[Instant, Meta(description="When")]
-    reason: Annotated[CancelReason, Meta(description="NOT_DELIVERABLE: too little of it was there at the end")]
+    at: Instant
+    reason: CancelReason
 
 
 class CurrentBid(ResponseBody):
@@ -154,10 +145,10 @@ class AuctionView(ResponseBody):
     virtual_asset_id: UUID | UnsetType = UNSET
     cancelled: CancelledView | UnsetType = UNSET
     state: OperatorStatus | UnsetType = UNSET
-    has_bid: Annotated[bool, Meta(description="While it runs: whether any bid stands")] | UnsetType = UNSET
+    has_bid: bool | UnsetType = UNSET
     outcome: ClearingOutcome | UnsetType | None = UNSET
-    winner_id: Annotated[UUID | None, Meta(description="The organisation that won")] | UnsetType = UNSET
-    price: Annotated[Decimal | None, Meta(description="EUR, what the winner pays")] | UnsetType = UNSET
+    winner_id: UUID | UnsetType | None = UNSET
+    price: Decimal | UnsetType | None = UNSET
     cleared_at: Instant | UnsetType | None = UNSET
     hurdle_price: Decimal | UnsetType | None = UNSET
     backing: list[AuctionBackingView] | UnsetType = UNSET
@@ -203,7 +194,7 @@ class AuctionQuery(Paging):
 def auction_view(
     seen: VisibleAuction, organisation_id: UUID, availability: ItemAvailability | None = None
 ) -> AuctionView:
-    """What one organisation may know."""
+    """An auction as one organisation sees it."""
     auction, bid = seen.auction, seen.bid
     status = status_for(auction, now=seen.now, organisation_id=organisation_id, has_standing_bid=bid is not None)
     has_won = status is AuctionStatus.WON and auction.virtual_asset_id is not None
@@ -222,7 +213,7 @@ def auction_view(
 
 def _cancelled_view(auction: Auction) -> CancelledView | UnsetType:
     cancelled = auction.cancelled
-    return UNSET if cancelled is None else CancelledView(at=cancelled.at, reason=cancelled.reason)
+    return UNSET if cancelled is None else view_of(CancelledView, cancelled)
 
 
 def own_view(seen: VisibleAuction, availability: ItemAvailability | None = None) -> AuctionView:
@@ -252,39 +243,17 @@ def operator_view(
 ) -> AuctionView:
     view = own_view(seen, availability)
     view.hurdle_price = seen.auction.hurdle_price_eur
-    view.backing = [AuctionBackingView(physical_asset_id=part.physical_asset_id, share=part.share) for part in backing]
+    view.backing = [view_of(AuctionBackingView, part) for part in backing]
     view.participants = participants
     return view
 
 
 def item_view(item: Item, availability: ItemAvailability | None = None) -> ItemView:
-    return ItemView(
-        id=item.id,
-        start=item.delivery.start,
-        end=item.delivery.end,
-        delivery_zone=item.delivery_zone,
-        rated_charge_power=item.rated_charge_power_kw,
-        rated_discharge_power=item.rated_discharge_power_kw,
-        energy_capacity=item.energy_capacity_kwh,
-        charge_efficiency=item.charge_efficiency,
-        discharge_efficiency=item.discharge_efficiency,
-        daily_cycle_limit=item.daily_cycle_limit,
-        initial_soc=item.initial_soc,
-        last_soc_target=item.last_soc_target,
-        final_soc_tolerance=item.final_soc_tolerance,
-        availability=availability or UNSET,
-    )
+    return view_of(ItemView, item, start=item.delivery.start, end=item.delivery.end, availability=availability or UNSET)
 
 
 def bid_view(auction: UUID, bid: AuctionBid) -> BidView:
-    return BidView(
-        id=bid.id,
-        auction_id=auction,
-        price=bid.price_eur,
-        timestamp=bid.placed_at,
-        sequence=bid.sequence,
-        withdrawn=bid.is_withdrawn,
-    )
+    return view_of(BidView, bid, auction_id=auction, timestamp=bid.placed_at, withdrawn=bid.is_withdrawn)
 
 
 def version_tag(auction: Auction) -> str:

@@ -23,6 +23,8 @@ class Actor(Struct, frozen=True):
 
 
 ANONYMOUS: Final = Actor("ANONYMOUS")
+SEALED_ACTIONS: Final = ("placeBid", "withdrawBid", "valueAuction")
+"""Operations of bidders: only their own organisation reads that they were called, the operator does not."""
 
 
 class NewAuditRecord(Struct, frozen=True):

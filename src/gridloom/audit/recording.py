@@ -21,9 +21,9 @@ async def record_audit(db: RowSink, request: Request, status: int) -> None:
 
 
 def entry_of(request: Request, status: int) -> NewAuditRecord:
-    """What is recorded of a call.
+    """The audit record of a request.
 
-    What was sent is not kept, since it may hold secrets: only what the handler put into `request.audit_details`.
+    What was sent is not retained, since it may hold secrets: only what the handler put into `request.audit_details`.
     """
     actor = actor_of(request.caller_if_known) if request.caller_if_known is not None else ANONYMOUS
     return _make_entry(request, actor, status, request.audit_details or None)

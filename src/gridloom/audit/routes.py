@@ -29,6 +29,7 @@ from gridloom.edge import (
 )
 from gridloom.edge.fields import parameter_error
 from gridloom.kernel.permission import Permission
+from gridloom.response_fields import view_of
 from gridloom.tables import stream_table
 
 TAG = "Audit"
@@ -54,11 +55,11 @@ class AuditEntry(ResponseBody):
 
 
 class AuditQuery(Paging):
-    start: Annotated[Instant | None, Meta(description="Not before this moment")] = None
-    end: Annotated[Instant | None, Meta(description="Before this moment")] = None
-    actor_id: Annotated[UUID | None, Meta(description="Only what this user or API key did")] = None
-    resource: Annotated[str, Meta(max_length=500, description="Only this path and what lies below it")] | None = None
-    action: Annotated[str, Meta(max_length=200, description="Only this operationId")] | None = None
+    start: Instant | None = None
+    end: Instant | None = None
+    actor_id: UUID | None = None
+    resource: Annotated[str, Meta(max_length=500)] | None = None
+    action: Annotated[str, Meta(max_length=200)] | None = None
 
 
 _COLUMNS = pa.schema(
@@ -85,14 +86,15 @@ MAX_ENTRIES_AT_ONCE = 1000
 @operation(
     "GET",
     "/audit-log",
-    summary="Who did what",
+    summary="List the audit log",
     access=Permission.MANAGE_ORGANISATION,
     produces=(JSON, CSV, NDJSON, PARQUET),
     response_schema=list[AuditEntry],
     replica_read=True,
 )
 async def list_audit_log(request: Request, query: AuditQuery) -> Page[AuditEntry] | Stream:
-    """The newest first. The operator sees everything; any other organisation what it did and what was done to it.
+    """The newest first. The operator sees everything but bids and valuations; any other organisation what it did
+    and what was done to it.
 
     A table (CSV, NDJSON, Parquet) has every entry the filters leave, whatever `limit` says; `details` is JSON text.
     """
@@ -111,7 +113,8 @@ async def list_audit_log(request: Request, query: AuditQuery) -> Page[AuditEntry
 async def _read_entries(request: Request, query: AuditQuery, *, before: int | None, limit: int) -> list[AuditRecord]:
     return await store.list_entries(
         request.pool,
-        visible_to=None if request.caller.is_operator else request.caller.organisation_id,
+        reader_id=request.caller.organisation_id,
+        is_operator=request.caller.is_operator,
         wanted=AuditFilter(
             query.start, query.end, query.actor_id, query.resource and query.resource.rstrip("/"), query.action
         ),
@@ -138,45 +141,25 @@ async def _stream_lines(request: Request, query: AuditQuery) -> AsyncIterator[by
 
 async def _stream_batches(request: Request, query: AuditQuery) -> AsyncIterator[pa.RecordBatch]:
     async for entries in _stream_entries(request, query):
-        rows = [_write_row(entry) for entry in entries]
-        columns = [pa.array([row[name] for row in rows], _COLUMNS.field(name).type) for name in _COLUMNS.names]
-        yield pa.record_batch(columns, schema=_COLUMNS)
+        yield pa.RecordBatch.from_pylist([_write_row(entry) for entry in entries], schema=_COLUMNS)
 
 
 def _write_row(entry: AuditEntry) -> dict[str, Any]:
-    return {
-        "id": str(entry.id),
-        "time": entry.time,
-        "organisationID": None if entry.organisation_id is None else str(entry.organisation_id),
-        "organisationName": entry.organisation_name,
-        "actorID": None if entry.actor_id is None else str(entry.actor_id),
-        "actorKind": entry.actor_kind,
-        "actorName": entry.actor_name,
-        "action": entry.action,
-        "method": entry.method,
-        "resource": entry.resource,
-        "status": entry.status,
-        "address": entry.address,
-        "requestId": entry.request_id,
-        "details": None if entry.details is None else to_json(entry.details).decode(),
-    }
+    row: dict[str, Any] = msgspec.to_builtins(entry, builtin_types=(datetime,))
+    row["details"] = None if entry.details is None else to_json(entry.details).decode()
+    return row
 
 
 def _show_entry(found: AuditRecord) -> AuditEntry:
-    entry, actor = found.entry, found.entry.actor
-    return AuditEntry(
+    actor = found.entry.actor
+    return view_of(
+        AuditEntry,
+        found.entry,
         id=found.id,
         time=found.occurred_at,
         organisation_id=None if actor.organisation_id == NIL_ID else actor.organisation_id,
         organisation_name=found.organisation_name,
         actor_id=actor.id,
-        actor_kind=actor.kind,  # type: ignore[arg-type]
+        actor_kind=actor.kind,
         actor_name=actor.name,
-        action=entry.action,
-        method=entry.method,
-        resource=entry.resource,
-        status=entry.status,
-        address=entry.address,
-        request_id=entry.request_id,
-        details=entry.details,
     )

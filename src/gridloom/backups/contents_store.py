@@ -1,4 +1,4 @@
-"""What a database holds, as one count and one checksum per table: equal for a database and its restored copy."""
+"""The contents of a database as one count and one checksum per table: equal for a database and its restored copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backups without an end: a copy of the embedded server's files and every change since, restored to any moment.
+"""Backups without an end: a copy of the embedded server's files and every change since, restored to any instant.
 
 `gridloom backup DIR --continuous` copies the files of a running server into DIR/base-<time> and then writes down its
 write-ahead log into DIR/wal for as long as it runs. `gridloom restore DIR --at TIME` fills a new home from both.
@@ -22,10 +22,11 @@ from typing import Final
 import asyncpg
 
 from gridloom.backups.contents_store import is_slot_active
+from gridloom.database.libpq import client_environment
 from gridloom.database.server.binaries import find_binaries
 from gridloom.database.server.embedded import EmbeddedPostgres, dsn_of_running
 from gridloom.database.server.processes import EmbeddedPostgresError, end_with_parent, server_account
-from gridloom.operator_commands import CommandError, connect_database, libpq_environment
+from gridloom.operator_commands import CommandError, connect_database
 
 SLOT: Final = "gridloom_backup"
 _STAMP: Final = "base-%Y%m%dT%H%M%SZ"
@@ -39,7 +40,7 @@ def back_up_continuously(home: Path, directory: Path, *, began: datetime) -> sub
         raise CommandError(
             "Another continuous backup receives from this server. Stop it first, or let it go on: one is enough."
         )
-    environment = {**os.environ, **libpq_environment(dsn)}
+    environment = client_environment(dsn)
     previous = os.umask(0o077)
     try:
         (directory / "wal").mkdir(parents=True, exist_ok=True)
@@ -66,11 +67,8 @@ def back_up_continuously(home: Path, directory: Path, *, began: datetime) -> sub
 
 
 async def _is_receiving(dsn: str) -> bool:
-    connection = await connect_database(dsn)
-    try:
+    async with connect_database(dsn) as connection:
         return await is_slot_active(connection, SLOT)
-    finally:
-        await connection.close()
 
 
 def receive_until_signalled(receiving: subprocess.Popen[bytes]) -> int:
@@ -91,12 +89,12 @@ def receive_until_signalled(receiving: subprocess.Popen[bytes]) -> int:
     return 0 if asked_to_end else status
 
 
-def restore_to(home: Path, directory: Path, moment: datetime) -> None:
-    """Fill a new home with what the database held at that moment: everything committed up to it, and nothing after."""
+def restore_to(home: Path, directory: Path, instant: datetime) -> None:
+    """Fill a new home with what the database held at that instant: everything committed up to it, and nothing after."""
     server = EmbeddedPostgres(home)
     if server.data.exists():
         raise CommandError(f"{server.data} exists. Restore into a new home: set GRIDLOOM_HOME to a new directory.")
-    base = _base_before(directory, moment)
+    base = _base_before(directory, instant)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = server.data.with_name("postgres.new")
     if new.exists():
@@ -106,7 +104,7 @@ def restore_to(home: Path, directory: Path, moment: datetime) -> None:
     # The log's last file is still being written where the backup goes on.
     (new / "postgresql.auto.conf").write_text(
         'restore_command = \'cp restored_wal/%f "%p" || cp restored_wal/%f.partial "%p"\'\n'
-        f"recovery_target_time = '{moment.astimezone(UTC).isoformat()}'\n"
+        f"recovery_target_time = '{instant.astimezone(UTC).isoformat()}'\n"
         "recovery_target_action = 'promote'\n"
     )
     (new / "recovery.signal").touch()
@@ -120,12 +118,12 @@ def restore_to(home: Path, directory: Path, moment: datetime) -> None:
     except EmbeddedPostgresError as error:
         shutil.rmtree(server.data)
         raise CommandError(
-            f"The backup in {directory} does not reach {moment.astimezone(UTC).isoformat()}, or is damaged. {error}"
+            f"The backup in {directory} does not reach {instant.astimezone(UTC).isoformat()}, or is damaged. {error}"
         ) from None
 
 
 def _recover_server(server: EmbeddedPostgres) -> None:
-    """Start the server, which replays the log up to the moment, and take the recovery's settings away."""
+    """Start the server, which replays the log up to the instant, and take the recovery's settings away."""
     dsn = server.start()
     try:
         asyncio.run(_await_promotion(dsn))
@@ -150,14 +148,14 @@ async def _await_promotion(dsn: str) -> None:
     raise EmbeddedPostgresError("The log was not replayed within ten minutes.")
 
 
-def _base_before(directory: Path, moment: datetime) -> Path:
+def _base_before(directory: Path, instant: datetime) -> Path:
     known = []
     for path in directory.glob("base-*"):
         with suppress(ValueError):
             known.append((datetime.strptime(path.name, _STAMP).replace(tzinfo=UTC), path))
-    earlier = [(made, path) for made, path in known if made <= moment]
+    earlier = [(made, path) for made, path in known if made <= instant]
     if not earlier:
-        raise CommandError(f"{directory} holds no copy that was begun before {moment.isoformat()}.")
+        raise CommandError(f"{directory} holds no copy that was begun before {instant.isoformat()}.")
     return max(earlier)[1]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -26,13 +27,13 @@ from gridloom.backups.contents_store import (
     read_parameter_names,
     read_server_major,
 )
+from gridloom.database.citus import TWO_PHASE_TRIGGER
+from gridloom.database.libpq import client_environment
 from gridloom.database.server.binaries import Binaries, find_binaries, find_binaries_of
 from gridloom.database.server.embedded import EmbeddedPostgres
 from gridloom.operator_commands import (
     CommandError,
     connect_database,
-    database_name,
-    libpq_environment,
     require_initialised_dsn,
     resolve_dsn,
 )
@@ -41,6 +42,11 @@ from gridloom.settings import Settings
 Answer = TypeVar("Answer")
 
 _OWNED: Final = ("--no-owner", "--no-privileges")
+# Of a distributed database (Citus): where its tables lie is no part of a backup, and a server without the extension
+# takes it too. A comment on an extension may be set by its owner only, which need not be the role that restores.
+_LEFT_OUT: Final = re.compile(
+    rb"\d+; \d+ \d+ (EXTENSION - citus|COMMENT - EXTENSION |TRIGGER \S+ \S+ %s )" % TWO_PHASE_TRIGGER.encode()
+)
 # What precedes the first statement of a dump that makes something.
 _PREAMBLE: Final = (b"SET ", b"SELECT pg_catalog.set_config(", b"--", b"\\restrict", b"\n")
 
@@ -86,8 +92,23 @@ def restore(settings: Settings, file: Path) -> None:
 def run_restore(dsn: str, file: Path) -> None:
     """Run the dump's SQL in one transaction."""
     newest = find_binaries()
-    read = [newest / "pg_restore", *_OWNED, "--file=-", str(file)]
-    write = [newest / "psql", "--dbname", database_name(dsn), "--no-psqlrc", "--quiet", "--single-transaction"]
+    with tempfile.NamedTemporaryFile() as entries:
+        entries.write(_list_entries(newest / "pg_restore", file))
+        entries.flush()
+        read = [newest / "pg_restore", *_OWNED, "--use-list", entries.name, "--file=-", str(file)]
+        _pipe_statements(dsn, file, read, newest)
+
+
+def _list_entries(program: str, file: Path) -> bytes:
+    """The dump's table of contents, without what is not restored."""
+    listed = subprocess.run([program, "--list", str(file)], capture_output=True, check=False)  # noqa: S603
+    if listed.returncode != 0:
+        raise CommandError(f"{file} was not restored, and nothing was changed. {listed.stderr.decode().strip()}")
+    return b"".join(line for line in listed.stdout.splitlines(keepends=True) if not _LEFT_OUT.match(line))
+
+
+def _pipe_statements(dsn: str, file: Path, read: list[str], newest: Binaries) -> None:
+    write = [newest / "psql", "--no-psqlrc", "--quiet", "--single-transaction"]
     known = _run_query(dsn, read_parameter_names)
     with (
         tempfile.TemporaryFile() as problems,
@@ -96,7 +117,7 @@ def run_restore(dsn: str, file: Path) -> None:
             [*write, "--set=ON_ERROR_STOP=1", "--output", os.devnull, "--file=-"],
             stdin=subprocess.PIPE,
             stderr=problems,
-            env={**os.environ, **libpq_environment(dsn)},
+            env=client_environment(dsn),
         ) as target,
     ):
         assert source.stdout is not None
@@ -139,24 +160,17 @@ def _run_query(dsn: str, question: Callable[[Connection], Awaitable[Answer]]) ->
     """Run one query on a connection of its own."""
 
     async def ask() -> Answer:
-        connection = await connect_database(dsn)
-        try:
+        async with connect_database(dsn) as connection:
             return await question(connection)
-        finally:
-            await connection.close()
 
     return asyncio.run(ask())
 
 
 async def _dump_with_contents(dsn: str, file: Path) -> Contents:
     """Dump and count in one snapshot, so that a service that goes on writing changes neither."""
-    connection = await connect_database(dsn)
-    try:
-        async with exported_snapshot(connection) as snapshot:
-            await asyncio.to_thread(_run_dump, dsn, file, snapshot)
-            return await read_contents(connection)
-    finally:
-        await connection.close()
+    async with connect_database(dsn) as connection, exported_snapshot(connection) as snapshot:
+        await asyncio.to_thread(_run_dump, dsn, file, snapshot)
+        return await read_contents(connection)
 
 
 def _run_dump(dsn: str, file: Path, snapshot: str | None = None) -> None:
@@ -165,9 +179,9 @@ def _run_dump(dsn: str, file: Path, snapshot: str | None = None) -> None:
 
 
 def _run_tool(dsn: str, program: str, *arguments: str) -> None:
-    command = [_programs_for(dsn) / program, "--dbname", database_name(dsn), *arguments]
+    command = [_programs_for(dsn) / program, *arguments]
     done = subprocess.run(  # noqa: S603
-        command, check=False, capture_output=True, text=True, env={**os.environ, **libpq_environment(dsn)}
+        command, check=False, capture_output=True, text=True, env=client_environment(dsn)
     )
     if done.returncode != 0:
         raise CommandError(f"{program} failed: {done.stderr.strip()}")

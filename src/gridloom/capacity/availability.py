@@ -1,4 +1,4 @@
-"""What an asset can do in each delivery period: its ratings in force, less everything that is unavailable.
+"""The availability of an asset in each delivery period: its ratings in force, less everything that is unavailable.
 
 At every instant, available = max(0, rated − sum of all volumes missing at that instant). A period can do what its
 worst instant can do: an outage of one minute counts for the whole quarter-hour it touches, and two outages that touch
@@ -35,7 +35,7 @@ _PARTS_PER_KW: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """What the asset is rated for from an instant on, until a later rating takes over."""
+    """The asset's ratings from an instant on, until a later rating takes over."""
 
     valid_from: datetime
     charge_power_kw: float
@@ -49,7 +49,7 @@ class Rating:
 
     @property
     def fcr_power_kw(self) -> float:
-        """What may be offered as FCR, which must be able to go either way; to the milliwatt, since 0.57 of 100 MW are
+        """The power to offer as FCR, which must be able to go either way; to the milliwatt, since 0.57 of 100 MW are
         57 MW and not a rounding error less."""
         return round(self.fcr_limit_ratio * min(self.charge_power_kw, self.discharge_power_kw), 6)
 
@@ -149,12 +149,12 @@ def availability_at(
     ratings: Sequence[Rating], outages: Sequence[CapacityOutage], instant: datetime
 ) -> AvailabilitySeries:
     """The one row that holds at this very instant."""
-    moment = milliseconds_of(instant)
-    return _minimum_per_period(ratings, outages, np.array([moment], dtype=np.int64), moment + 1)
+    instant_ms = milliseconds_of(instant)
+    return _minimum_per_period(ratings, outages, np.array([instant_ms], dtype=np.int64), instant_ms + 1)
 
 
 def maximum_rating(ratings: Sequence[Rating], window: Window) -> tuple[float, float, float]:
-    """The most charge and discharge power (kW) and energy (kWh) rated at any moment of the window, however long."""
+    """The most charge and discharge power (kW) and energy (kWh) rated at any instant of the window, however long."""
     valid_from, steps = _rated_steps(ratings)
     first = np.searchsorted(valid_from, milliseconds_of(window.start), "right")
     last = np.searchsorted(valid_from, milliseconds_of(window.end), "left")
@@ -184,16 +184,16 @@ def _minimum_per_period(
     valid_from, rated_steps = _rated_steps(ratings)
     starts, ends, volumes = _missing_volumes(outages, int(grid[0]), end)
     inner = valid_from[(valid_from > grid[0]) & (valid_from < end)]
-    moments = _merge_instants(grid, np.unique(np.concatenate((inner, starts, ends[ends < end]))))
+    instants = _merge_instants(grid, np.unique(np.concatenate((inner, starts, ends[ends < end]))))
 
-    rated = rated_steps[np.searchsorted(valid_from, moments, "right")]
-    changes = np.zeros((len(moments) + 1, 3), dtype=np.int64)
-    np.add.at(changes, np.searchsorted(moments, starts), volumes)
-    np.subtract.at(changes, np.searchsorted(moments, ends), volumes)
+    rated = rated_steps[np.searchsorted(valid_from, instants, "right")]
+    changes = np.zeros((len(instants) + 1, 3), dtype=np.int64)
+    np.add.at(changes, np.searchsorted(instants, starts), volumes)
+    np.subtract.at(changes, np.searchsorted(instants, ends), volumes)
     missing = np.cumsum(changes[:-1], axis=0) / _PARTS_PER_KW
     available = np.maximum(rated[:, :FCR] - missing, 0.0)
 
-    firsts = np.searchsorted(moments, grid)
+    firsts = np.searchsorted(instants, grid)
     return AvailabilitySeries(
         grid, np.minimum.reduceat(rated, firsts, axis=0), np.minimum.reduceat(available, firsts, axis=0)
     )
@@ -202,9 +202,9 @@ def _minimum_per_period(
 def _merge_instants(grid: NDArray[np.int64], changes: NDArray[np.int64]) -> NDArray[np.int64]:
     """The instants of both, in order and once each. The grid is long and in order already: sorting it again with the
     few changes would cost more than all the rest."""
-    places = np.searchsorted(grid, changes)
-    is_new = grid[np.minimum(places, len(grid) - 1)] != changes
-    return np.insert(grid, places[is_new], changes[is_new])
+    indices = np.searchsorted(grid, changes)
+    is_new = grid[np.minimum(indices, len(grid) - 1)] != changes
+    return np.insert(grid, indices[is_new], changes[is_new])
 
 
 def _rated_steps(ratings: Sequence[Rating]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -1,6 +1,6 @@
 """The book over some periods: what is there, what each kind of holder has of it, and what is left.
 
-Everything is kept as steps: between two edges nothing changes. The columns are those of availability: CHARGE and
+Everything is stored as steps: between two edges nothing changes. The columns are those of availability: CHARGE and
 DISCHARGE in kW, ENERGY in kWh. A holding is weighed by the parameters in force in each step, so new parameters need no
 rewriting: a battery that loses more than a virtual asset admits imports more to store as much (`η_c` of the virtual
 over that of the battery) and holds more to deliver as much (`η_d` likewise), and of its energy only what lies between
@@ -35,6 +35,8 @@ from gridloom.kernel.window import Window
 
 # Sums are made of whole milliwatts, so that what was taken and given back leaves exactly nothing.
 _PARTS_PER_KW = 1_000_000
+_CHARGE_ENERGY, _DISCHARGE_ENERGY = 3, 4
+"""Columns of a sum of reserves beyond those of availability."""
 
 
 class BookLine(IntEnum):
@@ -105,7 +107,7 @@ class CapacityBook:
 
     @property
     def missing(self) -> Floats:
-        """What was taken and is not there any more."""
+        """Held capacity that is unavailable."""
         missing = self.taken - self.available
         return np.where(missing > TOLERANCE, missing, 0.0)
 
@@ -124,29 +126,30 @@ class CapacityBook:
 
 
 def build_book(
-    ratings_and_outages: RatingsAndOutages,
-    holdings: Sequence[Holding],
-    own: OwnSchedule,
-    first: int,
-    end: int,
-    edges: Ints | None = None,
+    ratings_and_outages: RatingsAndOutages, holdings: Sequence[Holding], own: OwnSchedule, first: int, end: int
 ) -> CapacityBook:
     """The book of a battery in the periods `first` up to but not `end`, which some holdings may exceed.
 
-    `own` holds whole market days, since the energy of the own schedule is that of its day. `edges` beyond what the book
-    needs itself make it comparable, step by step, with another.
+    `own` holds whole market days, since the energy of the own schedule is that of its day.
     """
-    edges = _find_edges(ratings_and_outages, holdings, own, first, end) if edges is None else edges
-    grid_ms = edges[:-1] * PERIOD_MS
-    series = available_between(ratings_and_outages, grid_ms, int(edges[-1]) * PERIOD_MS)
+    edges = _find_edges(ratings_and_outages, holdings, own, first, end)
+    series = available_between(ratings_and_outages, edges[:-1] * PERIOD_MS, int(edges[-1]) * PERIOD_MS)
+    return CapacityBook(edges, series.rated, series.available, _sum_lines(holdings, own, edges, series.rated))
+
+
+def with_fewer_holdings(book: CapacityBook, holdings: Sequence[Holding], own: OwnSchedule) -> CapacityBook:
+    """The same battery's book, step by step comparable, with only some of its holdings."""
+    return replace(book, lines=_sum_lines(holdings, own, book.edges, book.rated))
+
+
+def _sum_lines(holdings: Sequence[Holding], own: OwnSchedule, edges: Ints, rated: Floats) -> Floats:
     lines = np.zeros((len(BookLine), len(edges) - 1, 3))
-    rated = series.rated
     for holding in _merge_alike(holdings):
         _add_efficiency_weighted(lines[line_of(holding)], holding, edges, rated)
     usable = rated[:, USABLE]
     _add_reserves(lines, [one for one in holdings if one.losses is None], edges, usable)
     _add_own(lines[BookLine.OWN], own, edges, usable)
-    return CapacityBook(edges, rated, series.available, lines)
+    return lines
 
 
 def refine_steps(book: CapacityBook, edges: Ints) -> CapacityBook:
@@ -202,42 +205,39 @@ def _add_efficiency_weighted(line: Floats, holding: Holding, edges: Ints, rated:
 
 
 def _add_reserves(lines: Floats, reserves: Sequence[Holding], edges: Ints, usable: Floats) -> None:
-    """Balancing capacity as it stands, and of balancing energy what exceeds the accepted capacity of its direction."""
+    """Balancing capacity, and of balancing energy what exceeds the accepted capacity of its direction."""
     if not reserves:
         return
-    sums = {
-        (kind, is_firm): _sum_holdings([one for one in reserves if (one.kind, one.is_firm) == (kind, is_firm)], edges)
-        for kind in (HoldingKind.FCR, HoldingKind.AFRR_CAPACITY)
-        for is_firm in (True, False)
-    }
-    for (kind, is_firm), summed in sums.items():
-        lines[_LINE_OF[kind, is_firm]] += summed
-    capacity_kw = sums[HoldingKind.AFRR_CAPACITY, True]
-    energy = [one for one in reserves if one.kind is HoldingKind.AFRR_ENERGY]
-    for column in (CHARGE, DISCHARGE):
-        own_way = [one for one in energy if (one.charge_kw if column == CHARGE else one.discharge_kw)]
-        accepted = _sum_holdings([one for one in own_way if one.is_firm], edges)
-        every = accepted + _sum_holdings([one for one in own_way if not one.is_firm], edges)
+    sums = _sum_by_line(reserves, edges)
+    for line in (BookLine.FCR, BookLine.FCR_BID, BookLine.AFRR_CAPACITY, BookLine.AFRR_CAPACITY_BID):
+        lines[line] += sums[line, :, : ENERGY + 1]
+    capacity_kw = sums[BookLine.AFRR_CAPACITY]
+    accepted = sums[BookLine.AFRR_ENERGY]
+    every = accepted + sums[BookLine.AFRR_ENERGY_BID]
+    for column, served_column in ((CHARGE, _CHARGE_ENERGY), (DISCHARGE, _DISCHARGE_ENERGY)):
         drawn = capacity_kw[:, column]
         firm_kw = np.maximum(accepted[:, column] - drawn, 0.0)
         waiting_kw = np.maximum(every[:, column] - drawn, 0.0) - firm_kw
-        served = np.divide(every[:, ENERGY], every[:, column], out=np.zeros(len(every)), where=every[:, column] > 0)
+        is_asked = every[:, column] > 0
+        served = np.divide(every[:, served_column], every[:, column], out=np.zeros(len(every)), where=is_asked)
         for line, excess_kw in ((BookLine.AFRR_ENERGY, firm_kw), (BookLine.AFRR_ENERGY_BID, waiting_kw)):
             lines[line][:, column] += excess_kw
             lines[line][:, ENERGY] += excess_kw * served
     lines[BookLine.FCR : BookLine.OWN, :, ENERGY] /= usable
 
 
-def _sum_holdings(holdings: Sequence[Holding], edges: Ints) -> Floats:
-    changes = np.zeros((len(edges), 3), dtype=np.int64)
-    if holdings:
-        amounts = np.array([(one.charge_kw, one.discharge_kw, one.energy_kwh) for one in holdings])
-        parts = np.rint(amounts * _PARTS_PER_KW).astype(np.int64)
-        low = np.searchsorted(edges, np.clip([one.first for one in holdings], edges[0], edges[-1]))
-        high = np.searchsorted(edges, np.clip([one.end for one in holdings], edges[0], edges[-1]))
-        np.add.at(changes, low, parts)
-        np.subtract.at(changes, high, parts)
-    return np.cumsum(changes[:-1], axis=0) / _PARTS_PER_KW
+def _sum_by_line(reserves: Sequence[Holding], edges: Ints) -> Floats:
+    """By `BookLine`, then step: power in either direction, energy, and the energy of each direction by itself."""
+    amounts = np.array([(one.charge_kw, one.discharge_kw, one.energy_kwh) for one in reserves])
+    energy_by_direction = np.where(amounts[:, :ENERGY] > 0, amounts[:, ENERGY:], 0.0)
+    parts = np.rint(np.hstack([amounts, energy_by_direction]) * _PARTS_PER_KW).astype(np.int64)
+    line = np.array([line_of(one) for one in reserves])
+    spans = np.clip([(one.first, one.end) for one in reserves], edges[0], edges[-1])
+    first, end = np.searchsorted(edges, spans).T
+    changes = np.zeros((len(BookLine), len(edges), parts.shape[1]), dtype=np.int64)
+    np.add.at(changes, (line, first), parts)
+    np.subtract.at(changes, (line, end), parts)
+    return np.cumsum(changes[:, :-1], axis=1) / _PARTS_PER_KW
 
 
 def _add_own(line: Floats, own: OwnSchedule, edges: Ints, usable: Floats) -> None:
@@ -276,8 +276,8 @@ def _day_around(period: int) -> tuple[int, int]:
 def market_days_of(periods: Ints) -> list[tuple[int, int]]:
     """The market days in which these periods lie, in order."""
     days: list[tuple[int, int]] = []
-    place = 0
-    while place < len(periods):
-        days.append(_day_around(int(periods[place])))
-        place = int(np.searchsorted(periods, days[-1][1]))
+    index = 0
+    while index < len(periods):
+        days.append(_day_around(int(periods[index])))
+        index = int(np.searchsorted(periods, days[-1][1]))
     return days

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
@@ -12,64 +13,84 @@ from msgspec import Struct
 from gridloom.capacity.availability import CapacityOutage, Rating, RatingsAndOutages
 from gridloom.capacity.model import Holding, HoldingKind, OneWayEfficiency, OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
+from gridloom.database.composition import compose
+from gridloom.database.pool import Database
+from gridloom.database.statement import NamedStatement
 
 # Read from the tables: the view's choice of ratings, and its many nulls, cost more than all the rest. The nodes of a
 # distributed database exchange no whole rows.
-BATTERY_CAPACITY_JSON = """
+_RATING: Final = """json_build_array('RATING', p.asset_key, p.version, json_build_array(p.valid_from,
+  p.rated_charge_power_kw, p.rated_discharge_power_kw, p.energy_capacity_kwh, p.fcr_limit_ratio, p.charge_efficiency,
+  p.discharge_efficiency, p.max_state_of_charge - p.min_state_of_charge))::text"""
+_OUTAGE: Final = """json_build_array('OUTAGE', u.asset_key, json_build_array(u.starts_at, u.ends_at, u.charge_power_kw,
+  u.discharge_power_kw, u.energy_kwh))::text"""
+_HOLDING: Final = """json_build_array('HOLDING', h.asset_key, json_build_array(h.kind, h.holder_id, h.first_period,
+  h.end_period, h.charge_kw, h.discharge_kw, h.energy_kwh, h.is_firm),
+  case when h.charge_efficiency is not null then json_build_array(h.charge_efficiency, h.discharge_efficiency) end,
+  h.organisation_id, h.product)::text"""
+BATTERY_CAPACITY_JSON: Final = compose(
+    """
   (select '[' || string_agg(t.line, ',') || ']' from (
-     select json_build_array('RATING', p.asset_key, p.valid_from, p.version, p.rated_charge_power_kw,
-                             p.rated_discharge_power_kw, p.energy_capacity_kwh, p.fcr_limit_ratio, p.charge_efficiency,
-                             p.discharge_efficiency, p.max_state_of_charge - p.min_state_of_charge)::text as line
-     from physical_asset_parameters p
-     where p.asset_key = any(:batteries::int[]) and p.valid_from < :to_moment
+     select {rating} as line from physical_asset_parameters p
+     where p.asset_key = any(:batteries::int[]) and p.valid_from < :to_instant
      union all
-     select json_build_array('OUTAGE', u.asset_key, u.starts_at, u.ends_at, u.charge_power_kw, u.discharge_power_kw,
-                             u.energy_kwh)::text
-     from unavailability u
-     where u.asset_key = any(:batteries::int[]) and u.ends_at > :from_moment and u.starts_at < :to_moment
+     select {outage} from unavailability u
+     where u.asset_key = any(:batteries::int[]) and u.ends_at > :from_instant and u.starts_at < :to_instant
      union all
-     select json_build_array('HOLDING', h.asset_key, h.kind, h.holder_id, h.first_period, h.end_period, h.charge_kw,
-                             h.discharge_kw, h.energy_kwh, h.charge_efficiency, h.discharge_efficiency,
-                             h.organisation_id, h.product)::text
-     from capacity_holding h
+     select {holding} from capacity_holding h
      where h.asset_key = any(:batteries::int[]) and h.end_period > :from_period and h.first_period < :to_period
        and h.is_firm) t)
-"""
+""",
+    rating=_RATING,
+    outage=_OUTAGE,
+    holding=_HOLDING,
+)
+_OF_ONE_BATTERY: Final = (
+    NamedStatement(
+        """select string_agg({rating}, ',') from physical_asset_parameters p
+           where p.asset_key = :battery and p.valid_from < :to_instant""",
+        rating=_RATING,
+    ),
+    NamedStatement(
+        """select string_agg({outage}, ',') from unavailability u
+           where u.asset_key = :battery and u.ends_at > :from_instant and u.starts_at < :to_instant""",
+        outage=_OUTAGE,
+    ),
+    NamedStatement(
+        """select string_agg({holding}, ',') from capacity_holding h
+           where h.asset_key = :battery and h.end_period > :from_period and h.first_period < :to_period
+             and h.is_firm""",
+        holding=_HOLDING,
+    ),
+)
+"""By the key of one battery, from one table each: what a distributed database plans once."""
+
+
+async def read_capacity_json(db: Database, batteries: Sequence[int], values: Mapping[str, Any]) -> str:
+    """The text by a statement for each battery and kind of row; values: those of `BATTERY_CAPACITY_JSON`."""
+    lines = [
+        await statement.fetchval_part(db, {"battery": battery, **values})
+        for battery in batteries
+        for statement in _OF_ONE_BATTERY
+    ]
+    return f"[{','.join(filter(None, lines))}]"
 
 
 class _RatingRow(Struct, array_like=True, tag="RATING", frozen=True):
     asset_key: int
-    valid_from: datetime
     version: int
-    charge_kw: float
-    discharge_kw: float
-    energy_kwh: float
-    fcr_limit_ratio: float
-    charge_efficiency: float
-    discharge_efficiency: float
-    usable_share: float
+    rating: tuple[datetime, float, float, float, float, float, float, float]
 
 
 class _OutageRow(Struct, array_like=True, tag="OUTAGE", frozen=True):
     asset_key: int
-    starts_at: datetime
-    ends_at: datetime
-    charge_kw: float
-    discharge_kw: float
-    energy_kwh: float
+    outage: tuple[datetime, datetime, float, float, float]
 
 
 class _HoldingRow(Struct, array_like=True, tag="HOLDING", frozen=True):
     asset_key: int
-    kind: HoldingKind
-    holder_id: UUID
-    first_period: int
-    end_period: int
-    charge_kw: float
-    discharge_kw: float
-    energy_kwh: float
-    charge_efficiency: float | None
-    discharge_efficiency: float | None
+    holding: tuple[HoldingKind, UUID, int, int, float, float, float, bool]
+    losses: tuple[float, float] | None
     organisation_id: UUID | None
     product: str | None
 
@@ -77,57 +98,26 @@ class _HoldingRow(Struct, array_like=True, tag="HOLDING", frozen=True):
 _read_capacity_rows = msgspec.json.Decoder(list[_RatingRow | _OutageRow | _HoldingRow]).decode
 
 
-def decode_battery_capacity(keys: Collection[int], text: str) -> dict[int, BatteryCapacity]:
-    """What the firm lines of these batteries' books are made of, by battery; own schedules are no part of it."""
+def decode_battery_capacity(text: str, *keys: int) -> dict[int, BatteryCapacity]:
+    """The firm holdings of these batteries, by battery; own schedules are no part of it."""
     ratings: dict[tuple[int, datetime], _RatingRow] = {}
     ratings_and_outages = {key: RatingsAndOutages() for key in keys}
     holdings: dict[int, list[Holding]] = {key: [] for key in keys}
     for row in _read_capacity_rows(text):
         match row:
             case _RatingRow():
-                known = ratings.get((row.asset_key, row.valid_from))
+                known = ratings.get((row.asset_key, row.rating[0]))
                 if known is None or known.version < row.version:
-                    ratings[row.asset_key, row.valid_from] = row
+                    ratings[row.asset_key, row.rating[0]] = row
             case _OutageRow():
-                outage = CapacityOutage(row.starts_at, row.ends_at, row.charge_kw, row.discharge_kw, row.energy_kwh)
-                ratings_and_outages[row.asset_key].outages.append(outage)
+                ratings_and_outages[row.asset_key].outages.append(CapacityOutage(*row.outage))
             case _HoldingRow():
-                holdings[row.asset_key].append(_read_holding_row(row))
-    for place in sorted(ratings):
-        ratings_and_outages[place[0]].ratings.append(_read_rating_row(ratings[place]))
+                losses = None if row.losses is None else OneWayEfficiency(*row.losses)
+                holding = Holding(*row.holding, losses, row.organisation_id, row.product)
+                holdings[row.asset_key].append(holding)
+    for index in sorted(ratings):
+        ratings_and_outages[index[0]].ratings.append(Rating(*ratings[index].rating))
     return {
         key: BatteryCapacity(ratings_and_outages[key], holdings[key], OwnSchedule.nothing())
         for key in ratings_and_outages
     }
-
-
-def _read_rating_row(row: _RatingRow) -> Rating:
-    return Rating(
-        row.valid_from,
-        row.charge_kw,
-        row.discharge_kw,
-        row.energy_kwh,
-        row.fcr_limit_ratio,
-        row.charge_efficiency,
-        row.discharge_efficiency,
-        row.usable_share,
-    )
-
-
-def _read_holding_row(row: _HoldingRow) -> Holding:
-    losses = None
-    if row.charge_efficiency is not None and row.discharge_efficiency is not None:
-        losses = OneWayEfficiency(row.charge_efficiency, row.discharge_efficiency)
-    return Holding(
-        row.kind,
-        row.holder_id,
-        row.first_period,
-        row.end_period,
-        row.charge_kw,
-        row.discharge_kw,
-        row.energy_kwh,
-        True,
-        losses,
-        row.organisation_id,
-        row.product,
-    )

@@ -1,4 +1,4 @@
-"""The one way in which capacity is taken, whichever room takes it: judged by the book and written to it."""
+"""The one way in which capacity is held, for every package: validated against the book and written to it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from gridloom.database.pool import Database
 
 @dataclass(frozen=True, slots=True)
 class CapacityRequest:
-    """What a write wants of one battery: what it takes, what of the own schedule it sets, and whose holdings it gives
-    back for it. It is judged as if those were gone."""
+    """A write to one battery's book: what it holds, what of the own schedule it sets, and whose holdings it gives
+    back for it. It is validated as if those were gone."""
 
     asset_key: int
     asset_id: UUID
@@ -46,7 +46,7 @@ async def hold_capacity(
     requests: Sequence[CapacityRequest],
     capacity: Mapping[int, BatteryCapacity] | None = None,
 ) -> None:
-    """All of it or none: judge every request by its battery's book, and write what was taken and given back.
+    """All of it or none: validate every request against its battery's book, and write the holdings added and released.
 
     Raises `CapacityNotAvailable` for what a battery has not got and `CapacityTaken` for what is not free. The periods
     of an own schedule are written by the schedule store, in the same transaction. `capacity` is what the books are
@@ -76,7 +76,7 @@ async def replace_holdings(
     released: Sequence[UUID],
     holdings: Sequence[Holding],
 ) -> None:
-    """Turn what was taken into what it has become, without judging again: it is as much as before, or less."""
+    """Replace holdings by others that need as much as before, or less, without validation."""
     assert asset_key in locked.keys, "a book is changed under its battery's lock"
     await store.write_holdings(
         db, [(asset_key, holder_id) for holder_id in released], [(asset_key, holding) for holding in holdings]
@@ -84,7 +84,7 @@ async def replace_holdings(
 
 
 async def release_holdings(db: Database, locked: LockedBatteries, asset_key: int, holder_ids: Sequence[UUID]) -> None:
-    """What these holders had is free again."""
+    """Releases the holdings of these holders."""
     assert asset_key in locked.keys, "a book is changed under its battery's lock"
     await store.write_holdings(db, [(asset_key, holder_id) for holder_id in holder_ids], ())
 

@@ -39,7 +39,7 @@ def firm_coverage(book: CapacityBook) -> Floats:
 
 
 def precheck_covered(ratings_and_outages: RatingsAndOutages, holdings: Sequence[Holding], first: int) -> bool:
-    """Whether, at a glance, a battery has all that these hold of it from the period `first` on; never wrongly yes.
+    """Precheck whether a battery has all that these hold of it from the period `first` on; conservative.
 
     It has where one rating holds throughout, nothing is out, and all holdings together fit at once.
     """
@@ -76,5 +76,5 @@ def pending_coverage(book: CapacityBook) -> Floats:
 
 
 def own_schedule_limit(book: CapacityBook) -> Floats:
-    """What the own schedule may use at most."""
+    """The limit of the own schedule."""
     return np.maximum(book.available - book.firm - book.waiting, 0.0)

@@ -1,4 +1,4 @@
-"""What stands in a battery's book: holdings, the battery's own schedule, and what a write wants to take."""
+"""Values of a battery's book: holdings, the battery's own schedule, and requests for capacity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOLERANCE: Final = POWER_TOLERANCE_KW  # and of a kWh
 
 
 class HoldingKind(StrEnum):
-    """Who holds capacity of a battery. The own schedule is kept as a schedule; the others are rows of the book."""
+    """Kinds of holders of capacity. The own schedule is stored as a schedule; the others are rows of the book."""
 
     VIRTUAL_ASSET = "VIRTUAL_ASSET"
     AUCTION = "AUCTION"
@@ -34,7 +34,7 @@ class HoldingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OneWayEfficiency:
-    """What a holder's power and energy are reckoned with: its one-way efficiencies."""
+    """The efficiencies of a holder's power and energy: its one-way efficiencies."""
 
     charge: float
     discharge: float
@@ -42,7 +42,7 @@ class OneWayEfficiency:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What one holder has of one battery in the periods `first` up to but not `end`, in the holder's own terms.
+    """The holding of one holder in one battery in the periods [first, end), in the holder's own terms.
 
     A virtual asset (or the auction of one) names its efficiencies: a battery that loses more has to give more of
     itself. A bid's energy is what must be in store, or the room for it, to serve it. `is_firm` is false while a bid
@@ -93,7 +93,7 @@ class OwnSchedule:
 
 @dataclass(frozen=True, slots=True)
 class HoldingGroup:
-    """What a write asks of a battery: holdings over one window that are judged together, such as a bid's price steps.
+    """A request for capacity: holdings over one window that are validated together, such as a bid's price steps.
 
     `pointer` says where in the request it is asked for.
     """

@@ -18,6 +18,7 @@ from gridloom.capacity.book import (
     market_days_around,
     market_days_of,
     refine_steps,
+    with_fewer_holdings,
 )
 from gridloom.capacity.model import TOLERANCE, Floats, Holding, HoldingGroup, HoldingKind, Ints, OwnSchedule
 from gridloom.kernel.instant import format_instant
@@ -26,7 +27,7 @@ from gridloom.kernel.problem import FieldError, Problem
 
 
 class CapacityNotAvailable(Problem):
-    """More is requested of a battery than it has at some moment of the window, held or not.
+    """More is requested of a battery than it has at some instant of the window, held or not.
 
     Available is what is rated then, less everything unavailable; FCR needs both directions and is limited to the
     battery's `fcrLimitRatio` of rated power as well. `available` says what could be asked for, `start` and `end` when.
@@ -40,7 +41,7 @@ class CapacityTaken(Problem):
     """A battery's capacity is given once: what is asked for must be free over the whole window.
 
     Free is what is available and not promised to a virtual asset, offered in an open auction, offered or accepted as
-    balancing capacity, or used by the battery's own schedule. `asked` and `free` are those of the first moment at which
+    balancing capacity, or used by the battery's own schedule. `asked` and `free` are those of the first instant when
     too little is free, `holders` the kinds that hold the rest; `shortages` has the same for each battery. A virtual
     asset that is more efficient than its battery takes more of it, since the losses have to be made up.
     """
@@ -56,7 +57,7 @@ class OwnChange:
     periods: Ints
     power_kw: Floats
     past_before: int
-    """What lies before this period is over: it is judged by what is rated."""
+    """Periods before this one are over: they are validated against the ratings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class BatteryCapacity:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """The first stretch in which a battery has, or has free, too little."""
+    """The first interval in which a battery has, or has free, too little."""
 
     first: int
     end: int
@@ -89,7 +90,7 @@ class Shortage:
 
 
 def find_shortage(capacity: BatteryCapacity, groups: Sequence[HoldingGroup]) -> Shortage | None:
-    """Why these takings cannot all stand beside what stands, if so. What they replace is gone already."""
+    """Why these requests cannot all be held beside the existing holdings, if so. What they replace is gone already."""
     if not groups:
         return None
     first, end = min(one.first for one in groups), max(one.end for one in groups)
@@ -99,7 +100,7 @@ def find_shortage(capacity: BatteryCapacity, groups: Sequence[HoldingGroup]) -> 
         alone = _exceeds_battery(capacity.ratings_and_outages, group, after)
         if alone is not None:
             return alone
-    before = build_book(capacity.ratings_and_outages, capacity.holdings, capacity.own, first, end, edges=after.edges)
+    before = with_fewer_holdings(after, capacity.holdings, capacity.own)
     shortage = _exceeds_free(before, after, before.available)
     if shortage is None:
         return None
@@ -108,9 +109,9 @@ def find_shortage(capacity: BatteryCapacity, groups: Sequence[HoldingGroup]) -> 
 
 
 def find_own_schedule_shortage(capacity: BatteryCapacity, change: OwnChange) -> Shortage | None:
-    """The same for periods of the own schedule; the energy of their market days is judged where it grows.
+    """The same for periods of the own schedule; the energy of their market days is validated where it grows.
 
-    That each power is within what the battery has is judged before, point by point.
+    Each power is validated against the battery's ratings before, point by point.
     """
     first, end = market_days_around(int(change.periods[0]), int(change.periods[-1]) + 1)
     own = capacity.own.with_periods(change.periods, change.power_kw)
@@ -134,8 +135,8 @@ def find_own_schedule_shortage(capacity: BatteryCapacity, change: OwnChange) -> 
 
 def _within_days(periods: Ints, days: Sequence[tuple[int, int]]) -> np.ndarray:
     starts, ends = np.array(days, dtype=np.int64).reshape(-1, 2).T
-    place = np.searchsorted(starts, periods, "right") - 1
-    return (place >= 0) & (periods < ends[np.maximum(place, 0)])
+    index = np.searchsorted(starts, periods, "right") - 1
+    return (index >= 0) & (periods < ends[np.maximum(index, 0)])
 
 
 def _exceeds_battery(
@@ -144,7 +145,8 @@ def _exceeds_battery(
     alone = build_book(ratings_and_outages, group.holdings, OwnSchedule.nothing(), group.first, group.end)
     asked = alone.taken
     if group.holdings[0].kind is HoldingKind.AFRR_ENERGY:
-        asked = asked * (1.0, 1.0, 0.0)  # it may draw on accepted capacity: what it adds is judged by what is free
+        # It may draw on accepted capacity; what it adds must be free.
+        asked = asked * (1.0, 1.0, 0.0)
     limit = alone.available.copy()
     if group.holdings[0].kind is HoldingKind.FCR:
         limit[:, :ENERGY] = np.minimum(limit[:, :ENERGY], alone.rated[:, [FCR]])
@@ -198,7 +200,7 @@ def _row_of(amounts: Floats, step: int) -> tuple[float, float, float]:
 
 
 def shortage_problem(shortages: Sequence[tuple[UUID, Shortage]]) -> Problem:
-    """What is answered: what no battery could give comes before what others hold."""
+    """The problem of a shortage: beyond the battery comes before held by others."""
     lacking = [pair for pair in shortages if not pair[1].is_held_by_others]
     if lacking:
         return _not_available(lacking)
@@ -206,7 +208,7 @@ def shortage_problem(shortages: Sequence[tuple[UUID, Shortage]]) -> Problem:
     detail = (
         f"Of the battery {asset_id}, {_format_amount(first.asked)} are asked for from "
         f"{format_instant(period_start(first.first))} on, and {_format_amount(first.there)} "
-        f"are free; the rest is held by {', '.join(first.held_by) or 'nobody'}."
+        f"are free; the rest is held by {', '.join(first.held_by) or 'no other holder'}."
     )
     return CapacityTaken(
         detail,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
-import asyncpg
 import numpy as np
 
 from gridloom.capacity.availability import (
@@ -21,11 +19,12 @@ from gridloom.capacity.availability import (
 from gridloom.capacity.book import market_days_around
 from gridloom.capacity.model import Holding, HoldingKind, OneWayEfficiency, OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
-from gridloom.database.composition import compose
 from gridloom.database.keyed import fetch_by_keys
-from gridloom.database.pool import Database
-from gridloom.kernel.market_time import PERIOD, floor_to_period, period_start
+from gridloom.database.pool import Database, is_distributed
+from gridloom.database.statement import NamedStatement
+from gridloom.kernel.market_time import period_start
 from gridloom.kernel.window import Window
+from gridloom.market_calendar import touched_periods
 
 # The past needs only the last rating, but ratings are few.
 RATINGS_AND_OUTAGES = """
@@ -38,12 +37,6 @@ union all
 select asset_key, starts_at, ends_at, charge_power_kw, discharge_power_kw, energy_kwh, null, null, null, null
 from unavailability
 where asset_key = any($1::int[]) and ends_at > $2 and starts_at < $3
-"""
-
-Row = asyncpg.Record | Sequence[Any]
-_HOLDING = """
-  asset_key, kind, holder_id, first_period, end_period, charge_kw, discharge_kw, energy_kwh, is_firm, charge_efficiency,
-  discharge_efficiency, organisation_id, product
 """
 
 
@@ -59,7 +52,7 @@ class LockedBatteries:
 async def lock_batteries(db: Database, keys: Collection[int]) -> LockedBatteries:
     """Let changes of these batteries' offers, schedules and availability follow each other.
 
-    Always in the order of keys: two writers cannot deadlock. Whoever reads after taking the
+    Always in the order of keys: two writers cannot deadlock. A transaction that reads after taking the
     locks sees what the one before has done.
     """
     # The clock rides along: it is read once all locks are there, like everything volatile after what is counted.
@@ -96,20 +89,10 @@ def _add_circumstance(
 
 
 async def load_availability(db: Database, asset_keys: Collection[int], window: Window) -> dict[int, AvailabilitySeries]:
-    """The availability of each asset over every period that the window touches."""
-    return {
-        key: availability_series(ratings_and_outages.ratings, ratings_and_outages.outages, window)
-        for key, ratings_and_outages in (
-            await load_ratings_and_outages(db, asset_keys, widen_to_periods(window))
-        ).items()
-    }
-
-
-def widen_to_periods(window: Window) -> Window:
-    """The window widened to the periods it touches, since what happens anywhere in them counts."""
-    start = floor_to_period(window.start)
-    end = floor_to_period(window.end)
-    return Window(start, end if end == window.end else end + PERIOD)
+    """The availability of each asset over every period that the window touches: what happens anywhere in it counts."""
+    periods = Window(*map(period_start, touched_periods(window)))
+    found = await load_ratings_and_outages(db, asset_keys, periods)
+    return {key: availability_series(known.ratings, known.outages, window) for key, known in found.items()}
 
 
 _STANDING = """
@@ -123,42 +106,27 @@ where asset_key = any($1::int[])
 
 
 async def load_firm_capacity(db: Database, keys: Collection[int], first: int, end: int) -> dict[int, BatteryCapacity]:
-    """What the firm lines of these batteries' books are made of in the periods `first` up to but not `end`."""
+    """The firm holdings of these batteries in the periods [first, end)."""
     return await _load_holdings(db, keys, first, end, firm_only=True)
 
 
 async def _load_holdings(
     db: Database, keys: Collection[int], first: int, end: int, *, firm_only: bool
 ) -> dict[int, BatteryCapacity]:
-    edges = period_start(first), period_start(end), first, end
-    return battery_capacity_of_rows(keys, await fetch_by_keys(db, _STANDING, list(keys), *edges, firm_only))
-
-
-def battery_capacity_of_rows(keys: Collection[int], rows: Iterable[Row]) -> dict[int, BatteryCapacity]:
-    """From rows of `battery_standing` with all its columns in its order, by battery; own schedules are no part."""
+    """By battery; own schedules are no part."""
     ratings_and_outages = {key: RatingsAndOutages() for key in keys}
     holdings: dict[int, list[Holding]] = {key: [] for key in keys}
-    for key, starts_at, ends_at, *numbers, kind, holder_id, first, end, is_firm, organisation_id, product in rows:
+    edges = period_start(first), period_start(end), first, end
+    rows = await fetch_by_keys(db, _STANDING, list(keys), *edges, firm_only)
+    for key, starts_at, ends_at, *numbers, kind, holder_id, since, until, is_firm, organisation_id, product in rows:
         if kind is None:
             _add_circumstance(ratings_and_outages[key], starts_at, ends_at, numbers)
             continue
         charge_kw, discharge_kw, energy_kwh, _, eta_charge, eta_discharge, _ = numbers
         losses = None if eta_charge is None else OneWayEfficiency(eta_charge, eta_discharge)
-        holdings[key].append(
-            Holding(
-                HoldingKind(kind),
-                holder_id,
-                first,
-                end,
-                charge_kw,
-                discharge_kw,
-                energy_kwh,
-                is_firm,
-                losses,
-                organisation_id,
-                product,
-            )
-        )
+        taken = charge_kw, discharge_kw, energy_kwh
+        holding = Holding(HoldingKind(kind), holder_id, since, until, *taken, is_firm, losses, organisation_id, product)
+        holdings[key].append(holding)
     return {
         key: BatteryCapacity(ratings_and_outages[key], holdings[key], OwnSchedule.nothing())
         for key in ratings_and_outages
@@ -168,7 +136,7 @@ def battery_capacity_of_rows(keys: Collection[int], rows: Iterable[Row]) -> dict
 async def load_battery_capacity(
     db: Database, keys: Collection[int], first: int, end: int
 ) -> dict[int, BatteryCapacity]:
-    """What the books of these batteries are made of in the periods `first` up to but not `end`."""
+    """The holdings and capacities of these batteries in the periods [first, end)."""
     days = market_days_around(first, end)
     capacity = await _load_holdings(db, keys, *days, firm_only=False)
     own = await read_own_schedules(db, keys, *days)
@@ -197,45 +165,42 @@ async def write_holdings(
     db: Database, released: Sequence[tuple[int, UUID]], added: Sequence[tuple[int, Holding]]
 ) -> None:
     """Give back and add, each by battery; the caller holds the batteries' locks."""
-    if released:
+    by_battery: dict[int, list[UUID]] = {}
+    for key, holder_id in released:
+        by_battery.setdefault(key, []).append(holder_id)
+    for key in sorted(by_battery):
         await db.execute(
-            """
-            delete from capacity_holding h using unnest($1::int[], $2::uuid[]) as gone (asset_key, holder_id)
-            where h.asset_key = gone.asset_key and h.holder_id = gone.holder_id
-            """,
-            [key for key, _ in released],
-            [holder_id for _, holder_id in released],
+            "delete from capacity_holding where asset_key = $1 and holder_id = any($2::uuid[])", key, by_battery[key]
         )
     if not added:
         return
-    rows = [_write_row(key, holding) for key, holding in added]
-    await db.execute(
-        compose(
-            """
-        insert into capacity_holding ({holding})
-        select * from unnest($1::int[], $2::text[], $3::uuid[], $4::int[], $5::int[], $6::float8[], $7::float8[],
-                             $8::float8[], $9::bool[], $10::float8[], $11::float8[], $12::uuid[], $13::text[])
-        """,
-            holding=_HOLDING,
-        ),
-        *(list(column) for column in zip(*rows, strict=True)),
-    )
+    rows = [_list_values(key, holding) for key, holding in added]
+    if len(rows) == 1 or is_distributed(db):  # there a row at a time is of one shard, and its statement planned once
+        await db.executemany(_ADD_HOLDING.text, rows)
+    else:
+        await db.execute(_ADD_HOLDINGS.text, *(list(column) for column in zip(*rows, strict=True)))
 
 
-def _write_row(key: int, holding: Holding) -> tuple[object, ...]:
-    losses = holding.losses
-    return (
-        key,
-        holding.kind,
-        holding.holder_id,
-        holding.first,
-        holding.end,
-        holding.charge_kw,
-        holding.discharge_kw,
-        holding.energy_kwh,
-        holding.is_firm,
-        losses and losses.charge,
-        losses and losses.discharge,
-        holding.organisation_id,
-        holding.product,
-    )
+_ADD_HOLDING = NamedStatement("""
+insert into capacity_holding (
+  asset_key, kind, holder_id, first_period, end_period, charge_kw, discharge_kw, energy_kwh, is_firm, charge_efficiency,
+  discharge_efficiency, organisation_id, product)
+values (:asset_key, :kind, :holder_id, :first, :end, :charge_kw, :discharge_kw, :energy_kwh, :is_firm,
+        :charge_efficiency, :discharge_efficiency, :organisation_id, :product)
+""")
+_ADD_HOLDINGS = NamedStatement("""
+insert into capacity_holding (
+  asset_key, kind, holder_id, first_period, end_period, charge_kw, discharge_kw, energy_kwh, is_firm, charge_efficiency,
+  discharge_efficiency, organisation_id, product)
+select * from unnest(
+  :asset_key::int[], :kind::text[], :holder_id::uuid[], :first::int[], :end::int[], :charge_kw::float8[],
+  :discharge_kw::float8[], :energy_kwh::float8[], :is_firm::bool[], :charge_efficiency::float8[],
+  :discharge_efficiency::float8[], :organisation_id::uuid[], :product::text[])
+""")
+
+
+def _list_values(key: int, holding: Holding) -> list[object]:
+    """In the order of the parameters of both statements."""
+    eta_charge, eta_discharge = (None, None) if holding.losses is None else astuple(holding.losses)
+    own = {"asset_key": key, "charge_efficiency": eta_charge, "discharge_efficiency": eta_discharge}
+    return _ADD_HOLDING.arguments(own, holding)

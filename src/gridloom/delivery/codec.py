@@ -19,7 +19,10 @@ class _Tools(threading.local):
     """Made once for each thread: to make them takes longer than to pack a short array."""
 
     def __init__(self) -> None:
-        self.compressor = zstandard.ZstdCompressor(level=1)
+        self.compressor = zstandard.ZstdCompressor(
+            level=-1
+        )  # as small as level 1 for arrays this short, in a third of its time
+        self.fast_compressor = zstandard.ZstdCompressor(level=-7)
         self.decompressor = zstandard.ZstdDecompressor()
         self.encoder = msgspec.msgpack.Encoder()
         self.decoder = msgspec.msgpack.Decoder(tuple[dict[str, tuple[str, list[int]]], bytes])
@@ -28,11 +31,15 @@ class _Tools(threading.local):
 _tools = _Tools()
 
 
-def pack(arrays: Arrays) -> bytes:
-    """Named arrays of doubles or whole numbers, exactly as they are."""
+def pack(arrays: Arrays, *, fast: bool = False) -> bytes:
+    """Named arrays of doubles or whole numbers, exactly as they are.
+
+    `fast`: for what is soon replaced. It takes half the time, to pack and to unpack, and up to half as much space more.
+    """
     head = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
     body = b"".join([array.tobytes() for array in arrays.values()])
-    return _tools.compressor.compress(_tools.encoder.encode((head, body)))
+    compressor = _tools.fast_compressor if fast else _tools.compressor
+    return compressor.compress(_tools.encoder.encode((head, body)))
 
 
 def unpack(packed: bytes) -> dict[str, np.ndarray]:

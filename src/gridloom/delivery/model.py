@@ -1,4 +1,4 @@
-"""What a zone's virtual assets will do, what its batteries can do, and the dispatch computed from both.
+"""The schedules of a zone's virtual assets, the limits of its batteries, and the dispatch computed from both.
 
 Arrays over quarter-hours: rows are assets, columns are periods. Power is signed as everywhere: positive is export.
 """
@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from gridloom.kernel.balancing import ReserveProduct
 from gridloom.market_calendar import Floats, Ints
 
 Mask = npt.NDArray[np.bool_]
@@ -26,14 +27,14 @@ class DistributionMethod(StrEnum):
 
 
 class PartKind(StrEnum):
-    """What a part of a battery's dispatch is for. The order is that of an answer."""
+    """The purpose of a part of a battery's dispatch. The order is that of an answer."""
 
     VIRTUAL = "VIRTUAL"
     OWN = "OWN"
     DRIFT = "DRIFT"
-    FCR = "FCR"
-    AFRR_POS = "AFRR_POS"
-    AFRR_NEG = "AFRR_NEG"
+    FCR = ReserveProduct.FCR.value
+    AFRR_POS = ReserveProduct.AFRR_POS.value
+    AFRR_NEG = ReserveProduct.AFRR_NEG.value
 
 
 POWER_KINDS: Final = (PartKind.VIRTUAL, PartKind.OWN, PartKind.DRIFT)
@@ -53,14 +54,15 @@ KIND_OF_CODE: Final = {code: kind for kind, code in CODE_OF_KIND.items()}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatteryLimits:
-    """What the batteries of a zone can do, a row each.
+    """The limits of a zone's batteries, a row each.
 
     `charge_kw` and `discharge_kw` are the available powers after reserves. `low_kwh` and `high_kwh` bound the stored
     energy at the end of each period, reserves included. `own_kw` is the owner's schedule, `drift_kw` the drift that is
     placed on the market; `free_charge_kw` and `free_discharge_kw` are in no holder's book. `promised_kwh` is
     Σ share × energy capacity of the virtual assets that are alive: a battery moves for virtual assets only where it is
     above zero. `ramp_kw` is the largest increase from one period to the next, `daily_export_kwh` and
-    `annual_export_kwh` the cycle limits; infinite where there is none. `energy_kwh` is stored at the start.
+    `annual_export_kwh` the cycle limits; infinite where there is none. `reserve_stored_kwh` and `reserve_headroom_kwh`
+    are what reserves need of the energy bounds. `energy_kwh` is stored at the start.
     """
 
     charge_kw: Floats
@@ -77,6 +79,8 @@ class BatteryLimits:
     ramp_kw: Floats
     daily_export_kwh: Floats
     annual_export_kwh: Floats
+    reserve_stored_kwh: Floats
+    reserve_headroom_kwh: Floats
     energy_kwh: Floats
 
     @property
@@ -96,20 +100,25 @@ def slice_limits(limits: BatteryLimits, first: int, energy_kwh: Floats, end: int
     return BatteryLimits(**{name: getattr(limits, name)[:, first:end] for name in LIMIT_NAMES}, energy_kwh=energy_kwh)
 
 
+MAX_SHORT: Final = int(np.iinfo(np.int16).max)
+
+
 def sum_rows(values: Floats, groups: Ints, count: int) -> Floats:
     """The sum of all rows of each of `count` groups; rows of a group in their order, so that sums are reproducible."""
     sums = np.zeros((count, values.shape[1]))
     if not len(groups):
         return sums
-    order = np.argsort(groups, kind="stable")
-    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
-    sums[groups[order][starts]] = np.add.reduceat(values[order], starts, axis=0)
+    # numpy sorts short integers ten times as fast, in the same order.
+    order = np.argsort(groups.astype(np.int16) if count <= MAX_SHORT else groups, kind="stable")
+    ordered = groups[order]
+    starts = np.concatenate([[0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1])
+    sums[ordered[starts]] = np.add.reduceat(values[order], starts, axis=0)
     return sums
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartState:
-    """What the batteries have done by the start: exported in its market day and year, and the power just before."""
+    """The batteries' past at the start: energy exported in its market day and year, and the power just before."""
 
     day_export_kwh: Floats
     year_export_kwh: Floats
@@ -140,13 +149,13 @@ class DispatchInput:
     start: StartState
 
     def by_share(self, power_kw: Floats) -> Floats:
-        """Σ share × power of the virtual assets behind which each battery stands."""
+        """Σ share × power of the virtual assets that each battery backs."""
         return sum_rows(self.shares[:, None] * power_kw[self.share_of[:, 0]], self.share_of[:, 1], self.limits.shape[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatteryDispatch:
-    """What each battery does for virtual assets, for its owner and for the drift; and what none could serve.
+    """Each battery's power for virtual assets, for its owner and for the drift; and the power left unserved.
 
     `energy_kwh` has one column more than periods, the end. `unserved_kw` has the sign of the net; `is_cycle_bound`
     says where cycle limits left it unserved.

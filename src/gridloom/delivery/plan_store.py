@@ -9,10 +9,11 @@ from uuid import UUID
 
 import numpy as np
 
-from gridloom.database.pool import Database
+from gridloom.database.pool import Database, is_distributed
+from gridloom.database.statement import NamedStatement
 from gridloom.delivery.codec import Arrays, pack, unpack
 from gridloom.delivery.inputs.zone_status_store import InputVersions
-from gridloom.delivery.model import CODE_OF_KIND, PartKind
+from gridloom.delivery.model import CODE_OF_KIND, Mask, PartKind
 from gridloom.delivery.planning.model import StoredInputs, ZonePlan
 from gridloom.delivery.planning.netting import net, subtract_unserved
 
@@ -30,18 +31,19 @@ def changed_chunks(before: Arrays, after: Arrays) -> Iterator[tuple[ChunkKey, by
         old = before.get(name)
         if old is array:
             continue
-        alike = old is not None and old.shape == array.shape and old.dtype == array.dtype
+        differs = _find_differing_rows(old, array)
         height = ROWS_PER_CHUNK if array.ndim > 1 and array.shape[1] >= MIN_CHUNKED_COLUMNS else max(1, len(array))
         for block, low in enumerate(range(0, max(1, len(array)), height)):
-            rows = array[low : low + height]
-            if alike and old is not None and _are_identical(rows, old[low : low + height]):
-                continue
-            yield (name, block), pack({"rows": rows})
+            if differs[low : low + height].any():
+                yield (name, block), pack({"rows": array[low : low + height]}, fast=True)
 
 
-def _are_identical(one: np.ndarray, other: np.ndarray) -> bool:
-    """To the last bit: a zero that has changed its sign is another."""
-    return bool((one.view(np.int64) == other.view(np.int64)).all())
+def _find_differing_rows(old: np.ndarray | None, new: np.ndarray) -> Mask:
+    """To the last bit: a zero that has changed its sign is another. All where the array had another shape, or none."""
+    if old is None or old.shape != new.shape or old.dtype != new.dtype:
+        return np.ones(max(1, len(new)), dtype=bool)
+    differs = np.asarray(old.view(np.int64) != new.view(np.int64))
+    return differs if differs.ndim == 1 else np.asarray(differs.any(axis=1))
 
 
 def join_chunks(chunks: Sequence[tuple[str, bytes]]) -> dict[str, np.ndarray]:
@@ -82,7 +84,7 @@ _PLAN, _INPUTS = "plan.", "inputs."
 
 @dataclass(frozen=True, slots=True)
 class ZoneState:
-    """What the last run of a zone has left; `arrays` are as they are stored."""
+    """The state that the last run of a zone has stored; `arrays` are as they are stored."""
 
     run_id: UUID | None
     final_until: int | None
@@ -93,12 +95,18 @@ class ZoneState:
 
 
 async def lock_zone(db: Database, zone: str) -> ZoneState:
-    """The zone's row, held until the transaction ends: its runs come one after the other."""
+    """The zone's row, held until the transaction ends: its runs come one after the other.
+
+    From here on PostgreSQL plans the transaction's statements once for each connection: to plan the status of a zone
+    anew takes as long as to read it. Citus plans statements of several shards by their parameters.
+    """
     row = await db.fetchrow(
         """insert into delivery_zone as z (delivery_zone) values ($1)
            on conflict (delivery_zone) do update set revision = z.revision + 1
-           returning run_id, first_period, settled_until, asset_stamps, stamps, plan""",
+           returning run_id, first_period, settled_until, asset_stamps, stamps, plan,
+                     set_config('plan_cache_mode', $2, true)""",
         zone,
+        "auto" if is_distributed(db) else "force_generic_plan",
     )
     assert row is not None
     first, final_until = row["first_period"], row["settled_until"]
@@ -152,6 +160,14 @@ class FinalUntil:
     next_fact_period: int | None
 
 
+_STORE_PLAN: Final = NamedStatement("""
+update delivery_zone
+set run_id = :run_id, stamps = :batteries, first_period = :first, end_period = :end, plan = null,
+    settled_until = :until, first_settling = :next_fact_period, asset_stamps = :assets
+where delivery_zone = :zone
+""")
+
+
 async def store_plan(
     db: Database,
     zone: str,
@@ -178,18 +194,15 @@ async def store_plan(
         [block for (_, block), _ in chunks],
         [body for _, body in chunks],
     )
-    await db.execute(
-        """update delivery_zone set run_id = $2, stamps = $3, first_period = $4, end_period = $5, plan = null,
-             settled_until = $6, first_settling = $7, asset_stamps = $8
-           where delivery_zone = $1""",
-        zone,
-        run_id,
-        versions.batteries,
-        plan.first,
-        plan.end,
-        final.until,
-        final.next_fact_period,
-        versions.assets,
+    await _STORE_PLAN.execute(
+        db,
+        plan,
+        zone=zone,
+        run_id=run_id,
+        batteries=versions.batteries,
+        until=final.until,
+        next_fact_period=final.next_fact_period,
+        assets=versions.assets,
     )
     _cache_arrays(zone, run_id, after)
 

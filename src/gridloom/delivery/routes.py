@@ -1,4 +1,4 @@
-"""What batteries must do, and the runs that decide it, over HTTP."""
+"""Dispatch of batteries and delivery runs over HTTP."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def read_dispatch(request: Request, physical_asset_id: UUID, query: Dispat
     """The planned quarter-hours of the window, each with its power and what that is for.
 
     A quarter-hour is final when the last gate of its delivery zone has closed; before that it is a plan, which reaches
-    to the end of the next market day. `as-of` answers what was planned at an earlier moment. As a table, the parts of
+    to the end of the next market day. `as-of` answers what was planned at an earlier instant. As a table, the parts of
     each kind are added up.
     """
     async with repeatable_read(request.pool) as db:

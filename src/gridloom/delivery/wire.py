@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Final
 from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from gridloom.delivery.model import DistributionMethod, PartKind
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Instant, Paging, ResponseBody, Stream
@@ -20,89 +20,80 @@ from gridloom.tables import TIME, stream_table
 
 TABLES: Final = (JSON, CSV, ARROW, PARQUET)
 
-Power = Annotated[float, Meta(description="kW; positive is export")]
-
 
 class DispatchPart(ResponseBody):
-    """What a part of the power is for. FCR and aFRR parts are reserved power: magnitudes, no part of `power`."""
+    """The purpose of a part of the power. FCR and aFRR parts are reserved power: magnitudes, no part of `power`."""
 
     kind: PartKind
-    power: Power
-    virtual_asset_id: (
-        Annotated[UUID, Meta(description="A virtual asset that the battery backs; left out for others of its zone")]
-        | UnsetType
-    ) = UNSET
+    power: float
+    virtual_asset_id: UUID | UnsetType = UNSET
 
 
 class DispatchPoint(ResponseBody):
-    """What the battery must do in one quarter-hour."""
+    """A battery's dispatch in one quarter-hour."""
 
     time: datetime
-    power: Annotated[float, Meta(description="kW, the sum of the VIRTUAL, OWN and DRIFT parts; positive is export")]
-    parts: Annotated[list[DispatchPart], Meta(description="What the power is for, and what is reserved")]
-    state_of_charge_percentage: Annotated[
-        float, Meta(description="At the start of the quarter-hour if all is done as planned")
-    ]
+    power: float
+    parts: list[DispatchPart]
+    state_of_charge_percentage: float
 
 
 class Dispatch(ResponseBody):
     physical_asset_id: UUID
-    version: Annotated[int, Meta(description="Counts each change; 0 where nothing was ever dispatched")]
-    dispatch: Annotated[list[DispatchPoint], Meta(description="The quarter-hours of the window that are planned")]
+    version: int
+    dispatch: list[DispatchPoint]
 
 
 class DispatchQuery(WindowQuery):
-    as_of: Annotated[Instant | None, Meta(description="As it was planned at this moment")] = None
+    as_of: Instant | None = None
 
 
 class DeliveryRun(ResponseBody):
     """One run: what was scheduled from `start` to `end`, and what became of it. Energies in MWh at the grid."""
 
     id: UUID
-    time: Annotated[datetime, Meta(description="When it ran")]
-    zones: Annotated[list[str], Meta(description="The delivery zone that was planned")]
+    time: datetime
+    zones: list[str]
     start: datetime
     end: datetime
-    final_until: Annotated[datetime, Meta(description="Quarter-hours before this moment are final; later ones a plan")]
-    virtual_assets: Annotated[int, Meta(description="How many live in the window")]
-    batteries: Annotated[int, Meta(description="How many back one of them")]
-    scheduled_export: Annotated[float, Meta(description="MWh")]
-    scheduled_import: Annotated[float, Meta(description="MWh")]
-    netted: Annotated[float, Meta(description="MWh of exports that met as much of imports")]
-    spread: Annotated[float, Meta(description="MWh moved by batteries for virtual assets, both ways")]
-    unserved: Annotated[float, Meta(description="MWh that no battery could serve")]
-    reserve_shortfall: Annotated[float, Meta(description="MW of FCR and aFRR that no battery holds, times hours")]
-    forced_periods: Annotated[
-        int, Meta(description="Quarter-hours in which a limit had one battery charge beside another that discharges")
-    ]
-    changed_dispatches: Annotated[int, Meta(description="Batteries whose dispatch got a new version")]
-    method: Annotated[DistributionMethod, Meta(description="How the net was spread over the batteries")]
-    solver_seconds: Annotated[float, Meta(description="What computing the plan took")]
+    final_until: datetime
+    virtual_assets: int
+    batteries: int
+    scheduled_export: float
+    scheduled_import: float
+    netted: float
+    spread: float
+    unserved: float
+    reserve_shortfall: float
+    forced_periods: int
+    changed_dispatches: int
+    method: DistributionMethod
+    solver_seconds: float
 
 
 class ZoneQuarter(ResponseBody):
-    """What a zone's virtual assets were to do in one quarter-hour, and what became of it."""
+    """The schedules of a zone's virtual assets in one quarter-hour, netted and unserved power."""
 
     time: datetime
-    scheduled_export: Annotated[float, Meta(description="kW of those that were to export")]
-    scheduled_import: Annotated[float, Meta(description="kW of those that were to import")]
-    netted: Annotated[float, Meta(description="kW of exports that met as much of imports")]
-    dispatched: Annotated[float, Meta(description="kW that the batteries do for them; positive is export")]
-    unserved: Annotated[float, Meta(description="kW that no battery could serve; positive was to be exported")]
+    scheduled_export: float
+    scheduled_import: float
+    netted: float
+    dispatched: float
+    unserved: float
 
 
 class DeliveryZone(ResponseBody):
     """`scheduledExport` − `scheduledImport` = `dispatched` + `unserved` in every quarter-hour."""
 
     delivery_zone: str
-    final_until: Annotated[datetime, Meta(description="Quarter-hours before this moment are final; later ones a plan")]
-    quarters: Annotated[list[ZoneQuarter], Meta(description="The quarter-hours of the window that were planned")]
+    final_until: datetime
+    quarters: list[ZoneQuarter]
 
 
 class RunsQuery(Paging):
-    delivery_zone: Annotated[str | None, Meta(description="Only this zone's")] = None
-    start: Annotated[Instant | None, Meta(description="Only those that ran at this moment or later")] = None
-    end: Annotated[Instant | None, Meta(description="Only those that ran before")] = None
+    delivery_zone: str | None = None
+    start: Instant | None = None
+    end: Instant | None = None
 
 
 class AsOfWindowQuery(WindowQuery, kw_only=True):

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridloom.database.pool import Database
+from gridloom.database.statement import NamedStatement
 from gridloom.delivery.planning.model import ZonePlan
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats
@@ -41,7 +42,7 @@ class ZoneTotals:
 
     @property
     def dispatched_kw(self) -> Floats:
-        """What the batteries do for virtual assets, positive is export."""
+        """The batteries' power for virtual assets, positive is export."""
         return np.asarray(self.exported_kw - self.imported_kw - self.unserved_kw)
 
     def series(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -76,19 +77,19 @@ def changed_totals(before: ZoneTotals | None, after: ZoneTotals) -> ZoneTotals |
     return after.slice_periods(after.first + int(indices[0]), after.first + int(indices[-1]) + 1)
 
 
+_SERIES = ("exported_kw", "imported_kw", "netted_kw", "unserved_kw")
+_ADD_TOTALS = NamedStatement("""
+insert into delivery_quarters (delivery_zone, version, recorded_at, first_period, end_period,
+  exported_kw, imported_kw, netted_kw, unserved_kw)
+select :zone, coalesce((select max(version) from delivery_quarters where delivery_zone = :zone), 0) + 1,
+       :now, :first, :end, :exported_kw, :imported_kw, :netted_kw, :unserved_kw
+""")
+
+
 async def add_totals(db: Database, zone: str, now: datetime, totals: ZoneTotals) -> None:
     """Only a zone's run writes them, and it holds the zone's row."""
-    await db.execute(
-        """insert into delivery_quarters (delivery_zone, version, recorded_at, first_period, end_period,
-             exported_kw, imported_kw, netted_kw, unserved_kw)
-           select $1, coalesce((select max(version) from delivery_quarters where delivery_zone = $1), 0) + 1,
-                  $2, $3, $4, $5, $6, $7, $8""",
-        zone,
-        now,
-        totals.first,
-        totals.end,
-        *(one.tolist() for one in totals.series()),
-    )
+    series = {name: getattr(totals, name).tolist() for name in _SERIES}
+    await _ADD_TOTALS.execute(db, totals, zone=zone, now=now, **series)
 
 
 async def read_totals(db: Database, first: int, end: int) -> dict[str, ZoneTotals]:
@@ -105,7 +106,7 @@ async def read_totals(db: Database, first: int, end: int) -> dict[str, ZoneTotal
         later = ZoneTotals(
             row["first_period"],
             np.ones(len(row["exported_kw"]), dtype=bool),
-            *(np.array(row[name]) for name in ("exported_kw", "imported_kw", "netted_kw", "unserved_kw")),
+            *(np.array(row[name]) for name in _SERIES),
         )
         found.setdefault(row["delivery_zone"], ZoneTotals.empty(first, end)).overlay(later)
     return found

@@ -1,1 +1,1 @@
-"""What has happened: recorded with the change itself, put into one order per organisation, and told to who may know."""
+"""Events: recorded with the change itself, put into one order per organisation, and sent to permitted readers."""

@@ -11,10 +11,10 @@ def frame(sequence: int, type: str, body: bytes) -> bytes:
 
 
 def opening_frame(position: int, retry_ms: int) -> bytes:
-    """Tells the client where it stands before anything has happened, so that even a quiet connection can be resumed."""
+    """Sends the client its position before any event, so that even a quiet connection can be resumed."""
     return b"retry: %d\nid: %d\n\n" % (retry_ms, position)
 
 
 def sequence_frame(position: int) -> bytes:
-    """A heart-beat that moves the client past events it was not told."""
+    """A heartbeat that moves the client past events that it was not sent."""
     return b"id: %d\n\n" % position

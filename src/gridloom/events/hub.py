@@ -25,7 +25,7 @@ log = structlog.get_logger()
 
 MAX_BATCH_SIZE = 200
 READ_CACHE_TTL_S = 0.5
-"""How long streams at the same place share one reading: no longer than a grant taken back may go unnoticed."""
+"""How long streams at the same position share one reading: no longer than a grant taken back may go unnoticed."""
 PERMISSION_CACHE_DELAY_S = 1.0
 """How long after an announcement of changed rights every cache in this process has certainly heard of it."""
 
@@ -39,13 +39,13 @@ class OrganisationFeed:
     def __init__(self, pool: Pool, organisation_id: UUID) -> None:
         self.organisation_id = organisation_id
         self.streams: set[asyncio.Event] = set()
-        """What each stream waits for."""
+        """The condition that each stream waits for."""
         self.head = 0
         self._pool = pool
         self._readings: dict[int, tuple[float, asyncio.Task[list[SequencedEvent]]]] = {}
 
     async def read(self, after: int) -> list[SequencedEvent]:
-        """The next events after a place. Streams that stand at the same place share the query."""
+        """The next events after a position. Streams at the same position share the query."""
         now = time.monotonic()
         self._readings = {
             place: (at, reading) for place, (at, reading) in self._readings.items() if now - at < READ_CACHE_TTL_S
@@ -90,19 +90,19 @@ class EventHub:
                 del self._channels[organisation_id]
 
     def rights_changed(self) -> None:
-        """Have every stream look at its caller again, once what is remembered of callers has been forgotten."""
+        """Have every stream reauthenticate its caller, once the cache of callers has been evicted."""
         asyncio.get_running_loop().call_later(PERMISSION_CACHE_DELAY_S, self._wake_all)
 
     def _wake_all(self) -> None:
         for channel in self._channels.values():
-            self._wake(channel)
+            self._wake_streams(channel)
 
-    def _wake(self, channel: OrganisationFeed) -> None:
+    def _wake_streams(self, channel: OrganisationFeed) -> None:
         self._waker.wake(channel.organisation_id, channel.streams)
 
     def _on_events(self, payload: str | None) -> None:
         if payload is None or payload == "*":
-            chore = asyncio.create_task(self._poll_all(), name="look at every order")
+            chore = asyncio.create_task(self._poll_all(), name="poll every order")
             self._chores.add(chore)
             chore.add_done_callback(self._chores.discard)
             return
@@ -113,7 +113,7 @@ class EventHub:
             channel = self._channels.get(UUID(organisation_id))
             if channel is not None:
                 channel.head = max(channel.head, int(head))
-                self._wake(channel)
+                self._wake_streams(channel)
 
     async def _poll_all(self) -> None:
         """After a pause in listening, or a notice too short to name everyone."""
@@ -125,4 +125,4 @@ class EventHub:
             return
         for organisation_id, channel in self._channels.items():
             channel.head = max(channel.head, heads.get(organisation_id, 0))
-            self._wake(channel)
+            self._wake_streams(channel)

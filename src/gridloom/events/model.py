@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from gridloom.edge import ResponseBody
 
 
 class Event(ResponseBody):
-    id: Annotated[UUID, Meta(description="The same for every reader, every attempt and every replay of this event")]
+    id: UUID
     type: str
-    time: Annotated[datetime, Meta(description="When it happened, on the platform's clock")]
-    organisation_id: Annotated[UUID, Meta(description="Whom it happened to")]
-    subject: Annotated[str, Meta(description="What it is about, as the path of the resource without the leading slash")]
-    data: Annotated[dict[str, Any], Meta(description="What the type says of it; see the types of events")]
+    time: datetime
+    organisation_id: UUID
+    subject: str
+    data: dict[str, Any]
 
 
 class NewEvent(Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class NewEvent(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class SequencedEvent:
-    """An event at its place in one reader's order."""
+    """An event at its position in one reader's order."""
 
     sequence: int
     permission: str

@@ -1,4 +1,4 @@
-"""What OpenAPI says of events besides the operations: the header that resumes a stream, and what webhooks are sent."""
+"""Events in OpenAPI besides the operations: the header that resumes a stream, and what webhooks are sent."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from gridloom.events.types import EVENT_TYPES, EventType
-
-_REFERENCE = "#/components/schemas/{name}"
+from gridloom.openapi.schemas import REFERENCE, complete_components
 
 LAST_EVENT_ID = {
     "name": "Last-Event-ID",
@@ -22,7 +21,7 @@ LAST_EVENT_ID = {
 _SIGNED = [
     {"name": name, "in": "header", "required": True, "description": description, "schema": {"type": "string"}}
     for name, description in (
-        ("webhook-id", "The event's id: the same in every attempt, so that a repeated call can be told from a new one"),
+        ("webhook-id", "The event's id: the same in every attempt, by which a receiver recognises a repeated call"),
         ("webhook-timestamp", "When the call was signed, in seconds since 1970"),
         ("webhook-signature", "`v1,` and the HMAC-SHA256 of `id.timestamp.body` in Base64; two during a rotation"),
     )
@@ -33,13 +32,16 @@ def add_events(document: dict[str, Any]) -> None:
     """Complete an OpenAPI document."""
     document["paths"]["/events"]["get"].setdefault("parameters", []).append(LAST_EVENT_ID)
     kinds = list(EVENT_TYPES.values())
-    _, schemas = msgspec.json.schema_components([kind.data for kind in kinds], ref_template=_REFERENCE)
+    types = [kind.data for kind in kinds]
+    _, schemas = msgspec.json.schema_components(types, ref_template=REFERENCE)
+    complete_components(schemas, types)
     document["components"]["schemas"] = dict(sorted({**document["components"]["schemas"], **schemas}.items()))
     document["webhooks"] = {kind.name: {"post": _describe_call(kind)} for kind in kinds}
 
 
 def _describe_call(kind: EventType) -> dict[str, Any]:
     event = {
+        "title": "Event",
         "type": "object",
         "required": ["id", "type", "time", "organisationID", "subject", "data"],
         "properties": {
@@ -48,7 +50,7 @@ def _describe_call(kind: EventType) -> dict[str, Any]:
             "time": {"type": "string", "format": "date-time"},
             "organisationID": {"type": "string", "format": "uuid"},
             "subject": {"type": "string"},
-            "data": {"$ref": _REFERENCE.format(name=kind.data.__name__)},
+            "data": {"$ref": REFERENCE.format(name=kind.data.__name__)},
         },
     }
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -15,7 +16,7 @@ from gridloom.kernel.permission import Permission
 if TYPE_CHECKING:
     from gridloom.database.commit.single_statement import RowSink
 
-_listeners: set[Callable[[], None]] = set()
+_listeners: dict[Callable[[], None], asyncio.AbstractEventLoop] = {}
 
 
 async def record_event(
@@ -63,15 +64,19 @@ def check_declared(event: NewEvent) -> None:
 
 
 def subscribe(callback: Callable[[], None]) -> None:
-    """Have `callback` called after each commit in this process that recorded an event."""
-    _listeners.add(callback)
+    """Have `callback` called in this event loop after each commit in this process that recorded an event."""
+    _listeners[callback] = asyncio.get_running_loop()
 
 
 def unsubscribe(callback: Callable[[], None]) -> None:
-    _listeners.discard(callback)
+    _listeners.pop(callback, None)
 
 
 def notify_listeners() -> None:
     """To be called once a transaction that put events into the outbox has committed."""
-    for callback in tuple(_listeners):
-        callback()
+    own = asyncio.get_running_loop()
+    for callback, loop in tuple(_listeners.items()):
+        if loop is own:
+            callback()
+        else:  # of a service in another thread
+            loop.call_soon_threadsafe(callback)

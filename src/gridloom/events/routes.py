@@ -12,7 +12,7 @@ from gridloom.events import store
 from gridloom.events.hub import EventHub
 from gridloom.events.rules import EventFilter
 from gridloom.events.stream import stream_events
-from gridloom.events.stream_places import StreamPlaces
+from gridloom.events.stream_slots import StreamSlots
 from gridloom.events.types import EVENT_TYPES
 from gridloom.kernel.problem import BadRequest, Conflict, FieldError
 
@@ -22,29 +22,20 @@ _PLACE = re.compile(r"\d{1,18}")
 
 
 class EventsForgotten(Conflict):
-    """The place named by `Last-Event-ID` lies before the oldest event that is still kept.
+    """The position named by `Last-Event-ID` lies before the oldest event that is still retained.
 
     Going on from there would skip events without saying so. Read the resources themselves, then open the stream anew:
-    without `Last-Event-ID` for what happens from now on, or with `0` for everything that is still kept.
+    without `Last-Event-ID` for what happens from now on, or with `0` for everything that is still retained.
     """
 
     title = "The events after this one are no longer kept"
 
 
-TypeName = Annotated[str, Meta(description="A type of events", examples=["bid.placed"])]
-Subject = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=300,
-        description="A resource, as its path without the leading slash; stands for what is below it as well",
-        examples=["physical-assets"],
-    ),
-]
+Subject = Annotated[str, Meta(min_length=1, max_length=300)]
 
 
 class EventQuery(QueryParameters):
-    types: tuple[TypeName, ...] | None = None
+    types: tuple[str, ...] | None = None
     subjects: tuple[Subject, ...] | None = None
 
 
@@ -60,16 +51,16 @@ class EventQuery(QueryParameters):
 async def follow_events(request: Request, query: EventQuery) -> EventStream:
     """Every event of the caller's organisation that the caller may read, each once and in order.
 
-    `id` is the event's place in that order. A client that comes back with `Last-Event-ID` misses none and gets none
-    twice. Without it the stream starts with what happens next; with `0` it starts with the oldest event that is kept
-    (30 days). A comment or a bare `id` every 15 seconds shows that the connection lives. The stream ends when the
-    token does.
+    `id` is the event's position in that order. A client that comes back with `Last-Event-ID` misses none and gets none
+    twice. Without it the stream starts with what happens next; with `0` it starts with the oldest event that is stored
+    (30 days). A comment or a bare `id` follows what was stored, and comes every 15 seconds without an event. The
+    stream ends when the token does.
     """
     hub = request.resources[EventHub]
     filter = EventFilter(_known_types(query.types or ()), tuple(part.strip("/") for part in query.subjects or ()))
     position = await _starting_place(request)
-    place = await request.resources[StreamPlaces].take(request)
-    return EventStream(stream_events(request, hub, place, filter, position))
+    slot = await request.resources[StreamSlots].take(request)
+    return EventStream(stream_events(request, hub, slot, filter, position))
 
 
 def _known_types(types: tuple[str, ...]) -> frozenset[str]:
@@ -82,7 +73,7 @@ def _known_types(types: tuple[str, ...]) -> frozenset[str]:
 
 
 async def _starting_place(request: Request) -> int:
-    """The place after which the stream starts."""
+    """The position after which the stream starts."""
     organisation_id = request.caller.organisation_id
     asked = request.header("last-event-id")
     head = (await store.last_sequences(request.db, [organisation_id])).get(organisation_id, 0)

@@ -1,4 +1,4 @@
-"""Who is told what: the filters of a reader, and what its rights leave of an order."""
+"""Visibility of events: the filters of a reader, and what its permissions leave of an order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class EventFilter:
     subjects: tuple[str, ...] = ()
 
     def matches(self, type: str, subject: str) -> bool:
-        """A subject stands for itself and for all below it: `physical-assets` for every physical asset."""
+        """A subject matches itself and all below it: `physical-assets` for every physical asset."""
         if self.types and type not in self.types:
             return False
         return not self.subjects or any(subject == one or subject.startswith(f"{one}/") for one in self.subjects)
@@ -29,7 +29,7 @@ def is_visible_to(
     permissions: frozenset[str],
     physical_asset_ids: Collection[UUID] | None = None,
 ) -> bool:
-    """Whether a reader with these permissions, now, is told this event of its organisation's order.
+    """Whether a reader with these permissions, now, gets this event of its organisation's order.
 
     physical_asset_ids: the only assets the reader reaches, where it was made for certain ones.
     """

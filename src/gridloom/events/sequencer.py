@@ -1,4 +1,4 @@
-"""The sequencer inside each worker process: gives committed events their places, in commit order, without a gap."""
+"""The sequencer inside each worker process: gives committed events their positions, in commit order, without a gap."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import structlog
 from prometheus_client import Counter
 
 from gridloom.events import outbox, store
+from gridloom.kernel.tasks import cancel_and_wait
 
 if TYPE_CHECKING:
     from gridloom.database.pool import Pool
@@ -24,7 +25,7 @@ BATCH_DELAY_S = 0.01
 BUSY_GATHER_S = 0.1
 """The same where events keep coming: they are many, and what each batch costs is the writers' time."""
 
-SEQUENCED = Counter("gridloom_events_sequenced_total", "Events that this process gave their places")
+SEQUENCED = Counter("gridloom_events_sequenced_total", "Events that this process sequenced")
 
 
 class Sequencer:
@@ -42,11 +43,8 @@ class Sequencer:
 
     async def stop(self) -> None:
         outbox.unsubscribe(self._wake.set)
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+        await cancel_and_wait(self._task)
+        self._task = None
 
     def alive(self) -> bool:
         return self._task is not None and not self._task.done()

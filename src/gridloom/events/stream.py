@@ -1,4 +1,4 @@
-"""One reader's stream: what is past from its place on, then what happens, as long as its token holds."""
+"""One reader's stream: what is past from its position on, then what happens, as long as its token holds."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from contextlib import AsyncExitStack, suppress
 from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.edge import Request
 from gridloom.edge.answer.errors import report_broken_stream
-from gridloom.events.framing import HEARTBEAT, opening_frame
-from gridloom.events.framing import sequence_frame as mark_place
+from gridloom.events.framing import HEARTBEAT, opening_frame, sequence_frame
 from gridloom.events.hub import EventHub
 from gridloom.events.rules import EventFilter, is_visible_to
-from gridloom.events.stream_places import StreamPlace
+from gridloom.events.stream_slots import StreamSlot
 from gridloom.kernel.problem import Forbidden, Unauthenticated
 
 HEARTBEAT_S = 15.0
@@ -23,20 +22,23 @@ RETRY_MS = 2000
 async def stream_events(
     request: Request,
     hub: EventHub,
-    place: StreamPlace,
+    slot: StreamSlot,
     filter: EventFilter,
     position: int,
     heartbeat_s: float = HEARTBEAT_S,
 ) -> AsyncIterator[bytes]:
-    """Frames of the events after `position`, each once and in order; the place is released with the stream.
+    """Frames of the events after `position`, each once and in order; the slot is released with the stream.
+
+    The first heart-beat follows what was stored, so that a client knows when it has caught up.
 
     The caller's rights are looked at anew before each delivery and at each heart-beat; the stream ends with the token,
     the session or the membership it rests on.
     """
     organisation_id = request.caller.organisation_id
-    told_place = position
+    sent_position = position
+    has_caught_up = False
     async with AsyncExitStack() as held:
-        held.enter_context(place)
+        held.enter_context(slot)
         channel, changed = await held.enter_async_context(hub.follow(organisation_id))
         yield opening_frame(position, RETRY_MS)
         while True:
@@ -54,16 +56,18 @@ async def stream_events(
                 return
             if events:
                 position = events[-1].sequence
-                told = [
+                readable = [
                     one for one in events if is_visible_to(one, filter, caller.permissions, caller.physical_asset_ids)
                 ]
-                if told:
-                    told_place = told[-1].sequence
-                    yield b"".join(one.frame for one in told)
+                if readable:
+                    sent_position = readable[-1].sequence
+                    yield b"".join(one.frame for one in readable)
                 continue
-            with suppress(TimeoutError):
-                async with asyncio.timeout(heartbeat_s):
-                    await changed.wait()
-                continue
-            yield HEARTBEAT if told_place == position else mark_place(position)
-            told_place = position
+            if has_caught_up:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(heartbeat_s):
+                        await changed.wait()
+                    continue
+            has_caught_up = True
+            yield HEARTBEAT if sent_position == position else sequence_frame(position)
+            sent_position = position

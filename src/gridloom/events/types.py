@@ -6,45 +6,42 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Literal
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from gridloom.edge import ResponseBody
-
-From = Annotated[datetime, Meta(description="The start of the first period that changed")]
-Until = Annotated[datetime, Meta(description="The end of the last one")]
 
 
 class AuctionOpened(ResponseBody):
     auction_id: UUID
-    start: Annotated[datetime, Meta(description="When it opened")]
-    end: Annotated[datetime, Meta(description="When it closes")]
+    start: datetime
+    end: datetime
 
 
 class AuctionCleared(ResponseBody):
     auction_id: UUID
-    status: Annotated[Literal["WON", "LOST", "NO_BIDS_SUBMITTED"], Meta(description="For this organisation")]
-    virtual_asset_id: Annotated[UUID, Meta(description="What was allocated to it, if it won")] | UnsetType = UNSET
+    status: Literal["WON", "LOST", "NO_BIDS_SUBMITTED"]
+    virtual_asset_id: UUID | UnsetType = UNSET
 
 
 class AuctionCancelled(ResponseBody):
     auction_id: UUID
-    reason: Annotated[Literal["BY_OPERATOR", "NOT_DELIVERABLE"], Meta(description="Why")]
-    status: Annotated[Literal["LOST", "NO_BIDS_SUBMITTED"], Meta(description="For this organisation")]
+    reason: Literal["BY_OPERATOR", "NOT_DELIVERABLE"]
+    status: Literal["LOST", "NO_BIDS_SUBMITTED"]
 
 
 class BidPlaced(ResponseBody):
     auction_id: UUID
     bid_id: UUID
-    price: Annotated[float, Meta(description="EUR")]
+    price: float
 
 
 class VirtualAssetAllocated(ResponseBody):
     virtual_asset_id: UUID
-    auction_id: Annotated[UUID | None, Meta(description="The auction it was won in; null for a direct allocation")]
+    auction_id: UUID | None
 
 
 class AvailabilityChange(ResponseBody):
@@ -52,45 +49,45 @@ class AvailabilityChange(ResponseBody):
 
     start: datetime
     end: datetime
-    available_charge_power: Annotated[float, Meta(description="kW")]
-    available_discharge_power: Annotated[float, Meta(description="kW")]
-    available_energy_capacity: Annotated[float, Meta(description="kWh")]
+    available_charge_power: float
+    available_discharge_power: float
+    available_energy_capacity: float
 
 
 class CutToExpect(ResponseBody):
     """A quarter-hour whose schedule will be cut when its gate closes, unless it is changed before."""
 
     timestamp: datetime
-    accepted_schedule: Annotated[float, Meta(description="kW, as it was accepted")]
-    adjusted_schedule: Annotated[float, Meta(description="kW, what will be left of it")]
+    accepted_schedule: float
+    adjusted_schedule: float
     reason: Literal["STATE_OF_ENERGY_BOUNDARIES", "AVAILABILITY", "CYCLE_LIMIT"]
 
 
 class VirtualAssetAvailabilityChanged(ResponseBody):
     virtual_asset_id: UUID
-    start: From
-    end: Until
-    periods: Annotated[list[AvailabilityChange], Meta(description="At most 100 runs of periods")]
-    expected_cuts: Annotated[list[CutToExpect], Meta(description="At most 100, the earliest first")]
+    start: datetime
+    end: datetime
+    periods: list[AvailabilityChange]
+    expected_cuts: list[CutToExpect]
 
 
 class ScheduleUpdated(ResponseBody):
-    start: From
-    end: Until
-    periods: Annotated[int, Meta(description="How many were replaced")]
-    block_id: Annotated[UUID, Meta(description="The block, for a virtual asset")] | UnsetType = UNSET
-    version: Annotated[int, Meta(description="The version of a virtual asset's schedule")] | UnsetType = UNSET
+    start: datetime
+    end: datetime
+    periods: int
+    block_id: UUID | UnsetType = UNSET
+    version: int | UnsetType = UNSET
 
 
 class ScheduleAdjusted(ResponseBody):
-    start: From
-    end: Until
+    start: datetime
+    end: datetime
     reason: Literal["STATE_OF_ENERGY_BOUNDARIES", "AVAILABILITY", "CYCLE_LIMIT"]
 
 
 class UnavailabilityDescribed(ResponseBody):
     unavailability_id: UUID
-    type: Annotated[str, Meta(description="Such as MAINTENANCE")]
+    type: str
     start: datetime
     end: datetime
 
@@ -101,7 +98,7 @@ class UnavailabilityCancelled(ResponseBody):
 
 class AncillaryResult(ResponseBody):
     bid_id: UUID
-    product: Annotated[str, Meta(examples=["NEGPOS_00_04"])]
+    product: str
     delivery_day: date
     status: Literal["ACCEPTED", "REJECTED"]
 
@@ -112,66 +109,66 @@ class NotificationPublished(ResponseBody):
 
 
 class DataPointsUpdated(ResponseBody):
-    start: From
-    end: Until
+    start: datetime
+    end: datetime
 
 
 class ForecastPublished(ResponseBody):
     delivery_day: date
-    series: Annotated[str, Meta(examples=["DAY_AHEAD_DE_LU"])]
-    known_until: Annotated[date, Meta(description="The first day whose prices it does not know")]
+    series: str
+    known_until: date
 
 
 class StatementIssued(ResponseBody):
-    statement_id: Annotated[UUID, Meta(description="The statement")]
-    number: Annotated[str, Meta(examples=["2026-0009"])]
-    month: Annotated[str, Meta(description="The month of market days", examples=["2026-09"])]
-    total: Annotated[float, Meta(description="EUR; positive is paid to the organisation")]
+    statement_id: UUID
+    number: str
+    month: str
+    total: float
 
 
 class DispatchUpdated(ResponseBody):
-    start: From
-    end: Until
-    version: Annotated[int, Meta(description="The version of the battery's dispatch")]
+    start: datetime
+    end: datetime
+    version: int
 
 
 class DispatchDeviation(ResponseBody):
-    start: Annotated[datetime, Meta(description="The start of the first quarter-hour")]
-    end: Annotated[datetime, Meta(description="The end of the last one")]
-    asked: Annotated[float, Meta(description="kWh that the dispatch asked for; positive is export")]
-    delivered: Annotated[float, Meta(description="kWh that were measured")]
+    start: datetime
+    end: datetime
+    asked: float
+    delivered: float
 
 
 class ReserveShortfall(ResponseBody):
-    market: Annotated[str, Meta(description="FCR, AFRR_POS or AFRR_NEG")]
-    start: From
-    end: Until
-    power: Annotated[float, Meta(description="kW that no battery holds, the most of any quarter-hour; 0: all is held")]
+    market: str
+    start: datetime
+    end: datetime
+    power: float
 
 
 class RunFailed(ResponseBody):
     delivery_zone: str
     failed_at: datetime
-    reason: Annotated[str, Meta(description="The kind of the failure; the log has the rest")]
+    reason: str
 
 
 class APIKeyExpiring(ResponseBody):
     api_key_id: UUID
     name: str
-    username: Annotated[str, Meta(description="The member who made it")]
+    username: str
     expires_at: datetime
 
 
 class QuotaNear(ResponseBody):
-    share: Annotated[Literal["stored-telemetry"], Meta(description="The share that is nearly used up")]
-    used: Annotated[int, Meta(description="Bytes")]
-    limit: Annotated[int, Meta(description="Bytes")]
+    share: Literal["stored-telemetry"]
+    used: int
+    limit: int
 
 
 class WebhookDisabledData(ResponseBody):
     webhook_id: UUID
     url: str
-    reason: Annotated[str, Meta(description="The last failure")]
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,13 +206,13 @@ _TYPES = (
     EventType(
         "auction.cancelled",
         AuctionCancelled,
-        "An auction was cancelled, by the operator or because too little of its item is there at the end; nobody pays.",
+        "An auction was cancelled, by the operator or because too little of its item is deliverable; nothing is paid.",
         operator_reads=True,
     ),
     EventType(
         "bid.placed",
         BidPlaced,
-        "The organisation's own bid in an auction was accepted. Nobody else is told, not even an operator.",
+        "The organisation's own bid in an auction was accepted. No other organisation is notified, nor an operator.",
     ),
     EventType(
         "virtual-asset.allocated",
@@ -227,7 +224,7 @@ _TYPES = (
         VirtualAssetAvailabilityChanged,
         "The batteries behind a virtual asset lost capacity or got it back: what is available now, and cuts to expect.",
     ),
-    EventType("schedule.updated", ScheduleUpdated, "Somebody replaced periods of an asset's schedule."),
+    EventType("schedule.updated", ScheduleUpdated, "Periods of an asset's schedule were replaced."),
     EventType(
         "schedule.adjusted",
         ScheduleAdjusted,
@@ -239,9 +236,7 @@ _TYPES = (
     EventType(
         "unavailability.changed", UnavailabilityDescribed, "An unavailability was moved, resized or described anew."
     ),
-    EventType(
-        "unavailability.cancelled", UnavailabilityCancelled, "An unavailability will not happen, or not any more."
-    ),
+    EventType("unavailability.cancelled", UnavailabilityCancelled, "An unavailability was cancelled."),
     EventType("ancillary.result", AncillaryResult, "A bid for an ancillary product has its result."),
     EventType(
         "exchange-notification.published",
@@ -251,12 +246,12 @@ _TYPES = (
     EventType(
         "data-points.updated",
         DataPointsUpdated,
-        "Figures changed that reports are made of: settlements came in or were corrected.",
+        "Figures of reports have changed: settlements were recorded or corrected.",
     ),
     EventType(
         "forecast.published",
         ForecastPublished,
-        "The forecast of the next day's prices is there, an hour before the day-ahead auction closes.",
+        "The forecast of the next day's prices was published, an hour before the day-ahead auction closes.",
     ),
     EventType(
         "statement.issued",
@@ -266,29 +261,29 @@ _TYPES = (
     EventType(
         "dispatch.updated",
         DispatchUpdated,
-        "A battery must do something else than before for the virtual assets it backs, or for its owner.",
+        "The dispatch of a battery has changed, for the virtual assets that it backs or for its owner's schedule.",
     ),
     EventType(
         "dispatch.deviation",
         DispatchDeviation,
-        "A battery has not done what it must for two quarter-hours running.",
+        "A battery has deviated from its dispatch in two consecutive quarter-hours.",
     ),
     EventType(
         "delivery.reserve-shortfall",
         ReserveShortfall,
-        "FCR or aFRR of a virtual asset is held by no battery of its zone, or by more or less of them than before.",
+        "The part of the FCR or aFRR of a virtual asset that no battery of its zone holds has changed.",
         operator_reads=True,
     ),
     EventType(
         "delivery.run-failed",
         RunFailed,
-        "A run of a delivery zone failed. The plan before it stays in force; it is told once until a run succeeds.",
+        "A run of a delivery zone failed. The plan before it stays in force; emitted once until a run succeeds.",
         operator_reads=True,
     ),
     EventType(
         "api-key.expiring",
         APIKeyExpiring,
-        "An API key of a member ends within two weeks. It is told once for each key.",
+        "An API key of a member ends within two weeks. Emitted once for each key.",
     ),
     EventType(
         "quota.near",

@@ -16,7 +16,6 @@ from lxml import etree
 from gridloom.exchange_notifications.message import (
     EventStatus,
     MarketMessage,
-    ReasonCode,
     UmmEventType,
     UnavailabilityType,
     UnitType,
@@ -78,7 +77,7 @@ def acer_umm(message: MarketMessage) -> bytes:
     _add_element(umm, "messageId", f"{message.message_id}_{message.version:03}")
     event = _add_element(umm, "event")
     _add_element(event, "eventStatus", EVENT_STATUS_WORDS[message.event_status])
-    _add_element(event, "eventType", EVENT_TYPE_WORDS[message.event_type or UmmEventType.OTHER_UNAVAILABILITY])
+    _add_element(event, "eventType", EVENT_TYPE_WORDS[message.event_type])
     _add_element(event, "eventStart", _instant_text(message.start))
     _add_element(event, "eventStop", _instant_text(message.end))
     _add_element(umm, "unavailabilityType", UNAVAILABILITY_TYPE_WORDS[message.unavailability_type])
@@ -101,7 +100,7 @@ def acer_umm(message: MarketMessage) -> bytes:
     _add_element(asset, "name", message.asset_name, UMM_COMMON_NAMESPACE)
     _add_element(asset, "eic", message.asset_eic, UMM_COMMON_NAMESPACE)
     participant = _add_element(umm, "marketParticipant")
-    _add_element(participant, "name", message.participant_name or "", UMM_COMMON_NAMESPACE)
+    _add_element(participant, "name", message.participant_name, UMM_COMMON_NAMESPACE)
     if message.participant_code is not None:
         _add_element(participant, message.participant_code.scheme, message.participant_code.code, UMM_COMMON_NAMESPACE)
     return _serialise_document(root)
@@ -115,9 +114,9 @@ def entsoe_unavailability(message: MarketMessage, receiver_eic: str = ENTSOE_EIC
     root = etree.Element(f"{{{OUTAGE_NAMESPACE}}}Unavailability_MarketDocument", nsmap=_map_prefixes(OUTAGE_NAMESPACE))
     _add_element(root, "mRID", message.message_id)
     _add_element(root, "revisionNumber", str(message.version))
-    _add_element(root, "type", DOCUMENT_TYPE_CODES[message.unit_type or UnitType.GENERATION_UNIT])
+    _add_element(root, "type", DOCUMENT_TYPE_CODES[message.unit_type])
     _add_element(root, "process.processType", "A26")
-    _add_element(root, "createdDateTime", _second_text(message.published_at))
+    _add_element(root, "createdDateTime", f"{message.published_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}")
     sender_role, receiver_role = DATA_PROVIDER, INFORMATION_AGGREGATOR
     if message.participant_eic is None:
         sender_role, receiver_role = INFORMATION_AGGREGATOR, INFORMATION_RECEIVER
@@ -129,7 +128,7 @@ def entsoe_unavailability(message: MarketMessage, receiver_eic: str = ENTSOE_EIC
     _add_element(_add_element(root, "docStatus"), "value", DOCUMENT_STATUS_CODES[message.event_status])
     _add_time_series(root, message)
     reason = _add_element(root, "Reason")
-    _add_element(reason, "code", message.reason_code or ReasonCode.FAILURE)
+    _add_element(reason, "code", message.reason_code)
     _add_element(reason, "text", message.cause)
     if message.full_remarks is not None:
         complement = _add_element(root, "Reason")
@@ -195,14 +194,6 @@ def _instant_text(instant: datetime) -> str:
     return instant.astimezone(UTC).isoformat(timespec="auto").replace("+00:00", "Z")
 
 
-def _second_text(instant: datetime) -> str:
-    return f"{instant.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-
-
-def _make_exact(value: float) -> Decimal:
-    return Decimal(repr(value))
-
-
 def _mw_text(power_kw: float) -> str:
     """Exactly, in plain digits."""
-    return f"{(_make_exact(power_kw).scaleb(-3)).normalize():f}"
+    return f"{(Decimal(repr(power_kw)).scaleb(-3)).normalize():f}"

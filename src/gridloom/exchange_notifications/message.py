@@ -24,7 +24,7 @@ class UnavailabilityType(StrEnum):
 
 
 class UmmEventType(StrEnum):
-    """What kind of event REMIT sees; storage reports as OTHER_UNAVAILABILITY."""
+    """The kind of event for REMIT; storage reports as OTHER_UNAVAILABILITY."""
 
     PRODUCTION_UNAVAILABILITY = "PRODUCTION_UNAVAILABILITY"
     CONSUMPTION_UNAVAILABILITY = "CONSUMPTION_UNAVAILABILITY"
@@ -43,7 +43,7 @@ class ReasonCode(StrEnum):
 
 
 class UnitType(StrEnum):
-    """Which ENTSO-E document tells of it: A80 for a generation unit, A77 for a production unit."""
+    """The ENTSO-E document for it: A80 for a generation unit, A77 for a production unit."""
 
     GENERATION_UNIT = "GENERATION_UNIT"
     PRODUCTION_UNIT = "PRODUCTION_UNIT"
@@ -71,7 +71,7 @@ class DocumentReceiver:
 
 @dataclass(frozen=True, slots=True)
 class CapacityInterval:
-    """A stretch of the event over which the same capacity is available."""
+    """An interval of the event over which the same capacity is available."""
 
     start: datetime
     end: datetime
@@ -81,25 +81,22 @@ class CapacityInterval:
 
 @dataclass(frozen=True, slots=True)
 class MarketMessage:
-    """One version of a message. Instants are whole minutes; `intervals` follow each other from start to end.
-
-    What a format has no place for is None when read back from it.
-    """
+    """One version of a message. Instants are whole minutes; `intervals` follow each other from start to end."""
 
     message_id: str
     version: int
     event_status: EventStatus
     unavailability_type: UnavailabilityType
-    event_type: UmmEventType | None
-    reason_code: ReasonCode | None
-    unit_type: UnitType | None
+    event_type: UmmEventType
+    reason_code: ReasonCode
+    unit_type: UnitType
     asset_name: str
     asset_eic: str
     bidding_zone: str
-    participant_name: str | None
+    participant_name: str
     participant_code: ParticipantCode | None
     participant_eic: str | None
-    """What ENTSO-E knows the publisher by, whatever its code elsewhere."""
+    """The publisher's code for ENTSO-E, whatever its code elsewhere."""
     installed_capacity_kw: float
     intervals: tuple[CapacityInterval, ...]
     start: datetime

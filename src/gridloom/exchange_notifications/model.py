@@ -1,4 +1,4 @@
-"""Exchange notifications as they cross the wire: capacities in kW, moments in whole minutes."""
+"""Exchange notifications as they cross the wire: capacities in kW, instants in whole minutes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Instant, Paging, QueryParameters, RequestBody, ResponseBody
+from gridloom.edge import Instant, Paging, QueryParameters, RequestBody, ResponseBody, pattern_meta
 from gridloom.exchange_notifications.message import EventStatus, ReasonCode, UmmEventType, UnavailabilityType, UnitType
 from gridloom.physical_assets.model import EicCode, PowerKW
 
-MessageID = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,34}(?!\n)$", description="Up to 35 characters")]
+MessageID = Annotated[
+    str,
+    pattern_meta(
+        r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,34}(?!\n)$",
+        "up to 35 letters, digits, dots, hyphens and underscores, such as HUERTH-2026-0001",
+    ),
+]
 # ENTSO-E's Reason takes 512 characters.
 Cause = Annotated[str, Meta(min_length=1, max_length=500)]
 Remarks = Annotated[str, Meta(min_length=1, max_length=500)]
-Uncertainty = Annotated[str, Meta(min_length=1, max_length=500, description="How sure the end is, in words")]
+Uncertainty = Annotated[str, Meta(min_length=1, max_length=500)]
 UnavailabilityIDs = Annotated[list[UUID], Meta(max_length=100)]
 
 
@@ -29,14 +35,14 @@ class NewCapacityInterval(RequestBody):
 
 
 class NewNotification(RequestBody):
-    """What is not given comes from the asset: its EIC, the DE-LU bidding zone, its rated discharge power."""
+    """Omitted fields come from the asset: its EIC, the DE-LU bidding zone, its rated discharge power."""
 
     unavailability_type: UnavailabilityType
     event_start: Instant
     event_end: Instant
-    unavailable_capacity: Annotated[PowerKW, Meta(description="kW; with intervals, the most in any of them")]
+    unavailable_capacity: PowerKW
     cause: Cause
-    event_status: Annotated[Literal["ACTIVE"], Meta(description="A message starts so")] = "ACTIVE"
+    event_status: Literal["ACTIVE"] = "ACTIVE"
     message_id: MessageID | UnsetType = UNSET
     event_type: UmmEventType = UmmEventType.OTHER_UNAVAILABILITY
     reason_code: ReasonCode | UnsetType = UNSET
@@ -52,7 +58,7 @@ class NewNotification(RequestBody):
 
 
 class Revision(RequestBody):
-    """What is left out is as in the version before; `eventStatus` DISMISSED withdraws the message, INACTIVE ends it."""
+    """An omitted field is as in the version before; `eventStatus` DISMISSED withdraws the message, INACTIVE ends it."""
 
     event_status: EventStatus = EventStatus.ACTIVE
     unavailability_type: UnavailabilityType | UnsetType = UNSET
@@ -74,7 +80,7 @@ class Revision(RequestBody):
 
 
 class IntervalView(ResponseBody):
-    """A stretch over which the same is available."""
+    """An interval over which the same capacity is available."""
 
     start: datetime
     end: datetime

@@ -82,8 +82,6 @@ async def compose(
 def draft_of(stored: store.StoredNotification) -> NewNotification:
     """A version as the request that would publish the same; a single interval says no more than the event."""
     message = stored.message
-    assert message.event_type is not None, "only documents leave it out"
-    assert message.unit_type is not None, "only documents leave it out"
     intervals = [
         NewCapacityInterval(start=each.start, end=each.end, unavailable_capacity=each.unavailable_capacity_kw)
         for each in message.intervals
@@ -95,7 +93,7 @@ def draft_of(stored: store.StoredNotification) -> NewNotification:
         unavailable_capacity=stored.unavailable_capacity_kw,
         cause=message.cause,
         event_type=message.event_type,
-        reason_code=message.reason_code or UNSET,
+        reason_code=message.reason_code,
         unit_type=message.unit_type,
         asset_eic=message.asset_eic,
         bidding_zone=message.bidding_zone,
@@ -108,7 +106,7 @@ def draft_of(stored: store.StoredNotification) -> NewNotification:
 
 
 def apply_revision(before: store.StoredNotification, revision: Revision) -> NewNotification:
-    """What the next version says: what the revision leaves out stays, or follows from what it does say."""
+    """The next version: fields that the revision omits stay, or follow from those that it has."""
     draft = draft_of(before)
     names = [name for name in revision.__struct_fields__ if name != "event_status"]
     changes = {name: value for name in names if (value := getattr(revision, name)) is not UNSET}

@@ -37,6 +37,7 @@ from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, NotFound
 from gridloom.physical_assets.rules import InvalidCode
 from gridloom.physical_assets.window_query import check_order
+from gridloom.response_fields import view_of
 
 TAG = "Exchange notifications"
 READ = Permission.READ_PHYSICAL_ASSETS
@@ -62,7 +63,7 @@ PROBLEMS = (
 async def publish_notification(
     request: Request, physical_asset_id: UUID, body: NewNotification
 ) -> Response[ExchangeNotification]:
-    """A REMIT urgent market message in its first version. Capacities are kW; moments are rounded to whole minutes.
+    """A REMIT urgent market message in its first version. Capacities are kW; instants are rounded to whole minutes.
 
     Without `capacityIntervals` the same capacity is missing over the whole event; with them, they follow each other
     from its start to its end.
@@ -189,38 +190,15 @@ def _make_etag(stored: store.StoredNotification) -> str:
 
 def _show_notification(asset_id: UUID, stored: store.StoredNotification) -> ExchangeNotification:
     message = stored.message
-    assert message.event_type is not None, "only documents leave it out"
-    assert message.reason_code is not None, "only documents leave it out"
-    assert message.unit_type is not None, "only documents leave it out"
-    return ExchangeNotification(
+    return view_of(
+        ExchangeNotification,
+        message,
         id=stored.id,
         physical_asset_id=asset_id,
-        message_id=message.message_id,
-        version=message.version,
-        event_status=message.event_status,
-        unavailability_type=message.unavailability_type,
-        event_type=message.event_type,
-        reason_code=message.reason_code,
-        unit_type=message.unit_type,
-        asset_eic=message.asset_eic,
-        bidding_zone=message.bidding_zone,
-        installed_capacity=message.installed_capacity_kw,
         available_capacity=stored.available_capacity_kw,
         unavailable_capacity=stored.unavailable_capacity_kw,
-        capacity_intervals=[
-            IntervalView(
-                start=interval.start,
-                end=interval.end,
-                available_capacity=interval.available_capacity_kw,
-                unavailable_capacity=interval.unavailable_capacity_kw,
-            )
-            for interval in message.intervals
-        ],
+        capacity_intervals=[view_of(IntervalView, interval) for interval in message.intervals],
         event_start=message.start,
         event_end=message.end,
-        duration_uncertainty=message.duration_uncertainty,
-        cause=message.cause,
-        remarks=message.remarks,
-        published_at=message.published_at,
         unavailability_ids=stored.unavailability_ids,
     )

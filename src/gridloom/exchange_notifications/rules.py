@@ -1,4 +1,4 @@
-"""What a market message must respect, and how its parts complete each other."""
+"""Rules of market messages, and how their parts complete each other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gridloom.edge.fields import LATEST
 from gridloom.exchange_notifications.message import CapacityInterval, MarketMessage, ReasonCode, UnavailabilityType
 from gridloom.exchange_notifications.model import NewCapacityInterval
 from gridloom.kernel.market_time import EPOCH
-from gridloom.kernel.problem import BadRequest, FieldError, Problem
+from gridloom.kernel.problem import BadRequest, Conflict, FieldError, Unprocessable
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 
 MAX_VERSIONS = 999
@@ -22,56 +22,49 @@ MAX_REMARKS_CHARACTERS = 500
 _MINUTE = timedelta(minutes=1)
 
 
-class CapacityMismatch(Problem):
+class CapacityMismatch(Unprocessable):
     """Available and unavailable capacity do not add up to the installed capacity, or one of them exceeds it.
 
     Where capacity intervals are given, the message's own unavailable capacity is the most in any of them.
     """
 
-    status = 422
     title = "The capacities do not add up"
 
 
-class IntervalsDoNotCoverEvent(Problem):
+class IntervalsDoNotCoverEvent(Unprocessable):
     """The capacity intervals must follow each other without gap or overlap from the event's start to its end."""
 
-    status = 422
     title = "The intervals do not cover the event"
 
 
-class AssetEicMissing(Problem):
+class AssetEicMissing(Unprocessable):
     """A market message names the asset by its EIC. Give it in the request, or give the asset one."""
 
-    status = 422
     title = "The asset has no EIC"
 
 
-class UnknownUnavailabilities(Problem):
+class UnknownUnavailabilities(Unprocessable):
     """Some of the unavailabilities do not exist, or belong to another asset. `errors` names them."""
 
-    status = 422
     title = "The asset has no such unavailabilities"
 
 
-class RemarksTooLong(Problem):
+class RemarksTooLong(Unprocessable):
     """Documents have one field of 500 characters for the remarks and for how sure the end is, and together they are
     longer."""
 
-    status = 422
     title = "The remarks do not fit the documents"
 
 
-class NotificationClosed(Problem):
+class NotificationClosed(Conflict):
     """The message was withdrawn or is over, so it takes no more revisions. Publish a new one."""
 
-    status = 409
     title = "The message is closed"
 
 
-class MessageIdTaken(Problem):
+class MessageIdTaken(Conflict):
     """The asset has another notification with this message id. A change of a message is a revision of it."""
 
-    status = 409
     title = "The message id is taken"
 
 
@@ -103,7 +96,7 @@ def default_reason(unavailability_type: UnavailabilityType) -> ReasonCode:
 def available_capacity_kw(
     installed_kw: float, unavailable_kw: float, given_kw: float | UnsetType, pointer: str = ""
 ) -> float:
-    """What is installed and not unavailable, in decimals as they are written; what was given must say the same."""
+    """Installed less unavailable capacity, in decimals as they are written; a given value must be the same."""
     if unavailable_kw > installed_kw:
         detail = f"{unavailable_kw:g} kW are more than the {installed_kw:g} kW that are installed."
         raise CapacityMismatch(detail, errors=[FieldError(f"{pointer}/unavailableCapacity", detail)])

@@ -13,6 +13,7 @@ import msgspec
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
+from gridloom.database.rows import read_row, values_of
 from gridloom.database.statement import NamedStatement
 from gridloom.exchange_notifications.message import (
     CapacityInterval,
@@ -50,7 +51,7 @@ class StoredNotification:
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """What a message says about the asset and its owner without being told, at the moment it is published."""
+    """Fields of a message that come from the asset and its owner, as they are when it is published."""
 
     asset_name: str
     asset_eic: str | None
@@ -132,35 +133,20 @@ async def insert_version(db: Database, asset_key: int, new: StoredNotification, 
         new.id,
         message.version - 1,
     )
-    await _INSERT_VERSION.execute(
-        db,
-        asset_key=asset_key,
-        notification_id=new.id,
-        version=message.version,
-        event_status=message.event_status,
-        unavailability_type=message.unavailability_type,
-        event_type=message.event_type,
-        reason_code=message.reason_code,
-        unit_type=message.unit_type,
-        asset_name=message.asset_name,
-        asset_eic=message.asset_eic,
-        bidding_zone=message.bidding_zone,
-        participant_name=message.participant_name,
-        installed_capacity_kw=message.installed_capacity_kw,
-        available_capacity_kw=new.available_capacity_kw,
-        unavailable_capacity_kw=new.unavailable_capacity_kw,
-        capacity_intervals=msgspec.to_builtins(message.intervals),
-        starts_at=message.start,
-        ends_at=message.end,
-        duration_uncertainty=message.duration_uncertainty,
-        cause=message.cause,
-        remarks=message.remarks,
-        published_at=message.published_at,
-        published_by=published_by,
-        participant_code_scheme=message.participant_code and message.participant_code.scheme,
-        participant_code=message.participant_code and message.participant_code.code,
-        participant_eic=message.participant_eic,
-    )
+    code = message.participant_code
+    written = values_of(message) | {
+        "asset_key": asset_key,
+        "notification_id": new.id,
+        "available_capacity_kw": new.available_capacity_kw,
+        "unavailable_capacity_kw": new.unavailable_capacity_kw,
+        "capacity_intervals": msgspec.to_builtins(message.intervals),
+        "starts_at": message.start,
+        "ends_at": message.end,
+        "published_by": published_by,
+        "participant_code_scheme": code and code.scheme,
+        "participant_code": code and code.code,
+    }
+    await _INSERT_VERSION.execute_part(db, written)
     await db.execute(
         "update exchange_notification set latest_version = $3 where asset_key = $1 and id = $2",
         asset_key,
@@ -251,38 +237,22 @@ async def set_unavailabilities(
 
 
 def _read_notification_row(row: asyncpg.Record) -> StoredNotification:
-    return StoredNotification(
-        id=row["id"],
-        message=_read_message_row(row),
-        available_capacity_kw=row["available_capacity_kw"],
-        unavailable_capacity_kw=row["unavailable_capacity_kw"],
-        unavailability_ids=row["unavailability_ids"],
-    )
+    return read_row(StoredNotification, row, message=_read_message_row(row))
 
 
 def _read_message_row(row: asyncpg.Record) -> MarketMessage:
     scheme = row["participant_code_scheme"]
     intervals: Any = msgspec.convert(row["capacity_intervals"], tuple[CapacityInterval, ...])
-    return MarketMessage(
-        message_id=row["message_id"],
-        version=row["version"],
+    return read_row(
+        MarketMessage,
+        row,
         event_status=EventStatus(row["event_status"]),
         unavailability_type=UnavailabilityType(row["unavailability_type"]),
         event_type=UmmEventType(row["event_type"]),
         reason_code=ReasonCode(row["reason_code"]),
         unit_type=UnitType(row["unit_type"]),
-        asset_name=row["asset_name"],
-        asset_eic=row["asset_eic"],
-        bidding_zone=row["bidding_zone"],
-        participant_name=row["participant_name"],
         participant_code=None if scheme is None else ParticipantCode(CodeScheme(scheme), row["participant_code"]),
-        participant_eic=row["participant_eic"],
-        installed_capacity_kw=row["installed_capacity_kw"],
         intervals=intervals,
         start=row["starts_at"],
         end=row["ends_at"],
-        duration_uncertainty=row["duration_uncertainty"],
-        cause=row["cause"],
-        remarks=row["remarks"],
-        published_at=row["published_at"],
     )

@@ -29,14 +29,14 @@ class GuidePages:
         self._encoded: dict[tuple[str, str | None], tuple[bytes, str | None]] = {}
 
     @cached_property
-    def _files(self) -> dict[str, Path]:
+    def _built_files(self) -> dict[str, Path]:
         """Only what was built can be asked for, whatever the path says."""
         found = {path.relative_to(self._built).as_posix(): path for path in self._built.rglob("*") if path.is_file()}
         return {name: path for name, path in found.items() if name not in _INTERNAL}
 
     @cached_property
-    def _policy(self) -> str:
-        lines = (self._built / "policy.txt").read_text().splitlines() if self._files else []
+    def _content_policy(self) -> str:
+        lines = (self._built / "policy.txt").read_text().splitlines() if self._built_files else []
         hashes = {kind: [line.split()[1] for line in lines if line.startswith(kind)] for kind in ("script", "style")}
         return "; ".join(
             (
@@ -54,18 +54,18 @@ class GuidePages:
         )
 
     async def read(self, path: str, accept_encoding: str | None) -> EncodedResponse:
-        if not self._files:
+        if not self._built_files:
             raise NotFound(_NOT_BUILT)
         name = f"{path}index.html" if path == "" or path.endswith("/") else path
-        if name not in self._files and f"{name}/index.html" in self._files:
+        if name not in self._built_files and f"{name}/index.html" in self._built_files:
             return EncodedResponse(308, {"Location": f"{HOME}{name}/"}, b"")
-        if name not in self._files:
+        if name not in self._built_files:
             raise NotFound(f"The guide has no page {path}.")
         body, encoding = await self._encode_file(name, encoding_for(accept_encoding))
         media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
         headers = {
             "Content-Type": f"{media_type}; charset=utf-8" if media_type.startswith("text/") else media_type,
-            "Content-Security-Policy": self._policy,
+            "Content-Security-Policy": self._content_policy,
             "X-Content-Type-Options": "nosniff",
             "Referrer-Policy": "no-referrer",
             "Cache-Control": "public, max-age=300",
@@ -80,7 +80,7 @@ class GuidePages:
             encoding = None
         found = self._encoded.get((name, encoding))
         if found is None:
-            body = self._files[name].read_bytes()
+            body = self._built_files[name].read_bytes()
             small = encoding is None or len(body) < COMPRESS_FROM_BYTES
             found = (body, None) if small or encoding is None else (await compress(body, encoding), encoding)
             self._encoded[name, encoding] = found

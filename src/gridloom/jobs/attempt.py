@@ -15,6 +15,7 @@ from gridloom.database.commit.after_commit import discard_callbacks
 from gridloom.jobs import metrics, store
 from gridloom.jobs.declare import KINDS, JobRun
 from gridloom.jobs.rules import MAX_CRASHES, pause_after, pause_after_death
+from gridloom.kernel.copying import copy_fields
 
 if TYPE_CHECKING:
     import asyncpg
@@ -26,7 +27,7 @@ log = structlog.get_logger()
 
 MAX_ERROR = 2000
 NOTING = timedelta(seconds=10)
-"""What the database grants beyond the handler's own limit, so that a run that took too long can still be noted."""
+"""Extra time beyond the handler's own limit, so that a run that took too long can still be noted."""
 DIED = "the process that ran it was killed, or lost the database."
 GIVING_UP_S = 2.0
 
@@ -44,8 +45,8 @@ async def mark_started(pool: Pool, db: PoolConnectionProxy[asyncpg.Record], clai
         return await store.record_started(pool, claimed)
     crashes = claimed.crashes + 1
     pause = pause_after_death(crashes, random.uniform(-1, 1))  # noqa: S311
-    told = f"The run that began at {claimed.begun_at:%Y-%m-%d %H:%M:%S} UTC ended without a trace: {DIED}"
-    dead = await store.record_crash(db, claimed, told, pause, MAX_CRASHES)
+    detail = f"The run that began at {claimed.begun_at:%Y-%m-%d %H:%M:%S} UTC ended without a trace: {DIED}"
+    dead = await store.record_crash(db, claimed, detail, pause, MAX_CRASHES)
     log.error("job.crashed", kind=claimed.kind, key=claimed.key, crashes=crashes, dead=dead)
     metrics.RUNS.labels(claimed.kind, "dead" if dead else "died").inc()
     return False
@@ -65,15 +66,7 @@ async def run_claimed(
     kind = KINDS[claimed.kind]
     metrics.LAG.labels(claimed.kind).observe(claimed.lag_s)
     began = time.perf_counter()
-    run = JobRun(
-        db=db,
-        kind=claimed.kind,
-        key=claimed.key,
-        payload=claimed.payload,
-        due=claimed.due,
-        attempt=claimed.attempts + 1,
-        idle_until=idle_until,
-    )
+    run = copy_fields(JobRun, claimed, db=db, attempt=claimed.attempts + 1, idle_until=idle_until)
     await store.limit_transaction(db, kind.limit + NOTING)
     try:
         async with asyncio.timeout(kind.limit.total_seconds()), db.transaction():
@@ -94,8 +87,8 @@ async def run_claimed(
             raise
         discard_callbacks(db)
         pause = pause_after(claimed.attempts + 1, random.uniform(-1, 1))  # noqa: S311
-        told = f"{type(error).__name__}: {error}".replace("\x00", "")[:MAX_ERROR]
-        await store.fail(db, claimed, told, pause)
+        detail = f"{type(error).__name__}: {error}".replace("\x00", "")[:MAX_ERROR]
+        await store.fail(db, claimed, detail, pause)
         outcome = "failed"
         log.error("job.failed", kind=claimed.kind, key=claimed.key, attempt=run.attempt, exc_info=error)
     metrics.RUNS.labels(claimed.kind, outcome).inc()

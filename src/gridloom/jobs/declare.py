@@ -1,4 +1,4 @@
-"""What a job is: a kind declared beside its handler, and one run of it."""
+"""A job: a kind declared beside its handler, and one run of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class JobRun:
     """One attempt.
 
     `db` is in the transaction that also ends the job: what the run writes counts exactly once, or not at all.
-    `idle_until` is there while a sandbox's clock leaps: before that moment nothing else falls due.
+    `idle_until` is there while a sandbox's clock leaps: before that instant nothing else falls due.
     """
 
     db: PoolConnectionProxy[asyncpg.Record]
@@ -80,8 +80,8 @@ def job(
     """Declare the handler of a kind of job. It runs in processes that `register_jobs` it, as the wiring has them do.
 
     `limit`: how long one attempt may take. `every`: makes it a recurring job that needs no enqueue, on `clock`.
-    `bulk`: long work of which a worker does one at a time, so that it never stands in the way of what must happen on
-    the second. `for_organisations`: organisations ask for it; it runs at places of their own, by turns.
+    `bulk`: long work of which a worker does one at a time, so that it never delays what must happen on
+    the second. `for_organisations`: organisations ask for it; it runs at slots of their own, by turns.
     """
     assert not (for_organisations and every is not None), "what recurs is the platform's"
     assert every is None or every > timedelta()

@@ -33,11 +33,11 @@ async def run_due_platform_jobs(
     kinds = list(KINDS)
     ran = 0
     while coming := await store.earliest_platform_jobs(pool, kinds, until, MAX_CONCURRENT_JOBS + 1):
-        kind, _, moment = coming[0]
-        # Jobs of a kind that are due at the same moment have no order.
-        keys = [key for other, key, due in coming if (other, due) == (kind, moment)][:MAX_CONCURRENT_JOBS]
+        kind, _, instant = coming[0]
+        # Jobs of a kind that are due at the same instant have no order.
+        keys = [key for other, key, due in coming if (other, due) == (kind, instant)][:MAX_CONCURRENT_JOBS]
         idle_until = coming[len(keys)][2] if len(coming) > len(keys) else until
-        await set_clock(moment)
+        await set_clock(instant)
         ran += sum(await asyncio.gather(*(_run_one(pool, kind, key, idle_until) for key in keys)))
     await set_clock(until)
     if resume_clock:  # the runners' timers were set by the clock as it stood before

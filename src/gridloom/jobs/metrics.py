@@ -1,4 +1,4 @@
-"""What the job runner counts."""
+"""Metrics of the job runner."""
 
 from prometheus_client import Counter, Histogram
 

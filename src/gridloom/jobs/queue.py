@@ -72,7 +72,7 @@ async def read_job_use(limits: ShareLimits, db: Database, organisation_id: UUID)
 
 
 async def cancel(db: Database, kind: str, key: str) -> bool:
-    """Forget a job; False if there is none (any more), which means that its effects stand.
+    """Delete a job; False if there is none (any more), which means that its effects are committed.
 
     A run that is under way when the cancellation commits is undone.
     """

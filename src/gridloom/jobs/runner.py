@@ -24,17 +24,17 @@ log = structlog.get_logger()
 POLL_INTERVAL_S = 30.0
 """The longest sleep: what a lost notification can cost."""
 RETRY_DELAY_S = 1.0
-"""How soon to look again for a job that another runner has claimed, or after trouble with the database."""
+"""Delay before polling again for a job that another runner has claimed, or after an error of the database."""
 MAX_CONCURRENT_JOBS = 4
 
 Claim = Callable[["Database", list[str]], Awaitable[store.ClaimedJob | None]]
 
 
 class _Lanes:
-    """Some places of a runner: which kinds of jobs are run there, how many at a time, and how the next is claimed."""
+    """Some slots of a runner: which kinds of jobs are run there, how many at a time, and how the next is claimed."""
 
-    def __init__(self, places: int, *, for_organisations: bool, claim: Claim) -> None:
-        self.places = places
+    def __init__(self, slots: int, *, for_organisations: bool, claim: Claim) -> None:
+        self.slots = slots
         self.claim = claim
         self.tasks: set[asyncio.Task[None]] = set()
         self.is_bulk_running = False
@@ -51,7 +51,7 @@ class _Lanes:
 class JobRunner:
     """Any number of these, in any number of processes, share one queue.
 
-    Jobs of the platform and jobs that organisations ask for have places of their own.
+    Jobs of the platform and jobs that organisations ask for have slots of their own.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class JobRunner:
         pool: Pool,
         *,
         max_concurrent: int = MAX_CONCURRENT_JOBS,
-        organisation_places: int = 3,
+        organisation_slots: int = 3,
         max_running: int = 2,
         poll_interval_s: float = POLL_INTERVAL_S,
     ) -> None:
@@ -72,7 +72,7 @@ class JobRunner:
         claim_of_organisation = partial(store.claim_due_of_organisation, max_running=max_running)
         self._groups = (
             _Lanes(max_concurrent, for_organisations=False, claim=store.claim_due),
-            _Lanes(organisation_places, for_organisations=True, claim=claim_of_organisation),
+            _Lanes(organisation_slots, for_organisations=True, claim=claim_of_organisation),
         )
         self._task: asyncio.Task[None] | None = None
 
@@ -122,7 +122,7 @@ class JobRunner:
         pause_s = self._poll_interval_s if next_s is None else min(next_s, self._poll_interval_s)
         if not is_due:
             return pause_s
-        while not self._stopping and len(lanes.tasks) < lanes.places:
+        while not self._stopping and len(lanes.tasks) < lanes.slots:
             if not await self._start_task(lanes):
                 # What is due is being run, here or elsewhere; should its runner die, it is ours a moment later.
                 return min(pause_s, RETRY_DELAY_S)

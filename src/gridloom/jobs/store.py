@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 import msgspec
 
+from gridloom.database.rows import read_row
+from gridloom.database.statement import NamedStatement
 from gridloom.jobs.declare import Clock
 from gridloom.jobs.rules import STUCK_AFTER
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from gridloom.database.pool import Database, Pool
 
 CHANNEL = "gridloom_job"
-"""Wakes the runners for what is due soon; what is due later they find by themselves when they look again."""
+"""Wakes the runners for jobs that are due soon; later ones they find when they poll."""
 
 SOON = timedelta(seconds=90)
 
@@ -42,7 +44,7 @@ class ClaimedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueHealth:
-    """What the readiness check and the metrics say about the queue."""
+    """The state of the queue for readiness and metrics."""
 
     dead: int
     stuck: int
@@ -50,6 +52,25 @@ class QueueHealth:
     overdue_s: float
     troubled_kinds: Sequence[str]
     troubled: Sequence[Mapping[str, Any]]
+
+
+# A notification costs a lock that all notifying commits share, so it is sent only for what cannot wait for a look.
+_PUT: Final = NamedStatement("""
+with put as (
+  insert into job (kind, key, clock, due, payload, organisation_id, size)
+  values (:kind, :key, :clock, :due, :payload::text::jsonb, :organisation_id, :size)
+  on conflict (kind, key) do update
+    set clock = excluded.clock, payload = excluded.payload, state = 'WAITING', attempts = 0,
+        organisation_id = excluded.organisation_id, size = excluded.size,
+        due = case when :keep_earlier_due and job.state = 'WAITING' then least(job.due, excluded.due)
+                   else excluded.due end,
+        deaths = 0, begun_at = null, not_before = null, last_error = null, failed_at = null,
+        revision = job.revision + 1, enqueued_at = clock_timestamp()
+    where :restart or (job.state = 'WAITING' and job.attempts = 0)
+  returning due, clock, pg_try_advisory_xact_lock(job_put_lock(kind, key, enqueued_at)) as is_held
+)
+select pg_notify(:channel, '') from put where due < job_now(clock) + :soon::interval
+""")
 
 
 async def put(
@@ -64,26 +85,20 @@ async def put(
     organisation_id: UUID | None,
     size: int,
 ) -> None:
-    # A notification costs a lock that all notifying commits share, so it is sent only for what cannot wait for a look.
-    await db.execute(
-        """
-        with put as (
-          insert into job (kind, key, clock, due, payload, organisation_id, size)
-          values ($1, $2, $3, $4, $5::text::jsonb, $10, $11)
-          on conflict (kind, key) do update
-            set clock = excluded.clock, payload = excluded.payload, state = 'WAITING', attempts = 0,
-                organisation_id = excluded.organisation_id, size = excluded.size,
-                due = case when $9 and job.state = 'WAITING' then least(job.due, excluded.due) else excluded.due end,
-                deaths = 0, begun_at = null, not_before = null, last_error = null, failed_at = null,
-                revision = job.revision + 1, enqueued_at = clock_timestamp()
-            where $8 or (job.state = 'WAITING' and job.attempts = 0)
-          returning due, clock, pg_try_advisory_xact_lock(job_put_lock(kind, key, enqueued_at)) as is_held
-        )
-        select pg_notify($6, '') from put where due < job_now(clock) + $7::interval
-        """,
-        kind, key, clock, due, msgspec.json.encode(payload).decode(), CHANNEL, SOON, restart, keep_earlier_due,
-        organisation_id, size,
-    )  # fmt: skip
+    await _PUT.execute(
+        db,
+        kind=kind,
+        key=key,
+        clock=clock,
+        due=due,
+        payload=msgspec.json.encode(payload).decode(),
+        restart=restart,
+        keep_earlier_due=keep_earlier_due,
+        organisation_id=organisation_id,
+        size=size,
+        channel=CHANNEL,
+        soon=SOON,
+    )
 
 
 async def put_recurring(db: Database, kind: str, clock: Clock, every: timedelta) -> None:
@@ -164,16 +179,11 @@ async def claim_one(db: Database, kind: str, key: str) -> ClaimedJob | None:
 
 
 def _read_claimed_row(row: asyncpg.Record) -> ClaimedJob:
-    return ClaimedJob(
-        kind=row["kind"],
-        key=row["key"],
+    return read_row(
+        ClaimedJob,
+        row,
         payload=msgspec.json.decode(row["payload"]),
-        due=row["due"],
-        attempts=row["attempts"],
         crashes=row["deaths"],
-        begun_at=row["begun_at"],
-        revision=row["revision"],
-        lag_s=row["lag_s"],
         organisation_id=row.get("organisation_id"),
     )
 
@@ -182,8 +192,9 @@ async def record_started(pool: Pool, job: ClaimedJob) -> bool:
     """Commit, while the claim is held by another connection, that the job is being run; False if it was moved or
     cancelled meanwhile.
 
-    Whoever claims it and finds this note knows that the run it speaks of is over and that nobody lived to end it. A
-    note that a crash of the database takes along is not missed: the run is undone with it. Nobody waits for the disk.
+    A runner that claims the job and finds this note knows that the noted run is over and that its process died. A note
+    that a crash of the database takes along is not missed: the run is undone with it. The commit does not wait for the
+    disk.
     """
     noted = await pool.fetchval(
         """
@@ -202,7 +213,7 @@ async def record_started(pool: Pool, job: ClaimedJob) -> bool:
 
 
 async def clear_started(pool: Pool, job: ClaimedJob) -> None:
-    """The run was undone by a runner that was told to stop: no fault of the job's."""
+    """The run was undone by a runner that stops: no fault of the job's."""
     await pool.execute(
         "update job set begun_at = null where kind = $1 and key = $2 and revision = $3",
         job.kind, job.key, job.revision,
@@ -323,7 +334,7 @@ async def next_due(db: Database, kinds: Sequence[str]) -> tuple[bool, float | No
 async def earliest_platform_jobs(
     db: Database, kinds: Sequence[str], until: datetime, most: int
 ) -> list[tuple[str, str, datetime]]:
-    """Kind, key and due moment of the next ones, in the order in which they are run."""
+    """Kind, key and due instant of the next ones, in the order in which they are run."""
     rows = await db.fetch(
         """
         select kind, key, due from job
@@ -338,7 +349,7 @@ async def earliest_platform_jobs(
 
 
 async def health(db: Database, most_shown: int = 20) -> QueueHealth:
-    """What is running counts as late no more; the lock of a run shows in two halves. An organisation's jobs are never
+    """A running job is not late; the lock of a run shows in two halves. An organisation's jobs are never
     late: they wait for its turn.
 
     Troubled is what is dead, and what has failed so often that it will hardly succeed by itself.
@@ -371,18 +382,11 @@ async def health(db: Database, most_shown: int = 20) -> QueueHealth:
         """,
         STUCK_AFTER, most_shown,
     )  # fmt: skip
-    return QueueHealth(
-        dead=row["dead"],
-        stuck=row["stuck"],
-        failing=row["failing"],
-        overdue_s=row["overdue_s"],
-        troubled_kinds=row["troubled"],
-        troubled=[dict(job) for job in troubled],
-    )
+    return read_row(QueueHealth, row, troubled_kinds=row["troubled"], troubled=[dict(job) for job in troubled])
 
 
 async def wake(db: Database) -> None:
-    """Have every runner look again."""
+    """Have every runner poll."""
     await db.execute("select pg_notify($1, '')", CHANNEL)
 
 

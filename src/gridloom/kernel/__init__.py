@@ -1,1 +1,1 @@
-"""What every room builds on: pure values of time, money, units, codes and refusals, from the standard library alone."""
+"""Pure values of time, money, units, codes and problems, from the standard library alone."""

@@ -12,7 +12,7 @@ from typing import Final
 EIC_PATTERN: Final = r"^[A-Z0-9-]{16}(?!\n)$"
 MASTR_STORAGE_UNIT_PATTERN: Final = r"^SEE[0-9]{12}(?!\n)$"
 
-# A character's value is its place here.
+# A character's value is its index here.
 _EIC_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-"
 
 
@@ -41,7 +41,7 @@ BIDDING_ZONE_DE_LU_EIC: Final = "10Y1001A1001A82H"
 
 
 class EicKind(StrEnum):
-    """What an EIC names, as its third character says."""
+    """The kind of object that an EIC names, by its third character."""
 
     PARTY = "X"
     AREA = "Y"
@@ -70,10 +70,3 @@ def check_eic(code: str, kind: EicKind | None = None) -> str:
             f"Expected the EIC of a {kind.name.lower()}: its third character would be {kind}, not {code[2]}."
         )
     return code
-
-
-def check_mastr_storage_unit(number: str) -> str:
-    """The number itself; a ValueError when the Marktstammdatenregister gives no storage unit such a number."""
-    if not re.fullmatch(r"SEE[0-9]{12}", number):
-        raise ValueError("Expected a MaStR number of a storage unit: SEE and 12 digits.")
-    return number

@@ -1,4 +1,4 @@
-"""Turns at a few places: round robin by organisation, short work before long, never first come, first served."""
+"""Turns at a few slots: round robin by organisation, short work before long, never first come, first served."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Waiter:
 
 @dataclass(slots=True)
 class _Line:
-    """What one holder has waiting."""
+    """The queue of one holder."""
 
     short: deque[_Waiter] = field(default_factory=deque)
     long: deque[_Waiter] = field(default_factory=deque)
@@ -39,16 +39,16 @@ class _Line:
 
 
 class FairQueue:
-    """Admits `places` pieces of work at a time, at most `max_running` of one holder, of whom `max_waiting` more wait.
+    """Admits `slots` pieces of work at a time, at most `max_running` of one holder, of whom `max_waiting` more wait.
 
-    A holder is an organisation; None is exempt from both limits. `max_running` is below `places`, so one organisation
+    A holder is an organisation; None is exempt from both limits. `max_running` is below `slots`, so one organisation
     alone never fills them all.
     """
 
-    def __init__(self, share: Share, *, places: int, max_running: int, max_waiting: int) -> None:
-        assert 0 < max_running < places, "one organisation must leave a place to the others"
+    def __init__(self, share: Share, *, slots: int, max_running: int, max_waiting: int) -> None:
+        assert 0 < max_running < slots, "one organisation must leave a slot to the others"
         self._share = share
-        self._free = places
+        self._free = slots
         self._max_running = max_running
         self._max_waiting = max_waiting
         self._running: Counter[Hashable | None] = Counter()
@@ -63,15 +63,15 @@ class FairQueue:
         return len(self._lines.get(holder, ()))
 
     @asynccontextmanager
-    async def place(self, holder: Hashable | None, *, is_long: bool = False) -> AsyncIterator[None]:
-        """A place for the length of the block, once it is the holder's turn; 429 where too many of its wait."""
+    async def slot(self, holder: Hashable | None, *, is_long: bool = False) -> AsyncIterator[None]:
+        """A slot for the length of the block, once it is the holder's turn; 429 where too many of its wait."""
         await self._await_turn(holder, is_long)
         began = time.monotonic()
         try:
             yield
         finally:
             self._typical_s += _NEWEST_WEIGHT * (time.monotonic() - began - self._typical_s)
-            self._release(holder)
+            self._release_slot(holder)
 
     async def _await_turn(self, holder: Hashable | None, is_long: bool) -> None:
         waiter = _Waiter(holder, is_long, asyncio.get_running_loop().create_future())
@@ -81,7 +81,7 @@ class FairQueue:
         if waiter.turn.done():
             return
         if holder is not None and len(line) > self._max_waiting:
-            self._remove(waiter)
+            self._remove_waiter(waiter)
             raise ShareExceeded(
                 self._share,
                 self._max_running,
@@ -92,18 +92,18 @@ class FairQueue:
             await waiter.turn
         except asyncio.CancelledError:
             if waiter.turn.done() and not waiter.turn.cancelled():
-                self._release(holder)
+                self._release_slot(holder)
             else:
-                self._remove(waiter)
+                self._remove_waiter(waiter)
             raise
 
-    def _remove(self, waiter: _Waiter) -> None:
+    def _remove_waiter(self, waiter: _Waiter) -> None:
         line = self._lines[waiter.holder]
         line.of(waiter.is_long).remove(waiter)
         if not len(line):
             del self._lines[waiter.holder]
 
-    def _release(self, holder: Hashable | None) -> None:
+    def _release_slot(self, holder: Hashable | None) -> None:
         self._free += 1
         self._running[holder] -= 1
         if not self._running[holder]:
@@ -115,7 +115,7 @@ class FairQueue:
             waiter = self._choose_next()
             if waiter is None:
                 return
-            self._remove(waiter)
+            self._remove_waiter(waiter)
             if waiter.holder in self._lines:
                 self._lines.move_to_end(waiter.holder)
             self._free -= 1

@@ -78,16 +78,6 @@ def period_start(number: int) -> datetime:
     return EPOCH + number * PERIOD
 
 
-def periods_in(window: Window) -> Iterator[datetime]:
-    """The starts of all periods that start within the window, in order."""
-    period = floor_to_period(window.start)
-    if period < window.start:
-        period += PERIOD
-    while period < window.end:
-        yield period
-        period += PERIOD
-
-
 def market_days_in(window: Window) -> Iterator[date]:
     """Every market day of which the window holds some part, in order."""
     day = market_day_of(window.start)
@@ -97,7 +87,7 @@ def market_days_in(window: Window) -> Iterator[date]:
 
 
 def _wall_clock(day: date, hour: int) -> datetime:
-    """An hour that the clock shows twice is the first of the two; one that it skips is the moment of the skip."""
+    """An hour that the clock shows twice is the first of the two; one that it skips is the instant of the skip."""
     if hour == 24:
         day, hour = day + _DAY, 0
     return datetime.combine(day, time(hour), tzinfo=MARKET_ZONE).astimezone(UTC)

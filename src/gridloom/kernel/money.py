@@ -32,7 +32,7 @@ class Euro:
 def check_euro(value: Decimal, euro: Euro) -> Decimal:
     """The value in whole cents; a ValueError that says what is wrong when it is not finite, out of bounds or too fine.
 
-    Fineness is judged by value: 1.100 is 1.10.
+    Fineness is checked by value: 1.100 is 1.10.
     """
     if not value.is_finite():
         raise ValueError("Expected a finite amount in EUR.")

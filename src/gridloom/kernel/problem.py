@@ -1,7 +1,7 @@
 """Refusals: what a rule raises and the caller receives as problem+json (RFC 9457).
 
-A subclass is named after what happened and stands above the rule it protects. Its docstring is the page that its `type`
-points to; its status and title are the same for every occurrence, and the numbers go into the detail.
+A subclass is named after what happened and is defined above the rule it protects. Its docstring is the page that its
+`type` points to; its status and title are the same for every occurrence, and the numbers go into the detail.
 """
 
 from __future__ import annotations

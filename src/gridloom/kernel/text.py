@@ -1,4 +1,4 @@
-"""Characters that no name or text may contain: they are seen as nothing, or turn round what stands beside them.
+"""Characters that no name or text may contain: they are seen as nothing, or turn round what is beside them.
 
 Control characters move a terminal's cursor and colour its lines; bidirectional embeddings, overrides and isolates
 (Unicode TR 36) make one text look like another. Lines and tabs are allowed in a text, not in a name.
@@ -18,7 +18,7 @@ _FORBIDDEN: Final = re.compile(f"[{FORBIDDEN_IN_TEXT}]")
 
 
 def find_forbidden(text: str) -> str | None:
-    """What is wrong with a text, in words that a refusal uses; None where nothing is."""
+    """The error of a text, as a problem words it; None where there is none."""
     found = _FORBIDDEN.search(text)
     if found is None:
         return None

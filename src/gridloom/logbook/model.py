@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from gridloom.edge import Instant, Name, Paging, RequestBody, ResponseBody, Text
 
-EntryType = Annotated[str, Meta(min_length=1, max_length=50, description="Such as INSPECTION; a word of your own")]
+EntryType = Annotated[str, Meta(min_length=1, max_length=50)]
 Tag = Annotated[str, Meta(min_length=1, max_length=50)]
 
 
@@ -37,7 +37,7 @@ class NewLogbookEntry(RequestBody):
 
 
 class LogbookEntry(ResponseBody):
-    """What happened. An entry is never changed; a correction is an entry that names the one it corrects."""
+    """An event of a battery. An entry is never changed; a correction is an entry that names the one it corrects."""
 
     id: UUID
     title: str

@@ -31,8 +31,8 @@ async def search_logbook(request: Request, physical_asset_id: UUID, query: Logbo
             "The window ends before it starts.", errors=[FieldError("query:end", "is not after the start")]
         )
     found = await store.search_entries(request.db, authorized.key, query, query.after(EntryCursor), query.limit + 1)
-    page = query.page(found, lambda placed: placed.place)
-    return Page([placed.entry for placed in page.items], page.next_cursor)
+    page = query.page(found, lambda found: found.cursor)
+    return Page([found.entry for found in page.items], page.next_cursor)
 
 
 @operation(

@@ -13,28 +13,14 @@ from gridloom.database.commit.deferred_rows import defer_insert
 from gridloom.database.commit.insert_target import InsertTarget
 from gridloom.database.composition import compose
 from gridloom.database.pool import Database
+from gridloom.database.rows import read_row
+from gridloom.database.statement import NamedStatement
 from gridloom.kernel.ids import uuid7
 from gridloom.logbook.model import EntryCursor, EntrySource, Impact, LogbookEntry, LogbookQuery, NewLogbookEntry
 
-_ENTRIES = InsertTarget(
+_ENTRIES = InsertTarget.of_columns(
     "logbook_entry",
-    [
-        (name, "{}")
-        for name in (
-            "asset_key",
-            "id",
-            "title",
-            "description",
-            "type",
-            "impact",
-            "starts_at",
-            "ends_at",
-            "tags",
-            "author_id",
-            "source",
-            "corrects_id",
-        )
-    ],
+    """asset_key, id, title, description, type, impact, starts_at, ends_at, tags, author_id, source, corrects_id""",
 )
 _INSERT = _ENTRIES.insert(1, 0)
 _COLUMNS = "id, title, description, type, impact, starts_at, ends_at, tags, author_id, source, corrects_id, created_at"
@@ -42,9 +28,9 @@ _COLUMNS = "id, title, description, type, impact, starts_at, ends_at, tags, auth
 
 @dataclass(frozen=True, slots=True)
 class EntryWithCursor:
-    """An entry with its place in the order."""
+    """An entry with its position in the order."""
 
-    place: EntryCursor
+    cursor: EntryCursor
     entry: LogbookEntry
 
 
@@ -104,7 +90,7 @@ async def write_system_entry(
     tags: Sequence[str] = (),
     author_id: UUID | None = None,
 ) -> None:
-    """What the platform itself writes down, in the transaction of what happened; `author_id` is who caused it."""
+    """An entry of the platform itself, in the transaction of what happened; `author_id` is who caused it."""
     new = NewLogbookEntry(
         title=title, type=type, start=start, description=description, impact=impact, end=end, tags=[*tags]
     )
@@ -120,38 +106,37 @@ async def read_entry(db: Database, asset_key: int, entry_id: UUID) -> LogbookEnt
     return None if row is None else _read_entry_row(row)
 
 
+_SEARCH = NamedStatement(
+    """
+select sequence, {columns} from logbook_entry
+where asset_key = :asset_key
+  and (:start::timestamptz is null or coalesce(ends_at, starts_at + interval '1 millisecond') > :start)
+  and (:end::timestamptz is null or starts_at < :end)
+  and (:type::text is null or type = :type)
+  and (:tags::text[] is null or tags @> :tags)
+  and (:pattern::text is null or lower(title || E'\\n' || description) like :pattern)
+  and (:source::text is null or source = :source)
+  and (:impact::text is null or impact = :impact)
+  and (:after_start::timestamptz is null or (starts_at, sequence) < (:after_start, :after_sequence::bigint))
+order by starts_at desc, sequence desc limit :limit
+""",
+    columns=_COLUMNS,
+)
+
+
 async def search_entries(
     db: Database, asset_key: int, query: LogbookQuery, after: EntryCursor | None, limit: int
 ) -> list[EntryWithCursor]:
     """The latest start first; entries without an end last as long as their start."""
-    rows = await db.fetch(
-        compose(
-            """
-        select sequence, {columns} from logbook_entry
-        where asset_key = $1
-          and ($2::timestamptz is null or coalesce(ends_at, starts_at + interval '1 millisecond') > $2)
-          and ($3::timestamptz is null or starts_at < $3)
-          and ($4::text is null or type = $4)
-          and ($5::text[] is null or tags @> $5)
-          and ($6::text is null or lower(title || E'\\n' || description) like $6)
-          and ($7::text is null or source = $7)
-          and ($8::text is null or impact = $8)
-          and ($9::timestamptz is null or (starts_at, sequence) < ($9, $10::bigint))
-        order by starts_at desc, sequence desc limit $11
-        """,
-            columns=_COLUMNS,
-        ),
-        asset_key,
-        query.start,
-        query.end,
-        query.type,
-        None if query.tag is None else list(query.tag),
-        None if query.text is None else _match_containing(query.text),
-        query.source,
-        query.impact,
-        None if after is None else after.start,
-        None if after is None else after.sequence,
-        limit,
+    rows = await _SEARCH.fetch(
+        db,
+        query,
+        asset_key=asset_key,
+        tags=None if query.tag is None else list(query.tag),
+        pattern=None if query.text is None else _match_containing(query.text),
+        after_start=None if after is None else after.start,
+        after_sequence=None if after is None else after.sequence,
+        limit=limit,
     )
     return [EntryWithCursor(EntryCursor(row["starts_at"], row["sequence"]), _read_entry_row(row)) for row in rows]
 
@@ -163,17 +148,11 @@ def _match_containing(text: str) -> str:
 
 
 def _read_entry_row(row: asyncpg.Record) -> LogbookEntry:
-    return LogbookEntry(
-        id=row["id"],
-        title=row["title"],
-        description=row["description"],
-        type=row["type"],
+    return read_row(
+        LogbookEntry,
+        row,
         impact=Impact(row["impact"]),
         start=row["starts_at"],
         end=row["ends_at"],
-        tags=row["tags"],
-        author_id=row["author_id"],
-        created_at=row["created_at"],
         source=EntrySource(row["source"]),
-        corrects_id=row["corrects_id"],
     )

@@ -10,18 +10,21 @@ from gridloom.edge.responses import JSON
 from gridloom.openapi.parameters import describe_parameters
 from gridloom.openapi.responses import HEADERS, describe_responses
 from gridloom.openapi.schemas import PROBLEM_SCHEMA, Schemas, make_schemas
+from gridloom.openapi.vocabulary import Vocabulary
 
 INTERFACE_VERSION = "1.0.1"
 
 
-def describe(operations: Sequence[Operation], *, servers: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def describe(
+    operations: Sequence[Operation], vocabulary: Vocabulary, *, servers: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
     """The whole interface as one OpenAPI document. servers: (address, description)."""
     schemas = make_schemas(operations)
     paths: dict[str, dict[str, Any]] = {}
     refusals: dict[str, Any] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _describe_operation(
-            operation, schemas, refusals
+            operation, schemas, refusals, vocabulary
         )
     tags = dict.fromkeys(operation.tag for operation in operations)
     return {
@@ -57,12 +60,14 @@ def describe(operations: Sequence[Operation], *, servers: Sequence[tuple[str, st
     }
 
 
-def _describe_operation(operation: Operation, schemas: Schemas, refusals: dict[str, Any]) -> dict[str, Any]:
+def _describe_operation(
+    operation: Operation, schemas: Schemas, refusals: dict[str, Any], vocabulary: Vocabulary
+) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": operation.operation_id,
         "summary": operation.summary,
         "tags": [operation.tag],
-        "parameters": describe_parameters(operation, schemas),
+        "parameters": describe_parameters(operation, schemas, vocabulary),
         "responses": describe_responses(operation, schemas, refusals),
     }
     if operation.description:

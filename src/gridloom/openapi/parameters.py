@@ -1,4 +1,4 @@
-"""Parameters of the path, the query and the headers: what several operations share stands among the components."""
+"""Parameters of the path, the query and the headers: what several operations share is among the components."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from gridloom.edge.operation import Operation
 from gridloom.openapi.schemas import Schemas
+from gridloom.openapi.vocabulary import Vocabulary
 
 IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
@@ -25,15 +26,21 @@ IF_MATCH = {
 }
 
 
-def describe_parameters(operation: Operation, schemas: Schemas) -> list[dict[str, Any]]:
+def describe_parameters(operation: Operation, schemas: Schemas, vocabulary: Vocabulary) -> list[dict[str, Any]]:
     described = [
         {"name": parameter.name, "in": "path", "required": True, "schema": schemas[parameter.type]}
         for parameter in operation.path_parameters
     ]
+    owner = ""
     if operation.query is not None:
+        owner = operation.query.__name__
         component = schemas.components[schemas[operation.query]["$ref"].rsplit("/", 1)[-1]]
         for name, schema in component["properties"].items():
             described.append(_describe_query_parameter(name, schema, required=name in component.get("required", ())))
+    for parameter in described:
+        term = vocabulary.find(parameter["name"], owner if parameter["in"] == "query" else "")
+        if term is not None:
+            parameter["description"] = term.description
     if operation.method == "POST":
         described.append(IDEMPOTENCY_KEY)
     if operation.method in ("PUT", "PATCH", "DELETE"):
@@ -45,9 +52,6 @@ def _describe_query_parameter(name: str, schema: dict[str, Any], *, required: bo
     options = [option for option in schema.get("anyOf", [schema]) if option != {"type": "null"}]
     plain = dict(options[0]) if len(options) == 1 else dict(schema)
     described = {"name": name, "in": "query", "required": required, "schema": plain}
-    description = plain.pop("description", None) or schema.get("description")
-    if description:
-        described["description"] = description
     if plain.get("type") == "array":
         plain.setdefault("minItems", 1)
         described |= {"style": "form", "explode": False}
@@ -78,7 +82,7 @@ def _key_of(parameter: dict[str, Any]) -> str:
 
 
 def _find_free_name(parameter: dict[str, Any], taken: dict[str, Any]) -> str:
-    """`asOf` for `as-of`; what the most operations mean by a name has it, others are told apart by what they are of."""
+    """`asOf` for `as-of`; what the most operations mean by a name has it, others also say what they are of."""
     first, *rest = parameter["name"].split("-")
     name = "".join([first, *(word.capitalize() for word in rest)])
     candidates = [name, f"{name}In{parameter['in'].capitalize()}", *(f"{name}{number}" for number in range(2, 20))]

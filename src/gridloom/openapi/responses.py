@@ -45,6 +45,8 @@ def describe_responses(operation: Operation, schemas: Schemas, refusals: dict[st
             for media_type in operation.produces
         }
     responses: dict[str, Any] = {str(operation.status): success}
+    if operation.may_be_queued:
+        responses["202"] = _describe_queued(success)
     by_status: dict[int, list[type[Problem]]] = {}
     for problem in possible_problems(operation):
         by_status.setdefault(problem.status, []).append(problem)
@@ -56,6 +58,13 @@ def describe_responses(operation: Operation, schemas: Schemas, refusals: dict[st
         responses[str(status)] = {"$ref": f"#/components/responses/{name}"}
         refusals[name] = _describe_problem(kinds)
     return responses
+
+
+def _describe_queued(success: dict[str, Any]) -> dict[str, Any]:
+    """The same body, of what a job will make; `Retry-After` says when to look."""
+    headers = {name: header for name, header in success["headers"].items() if name != "ETag"}
+    headers["Retry-After"] = {"$ref": "#/components/headers/Retry-After"}
+    return {**success, "description": HTTPStatus.ACCEPTED.phrase, "headers": headers}
 
 
 def _describe_problem(kinds: Sequence[type[Problem]]) -> dict[str, Any]:
@@ -76,7 +85,7 @@ def _describe_problem(kinds: Sequence[type[Problem]]) -> dict[str, Any]:
 
 
 def possible_problems(operation: Operation) -> list[type[Problem]]:
-    """What an operation can refuse with: what it declares, and what its shape implies."""
+    """The problems of an operation: those it declares, and those its shape implies."""
     implied: list[type[Problem]] = [problems.BadRequest, problems.NotAcceptable, problems.TooManyRequests]
     implied += [problems.InternalError, problems.Unavailable]
     if not operation.access.is_public:

@@ -69,13 +69,18 @@ def make_schemas(operations: Iterable[Operation]) -> Schemas:
             wanted[id(parameter.type)] = parameter.type
     resolved = {key: _unwrap_page(type) for key, type in wanted.items()}
     schemas, components = msgspec.json.schema_components(list(resolved.values()), ref_template=REFERENCE)
-    structs = {struct.__name__: struct for struct in _list_structs(resolved.values())}
+    complete_components(components, resolved.values())
+    return Schemas(dict(zip(resolved, schemas, strict=True)), components)
+
+
+def complete_components(components: dict[str, Any], types: Iterable[Any]) -> None:
+    """State what the schema of a struct leaves open: decimals and instants. Drops generated docstrings."""
+    structs = {struct.__name__: struct for struct in _list_structs(types)}
     for name, component in components.items():
         _state_decimals(component, structs.get(name))
         _state_instants(component, structs.get(name))
         if component.get("description", "").startswith(f"{name}("):
             del component["description"]
-    return Schemas(dict(zip(resolved, schemas, strict=True)), components)
 
 
 def answered(operation: Operation) -> Any:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gridloom.openapi.vocabulary import Vocabulary
+from gridloom.openapi.vocabulary import FROM_TYPE, Vocabulary
 
 JSON: Final = "application/json"
-_GENERIC: Final = frozenset({"RFC 3339 with an offset", "What people call it"})
-"""What a shared type says of itself; the vocabulary says what the field is."""
+PROBLEM: Final = "Problem"
+"""The schema that describes its fields itself."""
 _TYPES: Final[dict[str, type | None]] = {
     "string": str,
     "number": float,
@@ -29,18 +29,17 @@ _BY_FORMAT: Final = {
 
 
 def add_descriptions(document: dict[str, Any], vocabulary: Vocabulary) -> None:
-    """Describe what the declarations leave undescribed, and give every JSON body an example."""
+    """Describe every tag and every field, and give every JSON body an example."""
     for tag in document["tags"]:
         tag["description"] = vocabulary.tags.get(tag["name"], "")
     for owner, component in document["components"]["schemas"].items():
-        for name, schema in component.get("properties", {}).items():
-            _describe_schema(schema, vocabulary, name, owner)
+        if owner != PROBLEM:
+            _describe_fields(component, vocabulary, owner)
+    for operation in _operations_of(document):
+        for content in _bodies_of(operation):
+            _describe_fields(content, vocabulary, "")
     examples = Examples(document["components"]["schemas"], vocabulary)
     for operation in _operations_of(document):
-        for parameter in operation.get("parameters", ()):
-            term = vocabulary.find(parameter["name"])
-            if term is not None and parameter.get("description") in (None, *_GENERIC):
-                parameter["description"] = term.description
         for content in _bodies_of(operation):
             if JSON in content and "schema" in content[JSON]:
                 content[JSON].setdefault("example", examples.make(content[JSON]["schema"]))
@@ -58,10 +57,23 @@ def drop_unused(document: dict[str, Any]) -> None:
     document["components"]["schemas"] = {name: schema for name, schema in schemas.items() if name in reached}
 
 
-def _describe_schema(schema: dict[str, Any], vocabulary: Vocabulary, name: str, owner: str) -> None:
-    term = vocabulary.find(name, owner)
-    if term is not None and (f"{owner}.{name}" in vocabulary.terms or schema.get("description") in (None, *_GENERIC)):
-        schema["description"] = term.description
+def _describe_fields(part: Any, vocabulary: Vocabulary, owner: str) -> None:
+    """Of a struct, and of the structs that are written out within it, which have their names as titles.
+
+    A schema written by hand may describe its fields itself.
+    """
+    if isinstance(part, list):
+        for value in part:
+            _describe_fields(value, vocabulary, owner)
+    elif isinstance(part, dict):
+        if "properties" in part:
+            owner = part.get("title", owner)
+            for name, schema in part["properties"].items():
+                term = vocabulary.find(name, owner)
+                if term is not None:
+                    schema.setdefault("description", term.description)
+        for value in part.values():
+            _describe_fields(value, vocabulary, owner)
 
 
 def _operations_of(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -88,12 +100,22 @@ def _names_in(part: Any) -> Iterator[str]:
 
 
 def _is_of_type(example: Any, schema: dict[str, Any]) -> bool:
-    kinds = {each["type"] for each in (schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())) if "type" in each}
+    options = list(_options_of(schema))
+    if any("enum" in option for option in options):
+        return True
+    kinds = {option["type"] for option in options if "type" in option}
     return (
         not kinds
         or any(_TYPES[kind] is type(example) for kind in kinds)
         or (isinstance(example, int | float) and not isinstance(example, bool) and bool(kinds & {"number", "integer"}))
     )
+
+
+def _options_of(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The schema, and all that it is a choice of."""
+    yield schema
+    for option in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        yield from _options_of(option)
 
 
 class Examples:
@@ -105,19 +127,21 @@ class Examples:
 
     def make(self, schema: dict[str, Any], name: str = "", owner: str = "") -> Any:
         term = self._vocabulary.find(name, owner) if name else None
+        example = None if term is None or term.example is FROM_TYPE else term.example
         if "$ref" in schema:
             owner = schema["$ref"].rsplit("/", 1)[-1]
-            if term is not None and term.example is not None and "properties" not in self._schemas[owner]:
-                return self._fit_example(term.example, self._schemas[owner])
+            if example is not None and "properties" not in self._schemas[owner]:
+                return self._fit_example(example, self._schemas[owner])
             return self.make(self._schemas[owner], "", owner)
         if "properties" in schema:
+            owner = schema.get("title", owner)
             return {
                 field: self.make(inner, field, owner)
                 for field, inner in schema["properties"].items()
                 if field in schema.get("required", ()) or not self._is_left_out(field, owner)
             }
-        if term is not None and term.example is not None and _is_of_type(term.example, schema):
-            return self._fit_example(term.example, schema)
+        if example is not None and _is_of_type(example, schema):
+            return self._fit_example(example, schema)
         return self._make_plain(schema, name, owner)
 
     def _is_left_out(self, field: str, owner: str) -> bool:
@@ -126,7 +150,7 @@ class Examples:
 
     def _fit_example(self, example: Any, schema: dict[str, Any]) -> Any:
         """The example, unless the type is an enumeration that does not have it."""
-        choices = schema.get("enum") or [option for each in schema.get("anyOf", ()) for option in each.get("enum", ())]
+        choices = [choice for option in _options_of(schema) for choice in option.get("enum", ())]
         return choices[0] if choices and example not in choices else example
 
     def _make_plain(self, schema: dict[str, Any], name: str, owner: str) -> Any:
@@ -136,12 +160,13 @@ class Examples:
                 if len(options) < len(schema[word]) and name and not {"$ref", "items"} & options[0].keys():
                     return None  # nothing is known that it would be
                 return self.make(options[0], name, owner)
+        if schema.get("examples"):
+            return schema["examples"][0]
         for word in ("const", "default"):
             if schema.get(word) is not None:
                 return schema[word]
-        for word in ("enum", "examples"):
-            if schema.get(word):
-                return schema[word][0]
+        if schema.get("enum"):
+            return schema["enum"][0]
         if schema.get("format") in _BY_FORMAT:
             return _BY_FORMAT[schema["format"]]
         kind = schema.get("type")

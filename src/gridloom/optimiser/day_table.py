@@ -85,9 +85,9 @@ class DayTable:
         skipped = max(0, len(self) - days)
         return DayTable(self.first + timedelta(days=skipped), self.quarters[skipped:], self.is_hourly[skipped:])
 
-    def true_day(self, place: int) -> Floats:
+    def true_day(self, index: int) -> Floats:
         """The day's prices with its true 92, 96 or 100 quarter-hours."""
-        return from_96_quarters(self.quarters[place], self.first + timedelta(days=place))
+        return from_96_quarters(self.quarters[index], self.first + timedelta(days=index))
 
 
 def table_of(first: date, days: Sequence[Floats]) -> DayTable:

@@ -1,4 +1,4 @@
-"""What the optimiser keeps in each worker: its solver's queue, and past day values."""
+"""The optimiser's lifespan in each worker: its solver's queue, and past day values."""
 
 from __future__ import annotations
 

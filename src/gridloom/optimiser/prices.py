@@ -23,7 +23,7 @@ _MAX_PRICE: Final = timedelta(days=1)
 
 
 class PricesMissing(Problem):
-    """What was asked for needs prices that are not there.
+    """The request needs prices that are missing.
 
     `firstMissingPeriod` is the start of the first quarter-hour without a price. Load prices (`POST /reference-prices`,
     `gridloom import day-ahead`), ask for a window that has them, or send prices along where the operation takes them.
@@ -34,8 +34,8 @@ class PricesMissing(Problem):
 
 
 def prices_missing(series: str, period: int) -> PricesMissing:
-    moment = format_instant(period_start(period))
-    return PricesMissing(f"{series} has no price for the quarter-hour {moment}.", firstMissingPeriod=moment)
+    instant = format_instant(period_start(period))
+    return PricesMissing(f"{series} has no price for the quarter-hour {instant}.", firstMissingPeriod=instant)
 
 
 async def load_quarters(db: Database, series: str, first: int, end: int) -> Floats:
@@ -53,9 +53,9 @@ def spread_over_quarters(
     values, lengths = np.asarray(prices, dtype=np.float64), ends - starts
     for length in np.unique(lengths)[::-1].tolist():
         chosen = lengths == length
-        places = (starts[chosen][:, None] + np.arange(length)).ravel() - first
-        inside = (places >= 0) & (places < len(quarters))
-        quarters[places[inside]] = np.repeat(values[chosen], length)[inside]
+        indices = (starts[chosen][:, None] + np.arange(length)).ravel() - first
+        inside = (indices >= 0) & (indices < len(quarters))
+        quarters[indices[inside]] = np.repeat(values[chosen], length)[inside]
     return quarters
 
 

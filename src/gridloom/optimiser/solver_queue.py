@@ -1,4 +1,4 @@
-"""Solver places in each worker: threads of their own, turns by organisation, and work dropped with its connection."""
+"""Solver slots in each worker: threads of their own, turns by organisation, and work dropped with its connection."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_SHORT_PERIODS: Final = 200
 
 
 class SolverTurn:
-    """One place, for as long as its work lasts."""
+    """One slot, for as long as its work lasts."""
 
     def __init__(self, threads: ThreadPoolExecutor) -> None:
         self._threads = threads
@@ -47,29 +47,29 @@ class SolverTurn:
             return await asyncio.shield(solving)
         finally:
             deadline.stop()
-            with suppress(BaseException):  # the thread may take a moment to notice, and holds its place until then
+            with suppress(BaseException):  # the thread may take a moment to notice, and holds its slot until then
                 await asyncio.wait([solving])
 
 
 class SolverQueue:
-    """Optimisations, valuations and forecasts of one worker, each at a place that its organisation has its turn at."""
+    """Optimisations, valuations and forecasts of one worker, each at a slot that its organisation has its turn at."""
 
     def __init__(self, limits: ShareLimits) -> None:
         self._limits = limits
-        places = limits.computations_running + 1
-        self._threads = ThreadPoolExecutor(places, thread_name_prefix="solver")
+        slots = limits.computations_running + 1
+        self._threads = ThreadPoolExecutor(slots, thread_name_prefix="solver")
         self._long_threads = ThreadPoolExecutor(
-            places, thread_name_prefix="long solver", initializer=run_behind_short_work
+            slots, thread_name_prefix="long solver", initializer=run_behind_short_work
         )
         self.queue = FairQueue(
             Share.COMPUTATIONS,
-            places=places,
+            slots=slots,
             max_running=limits.computations_running,
             max_waiting=limits.computations_waiting,
         )
 
     async def run(self, request: Request, work: Callable[[SolverTurn], Awaitable[T]], *, is_long: bool = False) -> T:
-        """What the work comes to once its organisation has its turn; reading what it needs is part of it.
+        """The result of the work once its organisation has a slot; reading its inputs is part of it.
 
         The work is cancelled, or never begun, when the caller closes the connection or the request is given up.
         """
@@ -77,8 +77,8 @@ class SolverQueue:
 
     @asynccontextmanager
     async def turn(self, request: Request, *, is_long: bool = False) -> AsyncIterator[SolverTurn]:
-        """A place for the length of the block. For reads, which are cancelled with their connection as they are."""
-        async with self.queue.place(request.holder, is_long=is_long):
+        """A slot for the length of the block. For reads, which are cancelled with their connection as they are."""
+        async with self.queue.slot(request.holder, is_long=is_long):
             yield SolverTurn(self._long_threads if is_long else self._threads)
 
     async def _run_in_turn(self, request: Request, work: Callable[[SolverTurn], Awaitable[T]], is_long: bool) -> T:

@@ -13,7 +13,7 @@ from gridloom.outbound.url_policy import UrlPolicy
 class PinnedAddressBackend(httpcore2.AsyncNetworkBackend):
     """Resolves a name once, checks what it found, and connects to exactly that.
 
-    The check stands where the socket is opened, so no other name, redirect or second answer of a name server can lead
+    The check is made where the socket is opened, so no other name, redirect or second answer of a name server can lead
     past it. The certificate is still checked against the name.
     """
 

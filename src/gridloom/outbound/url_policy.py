@@ -131,7 +131,7 @@ def literal_address(host: str) -> IPAddress | None:
 
 
 def effective_address(address: IPAddress) -> IPAddress:
-    """What a packet to this address reaches: the IPv4 address inside an IPv6 one that stands for it.
+    """The address that a packet to this one reaches: the IPv4 address embedded in an IPv6 one.
 
     Obsolete tunnels to IPv4 (6to4, Teredo) reach nothing here.
     """

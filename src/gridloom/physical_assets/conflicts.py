@@ -1,21 +1,20 @@
-"""What was promised and no longer fits, whichever room has promised it."""
+"""Promises that no longer fit, of all packages."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated
 from uuid import UUID
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
-from gridloom.capacity.store import LockedBatteries
+from gridloom.capacity.availability import AvailabilitySeries
+from gridloom.capacity.store import LockedBatteries, load_availability
 from gridloom.database.pool import Database
 from gridloom.edge import ResponseBody
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.availability import AvailabilitySeries, load_availability
 from gridloom.physical_assets.availability.changes import enqueue_revalidation
 from gridloom.physical_assets.precheck_store import ChangePrecheck, read_precheck
 
@@ -32,7 +31,7 @@ class ConflictKind(StrEnum):
 
 
 class MissingCapacity(ResponseBody):
-    """What of it is not covered at the worst moment: kW and kWh."""
+    """The uncovered part at the worst instant: kW and kWh."""
 
     charge: float
     discharge: float
@@ -40,20 +39,18 @@ class MissingCapacity(ResponseBody):
 
 
 class CapacityConflict(ResponseBody, kw_only=True):
-    """Something that holds more of the asset than will be there for it: a stretch of its own schedule, a bid, a promise
-    to a virtual asset or an open auction, which bear a loss in this order, the last two and accepted bids alike; or a
+    """A holder of more of the asset than will be there for it: an interval of its own schedule, a bid, a promise to a
+    virtual asset or an open auction, which bear a loss in this order, the last two and accepted bids alike; or a
     block whose schedule asks for more than its virtual asset has left."""
 
     kind: ConflictKind
     start: datetime
     end: datetime
-    power: Annotated[float, Meta(description="kW that are promised; positive is export")]
-    available: Annotated[float, Meta(description="kW that are available in that direction at the worst moment")]
+    power: float
+    available: float
     detail: str
-    missing: (
-        Annotated[MissingCapacity, Meta(description="What of it is not covered at the worst moment")] | UnsetType
-    ) = UNSET
-    id: Annotated[UUID, Meta(description="The bid, the virtual asset, the auction or the block")] | UnsetType = UNSET
+    missing: MissingCapacity | UnsetType = UNSET
+    id: UUID | UnsetType = UNSET
     product_date_code: str | UnsetType = UNSET
     virtual_asset_id: UUID | UnsetType = UNSET
     auction_id: UUID | UnsetType = UNSET
@@ -76,7 +73,7 @@ async def propagate_change(
 
 
 async def find_conflicts(db: Database, asset_key: int, window: Window, now: datetime) -> list[CapacityConflict]:
-    """What is still to come in the window and does not fit what is available then, in order of time."""
+    """Future promises in the window that exceed the capacity available then, in order of time."""
     return await _find_future_conflicts(db, asset_key, await read_precheck(db, asset_key, window, now))
 
 

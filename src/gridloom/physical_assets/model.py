@@ -9,22 +9,20 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from gridloom.edge import Instant, Name, Paging, QueryParameters, RequestBody, ResponseBody
-from gridloom.kernel.codes import EIC_PATTERN, ControlArea
+from gridloom.edge import Instant, Name, Paging, QueryParameters, RequestBody, ResponseBody, pattern_meta
+from gridloom.kernel.codes import BIDDING_ZONE_DE_LU_EIC, EIC_PATTERN, ControlArea
 from gridloom.kernel.units import MIN_EFFICIENCY
 
 MAX_POWER_KW = 10_000_000.0
 MAX_ENERGY_KWH = 100_000_000.0
 
-PowerKW = Annotated[float, Meta(ge=0, le=MAX_POWER_KW, description="kW")]
-EnergyKWh = Annotated[float, Meta(gt=0, le=MAX_ENERGY_KWH, description="kWh")]
-Efficiency = Annotated[
-    float, Meta(ge=MIN_EFFICIENCY, le=1, description="Ratio of what comes out to what goes in, one way")
-]
+PowerKW = Annotated[float, Meta(ge=0, le=MAX_POWER_KW)]
+EnergyKWh = Annotated[float, Meta(gt=0, le=MAX_ENERGY_KWH)]
+Efficiency = Annotated[float, Meta(ge=MIN_EFFICIENCY, le=1)]
 Ratio = Annotated[float, Meta(ge=0, le=1)]
-RampRate = Annotated[float, Meta(gt=0, le=MAX_POWER_KW, description="kW/s")]
-CycleLimit = Annotated[float, Meta(gt=0, le=100_000, description="Full cycles: energy discharged ÷ energy capacity")]
-EicCode = Annotated[str, Meta(pattern=EIC_PATTERN, description="EIC, 16 characters with the check character")]
+RampRate = Annotated[float, Meta(gt=0, le=MAX_POWER_KW)]
+CycleLimit = Annotated[float, Meta(gt=0, le=100_000)]
+EicCode = Annotated[str, pattern_meta(EIC_PATTERN, f"an EIC of 16 characters, such as {BIDDING_ZONE_DE_LU_EIC}")]
 
 
 class AssetStatus(StrEnum):
@@ -36,7 +34,7 @@ class AssetStatus(StrEnum):
 
 
 class NewParameters(RequestBody):
-    """What an asset is rated for."""
+    """The ratings of an asset."""
 
     rated_charge_power: PowerKW
     rated_discharge_power: PowerKW
@@ -48,11 +46,11 @@ class NewParameters(RequestBody):
     ramp_rate: RampRate | None = None
     daily_cycle_limit: CycleLimit | None = None
     annual_cycle_limit: CycleLimit | None = None
-    fcr_limit_ratio: Annotated[Ratio, Meta(description="Share of rated power that may be offered as FCR")] = 0.8
+    fcr_limit_ratio: Ratio = 0.8
 
 
 class NewParametersVersion(NewParameters):
-    """Parameters with the moment from which they hold; left out, they hold from now on."""
+    """Parameters with the instant from which they hold; left out, they hold from now on."""
 
     valid_from: Instant | UnsetType = UNSET
 
@@ -69,7 +67,7 @@ class NewPhysicalAsset(RequestBody):
 
 
 class PhysicalAssetChange(RequestBody):
-    """What is left out stays; null empties what may be empty."""
+    """An omitted field stays; null empties a field that may be empty."""
 
     name: Name | UnsetType = UNSET
     delivery_zone: ControlArea | UnsetType = UNSET
@@ -81,7 +79,7 @@ class PhysicalAssetChange(RequestBody):
 
 
 class Parameters(ResponseBody):
-    """What an asset is rated for from `validFrom` on, until a later version takes over."""
+    """The ratings of an asset from `validFrom` on, until a later version takes over."""
 
     version: int
     valid_from: datetime
@@ -127,6 +125,6 @@ class VersionCursor(Struct, array_like=True):
 
 
 class ParametersQuery(QueryParameters):
-    """Which version: the one in force at a moment; left out, the one in force now."""
+    """Which version: the one in force at an instant; left out, the one in force now."""
 
     at: Instant | None = None

@@ -16,7 +16,7 @@ from gridloom.kernel.window import Window
 
 @dataclass(frozen=True, slots=True)
 class ChangePrecheck:
-    """What a change in a window of an asset could touch, seen under the asset's lock."""
+    """Whether a change in a window of an asset could touch anything, read under the asset's lock."""
 
     now: datetime
     window: Window
@@ -53,17 +53,7 @@ async def read_precheck(db: Database, asset_key: int, window: Window, now: datet
         window.end,
         now,
     )
-    ratings = [
-        Rating(
-            valid_from=row["valid_from"],
-            charge_power_kw=row["rated_charge_power_kw"],
-            discharge_power_kw=row["rated_discharge_power_kw"],
-            energy_kwh=row["energy_capacity_kwh"],
-            fcr_limit_ratio=row["fcr_limit_ratio"],
-        )
-        for row in rows
-        if row["valid_from"] is not None
-    ]
+    ratings = [Rating(*rating) for _, _, *rating in rows if rating[0] is not None]
     return ChangePrecheck(now, window, rows[0]["is_promised"], rows[0]["is_relied_on"], ratings)
 
 

@@ -1,4 +1,4 @@
-"""Retiring a battery: what it has promised stands in the way, unless it is known to be out for all of that time."""
+"""Retiring a battery: what it has promised prevents that, unless it is known to be out for all of that time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class AssetCommitted(Problem):
 
 async def check_retirable(db: Database, locked: LockedBatteries, asset_key: int) -> None:
     """Whether nothing would be dispatched on the battery from now on: what it still owes is known to be missing."""
-    assert asset_key in locked.keys, "what stands in a book is looked at under the battery's lock"
+    assert asset_key in locked.keys, "what a book holds is read under the battery's lock"
     end = await store.read_last_commitment_end(db, asset_key, locked.since)
     if end is None:
         return

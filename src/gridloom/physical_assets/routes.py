@@ -118,7 +118,7 @@ async def read_physical_asset(request: Request, physical_asset_id: UUID) -> Resp
 async def update_physical_asset(
     request: Request, physical_asset_id: UUID, body: PhysicalAssetChange
 ) -> Response[PhysicalAsset]:
-    """What is left out stays as it is. Ratings change with `PUT …/parameters`.
+    """Fields that are left out stay as they are. Ratings change with `PUT …/parameters`.
 
     An asset is set `INACTIVE` or `DECOMMISSIONED` when it has nothing promised any more, or when an unavailability of
     its whole volume covers all of that; it takes on nothing new.
@@ -181,7 +181,7 @@ async def put_parameters(
     now = locked.since
     valid_from = body.valid_from or query.at or now
     ahead = max(valid_from, now)
-    # From where they hold, which may be long ago: what stood at gates that have closed is kept for accounts.
+    # From where they hold, which may be long ago: what stood at gates that have closed is stored for accounts.
     backed = await READ_BACKED_AVAILABILITY.get()(request.db, authorized.key, Window(valid_from, ahead + MAX_WINDOW))
     added = await store.insert_parameters(request.db, authorized.key, valid_from, body, request.caller.id)
     await check_still_retirable(request.db, locked, authorized.key)
@@ -200,8 +200,8 @@ async def put_parameters(
 async def list_parameters_history(request: Request, physical_asset_id: UUID, query: Paging) -> Page[Parameters]:
     """As they were recorded, the latest first."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
-    place = query.after(VersionCursor)
-    before = None if place is None else place.version
+    after = query.after(VersionCursor)
+    before = None if after is None else after.version
     rows = await store.list_parameters(request.db, authorized.key, before=before, limit=query.limit + 1)
     return query.page(rows, lambda parameters: VersionCursor(parameters.version))
 

@@ -1,4 +1,4 @@
-"""What holds for a physical asset and its ratings."""
+"""Rules of a physical asset and its ratings."""
 
 from __future__ import annotations
 

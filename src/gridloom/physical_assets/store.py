@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, TypeAlias
 from uuid import UUID
 
 import asyncpg
 
 from gridloom.database.clock import platform_now, platform_now_to_the_ms
 from gridloom.database.composition import compose
-from gridloom.database.pool import Database
+from gridloom.database.pool import Database, is_distributed
+from gridloom.database.rows import read_row
 from gridloom.database.statement import NamedStatement
 from gridloom.physical_assets.model import (
     AssetStatus,
@@ -20,6 +22,8 @@ from gridloom.physical_assets.model import (
     Parameters,
     PhysicalAsset,
 )
+
+AssetRow: TypeAlias = asyncpg.Record | Mapping[str, Any]
 
 _LAST_KEY = 2**31 - 1
 _ASSET = """
@@ -39,6 +43,18 @@ where p.asset_key = $1
 )
 
 
+# The same by a statement for each table: a distributed database plans each of them once.
+_READ_OWNED = "select key, id, organisation_id from asset where key = $1"
+_READ_REGISTERED = """
+select fleet_id, name, delivery_zone, control_area, eic_code, commissioned_on, status, version as asset_version,
+       created_at
+from physical_asset where asset_key = $1
+"""
+_READ_LAST_PARAMETERS = """
+select * from physical_asset_parameters q where q.asset_key = $1 order by q.valid_from desc, q.version desc limit 1
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredAsset:
     """An asset with the version that its ETag names."""
@@ -52,55 +68,49 @@ async def read_status(db: Database, asset_key: int) -> AssetStatus:
     return AssetStatus(await db.fetchval("select status from physical_asset where asset_key = $1", asset_key))
 
 
+_INSERT_ASSET = NamedStatement("""
+insert into physical_asset (asset_key, fleet_id, name, delivery_zone, control_area, eic_code, commissioned_on)
+values (:asset_key, :fleet_id, :name, :delivery_zone, :control_area, :eic_code, :commissioned_on)
+""")
+_UPDATE_ASSET = NamedStatement("""
+update physical_asset
+set fleet_id = :fleet_id, name = :name, delivery_zone = :delivery_zone, control_area = :control_area,
+    eic_code = :eic_code, commissioned_on = :commissioned_on, status = :status, version = version + 1,
+    updated_at = statement_timestamp()
+where asset_key = :asset_key
+""")
+
+
 async def insert_physical_asset(db: Database, asset_key: int, new: NewPhysicalAsset) -> None:
-    await db.execute(
-        """
-        insert into physical_asset
-          (asset_key, fleet_id, name, delivery_zone, control_area, eic_code, commissioned_on)
-        values ($1, $2, $3, $4, $5, $6, $7)
-        """,
-        asset_key,
-        new.fleet_id,
-        new.name,
-        new.delivery_zone,
-        new.control_area or new.delivery_zone,
-        new.eic_code,
-        new.commissioned_on,
-    )
+    await _INSERT_ASSET.execute(db, new, asset_key=asset_key, control_area=new.control_area or new.delivery_zone)
 
 
 async def update_physical_asset(db: Database, asset_key: int, asset: PhysicalAsset) -> None:
-    await db.execute(
-        """
-        update physical_asset
-        set fleet_id = $2, name = $3, delivery_zone = $4, control_area = $5, eic_code = $6, commissioned_on = $7,
-            status = $8, version = version + 1, updated_at = statement_timestamp()
-        where asset_key = $1
-        """,
-        asset_key,
-        asset.fleet_id,
-        asset.name,
-        asset.delivery_zone,
-        asset.control_area,
-        asset.eic_code,
-        asset.commissioned_on,
-        asset.status,
-    )
+    await _UPDATE_ASSET.execute(db, asset, asset_key=asset_key)
 
 
 async def read_asset(db: Database, asset_key: int, *, for_change: bool = False) -> StoredAsset:
     """for_change: hold the row, so that what is decided about it stays true."""
     if for_change:
         await db.execute("select from physical_asset where asset_key = $1 for update", asset_key)
-    row = await db.fetchrow(_READ, asset_key)
+    row = await (_read_by_parts(db, asset_key) if is_distributed(db) else db.fetchrow(_READ, asset_key))
     assert row is not None, "every physical asset has parameters"
     return (await _read_asset_rows(db, [row]))[0]
 
 
-async def _read_asset_rows(db: Database, rows: Sequence[asyncpg.Record]) -> list[StoredAsset]:
+async def _read_by_parts(db: Database, asset_key: int) -> AssetRow | None:
+    owned = await db.fetchrow(_READ_OWNED, asset_key)
+    registered = await db.fetchrow(_READ_REGISTERED, asset_key)
+    parameters = await db.fetchrow(_READ_LAST_PARAMETERS, asset_key)
+    if owned is None or registered is None or parameters is None:
+        return None
+    return {**parameters, **registered, **owned}
+
+
+async def _read_asset_rows(db: Database, rows: Sequence[AssetRow]) -> list[StoredAsset]:
     """Assets with the parameters in force now, or with the first to come where none is yet.
 
-    Each row brings the parameters that are valid from the latest moment. If that had come when they were recorded, they
+    Each row brings the parameters with the latest start of validity. If that had come when they were recorded, they
     are in force; only for the others does it take a look at the clock and at the parameters before them.
     """
     unsure = [row["key"] for row in rows if row["valid_from"] > row["recorded_at"]]
@@ -237,19 +247,13 @@ async def insert_parameters(
     """Add the next version; the caller holds the asset's row or has just made it."""
     row = await _INSERT_PARAMETERS.fetchrow(
         db,
+        new,
         asset_key=asset_key,
         valid_from=valid_from,
         rated_charge_power_kw=new.rated_charge_power,
         rated_discharge_power_kw=new.rated_discharge_power,
         energy_capacity_kwh=new.energy_capacity,
-        min_state_of_charge=new.min_state_of_charge,
-        max_state_of_charge=new.max_state_of_charge,
-        charge_efficiency=new.charge_efficiency,
-        discharge_efficiency=new.discharge_efficiency,
         ramp_rate_kw_s=new.ramp_rate,
-        daily_cycle_limit=new.daily_cycle_limit,
-        annual_cycle_limit=new.annual_cycle_limit,
-        fcr_limit_ratio=new.fcr_limit_ratio,
         recorded_by=recorded_by,
         recorded_at=await platform_now_to_the_ms(db),
     )
@@ -289,40 +293,16 @@ async def latest_parameters_version(db: Database, asset_key: int) -> int:
     return version
 
 
-def read_parameters_row(row: asyncpg.Record) -> Parameters:
-    return Parameters(
-        version=row["version"],
-        valid_from=row["valid_from"],
+def read_parameters_row(row: AssetRow) -> Parameters:
+    return read_row(
+        Parameters,
+        row,
         rated_charge_power=row["rated_charge_power_kw"],
         rated_discharge_power=row["rated_discharge_power_kw"],
         energy_capacity=row["energy_capacity_kwh"],
-        min_state_of_charge=row["min_state_of_charge"],
-        max_state_of_charge=row["max_state_of_charge"],
-        charge_efficiency=row["charge_efficiency"],
-        discharge_efficiency=row["discharge_efficiency"],
         ramp_rate=row["ramp_rate_kw_s"],
-        daily_cycle_limit=row["daily_cycle_limit"],
-        annual_cycle_limit=row["annual_cycle_limit"],
-        fcr_limit_ratio=row["fcr_limit_ratio"],
-        recorded_at=row["recorded_at"],
     )
 
 
-def _read_asset_row(row: asyncpg.Record, parameters: Parameters) -> StoredAsset:
-    return StoredAsset(
-        key=row["key"],
-        version=row["asset_version"],
-        asset=PhysicalAsset(
-            id=row["id"],
-            name=row["name"],
-            organisation_id=row["organisation_id"],
-            fleet_id=row["fleet_id"],
-            delivery_zone=row["delivery_zone"],
-            control_area=row["control_area"],
-            eic_code=row["eic_code"],
-            commissioned_on=row["commissioned_on"],
-            status=row["status"],
-            parameters=parameters,
-            created_at=row["created_at"],
-        ),
-    )
+def _read_asset_row(row: AssetRow, parameters: Parameters) -> StoredAsset:
+    return StoredAsset(row["key"], row["asset_version"], read_row(PhysicalAsset, row, parameters=parameters))

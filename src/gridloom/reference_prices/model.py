@@ -10,6 +10,8 @@ from types import MappingProxyType
 from typing import Final, Literal
 from uuid import UUID
 
+from gridloom.kernel.balancing import AFRR_DIRECTIONS
+
 
 @dataclass(frozen=True, slots=True)
 class PriceSeries:
@@ -35,7 +37,7 @@ _TABLE: Final = (
             f"aFRR {market.lower()}, {direction}, {kind.lower()} price; positive is paid to the provider",
         )
         for market, unit in (("CAPACITY", "EUR/MW/h"), ("ENERGY", "EUR/MWh"))
-        for direction in ("POS", "NEG")
+        for direction in AFRR_DIRECTIONS
         for kind in ("AVERAGE", "MARGINAL")
     ),
 )

@@ -18,8 +18,10 @@ from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, PayloadTooLarge
+from gridloom.physical_assets.window_query import check_order
 from gridloom.reference_prices import store
 from gridloom.reference_prices.model import SERIES, CheckedKind, PublishedPrice
+from gridloom.response_fields import view_of
 from gridloom.settlements.as_of import PRICES, AsOf, AsOfTooEarly, check_as_of
 from gridloom.settlements.model import Counts
 from gridloom.settlements.store import asset_keys
@@ -29,14 +31,8 @@ TAG = "Reference prices"
 MAX_ROWS = 100_000
 MAX_INLINE_ROWS = 2_000
 
-SeriesName = Annotated[
-    str,
-    Meta(
-        description="; ".join(f"{series.name} ({series.unit}): {series.description}" for series in SERIES.values()),
-        extra_json_schema={"enum": list(SERIES)},
-    ),
-]
-Price = Annotated[float, Meta(ge=-1_000_000, le=1_000_000, description="In the series' unit; kept to 6 decimals")]
+SeriesName = Annotated[str, Meta(extra_json_schema={"enum": list(SERIES)})]
+Price = Annotated[float, Meta(ge=-1_000_000, le=1_000_000)]
 
 
 class NewReferencePrice(RequestBody):
@@ -101,8 +97,8 @@ def _validate_row(position: int, row: NewReferencePrice) -> list[FieldError]:
 
 class ReferencePriceQuery(Paging, kw_only=True):
     series: SeriesName
-    start: Annotated[Instant | None, Meta(description="Only what ends after this moment")] = None
-    end: Annotated[Instant | None, Meta(description="Only what starts before this moment")] = None
+    start: Instant | None = None
+    end: Instant | None = None
     as_of: AsOf = None
 
 
@@ -116,10 +112,10 @@ class ReferencePriceQuery(Paging, kw_only=True):
     asset_scope="free",
 )
 async def list_reference_prices(request: Request, query: ReferencePriceQuery) -> Page[ReferencePrice]:
-    """One series by start, as it stands or as it was known at a moment."""
+    """One series by start, as it is or as it was known at an instant."""
     if query.series not in SERIES:
         raise parameter_error("query", "series", f"is not one of {', '.join(SERIES)}")
-    _check_window_order(query)
+    check_order(query.start, query.end)
     await check_as_of(request.db, query.as_of, PRICES)
     prices = await store.list_prices(
         request.db, query.series, query.start, query.end, query.after(datetime), query.limit + 1, query.as_of
@@ -133,11 +129,11 @@ def _view_price(price: PublishedPrice) -> ReferencePrice:
 
 
 class DeviationQuery(Paging, kw_only=True):
-    kind: Annotated[CheckedKind, Meta(description="Which settlements to check; of trades, those of DAY_AHEAD")]
-    asset_id: Annotated[UUID | None, Meta(description="Only this asset's")] = None
-    start: Annotated[Instant | None, Meta(description="Not before this moment")] = None
-    end: Annotated[Instant | None, Meta(description="Before this moment")] = None
-    tolerance: Annotated[float, Meta(ge=0, le=1_000_000, description="Differences up to this are fine")] = 0.005
+    kind: CheckedKind
+    asset_id: UUID | None = None
+    start: Instant | None = None
+    end: Instant | None = None
+    tolerance: Annotated[float, Meta(ge=0, le=1_000_000)] = 0.005
 
 
 class PriceDeviation(ResponseBody):
@@ -145,7 +141,7 @@ class PriceDeviation(ResponseBody):
 
     asset_id: UUID
     time: datetime
-    reference: Annotated[str, Meta(description="The trade, or the product")]
+    reference: str
     series: str
     settled_price: Decimal
     published_price: Decimal
@@ -161,7 +157,7 @@ class PriceDeviation(ResponseBody):
 )
 async def list_price_deviations(request: Request, query: DeviationQuery) -> Page[PriceDeviation]:
     """By asset, time and trade or product. What has no published price is not listed."""
-    _check_window_order(query)
+    check_order(query.start, query.end)
     key = None if query.asset_id is None else await _asset_key(request, query.asset_id)
     found = await store.list_deviations(
         request.db,
@@ -175,26 +171,17 @@ async def list_price_deviations(request: Request, query: DeviationQuery) -> Page
         limit=query.limit + 1,
     )
     page = query.page(found, lambda one: [one.asset_key, one.time, one.reference, one.side])
-    return Page(
-        [
-            PriceDeviation(
-                asset_id=one.asset_id,
-                time=one.time,
-                reference=one.reference,
-                series=one.series,
-                settled_price=one.settled,
-                published_price=one.published,
-                difference=one.settled - one.published,
-            )
-            for one in page.items
-        ],
-        page.next_cursor,
-    )
-
-
-def _check_window_order(query: ReferencePriceQuery | DeviationQuery) -> None:
-    if query.start is not None and query.end is not None and query.start >= query.end:
-        raise parameter_error("query", "end", "is not after start")
+    deviations = [
+        view_of(
+            PriceDeviation,
+            one,
+            settled_price=one.settled,
+            published_price=one.published,
+            difference=one.settled - one.published,
+        )
+        for one in page.items
+    ]
+    return Page(deviations, page.next_cursor)
 
 
 async def _asset_key(request: Request, asset_id: UUID) -> int:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.database.composition import compose
 from gridloom.database.pool import Database
+from gridloom.database.statement import NamedStatement
 from gridloom.reference_prices.model import PublishedPrice, SettledPriceDeviation
 
 _WRITING: Final = 7_108_260
@@ -23,7 +24,8 @@ _WRITING: Final = 7_108_260
 async def put_prices(db: Database, prices: Sequence[PublishedPrice], by: UUID) -> tuple[int, int]:
     """Write them, in the order of their key; how many were new and how many replaced.
 
-    One request at a time: a replaced price is kept with the moment at which it stopped counting.
+    One request at a time: a replaced price is stored with the instant at which it stopped counting. So are prices of
+    shorter spans within one that is published later: an hour replaces its four quarter-hours.
     """
     await db.execute("select pg_advisory_xact_lock($1)", _WRITING)
     rows = await db.fetch(
@@ -36,10 +38,22 @@ async def put_prices(db: Database, prices: Sequence[PublishedPrice], by: UUID) -
         replaced as materialized (
           select p.* from reference_price p join given g using (series, start_at)
           where (p.end_at, p.price) is distinct from (g.end_at, g.price)),
+        covered as materialized (
+          select distinct on (p.series, p.start_at) p.*
+          from given g cross join lateral (
+            select * from reference_price i
+            where i.series = g.series and i.start_at > g.start_at and i.start_at < g.end_at and i.end_at <= g.end_at
+            offset 0  -- one search of the index a row, whatever the statistics say: a join by series alone is quadratic
+          ) as p
+          where not exists (select from given g where (g.series, g.start_at) = (p.series, p.start_at))
+          order by p.series, p.start_at),
+        removed as (
+          delete from reference_price p using covered c where (p.series, p.start_at) = (c.series, c.start_at)),
         kept as (
           insert into reference_price_superseded (series, start_at, end_at, price, recorded_at, recorded_by,
             superseded_at, superseded_by)
-          select series, start_at, end_at, price, recorded_at, recorded_by, $6::timestamptz, $5 from replaced),
+          select series, start_at, end_at, price, recorded_at, recorded_by, $6::timestamptz, $5
+          from (select * from replaced union all select * from covered) as former),
         written as (
           insert into reference_price as p (series, start_at, end_at, price, recorded_at, recorded_by)
           select series, start_at, end_at, price, $6::timestamptz, $5 from given order by series, start_at
@@ -114,7 +128,7 @@ async def read_period_prices(
 ) -> NDArray[np.float64]:
     """A price for each quarter-hour from number `first` on (since 1970, UTC); NaN where none is published.
 
-    A price that holds for longer, an hour say, counts in each of its quarter-hours. As of a moment: as known then.
+    A price that holds for longer, an hour say, counts in each of its quarter-hours. As of an instant: as known then.
     """
     prices = np.full(max(0, end - first), np.nan)
     for row in await db.fetch(
@@ -164,24 +178,27 @@ _SETTLED: Final = {
 
 
 DEVIATIONS: Final = {
-    kind: compose(
-        """
+    kind: NamedStatement(
+        compose(
+            """
     select f.asset_key, a.id as asset_id, f.time, f.reference, f.side, f.series, f.settled,
       p.price as published
     from ({settled}) f
     join asset a on a.key = f.asset_key
     join reference_price p on p.series = f.series and p.end_at > f.time
       and p.start_at in (f.time, date_trunc('hour', f.time))
-    where ($1::uuid is null or a.organisation_id = $1)
-      and ($2::int is null or f.asset_key = $2)
-      and ($3::timestamptz is null or f.time >= $3)
-      and ($4::timestamptz is null or f.time < $4)
-      and (f.settled - p.price > $5 or f.is_exact and p.price - f.settled > $5)
-      and ($7::int is null or (f.asset_key, f.time, f.reference, f.side) > ($7, $8, $9, $10))
+    where (:organisation_id::uuid is null or a.organisation_id = :organisation_id)
+      and (:asset_key::int is null or f.asset_key = :asset_key)
+      and (:start::timestamptz is null or f.time >= :start)
+      and (:end::timestamptz is null or f.time < :end)
+      and (f.settled - p.price > :tolerance or f.is_exact and p.price - f.settled > :tolerance)
+      and (:after_key::int is null
+           or (f.asset_key, f.time, f.reference, f.side) > (:after_key, :after_time, :after_reference, :after_side))
     order by f.asset_key, f.time, f.reference, f.side
-    limit $6
+    limit :limit
     """,
-        settled=_SETTLED[kind],
+            settled=_SETTLED[kind],
+        )
     )
     for kind in _SETTLED
 }
@@ -201,9 +218,18 @@ async def list_deviations(
     limit: int,
 ) -> list[SettledPriceDeviation]:
     """Settled prices apart from the published one; where each is paid its own bid, those above the marginal one."""
-    place = list(after) if after is not None else [None, None, None, None]
-    rows = await db.fetch(
-        DEVIATIONS[kind],
-        organisation_id, asset_key, start, end, tolerance, limit, *place,
-    )  # fmt: skip
+    key, time, reference, side = after or (None, None, None, None)
+    rows = await DEVIATIONS[kind].fetch(
+        db,
+        organisation_id=organisation_id,
+        asset_key=asset_key,
+        start=start,
+        end=end,
+        tolerance=tolerance,
+        limit=limit,
+        after_key=key,
+        after_time=time,
+        after_reference=reference,
+        after_side=side,
+    )
     return [SettledPriceDeviation(**row) for row in rows]

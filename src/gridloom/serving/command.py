@@ -46,6 +46,6 @@ def announce_start(started: StartupReport) -> None:
     console = Console(soft_wrap=not sys.stdout.isatty())
     console.print(Panel(facts, title=title, title_align="left", expand=False, padding=(1, 2)))
     if started.bootstrap is None and settings.environment == "sandbox":
-        console.print("Nobody remembers a password? gridloom let-in EMAIL, then gridloom join.", style="dim")
+        console.print("No ADMIN can sign in? gridloom let-in EMAIL, then gridloom join.", style="dim")
     console.print("Ctrl-C stops it.", style="dim")
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""What a person at the terminal reads while a sandbox plays its history."""
+"""Progress at the terminal while a sandbox plays its history."""
 
 from __future__ import annotations
 

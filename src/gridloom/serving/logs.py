@@ -31,7 +31,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u20
 
 
 def escape_control_characters(_: Any, __: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """What a caller sent stays one line of text: it neither moves a terminal's cursor nor looks like another entry."""
+    """Text from a caller stays one line: it neither moves a terminal's cursor nor looks like another entry."""
     for name, value in entry.items():
         if isinstance(value, str):
             shown = _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), value)

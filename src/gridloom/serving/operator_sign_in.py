@@ -21,25 +21,25 @@ class OperatorSignIn(msgspec.Struct):
 
 
 async def recall_operator(settings: Settings, bootstrap: Bootstrap | None) -> Bootstrap | None:
-    """What was made up at this start, which is kept, or at an earlier one, where it still signs in."""
+    """The password generated at this start, which is stored, or at an earlier one, where it is still valid."""
     if bootstrap is not None:
         if bootstrap.is_made_up:
             _write_sign_in(settings.home, OperatorSignIn(bootstrap.username, bootstrap.password))
         return bootstrap
-    kept = _read_sign_in(settings.home)
-    if kept is None:
+    stored = _read_sign_in(settings.home)
+    if stored is None:
         return None
     assert settings.database_url is not None
     async with await create_pool(settings.database_url, size=1) as pool:
-        account = await find_account(pool, kept.username)
+        account = await find_account(pool, stored.username)
     hasher = PasswordHasher()
     try:
-        if account is None or not await hasher.verify(kept.password, account.password_hash):
+        if account is None or not await hasher.verify(stored.password, account.password_hash):
             return None
     finally:
         hasher.close()
     member = account.member
-    return Bootstrap(member.organisation_id, member.id, kept.username, kept.password, is_made_up=True)
+    return Bootstrap(member.organisation_id, member.id, stored.username, stored.password, is_made_up=True)
 
 
 def _read_sign_in(home: Path) -> OperatorSignIn | None:

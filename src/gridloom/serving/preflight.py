@@ -2,115 +2,37 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import smtplib
-import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from enum import Enum
 from urllib.parse import urlsplit
 
-import asyncpg
-
-from gridloom.database.migrate import MIN_SERVER_VERSION
-from gridloom.database.preflight_store import DatabaseFacts, read_database_facts
-from gridloom.settings import (
-    Settings,
-    SettingsError,
-    describe_unknown_variable,
-    find_unknown_variables,
-    read_settings,
-)
+from gridloom.identity.mail import open_smtp_session
+from gridloom.serving.ports import find_port_fault
+from gridloom.serving.preflight_database import TIMEOUT_S, CheckResult, Verdict, check_database
+from gridloom.settings import Settings, describe_unknown_variable, find_unknown_variables, parse_settings
 
 MIN_FREE_BYTES = 1 << 30
-MAX_CLOCK_SKEW_S = 2.0
-TIMEOUT_S = 10
-
-
-class Verdict(Enum):
-    OK = "ok"
-    WARNING = "warning"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    name: str
-    verdict: Verdict
-    detail: str
 
 
 def run_checks() -> list[CheckResult]:
     """Every check of the settings that this process would start with; a failed one does not hide the others."""
-    results = [
-        CheckResult("settings", Verdict.FAILED, describe_unknown_variable(name, nearest))
-        for name, nearest in find_unknown_variables().items()
-    ]
-    try:
-        settings = read_settings()
-    except SettingsError as error:
-        return [*results, *(CheckResult("settings", Verdict.FAILED, line) for line in str(error).splitlines())]
+    settings, faults = parse_settings()
+    sentences = [describe_unknown_variable(name, nearest) for name, nearest in find_unknown_variables().items()]
+    sentences += faults.values()
+    results = [CheckResult("settings", Verdict.FAILED, sentence) for sentence in sentences]
     if not results:
         results.append(CheckResult("settings", Verdict.OK, f"{settings.environment}, {settings.base_url}"))
-    return [
-        *results,
-        *_check_database(settings),
-        *_check_disk(settings),
-        *_check_secrets(settings),
-        *_check_proxy(settings),
-        *_check_mail(settings),
-    ]
-
-
-def _check_database(settings: Settings) -> Iterator[CheckResult]:
-    if settings.database_url is None:
-        verdict = Verdict.WARNING if settings.environment == "production" else Verdict.OK
-        yield CheckResult("database", verdict, f"the embedded server, in {settings.home.absolute()}")
-        return
-    where = urlsplit(settings.database_url)
-    place = where.hostname or where.path
-    began = time.time()
-    try:
-        facts = asyncio.run(read_database_facts(settings.database_url, TIMEOUT_S))
-    except (OSError, asyncpg.PostgresError, TimeoutError) as error:
-        yield CheckResult("database", Verdict.FAILED, f"No connection to PostgreSQL at {place}: {error}")
-        return
-    yield from validate_database(settings, facts)
-    yield _compare_clocks(facts.clock, began, time.time())
-
-
-def validate_database(settings: Settings, facts: DatabaseFacts) -> Iterator[CheckResult]:
-    """What a server must be and allow; pure."""
-    if facts.version < MIN_SERVER_VERSION:
-        detail = f"PostgreSQL {MIN_SERVER_VERSION // 10000} or later is needed; this is {facts.version // 10000}."
-        yield CheckResult("database", Verdict.FAILED, detail)
-    elif facts.is_read_only:
-        yield CheckResult("database", Verdict.FAILED, "The server is a standby or read-only. Name the primary.")
-    else:
-        yield CheckResult("database", Verdict.OK, f"PostgreSQL {facts.version // 10000}, {facts.schema_state}")
-    if not facts.may_create:
-        detail = f"The role {facts.role} may not create tables in the schema public: it must own the database."
-        yield CheckResult("rights", Verdict.FAILED, detail)
-    elif facts.missing_extensions:
-        detail = f"Not installed on the server: {', '.join(facts.missing_extensions)} (they come with PostgreSQL)."
-        yield CheckResult("rights", Verdict.FAILED, detail)
-    else:
-        yield CheckResult("rights", Verdict.OK, f"role {facts.role}")
-    needed = settings.workers * (settings.pool_size + 1)
-    if needed > facts.free_connections:
-        detail = f"This service opens up to {needed} connections; the server has {facts.free_connections} left."
-        yield CheckResult("connections", Verdict.WARNING, detail)
-    else:
-        yield CheckResult("connections", Verdict.OK, f"up to {needed} of {facts.free_connections} that are left")
-
-
-def _compare_clocks(database_s: float, before_s: float, after_s: float) -> CheckResult:
-    """The database's clock decides; a host whose clock differs writes logs and signatures that mislead."""
-    skew = max(before_s - database_s, database_s - after_s, 0.0)
-    verdict = Verdict.OK if skew <= MAX_CLOCK_SKEW_S else Verdict.WARNING
-    return CheckResult("clock", verdict, f"{skew:.1f} s apart from the database's")
+    if "GRIDLOOM_DATABASE_URL" not in faults:
+        results += check_database(settings)
+    results += _check_disk(settings)
+    results += _check_ports(settings)
+    results += _check_metrics(settings)
+    if "GRIDLOOM_BASE_URL" not in faults:
+        results += _check_proxy(settings, is_faulty="GRIDLOOM_TRUSTED_PROXIES" in faults)
+    results += _check_mail(settings)
+    return results
 
 
 def _check_disk(settings: Settings) -> Iterator[CheckResult]:
@@ -122,41 +44,58 @@ def _check_disk(settings: Settings) -> Iterator[CheckResult]:
     yield CheckResult("disk", verdict, f"{free / 1e9:.1f} GB free at {place}")
 
 
-def _check_secrets(settings: Settings) -> Iterator[CheckResult]:
-    if settings.environment != "production":
+def _check_ports(settings: Settings) -> Iterator[CheckResult]:
+    """A port in use is no fault where the service that is checked runs already."""
+    if settings.port == settings.metrics_port:
+        detail = f"GRIDLOOM_PORT and GRIDLOOM_METRICS_PORT are both {settings.port}."
+        yield CheckResult("ports", Verdict.FAILED, detail)
         return
-    if settings.secrets_key is None:
-        yield CheckResult("secrets", Verdict.FAILED, "Set GRIDLOOM_SECRETS_KEY: it encrypts secrets in the database.")
-    else:
-        yield CheckResult("secrets", Verdict.OK, "GRIDLOOM_SECRETS_KEY is set")
-    if settings.metrics_token is None and settings.metrics_port is None:
+    ports = [port for port in (settings.port, settings.metrics_port) if port is not None]
+    taken = {port: fault for port in ports if (fault := find_port_fault(settings.host, port)) is not None}
+    for port, fault in taken.items():
+        detail = f"Port {port} on {settings.host} cannot be had ({fault}), unless this service runs already."
+        yield CheckResult("ports", Verdict.WARNING, detail)
+    if not taken:
+        yield CheckResult("ports", Verdict.OK, f"{', '.join(map(str, ports))} on {settings.host}")
+
+
+def _check_metrics(settings: Settings) -> Iterator[CheckResult]:
+    if settings.environment == "production" and settings.metrics_token is None and settings.metrics_port is None:
         detail = "GET /metrics is closed: set GRIDLOOM_METRICS_TOKEN or GRIDLOOM_METRICS_PORT to monitor the service."
         yield CheckResult("metrics", Verdict.WARNING, detail)
 
 
-def _check_proxy(settings: Settings) -> Iterator[CheckResult]:
+def _check_proxy(settings: Settings, *, is_faulty: bool) -> Iterator[CheckResult]:
     if settings.environment != "production":
         return
     if not settings.base_url.startswith("https://"):
         detail = f"GRIDLOOM_BASE_URL is {settings.base_url}; sessions of the console need https."
         yield CheckResult("proxy", Verdict.FAILED, detail)
+    elif not settings.is_behind_proxy and not is_faulty:
+        detail = "GRIDLOOM_TRUSTED_PROXIES is not set: all callers have the proxy's address and share its limits."
+        yield CheckResult("proxy", Verdict.WARNING, detail)
     else:
         yield CheckResult("proxy", Verdict.OK, settings.base_url)
 
 
 def _check_mail(settings: Settings) -> Iterator[CheckResult]:
+    """As mail is sent: encrypted where the server offers it, and signed in."""
     if settings.smtp_url is None:
         return
     address = urlsplit(settings.smtp_url)
-    host = address.hostname or ""
+    host = address.hostname or "localhost"
     try:
-        is_tls = address.scheme == "smtps"
-        connect = smtplib.SMTP_SSL if is_tls else smtplib.SMTP
-        with connect(host, address.port or (465 if is_tls else 25), timeout=TIMEOUT_S) as server:
-            server.ehlo()
-            with suppress(smtplib.SMTPException):
-                server.quit()
+        server = open_smtp_session(address, TIMEOUT_S)
+    except smtplib.SMTPResponseException as error:
+        yield CheckResult("mail", Verdict.FAILED, f"{host} refuses: {error.smtp_code} {_read_reply(error)}")
     except (OSError, smtplib.SMTPException) as error:
         yield CheckResult("mail", Verdict.FAILED, f"{host} does not answer: {error}")
     else:
+        with suppress(OSError, smtplib.SMTPException):
+            server.quit()
         yield CheckResult("mail", Verdict.OK, host)
+
+
+def _read_reply(error: smtplib.SMTPResponseException) -> str:
+    reply = error.smtp_error
+    return reply.decode(errors="replace") if isinstance(reply, bytes) else reply

@@ -6,7 +6,6 @@ import asyncio
 import os
 import resource
 import signal
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -24,8 +23,10 @@ from gridloom.database.pool import Pool, create_pool
 from gridloom.database.sealing import Sealing, SecretUnreadable
 from gridloom.database.server.embedded import EmbeddedPostgres
 from gridloom.database.server.service_role import give_to_service_role
+from gridloom.operator_commands import connect_database
 from gridloom.serving.logs import configure_logs
-from gridloom.serving.supervisor import Supervisor, listening_address, load_service
+from gridloom.serving.ports import find_port_fault
+from gridloom.serving.supervisor import Supervisor, load_service
 from gridloom.settings import Settings, address_of
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class StartupError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StartupReport:
-    """What a person wants to know once the service answers."""
+    """The addresses and sign-in shown once the service answers."""
 
     address: str
     settings: Settings
@@ -62,7 +63,7 @@ def serve(settings: Settings, announce: Callable[[StartupReport], None]) -> None
     """Run the service until SIGTERM or Ctrl-C; what is in flight is finished, and no process stays behind."""
     began = time.monotonic()
     signal.signal(signal.SIGTERM, _leave_process)
-    _check_port(settings)
+    _check_ports(settings)
     configure_logs(settings.log_format, settings.log_level.upper())
     _raise_descriptor_limit()
     with ExitStack() as stack:
@@ -107,17 +108,10 @@ async def prepare(settings: Settings) -> tuple[list[str], Bootstrap | None]:
     from gridloom.identity.bootstrap import bootstrap_operator
 
     assert settings.database_url is not None
-    try:
-        connection = await asyncpg.connect(settings.database_url, timeout=10)
-    except (OSError, asyncpg.PostgresError, TimeoutError) as error:
-        where = urlsplit(settings.database_url)
-        raise StartupError(f"No connection to PostgreSQL at {where.hostname or where.path}: {error}") from error
-    try:
+    async with connect_database(settings.database_url) as connection:
         await _reject_standby(connection, settings.database_url)
         applied = await migrate(connection)
         await establish_environment(connection, settings.environment)
-    finally:
-        await connection.close()
     sealing = Sealing(settings.secrets_key, settings.former_secrets_keys)
     async with await create_pool(settings.database_url, size=1) as pool:
         bootstrap = await bootstrap_operator(
@@ -192,16 +186,15 @@ def _count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _check_port(settings: Settings) -> None:
-    """Workers share the port among themselves, so the kernel would let us share it with a stranger of ours too."""
-    try:
-        family, kind, protocol, _, address = listening_address(settings)
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-            probe.listen(1)
-    except OSError as error:
-        raise StartupError(
-            f"Port {settings.port} on {settings.host} cannot be had ({error.strerror or error}). "
-            "Stop what uses it, or set GRIDLOOM_PORT to another."
-        ) from None
+def _check_ports(settings: Settings) -> None:
+    """Refuse a port that is taken, that of the metrics as well: it is opened only once the service answers."""
+    ports = {"GRIDLOOM_PORT": settings.port, "GRIDLOOM_METRICS_PORT": settings.metrics_port}
+    for variable, port in ports.items():
+        fault = None if port is None else find_port_fault(settings.host, port)
+        if fault is not None:
+            raise StartupError(
+                f"Port {port} on {settings.host} cannot be had ({fault}). "
+                f"Stop what uses it, or set {variable} to another."
+            )
+    if settings.port == settings.metrics_port:
+        raise StartupError(f"GRIDLOOM_PORT and GRIDLOOM_METRICS_PORT are both {settings.port}. Set one to another.")

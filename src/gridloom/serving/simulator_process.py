@@ -62,8 +62,8 @@ class SimulatorProcess:
             log.error("simulator.exited", action="starting it again")
             return
         self.due = time.monotonic() + LOGIN_REJECTED_DELAY_S
-        # It has said why in the log; those who ask the service are told the same. Should the database be away, it is
-        # told after the next attempt.
+        # It has said why in the log; callers of the service get the same. Should the database be away, that is
+        # written after the next attempt.
         with suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
             asyncio.run(_store_error(self.settings, say_shut_out(self.settings.home)))
 

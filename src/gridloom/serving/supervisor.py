@@ -7,7 +7,6 @@ import http.client
 import importlib
 import os
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from granian.server.mp import MPServer
 from gridloom.database.server.embedded import EmbeddedPostgres
 from gridloom.database.server.processes import EmbeddedPostgresError, end_with_parent
 from gridloom.serving.logs import configure_logs
+from gridloom.serving.ports import listening_address
 from gridloom.serving.simulator_process import SimulatorProcess
 from gridloom.settings import Settings, address_of
 from gridloom.worker.malloc import configure_malloc
@@ -34,7 +34,7 @@ from gridloom.worker.signals import END_STREAMS
 
 log = structlog.get_logger()
 
-POLL_INTERVAL_S = 0.2  # between two looks at what should be alive
+POLL_INTERVAL_S = 0.2  # between two checks of the processes
 STARTING_S = 0.05  # the same before the service has been ready
 STABLE_S = 2.0  # a worker that lived this long has got to its work
 FREE_RESTARTS = 3  # in a row and at once; then with growing pauses
@@ -49,11 +49,6 @@ MAX_CONNECTIONS_PER_WORKER = 65_536  # connections; who says nothing on one is c
 
 _TCP_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _LISTENING = "0A"
-
-
-def listening_address(settings: Settings) -> Any:
-    """The first that the name of the host stands for, as getaddrinfo gives it."""
-    return socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
 
 
 def load_service() -> None:
@@ -75,7 +70,7 @@ def load_application(settings: Settings, supervisor: int) -> Any:
     configure_malloc()
     sys.setswitchinterval(THREAD_SWITCH_INTERVAL_S)
     from gridloom.app import create_app
-    from gridloom.edge.decode.decoder_process import leave_pandas_out, start_fork_server
+    from gridloom.long_bodies.decoder_process import leave_pandas_out, start_fork_server
 
     leave_pandas_out()
     start_fork_server()  # while nothing runs here beside us
@@ -93,7 +88,7 @@ class Supervisor(MPServer):
     def __init__(self, settings: Settings, postgres: EmbeddedPostgres | None, on_ready: Callable[[], None]) -> None:
         super().__init__(
             target="gridloom.app:create_app",
-            address=listening_address(settings)[4][0],
+            address=listening_address(settings.host, settings.port)[4][0],
             port=settings.port,
             interface=Interfaces.ASGI,
             workers=settings.workers,
@@ -101,7 +96,7 @@ class Supervisor(MPServer):
             backlog=2048,
             backpressure=MAX_CONNECTIONS_PER_WORKER,
             http1_settings=HTTP1Settings(header_read_timeout=15_000),
-            log_level=LogLevels.critical,  # what happens to workers is told by ourselves
+            log_level=LogLevels.critical,  # we log what happens to workers ourselves
             workers_kill_timeout=settings.shutdown_grace_s,
         )
         self.settings = settings
@@ -116,7 +111,7 @@ class Supervisor(MPServer):
         self.simulator = SimulatorProcess(settings)
 
     def run(self) -> str | None:
-        """Until told to stop; what went wrong, if the service never got to its work."""
+        """Runs until stopped; the error, if the service never started."""
         load_service()
         gc.collect()
         gc.freeze()
@@ -216,7 +211,7 @@ class Supervisor(MPServer):
         try:
             self.postgres.revive()
         except EmbeddedPostgresError as error:  # a full disk, say: the workers answer 503 until there is space
-            log.error("postgres.start_failed", reason=str(error))
+            log.error("postgres.start_failed", error=str(error))
             self.revival_due = time.monotonic() + MAX_PAUSE_S
 
     def _replace_dead_workers(self, spawn_target: Any, target_loader: Any) -> None:
@@ -253,7 +248,7 @@ def _is_listening(pid: int, port: int) -> bool:
 
 
 def _cause_of(process: Any) -> str:
-    """What ended a process, in words."""
+    """The reason why a process ended, in words."""
     process.join(0.1)  # its exit code is known once it has been waited for
     code = process.exitcode
     if code is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Literal
 from uuid import UUID
@@ -44,7 +44,7 @@ class Amounts:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """What a statement names others by."""
+    """The names of others in a statement."""
 
     letterheads: Mapping[UUID, Letterhead]
     references: Mapping[tuple[UUID, Month], IssuedReference]
@@ -56,7 +56,7 @@ class Naming:
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """What makes a statement ISSUED."""
+    """The fields of an ISSUED statement."""
 
     number: str
     issued_at: datetime
@@ -125,13 +125,13 @@ def _list_lines(
 ) -> list[IssuedLine]:
     keys = in_order(sums)
     days = (
-        [month.first_day + timedelta(days=place) for place in range(month.day_count)] if by_day else [month.first_day]
+        [month.first_day + timedelta(days=index) for index in range(month.day_count)] if by_day else [month.first_day]
     )
     lines = []
-    for place, day in enumerate(days):
+    for index, day in enumerate(days):
         for line, counterparty in keys:
             cents = sums[line, counterparty]
-            amount = int(cents[place]) if by_day else int(np.sum(cents))
+            amount = int(cents[index]) if by_day else int(np.sum(cents))
             if not amount:
                 continue
             corrects = CorrectedLine(
@@ -142,7 +142,7 @@ def _list_lines(
             )
             lines.append(
                 IssuedLine(
-                    time=_start_of(day),
+                    time=market_day_window(day).start,
                     day=day,
                     line=CORRECTION if is_correction else line,
                     amount=show_euros(amount),
@@ -152,10 +152,6 @@ def _list_lines(
                 )
             )
     return lines
-
-
-def _start_of(day: date) -> datetime:
-    return market_day_window(day).start
 
 
 def _name_party(counterparty: str, naming: Naming) -> str | UnsetType:

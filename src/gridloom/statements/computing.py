@@ -1,4 +1,4 @@
-"""What an organisation's open months come to by all that is known now, corrections of issued months included."""
+"""The amounts of an organisation's open months by all facts recorded so far, corrections of issued months included."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gridloom.statements.rules import subtract_entries, sum_by_organisation, tot
 from gridloom.statements.views import StatementFigures
 
 LATE: Final = timedelta(hours=1)
-"""What was recorded so long before a run may have been committed after it, and is looked at again."""
+"""Facts recorded so long before a run may have been committed after it, and are read again."""
 
 
 async def list_open_months(db: Database, organisation_id: UUID, issued: Sequence[IssuedMonth]) -> list[Month]:
@@ -43,7 +43,7 @@ async def compute_amounts(db: Database, organisation_id: UUID, month: Month, iss
     """Of an open month; the earliest one carries the corrections."""
     keys = await ledger_store.read_related_keys(db, organisation_id)
     assets = await ledger_store.list_assets(db, keys, month.window)
-    accounts = await load_accounts(db, assets, month, None)
+    accounts = await load_accounts(db, assets, month, None, only=organisation_id)
     own = sum_by_organisation(accounts.all_entries).get(organisation_id, {})
     corrections: dict[Month, dict[LineKey, Cents]] = {}
     if issued and month == issued[-1].month.following:

@@ -18,18 +18,22 @@ from gridloom.kernel.market_time import period_number
 from gridloom.kernel.resolution import Resolution
 from gridloom.revenue.grid import days_of, grid_of
 from gridloom.revenue.model import SecondsSpan
-from gridloom.revenue.statement.loading import load_open, physical_entries, virtual_entries
+from gridloom.revenue.statement.loading import (
+    entries_between_parties,
+    load_open,
+    physical_entries,
+    virtual_entries,
+)
 from gridloom.revenue.statement.model import LineType, StatementEntry
-from gridloom.revenue.statement.scope import Scope, load_scope
+from gridloom.revenue.statement.scope import Scope, VirtualInputs, load_scope, load_virtual_inputs
 from gridloom.statements.figures import AssetMonth, load_battery_month, sum_up_virtual
 from gridloom.statements.ledger_store import AssetOwner
 from gridloom.statements.model import Month, PartyEntry, is_zero
-from gridloom.virtual_assets.backing.shortfall import Shortfalls, load_shortfalls_of_each
 from gridloom.virtual_assets.model import VirtualAsset
 from gridloom.virtual_assets.store import read_assets_by_keys
 
 EARNED: Final = frozenset({LineType.TRADING, LineType.FCR, LineType.AFRR_CAPACITY, LineType.AFRR_ENERGY})
-"""What an asset earns on markets."""
+"""The lines of an asset's earnings on markets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,10 @@ class MonthAccounts:
 
 
 async def load_accounts(
-    db: Database, assets: Sequence[AssetOwner], month: Month, as_of: datetime | None
+    db: Database, assets: Sequence[AssetOwner], month: Month, as_of: datetime | None, *, only: UUID | None = None
 ) -> MonthAccounts:
+    """only: the organisation whose amounts are needed. What holders of other virtual assets trade on their own account
+    is then left out, and what those assets did."""
     if not assets:
         return MonthAccounts()
     window = month.window
@@ -57,14 +63,17 @@ async def load_accounts(
     grid = grid_of(days_of(span), Resolution.DAY, span)
     scope = await load_scope(db, [asset.key for asset in assets], window, grid, as_of)
     virtual = await read_assets_by_keys(db, [asset.key for asset in assets if asset.is_virtual])
-    shortfalls = await load_shortfalls_of_each(db, [*virtual.values()], scope.first, scope.end, scope.now)
+    held = [asset for asset in virtual.values() if only in (None, asset.organisation_id)]
+    inputs = await load_virtual_inputs(db, scope, [*virtual.values()], scheduled=held)
     found: dict[int, list[PartyEntry]] = {}
     months: dict[int, AssetMonth] = {}
     for asset in assets:
         if not asset.is_virtual:
             entries, did = await _load_battery(db, scope, asset.key, month)
+        elif asset.key in virtual and only in (None, asset.organisation_id):
+            entries, did = await _load_virtual(db, scope, virtual[asset.key], inputs)
         elif asset.key in virtual:
-            entries, did = await _load_virtual(db, scope, virtual[asset.key], shortfalls[asset.key])
+            entries, did = await entries_between_parties(db, scope, virtual[asset.key], inputs), None
         else:
             continue
         if did is not None:
@@ -83,21 +92,22 @@ async def _load_battery(
     db: Database, scope: Scope, key: int, month: Month
 ) -> tuple[list[StatementEntry], AssetMonth | None]:
     performance = await load_performance(db, key, scope.first, scope.end, scope.as_of)
-    entries = await physical_entries(db, scope, key, (), performance)
+    entries = await physical_entries(db, scope, key, performance=performance)
     return entries, await load_battery_month(db, key, performance, month, period_number(scope.now))
 
 
 async def _load_virtual(
-    db: Database, scope: Scope, asset: VirtualAsset, shortfalls: Shortfalls
+    db: Database, scope: Scope, asset: VirtualAsset, inputs: VirtualInputs
 ) -> tuple[list[StatementEntry], AssetMonth | None]:
-    position = await load_open(db, scope, asset)
-    entries = await virtual_entries(db, scope, asset, position, shortfalls)
+    position = await load_open(db, scope, asset, inputs)
+    entries = await virtual_entries(db, scope, asset, inputs, position)
     if position is None:
         return entries, None
     earned_cents = sum(int(entry.by_bucket.sum()) for entry in entries if entry.line in EARNED)
     first, end = asset.clip(scope.first, scope.end)
     until = min(period_number(scope.now), end)
-    return entries, sum_up_virtual(asset, first, until, position.power_kw, shortfalls.missing, earned_cents / 100)
+    missing = inputs.shortfalls[asset.key].missing
+    return entries, sum_up_virtual(asset, first, until, position.power_kw, missing, earned_cents / 100)
 
 
 def _mirror_entries(entries: Sequence[PartyEntry]) -> list[PartyEntry]:

@@ -1,4 +1,4 @@
-"""What an investor asks of a month: energy, cycles against their limit, availability, and what of it was measured."""
+"""The figures of a month for an investor: energy, cycles against their limit, availability, measured share."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ def sum_up_virtual(
 
 def _find_first_of_days(periods: Ints) -> list[int]:
     """The first of these periods on each market day."""
-    _, places = np.unique(market_day_numbers(periods * PERIOD_S), return_index=True)
-    found: list[int] = periods[places].tolist()
+    _, indices = np.unique(market_day_numbers(periods * PERIOD_S), return_index=True)
+    found: list[int] = periods[indices].tolist()
     return found
 
 
@@ -133,7 +133,7 @@ async def _load_rated_mw(db: Database, keys: Sequence[int], month: Month) -> flo
     ratings = await read_ratings(db, keys, None)
     if not ratings:
         return 0.0
-    start_s, end_s = (np.array([moment.timestamp()]) for moment in (month.window.start, month.window.end))
+    start_s, end_s = (np.array([instant.timestamp()]) for instant in (month.window.start, month.window.end))
     return float(rated_power_mw([*ratings.values()], ReportBuckets(np.arange(1), start_s, end_s))[0])
 
 

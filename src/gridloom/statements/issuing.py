@@ -1,4 +1,4 @@
-"""Issuing a month: what was measured becomes facts, every asset is computed as of one moment, and all statements are
+"""Issuing a month: what was measured becomes facts, every asset is computed as of one instant, and all statements are
 written in one transaction.
 
 A run goes in steps, each a transaction that adds drafts, so that progress shows and a crash costs one step. Nothing is
@@ -74,7 +74,7 @@ async def issue_month(run: JobRun) -> None:
 
 
 async def _measure_batteries(db: Database, run: StatementRun, step: int) -> None:
-    """Record what telemetry says of days without a record, some batteries at a time; then the moment is set."""
+    """Record what telemetry says of days without a record, some batteries at a time; then the instant is set."""
     issued = await store.list_months(db)
     first = issued[0].month if issued else run.month
     assets = await ledger_store.list_assets(db, None, run.month.window)

@@ -1,4 +1,4 @@
-"""What statements are computed from, in PostgreSQL: assets of a month, what was accounted for them, what changed."""
+"""The inputs of statements, in PostgreSQL: assets of a month, what was accounted for them, what changed."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def read_first_day(db: Database, keys: Sequence[int]) -> date | None:
 
 
 async def read_accounts(db: Database, month: Month, keys: Sequence[int]) -> dict[int, bytes]:
-    """What was accounted last for these assets of a month."""
+    """The amounts accounted last for these assets of a month."""
     rows = await db.fetch(
         """select distinct on (asset_key) asset_key, body from statement_account
            where asset_key = any($1::int[]) and month = $2 order by asset_key, as_of desc""",
@@ -105,11 +105,11 @@ async def add_accounts(db: Database, as_of: datetime, rows: Iterable[tuple[int, 
     )
 
 
-# --- what has changed since a moment ----------------------------------------------------------------------------------
+# --- what has changed since an instant --------------------------------------------------------------------------------
 
 
 async def find_changed(db: Database, keys: Sequence[int], months: Sequence[Month], since: datetime) -> set[AssetMonth]:
-    """Of these assets and issued months, those of which any fact was recorded after a moment; rather one too many."""
+    """Of these assets and issued months, those of which any fact was recorded after an instant; rather one too many."""
     if not months or not keys:
         return set()
     wanted, start, end = set(months), months[0].window.start, months[-1].window.end
@@ -184,7 +184,7 @@ async def _find_changed_windows(
 
 
 async def _find_repriced(db: Database, since: datetime, start: datetime, end: datetime) -> set[Month]:
-    """Months with an imbalance price that was published or replaced after the moment: all their assets change."""
+    """Months with an imbalance price that was published or replaced after the instant: all their assets change."""
     rows = await db.fetch(
         """select distinct date_trunc('month', start_at at time zone 'Europe/Berlin')::date as month
            from reference_price_version

@@ -57,7 +57,7 @@ async def list_zone_lives(db: Database, month: Month) -> list[ZoneLife]:
 
 @dataclass(frozen=True, slots=True)
 class BackedLife:
-    """A battery, and when it stands behind a virtual asset in a month."""
+    """A battery, and when it backs a virtual asset in a month."""
 
     asset_key: int
     start: datetime

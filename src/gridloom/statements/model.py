@@ -1,4 +1,4 @@
-"""What statements are made of: months, the amounts of two parties by market day, runs, and statements themselves."""
+"""Values of statements: months, the amounts of two parties by market day, runs, and statements themselves."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Month:
     first_day: date
 
     @classmethod
-    def of(cls, moment: datetime) -> Month:
-        """The month in market time that a moment lies in."""
-        return cls(market_day_of(moment).replace(day=1))
+    def of(cls, instant: datetime) -> Month:
+        """The month in market time that an instant lies in."""
+        return cls(market_day_of(instant).replace(day=1))
 
     @classmethod
     def parse(cls, text: str) -> Month:
@@ -57,7 +57,7 @@ class Month:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartyEntry:
-    """What an organisation is paid by a counterparty for a line, in cents by market day of a month."""
+    """The amount that a counterparty pays an organisation for a line, in cents by market day of a month."""
 
     organisation_id: UUID
     line: LineType

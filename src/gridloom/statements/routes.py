@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Literal
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET, Meta
+from msgspec import UNSET
 
 from gridloom.database.clock import platform_now_to_the_ms, real_now
 from gridloom.database.pool import Database, repeatable_read
@@ -20,13 +20,14 @@ from gridloom.kernel.ids import uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, NotFound
 from gridloom.physical_assets.window_query import check_order
+from gridloom.response_fields import view_of
 from gridloom.statements import store
 from gridloom.statements.assembling import assemble
 from gridloom.statements.computing import compute_amounts, list_open_months, load_figures, load_naming
 from gridloom.statements.document.pdf import render_pdf
 from gridloom.statements.document.tables import render_csv
 from gridloom.statements.issuing import KIND
-from gridloom.statements.missing import find_gaps
+from gridloom.statements.missing import MissingFact, find_gaps
 from gridloom.statements.model import IssuedMonth, Month, RunStatus, StatementRun, statement_id
 from gridloom.statements.rules import (
     AlreadyIssued,
@@ -42,6 +43,7 @@ from gridloom.statements.store import Letterhead
 from gridloom.statements.views import (
     IssuedStatement,
     LineTotal,
+    MonthText,
     NewStatementRun,
     PartyLine,
     StatementRunView,
@@ -52,7 +54,6 @@ TAG = "Statements"
 ISSUE = Permission.CREATE_SETTLEMENTS
 READ = Permission.READ_REVENUE
 PDF = "application/pdf"
-MAX_LIST = 100
 
 
 def check_operator(request: Request) -> None:
@@ -71,7 +72,7 @@ def check_operator(request: Request) -> None:
 async def issue_statements(request: Request, body: NewStatementRun) -> Response[StatementRunView]:
     """One statement for each organisation with lines, all of them or none; a job does it. The operator only.
 
-    Months are issued in order, and the first sets the first month. Facts count as of the moment the run starts; what
+    Months are issued in order, and the first sets the first month. Facts count as of the instant the run starts; what
     changes afterwards is a CORRECTION of the earliest open month.
     """
     check_operator(request)
@@ -94,7 +95,7 @@ async def issue_statements(request: Request, body: NewStatementRun) -> Response[
 
 
 async def _check_none_running(db: Database) -> None:
-    """A run whose job was given up, since its process died again and again, has failed and stands in no way."""
+    """A run whose job was given up, since its process died again and again, has failed and blocks no other."""
     running = await store.read_running(db)
     if running is None:
         return
@@ -104,13 +105,26 @@ async def _check_none_running(db: Database) -> None:
     await store.end_run(db, running, RunStatus.FAILED, await platform_now_to_the_ms(db), fault)
 
 
-def _read_month(text: str) -> Month:
+def _read_month(text: str, pointer: str = "/month") -> Month:
     try:
         return Month.parse(text)
     except ValueError:
-        raise BadRequest(
-            "/month: Expected a month such as 2026-09.", [FieldError("/month", "Expected a month such as 2026-09.")]
-        ) from None
+        expected = "Expected a month, such as 2026-09"
+        raise BadRequest(f"{pointer}: {expected}.", [FieldError(pointer, expected)]) from None
+
+
+class MissingQuery(QueryParameters):
+    month: MonthText
+
+
+@operation("GET", "/statements/missing", summary="List the facts that a month lacks", access=ISSUE, replica_read=True)
+async def list_missing_facts(request: Request, query: MissingQuery) -> list[MissingFact]:
+    """For which issuing it would be refused (409 `facts-missing`); empty where nothing is missing, at most a thousand.
+    The operator only."""
+    check_operator(request)
+    month = _read_month(query.month, "query:month")
+    async with repeatable_read(request.pool) as db:
+        return await find_gaps(db, month)
 
 
 @operation("GET", "/statements/runs/{runID}", summary="Read how issuing goes", access=ISSUE)
@@ -124,19 +138,12 @@ async def read_statement_run(request: Request, run_id: UUID) -> StatementRunView
 
 
 def _view_run(run: StatementRun) -> StatementRunView:
-    return StatementRunView(
-        id=run.id,
-        month=str(run.month),
-        status=run.status.value,
-        progress=round(run.progress, 4),
-        as_of=run.as_of or UNSET,
-        fault=run.fault or UNSET,
-    )
+    return view_of(StatementRunView, run, month=str(run.month), progress=round(run.progress, 4))
 
 
 class SummaryQuery(QueryParameters):
-    start: Annotated[Instant | None, Meta(description="Months that start at this moment or later")] = None
-    end: Annotated[Instant | None, Meta(description="Months that start before this moment")] = None
+    start: Instant | None = None
+    end: Instant | None = None
 
 
 @operation("GET", "/statements/summary", summary="Sum up issued statements", access=ISSUE, replica_read=True)
@@ -180,6 +187,11 @@ def _sum_summaries(
     )
 
 
+class StatementsQuery(Paging):
+    month: MonthText | None = None
+    status: Literal["PRELIMINARY", "ISSUED"] | None = None
+
+
 @operation(
     "GET",
     "/organisations/{organisationID}/statements",
@@ -187,23 +199,26 @@ def _sum_summaries(
     access=READ,
     replica_read=True,
 )
-async def list_statements(request: Request, organisation_id: UUID, query: Paging) -> Page[IssuedStatement]:
+async def list_statements(request: Request, organisation_id: UUID, query: StatementsQuery) -> Page[IssuedStatement]:
     """The newest month first: a PRELIMINARY one for each open month with lines, then those that are ISSUED.
 
-    Here, lines are summed over the month; a statement by itself has them by day.
+    Here, lines are summed over the month; a statement by itself has them by day. An open month is computed when it is
+    asked for: name the month, or ask for ISSUED ones only, where no other is needed.
     """
+    only = None if query.month is None else _read_month(query.month, "query:month")
     after = query.after(str)
     before = None if after is None else _read_cursor(after)
     async with repeatable_read(request.pool) as db:
         await authorize_organisation(db, request.caller, organisation_id)
         issued = await store.list_months(db)
         found: list[IssuedStatement] = []
-        for month in await list_open_months(db, organisation_id, issued):
-            if (before is None or month < before) and len(found) <= query.limit:
+        open_months = [] if query.status == "ISSUED" else await list_open_months(db, organisation_id, issued)
+        for month in open_months:
+            if only in (None, month) and (before is None or month < before) and len(found) <= query.limit:
                 statement = await _compute_preliminary(db, organisation_id, month, issued, by_day=False)
                 found += [] if statement is None else [statement]
-        rest = query.limit + 1 - len(found)
-        summaries = await store.list_summaries(db, organisation_id, before, rest) if rest > 0 else []
+        rest = 0 if query.status == "PRELIMINARY" else query.limit + 1 - len(found)
+        summaries = await store.list_summaries(db, organisation_id, before, rest, only) if rest > 0 else []
     found += [msgspec.json.decode(summary, type=IssuedStatement) for _, summary in summaries]
     page = query.page(found, lambda one: one.month)
     return Page(page.items, page.next_cursor)

@@ -1,4 +1,4 @@
-"""What may be issued when, and how amounts become lines and corrections; pure."""
+"""Rules of issuing, and how amounts become lines and corrections; pure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ _OUTSIDERS: Final = frozenset(Party)
 
 
 class MonthNotOver(Conflict):
-    """The month has not ended on the platform's clock, in market time. PRELIMINARY statements show how it stands."""
+    """The month has not ended on the platform's clock, in market time. PRELIMINARY statements show it so far."""
 
-    status = 409
     title = "The month is not over"
 
 
@@ -29,21 +28,18 @@ class AlreadyIssued(Conflict):
     """The month is issued, or lies before the first one that was. What changes afterwards is a CORRECTION of the
     earliest open month."""
 
-    status = 409
     title = "The month is issued already"
 
 
 class EarlierMonthOpen(Conflict):
     """Months are issued in order, and one before this is not issued yet. `openMonth` is the next in turn."""
 
-    status = 409
     title = "An earlier month is open"
 
 
 class BeingIssued(Conflict):
     """A run is under way; `runID` names it. Wait for it to end."""
 
-    status = 409
     title = "A month is being issued"
 
 
@@ -53,7 +49,6 @@ class FactsMissing(Conflict):
     Record them, or send `allowMissing: true`: what comes later is then corrected by a later statement.
     """
 
-    status = 409
     title = "Facts of the month are missing"
 
 
@@ -64,10 +59,10 @@ def check_month(month: Month, issued: Sequence[Month], now: datetime) -> None:
     if not issued:
         return
     if month <= issued[-1]:
-        told = (
+        detail = (
             f"{month} lies before {issued[0]}, the first month issued." if month < issued[0] else f"{month} is issued."
         )
-        raise AlreadyIssued(told)
+        raise AlreadyIssued(detail)
     if month != issued[-1].following:
         following = issued[-1].following
         raise EarlierMonthOpen(f"{following} has to be issued before {month}.", openMonth=str(following))
@@ -84,7 +79,7 @@ def sum_by_organisation(entries: Iterable[PartyEntry]) -> dict[UUID, dict[LineKe
 
 
 def subtract_entries(now: Iterable[PartyEntry], accounted: Iterable[PartyEntry]) -> dict[UUID, dict[LineKey, Cents]]:
-    """What facts now say of one month beyond what was accounted, by organisation: its corrections."""
+    """The difference of one month's facts from what was accounted, by organisation: its corrections."""
     negated = [PartyEntry(one.organisation_id, one.line, one.counterparty, -one.cents) for one in accounted]
     return sum_by_organisation([*now, *negated])
 
@@ -99,7 +94,7 @@ def _without_zeros(sums: Mapping[UUID, LineSums]) -> dict[UUID, dict[LineKey, Ce
 
 def in_order(sums: LineSums) -> list[LineKey]:
     """As statements show them: by line, then counterparty."""
-    order = {line: place for place, line in enumerate(LineType)}
+    order = {line: index for index, line in enumerate(LineType)}
     return sorted(sums, key=lambda key: (order[key[0]], key[1]))
 
 

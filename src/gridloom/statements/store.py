@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import asyncpg
 
 from gridloom.database.pool import Database
+from gridloom.database.rows import read_row, values_of
+from gridloom.database.statement import NamedStatement
 from gridloom.statements.model import (
     IssuedMonth,
     IssuedReference,
@@ -53,23 +55,7 @@ async def read_run(db: Database, id: UUID) -> StatementRun | None:
     )
     if row is None:
         return None
-    return StatementRun(
-        id=row["id"],
-        month=Month(row["month"]),
-        status=RunStatus(row["status"]),
-        allow_missing=row["allow_missing"],
-        asked_at=row["asked_at"],
-        as_of=row["as_of"],
-        parts=row["parts"],
-        parts_done=row["parts_done"],
-        fault=row["fault"],
-    )
-
-
-async def read_missing(db: Database, id: UUID) -> str:
-    """What was missing when the run was allowed to start without it, as JSON."""
-    missing: str = await db.fetchval("select missing::text from statement_run where id = $1", id)
-    return missing
+    return read_row(StatementRun, row, month=Month(row["month"]), status=RunStatus(row["status"]))
 
 
 async def start_computing(db: Database, id: UUID, as_of: datetime, wanted: Sequence[tuple[int, Month]]) -> None:
@@ -106,7 +92,7 @@ async def is_job_waiting(db: Database, kind: str, key: str) -> bool:
 
 
 async def list_waiting(db: Database, run_id: UUID, limit: int) -> list[tuple[int, Month]]:
-    """What is still to be computed."""
+    """The assets still to be computed."""
     rows = await db.fetch(
         """select asset_key, month from statement_draft where run_id = $1 and body is null
            order by month, asset_key limit $2""",
@@ -193,27 +179,14 @@ async def read_last_digests(db: Database, organisations: Sequence[UUID]) -> dict
     return {row["organisation_id"]: row["digest"] for row in rows}
 
 
+_ADD_STATEMENT: Final = NamedStatement("""
+insert into statement (organisation_id, id, month, year, number, issued_at, total_cents, body, summary, digest)
+values (:organisation_id, :id, :month, :year, :number, :issued_at, :total_cents, :body, :summary, :digest)
+""")
+
+
 async def add_statements(db: Database, statements: Sequence[NewStatement]) -> None:
-    await db.executemany(
-        """insert into statement
-             (organisation_id, id, month, year, number, issued_at, total_cents, body, summary, digest)
-           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)""",
-        [
-            (
-                one.organisation_id,
-                one.id,
-                one.month.first_day,
-                one.year,
-                one.number,
-                one.issued_at,
-                one.total_cents,
-                one.body,
-                one.summary,
-                one.digest,
-            )
-            for one in statements
-        ],
-    )
+    await _ADD_STATEMENT.execute_each(db, [values_of(one) | {"month": one.month.first_day} for one in statements])
 
 
 async def read_body(db: Database, organisation_id: UUID, id: UUID) -> bytes | None:
@@ -225,15 +198,17 @@ async def read_body(db: Database, organisation_id: UUID, id: UUID) -> bytes | No
 
 
 async def list_summaries(
-    db: Database, organisation_id: UUID, before: Month | None, limit: int
+    db: Database, organisation_id: UUID, before: Month | None, limit: int, only: Month | None = None
 ) -> list[tuple[Month, bytes]]:
     """The newest month first."""
     rows = await db.fetch(
         """select month, summary from statement
-           where organisation_id = $1 and ($2::date is null or month < $2) order by month desc limit $3""",
+           where organisation_id = $1 and ($2::date is null or month < $2) and ($4::date is null or month = $4)
+           order by month desc limit $3""",
         organisation_id,
         None if before is None else before.first_day,
         limit,
+        None if only is None else only.first_day,
     )
     return [(Month(row["month"]), row["summary"]) for row in rows]
 

@@ -1,1 +1,1 @@
-"""What is missing from an asset, when and why; every change of it ripples to what was offered and scheduled."""
+"""Unavailabilities of assets; every change propagates to offers and schedules."""

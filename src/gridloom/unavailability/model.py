@@ -13,8 +13,8 @@ from gridloom.edge import Instant, Paging, RequestBody, ResponseBody, Text
 from gridloom.physical_assets.conflicts import CapacityConflict
 
 # No upper bound here: more than is rated is well-formed and breaks a rule.
-MissingEnergyKWh = Annotated[float, Meta(ge=0, description="kWh")]
-MissingPowerKW = Annotated[float, Meta(ge=0, description="kW")]
+MissingEnergyKWh = Annotated[float, Meta(ge=0)]
+MissingPowerKW = Annotated[float, Meta(ge=0)]
 NotificationIDs = Annotated[list[UUID], Meta(max_length=100)]
 
 
@@ -37,7 +37,7 @@ class NewPowerCapacity(RequestBody):
 
 
 class NewVolume(RequestBody):
-    """What is missing, each at most what is rated."""
+    """The missing capacity, each at most the rating."""
 
     energy_capacity: MissingEnergyKWh
     power_capacity: NewPowerCapacity
@@ -54,7 +54,7 @@ class NewUnavailability(RequestBody):
 
 
 class UnavailabilityChange(RequestBody):
-    """What is left out stays."""
+    """An omitted field stays."""
 
     description: Text | UnsetType = UNSET
     type: UnavailabilityKind | UnsetType = UNSET
@@ -70,7 +70,7 @@ class MissingPower(ResponseBody):
 
 
 class Volume(ResponseBody):
-    """What is missing: energy in kWh, power in kW."""
+    """The missing capacity: energy in kWh, power in kW."""
 
     energy_capacity: float
     power_capacity: MissingPower
@@ -94,7 +94,7 @@ class ChangedUnavailability(Unavailability):
 
 
 class UnavailabilitiesQuery(Paging):
-    """By start, the earliest first. `start` and `end` ask for those that overlap that window."""
+    """By start, the latest first. `start` and `end` ask for those that overlap that window."""
 
     start: Instant | None = None
     end: Instant | None = None

@@ -1,35 +1,32 @@
-"""What an unavailability would do to those who hold capacity of the asset: tried out, and undone again."""
+"""The effect of an unavailability on holders of the asset's capacity: computed in a transaction that is rolled back."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated
 from uuid import UUID
 
 import numpy as np
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from gridloom.capacity.availability import CHARGE, ENERGY
 from gridloom.capacity.book import CapacityBook
 from gridloom.capacity.loss_order import firm_coverage, own_schedule_limit, pending_coverage
-from gridloom.capacity.model import Floats, Holding, HoldingKind
+from gridloom.capacity.model import Floats, HoldingKind
 from gridloom.capacity.rules import BatteryCapacity
 from gridloom.edge import ResponseBody
 
 
 class HolderPreview(ResponseBody):
-    """What one who holds capacity has of it now and would have then, at the worst moment."""
+    """The capacity of a holder now and then, at the worst instant."""
 
     kind: HoldingKind
-    before: Annotated[float, Meta(description="kW that are covered now")]
-    after: Annotated[float, Meta(description="kW that would be covered")]
-    energy_before: Annotated[float, Meta(description="kWh that are covered now")]
-    energy_after: Annotated[float, Meta(description="kWh that would be covered")]
+    before: float
+    after: float
+    energy_before: float
+    energy_after: float
     virtual_asset_id: UUID | UnsetType = UNSET
-    organisation_name: Annotated[str, Meta(description="Who holds it, for the owner and the operator")] | UnsetType = (
-        UNSET
-    )
+    organisation_name: str | UnsetType = UNSET
     auction_id: UUID | UnsetType = UNSET
     product_date_code: str | UnsetType = UNSET
 
@@ -39,24 +36,24 @@ class PreviewedCut(ResponseBody):
 
     virtual_asset_id: UUID
     timestamp: datetime
-    accepted_schedule: Annotated[float, Meta(description="kW, as it was accepted")]
-    adjusted_schedule: Annotated[float, Meta(description="kW, what would be left of it")]
+    accepted_schedule: float
+    adjusted_schedule: float
     reason: str
 
 
 class UnavailabilityPreview(ResponseBody):
     """Free capacity is lost first, then the own schedule, then bids without a result, then all that is firm alike."""
 
-    free: Annotated[float, Meta(description="kW of the loss that nobody holds, in the direction that is hit harder")]
-    cut: Annotated[float, Meta(description="kW of the loss that holders bear, at the worst moment")]
-    holders: Annotated[list[HolderPreview], Meta(description="Who holds capacity of the asset then")]
-    expected_cuts: Annotated[list[PreviewedCut], Meta(description="What gate closure would cut, the earliest first")]
+    free: float
+    cut: float
+    holders: list[HolderPreview]
+    expected_cuts: list[PreviewedCut]
 
 
 def preview_of(
     before: BatteryCapacity, after: BatteryCapacity, first: int, end: int, names: Mapping[UUID, str]
 ) -> tuple[float, float, list[HolderPreview]]:
-    """What of the loss is free, what is cut, and what it leaves each holder, at the worst moment of these periods."""
+    """The free part of the loss, the cuts, and what it leaves each holder, at the worst instant of these periods."""
     was, would = before.book(first, end), after.book(first, end)
     edges = np.union1d(was.edges, would.edges)
     old, new = _BookCoverage(was, edges), _BookCoverage(would, edges)
@@ -102,14 +99,10 @@ def _list_holders(
 ) -> list[HolderPreview]:
     found = []
     for one in standing.holdings:
-        power_step = step if _stands_at(one, edges, step) else None
-        energy_step = worst_energy if _stands_at(one, edges, worst_energy) else power_step
-        if power_step is None and energy_step is None:
+        held = [each for each in (step, worst_energy) if one.first <= edges[each] < one.end]
+        if not held:
             continue
-        here = power_step if power_step is not None else energy_step
-        there = energy_step if energy_step is not None else power_step
-        assert here is not None
-        assert there is not None
+        here, there = held[0], held[-1]
         power_kw = one.charge_kw if column == CHARGE else one.discharge_kw
         had, has = (old.firm, new.firm) if one.is_firm else (old.waiting, new.waiting)
         found.append(
@@ -136,7 +129,3 @@ def _list_holders(
             )
         )
     return found
-
-
-def _stands_at(holding: Holding, edges: np.ndarray, step: int) -> bool:
-    return bool(holding.first <= edges[step] < holding.end)

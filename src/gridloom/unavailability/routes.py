@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, convert, structs
 
 from gridloom.capacity.rules import BatteryCapacity
-from gridloom.capacity.store import LockedBatteries, load_battery_capacity, lock_batteries, widen_to_periods
+from gridloom.capacity.store import LockedBatteries, load_battery_capacity, lock_batteries
 from gridloom.database.pool import Connection
 from gridloom.edge import Page, Request, Response, operation
 from gridloom.events.outbox import record_event
 from gridloom.identity.authorization import AuthorizedAsset, authorize_asset
 from gridloom.identity.store.names import read_organisation_names
+from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.ids import uuid7
-from gridloom.kernel.market_time import period_number, period_number_from, period_start
+from gridloom.kernel.market_time import PERIOD, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound
 from gridloom.kernel.window import Window
 from gridloom.logbook.model import Impact
 from gridloom.logbook.store import write_system_entry
+from gridloom.market_calendar import touched_periods
 from gridloom.physical_assets.availability.changes import enqueue_revalidation_if_held
 from gridloom.physical_assets.commitments.routes import holding_organisations
 from gridloom.physical_assets.conflicts import MAX_WINDOW, propagate_change
@@ -30,7 +32,6 @@ from gridloom.physical_assets.window_query import check_order
 from gridloom.unavailability import rules, store
 from gridloom.unavailability.model import (
     ChangedUnavailability,
-    MissingPower,
     NewUnavailability,
     UnavailabilitiesQuery,
     Unavailability,
@@ -51,6 +52,7 @@ from gridloom.virtual_assets.gate_closure.notifications import (
 TAG = "Unavailabilities"
 READ = Permission.READ_PHYSICAL_ASSETS
 CREATE = Permission.CREATE_UNAVAILABILITIES
+U = TypeVar("U", bound=Unavailability)
 
 
 @operation(
@@ -75,15 +77,16 @@ async def create_unavailability(
     locked = await lock_batteries(request.db, [authorized.key])
     precheck = await read_precheck(request.db, authorized.key, window, locked.since)
     rules.check_volume(body.volume, precheck.ratings, window)
-    # What backs a virtual asset is held for all its life: without anything held there is nobody to look at.
+    # What backs a virtual asset is held for all its life: without anything held there is no holder to read.
     backed = (
         await read_backed_availability(request.db, authorized.key, window)
         if precheck.has_commitments_in_window
         else None
     )
-    is_last = backed is None and not body.exchange_notification_ids
-    insert = store.insert_unavailability_deferred if is_last else store.insert_unavailability
-    await insert(request.db, locked, authorized.key, unavailability_id, body, request.caller.id, precheck.now)
+    await store.insert_unavailability(
+        *(request.db, locked, authorized.key, unavailability_id, body, request.caller.id, precheck.now),
+        is_read_again=backed is not None,
+    )
     await _record_change(request, authorized, physical_asset_id, unavailability_id, "created", body)
     if backed is not None:
         await emit_availability_changed(request.db, backed, precheck.now)
@@ -109,9 +112,8 @@ async def list_unavailabilities(
         request.db, authorized.key, query, query.after(UnavailabilityCursor), query.limit + 1
     )
     page = query.page(rows, lambda row: UnavailabilityCursor(row.content.start, row.id))
-    return Page(
-        [Unavailability(**_list_fields(physical_asset_id, row.id, row.content)) for row in page.items], page.next_cursor
-    )
+    views = [_view_as(Unavailability, physical_asset_id, row.id, row.content) for row in page.items]
+    return Page(views, page.next_cursor)
 
 
 @operation(
@@ -126,7 +128,7 @@ async def read_unavailability(
     """With the exchange notifications linked to it."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     stored = await _require_unavailability(request, authorized.key, unavailability_id)
-    view = Unavailability(**_list_fields(physical_asset_id, unavailability_id, stored.content))
+    view = _view_as(Unavailability, physical_asset_id, unavailability_id, stored.content)
     return Response(view, etag=str(stored.version))
 
 
@@ -140,7 +142,7 @@ async def read_unavailability(
 async def update_unavailability(
     request: Request, physical_asset_id: UUID, unavailability_id: UUID, body: UnavailabilityChange
 ) -> Response[ChangedUnavailability]:
-    """What is left out stays. To end one early, give it an earlier `end`."""
+    """An omitted field stays. To end one early, give it an earlier `end`."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, CREATE)
     locked = await lock_batteries(request.db, [authorized.key])
     before = await _require_unavailability(request, authorized.key, unavailability_id)
@@ -174,7 +176,7 @@ async def update_unavailability(
     problems=(AssetCommitted,),
 )
 async def cancel_unavailability(request: Request, physical_asset_id: UUID, unavailability_id: UUID) -> None:
-    """Its volume is available again at once; the logbook keeps that it was announced and cancelled."""
+    """Its volume is available again at once; the logbook has that it was announced and cancelled."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, CREATE)
     locked = await lock_batteries(request.db, [authorized.key])
     before = await _require_unavailability(request, authorized.key, unavailability_id)
@@ -212,8 +214,8 @@ async def preview_unavailability(
     locked = await lock_batteries(request.db, [authorized.key])
     precheck = await read_precheck(request.db, authorized.key, window, locked.since)
     rules.check_volume(body.volume, precheck.ratings, window)
-    hull = widen_to_periods(window)
-    first, end = period_number(hull.start), min(period_number_from(hull.end), period_number(hull.start + MAX_WINDOW))
+    first, end = touched_periods(window)
+    end = min(end, first + MAX_WINDOW // PERIOD)
     before = (await load_battery_capacity(request.db, [authorized.key], first, end))[authorized.key]
     cuts: list[PreviewedCut] = []
     try:
@@ -310,21 +312,16 @@ async def _view_change(
 ) -> ChangedUnavailability:
     """With what it sets off."""
     conflicts = await propagate_change(request.db, locked, asset_key, precheck)
-    return ChangedUnavailability(**_list_fields(asset_id, unavailability_id, content), conflicts=conflicts)
+    return _view_as(ChangedUnavailability, asset_id, unavailability_id, content, conflicts=conflicts)
 
 
-def _list_fields(asset_id: UUID, unavailability_id: UUID, content: NewUnavailability) -> dict[str, Any]:
-    power = content.volume.power_capacity
-    return {
-        "id": unavailability_id,
-        "physical_asset_id": asset_id,
-        "description": content.description,
-        "type": content.type,
-        "start": content.start,
-        "end": content.end,
-        "volume": Volume(
-            energy_capacity=content.volume.energy_capacity,
-            power_capacity=MissingPower(charge=power.charge, discharge=power.discharge),
-        ),
-        "exchange_notification_ids": list(dict.fromkeys(content.exchange_notification_ids)),
-    }
+def _view_as(kind: type[U], asset_id: UUID, unavailability_id: UUID, content: NewUnavailability, **more: Any) -> U:
+    return copy_fields(
+        kind,
+        content,
+        id=unavailability_id,
+        physical_asset_id=asset_id,
+        volume=convert(content.volume, Volume, from_attributes=True),
+        exchange_notification_ids=list(dict.fromkeys(content.exchange_notification_ids)),
+        **more,
+    )

@@ -1,19 +1,19 @@
-"""What an unavailability must respect, and what is written down about it."""
+"""Rules of unavailabilities, and their logbook entries."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from uuid import UUID
 
+from gridloom.capacity.availability import Rating, maximum_rating
 from gridloom.kernel.instant import format_instant
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.availability import Rating, maximum_rating
 from gridloom.unavailability.model import NewUnavailability, NewVolume
 
 
 class VolumeBeyondRated(Problem):
-    """More is declared missing than the asset is rated for at any moment of the window.
+    """More is declared missing than the asset is rated for at any instant of the window.
 
     The volume is what is *missing*, in kWh and kW. `errors` names the parts and what is rated.
     """
@@ -43,7 +43,7 @@ def reduces_further(before: NewUnavailability, after: NewUnavailability) -> bool
 
 
 def check_volume(volume: NewVolume, ratings: Sequence[Rating], window: Window) -> None:
-    """Of several ratings over the window the greatest counts: what is missing is capped at each moment."""
+    """Of several ratings over the window the greatest counts: what is missing is capped at each instant."""
     charge_kw, discharge_kw, energy_kwh = maximum_rating(ratings, window)
     asked = (
         ("/volume/energyCapacity", volume.energy_capacity, energy_kwh, "kWh"),
@@ -70,7 +70,7 @@ def check_notifications(given: list[UUID], known: set[UUID]) -> None:
 
 
 def logbook_text(body: NewUnavailability) -> str:
-    """What the logbook says about it."""
+    """Its text in the logbook."""
     volume = body.volume
     return (
         f"{volume.power_capacity.charge:g} kW of charging, {volume.power_capacity.discharge:g} kW of discharging and "

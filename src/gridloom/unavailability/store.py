@@ -13,6 +13,8 @@ from gridloom.capacity.store import LockedBatteries
 from gridloom.database.commit.deferred_rows import defer_insert
 from gridloom.database.commit.insert_target import InsertTarget, Row
 from gridloom.database.pool import Database
+from gridloom.database.rows import read_row
+from gridloom.database.statement import NamedStatement
 from gridloom.unavailability.model import (
     NewPowerCapacity,
     NewUnavailability,
@@ -23,37 +25,24 @@ from gridloom.unavailability.model import (
 )
 
 _SELECT = """
-select u.id, u.description, u.type, u.starts_at, u.ends_at, u.energy_kwh, u.charge_power_kw, u.discharge_power_kw,
-       u.version,
+select u.id, u.description, u.type, u.starts_at as start, u.ends_at as end, u.energy_kwh, u.charge_power_kw,
+       u.discharge_power_kw, u.version,
        array(select n.notification_id from unavailability_notification n
-             where n.asset_key = u.asset_key and n.unavailability_id = u.id order by n.position) as notification_ids
+             where n.asset_key = u.asset_key and n.unavailability_id = u.id order by n.position)
+         as exchange_notification_ids
 from unavailability u
 """
-_UNAVAILABILITIES = InsertTarget(
+_UNAVAILABILITIES = InsertTarget.of_columns(
     "unavailability",
-    [
-        (name, "{}")
-        for name in (
-            "asset_key",
-            "id",
-            "description",
-            "type",
-            "starts_at",
-            "ends_at",
-            "energy_kwh",
-            "charge_power_kw",
-            "discharge_power_kw",
-            "created_by",
-            "recorded_at",
-        )
-    ],
+    """asset_key, id, description, type, starts_at, ends_at, energy_kwh, charge_power_kw, discharge_power_kw,
+       created_by, recorded_at""",
 )
 _INSERT = _UNAVAILABILITIES.insert(1, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredUnavailability:
-    """What was asked for, under its id and in its version."""
+    """The requested unavailability, under its id and in its version."""
 
     id: UUID
     version: int
@@ -68,25 +57,17 @@ async def insert_unavailability(
     new: NewUnavailability,
     created_by: UUID,
     recorded_at: datetime,
+    *,
+    is_read_again: bool = True,
 ) -> None:
+    """is_read_again: False where this transaction does not read it, so that it can be one of its deferred rows."""
     assert asset_key in locked.keys, "what is available changes under the battery's lock"
-    await db.execute(_INSERT, *_list_values(asset_key, unavailability_id, new, created_by, recorded_at))
+    values = _list_values(asset_key, unavailability_id, new, created_by, recorded_at)
+    if not is_read_again and not new.exchange_notification_ids:
+        await defer_insert(db, _UNAVAILABILITIES, values)
+        return
+    await db.execute(_INSERT, *values)
     await _link_notifications(db, asset_key, unavailability_id, new.exchange_notification_ids)
-
-
-async def insert_unavailability_deferred(
-    db: Database,
-    locked: LockedBatteries,
-    asset_key: int,
-    unavailability_id: UUID,
-    new: NewUnavailability,
-    created_by: UUID,
-    recorded_at: datetime,
-) -> None:
-    """The same along with the transaction's last rows: for what links to no notification and is not looked at again."""
-    assert asset_key in locked.keys, "what is available changes under the battery's lock"
-    assert not new.exchange_notification_ids, "what links to it would come first"
-    await defer_insert(db, _UNAVAILABILITIES, _list_values(asset_key, unavailability_id, new, created_by, recorded_at))
 
 
 def _list_values(
@@ -107,28 +88,28 @@ def _list_values(
     )
 
 
+_UPDATE = NamedStatement("""
+update unavailability
+set description = :description, type = :type, starts_at = :start, ends_at = :end, energy_kwh = :energy_kwh,
+    charge_power_kw = :charge_power_kw, discharge_power_kw = :discharge_power_kw, version = version + 1,
+    updated_at = statement_timestamp(), recorded_at = coalesce(:grown_at, recorded_at)
+where asset_key = :asset_key and id = :id returning version
+""")
+
+
 async def update_unavailability(
     db: Database, asset_key: int, unavailability_id: UUID, content: NewUnavailability, grown_at: datetime | None
 ) -> int:
     """The new version. `grown_at`: when it came to take more than before, None where it does not."""
-    version: int = await db.fetchval(
-        """
-        update unavailability
-        set description = $3, type = $4, starts_at = $5, ends_at = $6, energy_kwh = $7, charge_power_kw = $8,
-            discharge_power_kw = $9, version = version + 1, updated_at = statement_timestamp(),
-            recorded_at = coalesce($10, recorded_at)
-        where asset_key = $1 and id = $2 returning version
-        """,
-        asset_key,
-        unavailability_id,
-        content.description,
-        content.type,
-        content.start,
-        content.end,
-        content.volume.energy_capacity,
-        content.volume.power_capacity.charge,
-        content.volume.power_capacity.discharge,
-        grown_at,
+    row = await _UPDATE.fetchrow(
+        db,
+        content,
+        asset_key=asset_key,
+        id=unavailability_id,
+        energy_kwh=content.volume.energy_capacity,
+        charge_power_kw=content.volume.power_capacity.charge,
+        discharge_power_kw=content.volume.power_capacity.discharge,
+        grown_at=grown_at,
     )
     await db.execute(
         "delete from unavailability_notification where asset_key = $1 and unavailability_id = $2",
@@ -136,7 +117,7 @@ async def update_unavailability(
         unavailability_id,
     )
     await _link_notifications(db, asset_key, unavailability_id, content.exchange_notification_ids)
-    return version
+    return int(row["version"])
 
 
 async def delete_unavailability(db: Database, asset_key: int, unavailability_id: UUID) -> None:
@@ -148,25 +129,28 @@ async def read_unavailability(db: Database, asset_key: int, unavailability_id: U
     return None if row is None else _read_stored(row)
 
 
+_LIST = NamedStatement(
+    _SELECT
+    + """
+where u.asset_key = :asset_key
+  and (:start::timestamptz is null or u.ends_at > :start) and (:end::timestamptz is null or u.starts_at < :end)
+  and (:type::text is null or u.type = :type)
+  and (:after_start::timestamptz is null or (u.starts_at, u.id) < (:after_start, :after_id::uuid))
+order by u.starts_at desc, u.id desc limit :limit
+"""
+)
+
+
 async def list_unavailabilities(
     db: Database, asset_key: int, query: UnavailabilitiesQuery, after: UnavailabilityCursor | None, limit: int
 ) -> list[StoredUnavailability]:
-    rows = await db.fetch(
-        _SELECT
-        + """
-        where u.asset_key = $1
-          and ($2::timestamptz is null or u.ends_at > $2) and ($3::timestamptz is null or u.starts_at < $3)
-          and ($4::text is null or u.type = $4)
-          and ($5::timestamptz is null or (u.starts_at, u.id) < ($5, $6::uuid))
-        order by u.starts_at desc, u.id desc limit $7
-        """,
-        asset_key,
-        query.start,
-        query.end,
-        query.type,
-        None if after is None else after.start,
-        None if after is None else after.id,
-        limit,
+    rows = await _LIST.fetch(
+        db,
+        query,
+        asset_key=asset_key,
+        after_start=None if after is None else after.start,
+        after_id=None if after is None else after.id,
+        limit=limit,
     )
     return [_read_stored(row) for row in rows]
 
@@ -201,18 +185,7 @@ async def _link_notifications(
 
 
 def _read_stored(row: asyncpg.Record) -> StoredUnavailability:
-    return StoredUnavailability(
-        id=row["id"],
-        version=row["version"],
-        content=NewUnavailability(
-            description=row["description"],
-            type=UnavailabilityKind(row["type"]),
-            start=row["starts_at"],
-            end=row["ends_at"],
-            volume=NewVolume(
-                energy_capacity=row["energy_kwh"],
-                power_capacity=NewPowerCapacity(charge=row["charge_power_kw"], discharge=row["discharge_power_kw"]),
-            ),
-            exchange_notification_ids=row["notification_ids"],
-        ),
-    )
+    power = NewPowerCapacity(charge=row["charge_power_kw"], discharge=row["discharge_power_kw"])
+    volume = NewVolume(energy_capacity=row["energy_kwh"], power_capacity=power)
+    content = read_row(NewUnavailability, row, type=UnavailabilityKind(row["type"]), volume=volume)
+    return StoredUnavailability(row["id"], row["version"], content)

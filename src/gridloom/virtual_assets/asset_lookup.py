@@ -23,18 +23,9 @@ MAX_LOCK_S: Final = 10.0
 Finalisation waits so long for changes that were in time."""
 
 
-TAG = "Virtual assets"
-
-
 ASSETS = "/organisations/{organisationID}/virtual-assets"
-
-
 ASSET = ASSETS + "/{virtualAssetID}"
-
-
 TABLES = (JSON, CSV, ARROW, PARQUET)
-
-
 MAX_ANSWERED_PERIODS = 672  # a week of a long schedule is shown in the answer of a PUT
 
 
@@ -95,7 +86,7 @@ async def audit_version(request: Request, periods: int, version: int) -> None:
 
 
 MAX_IDLE_LOCKS: Final = 5000
-"""Locks that are kept although no request waits for them."""
+"""Locks that stay although no request waits for them."""
 
 
 _locks: dict[UUID, asyncio.Lock] = {}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from uuid import UUID
 
 import asyncpg
 
 from gridloom.database.pool import Database
-from gridloom.kernel.ids import BlockID
+from gridloom.database.rows import read_row
+from gridloom.database.statement import NamedStatement
 from gridloom.virtual_assets.model import Block, LockedAsset, Market
 
 
@@ -56,31 +56,15 @@ async def read_blocks_of(db: Database, keys: Sequence[int]) -> dict[int, list[Bl
     return blocks
 
 
-async def read_block(db: Database, key: int, block_id: UUID, version: int | None = None) -> Block | None:
-    row = await db.fetchrow(
-        """select id, lane, first_period, end_period, market, charge_kw, discharge_kw, reserve_minutes
-           from virtual_block
-           where asset_key = $1 and id = $2
-             and case when $3::int is null then until_version is null
-                 else since_version <= $3 and (until_version is null or until_version > $3) end""",
-        key,
-        block_id,
-        version,
-    )
-    return None if row is None else _read_block(row)
-
-
 def _read_block(row: asyncpg.Record) -> Block:
-    return Block(
-        BlockID(row["id"]),
-        row["lane"],
-        row["first_period"],
-        row["end_period"],
-        Market(row["market"]),
-        row["charge_kw"],
-        row["discharge_kw"],
-        row["reserve_minutes"],
-    )
+    return read_row(Block, row, first=row["first_period"], end=row["end_period"], market=Market(row["market"]))
+
+
+_INSERT = NamedStatement("""
+insert into virtual_block
+  (asset_key, id, since_version, lane, first_period, end_period, market, charge_kw, discharge_kw, reserve_minutes)
+values (:asset_key, :id, :version, :lane, :first, :end, :market, :charge_kw, :discharge_kw, :reserve_minutes)
+""")
 
 
 async def replace_blocks(
@@ -95,24 +79,4 @@ async def replace_blocks(
         [block.id for block in before - after],
         version,
     )
-    await db.executemany(
-        """insert into virtual_block
-             (asset_key, id, since_version, lane, first_period, end_period, market, charge_kw, discharge_kw,
-              reserve_minutes)
-           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)""",
-        [
-            (
-                asset.key,
-                block.id,
-                version,
-                block.lane,
-                block.first,
-                block.end,
-                block.market.value,
-                block.charge_kw,
-                block.discharge_kw,
-                block.reserve_minutes,
-            )
-            for block in after - before
-        ],
-    )
+    await _INSERT.executemany(db, after - before, asset_key=asset.key, version=version)

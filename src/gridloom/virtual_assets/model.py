@@ -11,6 +11,7 @@ from uuid import UUID
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from gridloom.kernel.balancing import ReserveProduct
 from gridloom.kernel.ids import AuctionID, BlockID, OrganisationID, PhysicalAssetID, PortfolioID, VirtualAssetID
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.window import Window
@@ -24,9 +25,9 @@ class Market(StrEnum):
     """Where a block's power is sold. Only wholesale blocks follow a schedule; the others are reserves."""
 
     WHOLESALE = "WHOLESALE"
-    FCR = "FCR"
-    AFRR_POS = "AFRR_POS"
-    AFRR_NEG = "AFRR_NEG"
+    FCR = ReserveProduct.FCR.value
+    AFRR_POS = ReserveProduct.AFRR_POS.value
+    AFRR_NEG = ReserveProduct.AFRR_NEG.value
 
 
 class AdjustmentReason(StrEnum):
@@ -137,16 +138,16 @@ class VirtualAsset(Struct, frozen=True):
     organisation_id: OrganisationID
     created_at: datetime
     terms: AssetTerms
+    promises: tuple[Promise, ...]
     version: int
     end_kwh: float
-    first_misfit: int | None
-    judged_until: int | None
-    first_activated: int | None
+    first_misfit: int | None = None
+    judged_until: int | None = None
+    first_activated: int | None = None
     """The first period with a settled activation; None if there is none."""
-    revision: int
+    revision: int = 0
     """Raised by every change of the row, its blocks and its schedules, and by every revalidation; optimistic changes
     are written only at the revision that was read."""
-    promises: tuple[Promise, ...]
     periods: tuple[int, int] = (0, 0)
     """Its life, computed from its terms by default."""
 

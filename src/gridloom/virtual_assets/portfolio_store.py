@@ -10,6 +10,7 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.database.pool import Database
+from gridloom.database.rows import read_row
 from gridloom.kernel.ids import OrganisationID, PortfolioID, VirtualAssetID
 
 
@@ -64,7 +65,7 @@ async def _complete_portfolios(db: Database, organisation_id: UUID, rows: Sequen
     )
     for row in found:
         members[row["portfolio_id"]].append(row["id"])
-    return [_read_portfolio(row, members[row["id"]]) for row in rows]
+    return [read_row(Portfolio, row, virtual_asset_ids=tuple(members[row["id"]])) for row in rows]
 
 
 async def insert_portfolio(db: Database, portfolio_id: PortfolioID, organisation_id: UUID, name: str) -> None:
@@ -105,14 +106,3 @@ async def set_portfolio_assets(
         [row["key"] for row in known],
     )
     return []
-
-
-def _read_portfolio(row: asyncpg.Record, asset_ids: Sequence[UUID]) -> Portfolio:
-    return Portfolio(
-        PortfolioID(row["id"]),
-        OrganisationID(row["organisation_id"]),
-        row["name"],
-        row["version"],
-        row["created_at"],
-        tuple(VirtualAssetID(id) for id in asset_ids),
-    )

@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.edge import Name, Page, Paging, Request, RequestBody, Response, ResponseBody, operation
 from gridloom.identity.authorization import authorize_organisation
+from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.ids import PortfolioID, uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, Problem
@@ -67,7 +68,7 @@ async def list_portfolios(request: Request, organisation_id: UUID, query: Portfo
 @operation(
     "POST",
     PORTFOLIOS,
-    summary="Make a portfolio",
+    summary="Create a portfolio",
     access=Permission.UPDATE_SCHEDULES,
     status=201,
     problems=(UnknownVirtualAsset,),
@@ -147,10 +148,4 @@ def _portfolio_etag(portfolio: Portfolio) -> str:
 
 
 def portfolio_view(portfolio: Portfolio) -> PortfolioView:
-    return PortfolioView(
-        id=portfolio.id,
-        organisation_id=portfolio.organisation_id,
-        name=portfolio.name,
-        virtual_asset_ids=list(portfolio.virtual_asset_ids),
-        created_at=portfolio.created_at,
-    )
+    return copy_fields(PortfolioView, portfolio)

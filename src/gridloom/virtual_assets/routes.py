@@ -60,7 +60,7 @@ async def list_virtual_assets(
 ) -> Page[VirtualAssetView]:
     """The organisation's virtual assets, those whose life overlaps `start` to `end` where given."""
     if query.start and query.end:
-        check_window(query.start, query.end, on_grid=False, place="query:")
+        check_window(query.start, query.end, on_grid=False, prefix="query:")
     after = query.after(UUID)
     async with repeatable_read(request.pool) as db:
         owner = await authorize_organisation(db, request.caller, organisation_id)
@@ -101,12 +101,12 @@ async def create_virtual_asset(
         raise Forbidden("Only the platform's operator allocates virtual assets.")
     terms = _read_terms(body)
     await _check_portfolio(request, owner, body.portfolio_id)
-    for place, share in enumerate(terms.backing):
+    for index, share in enumerate(terms.backing):
         try:
             await authorize_asset(request.db, request.caller, share.physical_asset_id, Permission.UPDATE_SCHEDULES)
         except NotFound as unknown:
             raise UnknownBackingAsset(
-                unknown.detail, [FieldError(f"/backing/{place}/physicalAssetID", "unknown")]
+                unknown.detail, [FieldError(f"/backing/{index}/physicalAssetID", "unknown")]
             ) from None
     asset = await allocate(request.db, owner, terms, author_of(request))
     (view,) = await asset_views(request.db, [asset], asset.created_at)

@@ -14,20 +14,22 @@ from gridloom.kernel.problem import BadRequest, FieldError, Problem
 MAX_LIFETIME = timedelta(days=3660)
 
 
-def check_window(start: datetime, end: datetime, *, on_grid: bool = True, place: str = "/") -> None:
+def check_window(start: datetime, end: datetime, *, on_grid: bool = True, prefix: str = "/") -> None:
     """Refuse a window that does not start before it ends, or not on the quarter-hour."""
     if start >= end:
-        raise BadRequest("A window starts before it ends.", [FieldError(f"{place}end", "Expected a time after start.")])
+        raise BadRequest(
+            "A window starts before it ends.", [FieldError(f"{prefix}end", "Expected a time after start.")]
+        )
     if not on_grid:
         return
     faults = [name for name, instant in (("start", start), ("end", end)) if not is_period_start(instant)]
     if faults:
         raise BadRequest(
             "A window starts and ends on 15-minute boundaries.",
-            [FieldError(f"{place}{name}", "Expected a time on a 15-minute boundary.") for name in faults],
+            [FieldError(f"{prefix}{name}", "Expected a time on a 15-minute boundary.") for name in faults],
         )
     if end - start > MAX_LIFETIME:
-        raise BadRequest("A window lasts ten years at most.", [FieldError(f"{place}end", "Expected an earlier time.")])
+        raise BadRequest("A window lasts ten years at most.", [FieldError(f"{prefix}end", "Expected an earlier time.")])
 
 
 def check_rated(charge_kw: float, discharge_kw: float) -> None:
@@ -79,9 +81,9 @@ def find_share_errors(shares: Sequence[tuple[UUID, float]]) -> list[FieldError]:
     """Assets named twice, or else a sum that is not 1."""
     seen: set[UUID] = set()
     faults = []
-    for place, (asset_id, _) in enumerate(shares):
+    for index, (asset_id, _) in enumerate(shares):
         if asset_id in seen:
-            faults.append(FieldError(f"/backing/{place}/physicalAssetID", "is named twice"))
+            faults.append(FieldError(f"/backing/{index}/physicalAssetID", "is named twice"))
         seen.add(asset_id)
     total = math.fsum(share for _, share in shares)
     if not faults and abs(total - 1) > SHARE_TOLERANCE:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -14,9 +13,12 @@ from msgspec import structs
 from gridloom.database.composition import compose
 from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
+from gridloom.database.rows import read_row
 from gridloom.database.statement import NamedStatement
-from gridloom.kernel.ids import AuctionID, OrganisationID, PortfolioID, VirtualAssetID
+from gridloom.kernel.copying import copy_fields
+from gridloom.kernel.ids import OrganisationID, VirtualAssetID
 from gridloom.kernel.window import Window
+from gridloom.market_calendar import window_periods
 from gridloom.virtual_assets.model import AssetTerms, BackingShare, Efficiency, LockedAsset, Promise, VirtualAsset
 
 COLUMNS = """
@@ -34,15 +36,8 @@ MUTABLE_COLUMNS = """
 """The columns of an asset that can change."""
 
 
-_READ = compose(
-    "select {columns} from virtual_asset v join asset a on a.key = v.asset_key where v.asset_key = $1", columns=COLUMNS
-)
-_READ_MANY = compose(
-    """
-  select {columns} from virtual_asset v join asset a on a.key = v.asset_key where v.asset_key = any($1::int[])
-""",
-    columns=COLUMNS,
-)
+LIST_ASSETS = compose("select {columns} from virtual_asset v join asset a on a.key = v.asset_key", columns=COLUMNS)
+_READ = LIST_ASSETS + " where v.asset_key = $1"
 
 # The row is locked by its key alone, and read as the lock found it.
 _LOCK = compose(
@@ -54,28 +49,17 @@ _LOCK = compose(
 )
 
 
-LIST_ASSETS = compose("select {columns} from virtual_asset v join asset a on a.key = v.asset_key", columns=COLUMNS)
-
-
+MAX_CACHED_KEYS = 100_000
 _key_cache: dict[UUID, int] = {}
 """An asset keeps its key. Reads by the key check the id all the same."""
 
-
-MAX_CACHED_KEYS = 100_000
-
-
+MAX_CACHED_PROMISES = 20_000
 _promise_cache: dict[UUID, tuple[Promise, ...]] = {}
 """Promises are written with their asset and never change."""
 
-
-MAX_CACHED_PROMISES = 20_000
-
-
+MAX_CACHED_ASSETS = 5_000
 _asset_cache: dict[UUID, VirtualAsset] = {}
 """Assets as this process has read them last."""
-
-
-MAX_CACHED_ASSETS = 5_000
 
 
 async def _read_key(db: Database, asset_id: UUID) -> int | None:
@@ -89,13 +73,10 @@ async def _read_key(db: Database, asset_id: UUID) -> int | None:
     return key
 
 
-async def _read_promises(db: Database, asset_id: UUID, key: int) -> tuple[Promise, ...]:
-    return (await _read_promises_of_each(db, {key: asset_id}))[key]
-
-
-async def _read_promises_of_each(db: Database, ids: Mapping[int, UUID]) -> dict[int, tuple[Promise, ...]]:
+async def _read_promises(db: Database, ids: Mapping[int, UUID]) -> dict[int, tuple[Promise, ...]]:
     """ids: by key."""
-    unknown = [key for key, asset_id in ids.items() if asset_id not in _promise_cache]
+    known = {key: _promise_cache[asset_id] for key, asset_id in ids.items() if asset_id in _promise_cache}
+    unknown = [key for key in ids if key not in known]
     found: dict[int, list[Promise]] = {key: [] for key in unknown}
     if unknown:
         for key, *promise in await fetch_by_keys(
@@ -108,7 +89,6 @@ async def _read_promises_of_each(db: Database, ids: Mapping[int, UUID]) -> dict[
         ):
             found[key].append(Promise(*promise))
     read = {key: tuple(promises) for key, promises in found.items()}
-    known = {key: _promise_cache[asset_id] for key, asset_id in ids.items() if key not in read}
     if len(_promise_cache) + len(unknown) > MAX_CACHED_PROMISES:
         _promise_cache.clear()
     _promise_cache.update({ids[key]: promises for key, promises in read.items()})
@@ -119,20 +99,18 @@ async def read_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> Vir
     key = await _read_key(db, asset_id)
     if key is None:
         return None
-    row = await db.fetchrow(_READ + " and a.id = $2 and v.organisation_id = $3", key, asset_id, organisation_id)
-    return None if row is None else VirtualAsset(**_asset_fields(row, await _read_promises(db, row["id"], key)))
+    rows = await db.fetch(_READ + " and a.id = $2 and v.organisation_id = $3", key, asset_id, organisation_id)
+    return next(iter(await complete_assets(db, rows)), None)
 
 
 async def read_asset_by_key(db: Database, key: int) -> VirtualAsset | None:
-    row = await db.fetchrow(_READ, key)
-    return None if row is None else VirtualAsset(**_asset_fields(row, await _read_promises(db, row["id"], key)))
+    return next(iter(await complete_assets(db, await db.fetch(_READ, key))), None)
 
 
 async def read_assets_by_keys(db: Database, keys: Sequence[int]) -> dict[int, VirtualAsset]:
     """Those that there are."""
-    rows = await db.fetch(_READ_MANY, list(keys))
-    promises = await _read_promises_of_each(db, {row["key"]: row["id"] for row in rows})
-    return {row["key"]: VirtualAsset(**_asset_fields(row, promises[row["key"]])) for row in rows}
+    rows = await db.fetch(LIST_ASSETS + " where v.asset_key = any($1::int[])", list(keys))
+    return {asset.key: asset for asset in await complete_assets(db, rows)}
 
 
 async def lock_virtual_asset(db: Database, organisation_id: UUID, asset_id: UUID) -> LockedAsset | None:
@@ -140,12 +118,8 @@ async def lock_virtual_asset(db: Database, organisation_id: UUID, asset_id: UUID
     key = await _read_key(db, asset_id)
     if key is None:
         return None
-    row = await db.fetchrow(_LOCK + " and a.id = $2 and v.organisation_id = $3", key, asset_id, organisation_id)
-    if row is None:
-        return None
-    fields = _asset_fields(row, await _read_promises(db, row["id"], key))
-    cache_asset(VirtualAsset(**fields))
-    return LockedAsset(**fields)
+    rows = await db.fetch(_LOCK + " and a.id = $2 and v.organisation_id = $3", key, asset_id, organisation_id)
+    return next((copy_fields(LockedAsset, cache_asset(asset)) for asset in await complete_assets(db, rows)), None)
 
 
 def cached_asset(asset_id: UUID) -> VirtualAsset | None:
@@ -158,29 +132,20 @@ def refresh_asset(row: asyncpg.Record, known: VirtualAsset) -> VirtualAsset:
     terms = known.terms
     if row["name"] != terms.name or row["portfolio_id"] != terms.portfolio_id:
         terms = replace(terms, name=row["name"], portfolio_id=row["portfolio_id"])
-    asset = structs.replace(
-        known,
-        terms=terms,
-        version=row["version"],
-        end_kwh=row["end_kwh"],
-        first_misfit=row["first_misfit"],
-        judged_until=row["judged_until"],
-        first_activated=row["first_activated"],
-        revision=row["revision"],
-    )
-    cache_asset(asset)
-    return asset
+    state = ("version", "end_kwh", "first_misfit", "judged_until", "first_activated", "revision")
+    return cache_asset(structs.replace(known, terms=terms, **{column: row[column] for column in state}))
 
 
-def cache_asset(asset: VirtualAsset) -> None:
+def cache_asset(asset: VirtualAsset) -> VirtualAsset:
     if len(_asset_cache) >= MAX_CACHED_ASSETS:
         _asset_cache.clear()
     _asset_cache[asset.id] = asset
+    return asset
 
 
 async def lock_virtual_asset_by_key(db: Database, key: int) -> LockedAsset | None:
-    row = await db.fetchrow(_LOCK, key)
-    return None if row is None else LockedAsset(**_asset_fields(row, await _read_promises(db, row["id"], key)))
+    rows = await db.fetch(_LOCK, key)
+    return next((copy_fields(LockedAsset, asset) for asset in await complete_assets(db, rows)), None)
 
 
 async def read_assets(
@@ -209,55 +174,21 @@ async def read_assets(
 
 async def complete_assets(db: Database, rows: Sequence[asyncpg.Record]) -> list[VirtualAsset]:
     """Assets with their promises."""
-    keys = [row["key"] for row in rows]
-    if not keys:
-        return []
-    promises: dict[int, list[Promise]] = {key: [] for key in keys}
-    for key, *promise in await db.fetch(
-        """select b.asset_key, b.physical_asset_key, p.id, b.share, b.charge_kw, b.discharge_kw, b.energy_kwh
-           from virtual_backing b join asset p on p.key = b.physical_asset_key
-           where b.asset_key = any($1::int[]) order by b.asset_key, b.position""",
-        keys,
-    ):
-        promises[key].append(Promise(*promise))
-    return [VirtualAsset(**_asset_fields(row, tuple(promises[key]))) for key, row in zip(keys, rows, strict=True)]
+    promises = await _read_promises(db, {row["key"]: row["id"] for row in rows})
+    return [_read_asset_row(row, promises[row["key"]]) for row in rows]
 
 
-def _asset_fields(row: asyncpg.Record, promises: tuple[Promise, ...]) -> dict[str, Any]:
-    terms = AssetTerms(
-        name=row["name"],
+def _read_asset_row(row: asyncpg.Record, promises: tuple[Promise, ...]) -> VirtualAsset:
+    terms = read_row(
+        AssetTerms,
+        row,
         window=Window(row["start_at"], row["end_at"]),
-        delivery_zone=row["delivery_zone"],
         charge_kw=row["rated_charge_power_kw"],
         discharge_kw=row["rated_discharge_power_kw"],
-        energy_capacity_kwh=row["energy_capacity_kwh"],
         efficiency=Efficiency(row["charge_efficiency"], row["discharge_efficiency"]),
         backing=tuple(BackingShare(promise.physical_asset_id, promise.share) for promise in promises),
-        portfolio_id=None if row["portfolio_id"] is None else PortfolioID(row["portfolio_id"]),
-        eic_code=row["eic_code"],
-        daily_cycle_limit=row["daily_cycle_limit"],
-        annual_cycle_limit=row["annual_cycle_limit"],
-        ramp_rate_kw_s=row["ramp_rate_kw_s"],
-        gate_closure_s=row["gate_closure_s"],
-        initial_soc=row["initial_soc"],
-        final_soc_target=row["final_soc_target"],
-        final_soc_tolerance=row["final_soc_tolerance"],
-        auction_id=None if row["auction_id"] is None else AuctionID(row["auction_id"]),
     )
-    return {
-        "key": row["key"],
-        "id": VirtualAssetID(row["id"]),
-        "organisation_id": OrganisationID(row["organisation_id"]),
-        "created_at": row["created_at"],
-        "terms": terms,
-        "version": row["version"],
-        "end_kwh": row["end_kwh"],
-        "first_misfit": row["first_misfit"],
-        "judged_until": row["judged_until"],
-        "first_activated": row["first_activated"],
-        "revision": row["revision"],
-        "promises": promises,
-    }
+    return read_row(VirtualAsset, row, terms=terms, promises=promises, periods=window_periods(terms.window))
 
 
 _INSERT = NamedStatement("""
@@ -291,27 +222,15 @@ async def insert_asset(
     initial_kwh = terms.initial_soc * terms.energy_capacity_kwh
     row = await _INSERT.fetchrow(
         db,
+        terms,
         asset_key=key,
         organisation_id=organisation_id,
-        portfolio_id=terms.portfolio_id,
-        name=terms.name,
         start_at=terms.window.start,
         end_at=terms.window.end,
-        delivery_zone=terms.delivery_zone,
-        eic_code=terms.eic_code,
         rated_charge_power_kw=terms.charge_kw,
         rated_discharge_power_kw=terms.discharge_kw,
-        energy_capacity_kwh=terms.energy_capacity_kwh,
         charge_efficiency=terms.efficiency.charge,
         discharge_efficiency=terms.efficiency.discharge,
-        daily_cycle_limit=terms.daily_cycle_limit,
-        annual_cycle_limit=terms.annual_cycle_limit,
-        ramp_rate_kw_s=terms.ramp_rate_kw_s,
-        gate_closure_s=terms.gate_closure_s,
-        initial_soc=terms.initial_soc,
-        final_soc_target=terms.final_soc_target,
-        final_soc_tolerance=terms.final_soc_tolerance,
-        auction_id=terms.auction_id,
         end_kwh=initial_kwh,
     )
     await _insert_promises(db, key, promises)
@@ -323,10 +242,6 @@ async def insert_asset(
         terms=terms,
         version=1,
         end_kwh=initial_kwh,
-        first_misfit=None,
-        judged_until=None,
-        first_activated=None,
-        revision=0,
         promises=tuple(promises),
     )
 
@@ -373,16 +288,15 @@ async def set_validated(db: Database, asset: LockedAsset, judged_until: int, fir
     )
 
 
+_INSERT_PROMISE = NamedStatement("""
+insert into virtual_backing (asset_key, physical_asset_key, position, share, charge_kw, discharge_kw, energy_kwh)
+values (:asset_key, :physical_asset_key, :position, :share, :charge_kw, :discharge_kw, :energy_kwh)
+""")
+
+
 async def _insert_promises(db: Database, key: int, promises: Sequence[Promise]) -> None:
-    await db.executemany(
-        """insert into virtual_backing
-             (asset_key, physical_asset_key, position, share, charge_kw, discharge_kw, energy_kwh)
-           values ($1, $2, $3, $4, $5, $6, $7)""",
-        [
-            (key, p.physical_asset_key, position, p.share, p.charge_kw, p.discharge_kw, p.energy_kwh)
-            for position, p in enumerate(promises)
-        ],
-    )
+    for position, promise in enumerate(promises):
+        await _INSERT_PROMISE.execute(db, promise, asset_key=key, position=position)
 
 
 async def version_at(db: Database, key: int, instant: datetime) -> int | None:

@@ -38,12 +38,7 @@ def table(media_type: str, first: int, columns: Mapping[str, Floats], file_name:
 
 def streamed_points(first: int, values: Floats, name: str) -> Stream:
     """One series as `[{"time": …, <name>: …}, …]`."""
-
-    async def chunks() -> AsyncIterator[bytes]:
-        async for chunk in list_json(first, {name: values}):
-            yield chunk
-
-    return Stream(chunks(), JSON)
+    return Stream(list_json(first, {name: values}), JSON)
 
 
 def streamed_data(meta_data: object, first: int, series: Mapping[str, Floats]) -> Stream:
@@ -51,8 +46,8 @@ def streamed_data(meta_data: object, first: int, series: Mapping[str, Floats]) -
 
     async def chunks() -> AsyncIterator[bytes]:
         yield b'{"metaData":' + to_json(meta_data) + b',"data":{'
-        for place, (name, values) in enumerate(series.items()):
-            yield (b"," if place else b"") + to_json(name) + b":"
+        for index, (name, values) in enumerate(series.items()):
+            yield (b"," if index else b"") + to_json(name) + b":"
             async for chunk in list_json(first, {"value": values}):
                 yield chunk
         yield b"}}"

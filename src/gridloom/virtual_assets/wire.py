@@ -11,31 +11,13 @@ from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.edge import Instant, Name, Paging, RequestBody, ResponseBody
 from gridloom.kernel.codes import ControlArea
-from gridloom.kernel.units import MIN_EFFICIENCY
+from gridloom.physical_assets.model import CycleLimit, Efficiency, EnergyKWh, PowerKW, RampRate
 from gridloom.virtual_assets.model import (
     DEFAULT_FINAL_SOC_TOLERANCE,
     DEFAULT_GATE_CLOSURE_S,
     Market,
 )
 
-MAX_POWER_KW = 10_000_000.0
-MAX_ENERGY_KWH = 100_000_000.0
-
-PowerKW = Annotated[float, Meta(ge=0, le=MAX_POWER_KW, description="kW")]
-SignedPowerKW = Annotated[float, Meta(description="kW; positive discharges, negative charges", examples=[-500.0])]
-EnergyKWh = Annotated[float, Meta(gt=0, le=MAX_ENERGY_KWH, description="kWh")]
-OneWayEfficiency = Annotated[
-    float, Meta(ge=MIN_EFFICIENCY, le=1, description="Ratio of what comes out to what goes in, one way")
-]
-CycleLimit = Annotated[float, Meta(gt=0, le=100_000, description="Full cycles: energy discharged ÷ energy capacity")]
-RampRate = Annotated[
-    float,
-    Meta(
-        gt=0,
-        le=MAX_POWER_KW,
-        description="kW/s; a term for dispatch. Schedules are means of quarter-hours and are not validated against it.",
-    ),
-]
 Percentage = Annotated[float, Meta(ge=0, le=100)]
 
 
@@ -56,8 +38,8 @@ class NewVirtualAsset(RequestBody):
     rated_charge_power: PowerKW
     rated_discharge_power: PowerKW
     energy_capacity: EnergyKWh
-    charge_efficiency: OneWayEfficiency
-    discharge_efficiency: OneWayEfficiency
+    charge_efficiency: Efficiency
+    discharge_efficiency: Efficiency
     backing: Annotated[list[Backing], Meta(min_length=1, max_length=100)]
     portfolio_id: UUID | None = None
     daily_cycle_limit: CycleLimit | None = None
@@ -135,5 +117,5 @@ class VirtualAssetsQuery(Paging):
 
 
 def raw_json(body: bytes) -> Any:
-    """An encoded list in the place of the declared one, without a struct for each point."""
+    """An encoded list in place of the declared one, without a struct for each point."""
     return msgspec.Raw(body)

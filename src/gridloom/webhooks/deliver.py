@@ -46,7 +46,7 @@ async def deliver(pool: Pool, caller: WebhookClient, seal: Seal, claimed: Leased
 
 
 async def _give_up(db: Database, claimed: LeasedDelivery) -> None:
-    """What the webhook's maker may no longer read is not sent; the webhook goes on with the rest."""
+    """An event that the webhook's creator may no longer read is not sent; the webhook goes on with the rest."""
     if not await delivery_store.holds_lease(db, claimed):
         return
     outcome = AttemptResult(0, error=f"the creator of the webhook no longer has {claimed.permission}")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
 
 from gridloom.database.composition import compose
+from gridloom.database.rows import read_row
+from gridloom.database.statement import NamedStatement
 from gridloom.edge import to_json
 from gridloom.events.model import Event
 from gridloom.events.store import IS_READABLE, wait_for_sequencer
@@ -49,7 +51,7 @@ class LeasedDelivery:
 async def make_deliveries(db: Database, most_webhooks: int, most_events: int, tried_for: timedelta) -> int:
     """Put what has happened into the hands of the webhooks that want it; how many webhooks moved on.
 
-    Runs in one transaction: a webhook's place moves together with the deliveries it stands for, and its row is
+    Runs in one transaction: a webhook's position moves together with its deliveries, and its row is
     locked, so that each event becomes exactly one delivery however many replicas do this and wherever one dies.
     """
     behind = await db.fetch(
@@ -88,7 +90,7 @@ async def _lock_if_behind(db: Database, candidate: asyncpg.Record) -> asyncpg.Re
 
 
 async def readable_by_maker(db: Database, organisation_id: UUID, webhook_id: UUID) -> list[str]:
-    """What the webhook's maker may read at this moment: what it could when it set the webhook up, and still can."""
+    """The permissions of the webhook's creator now: those it had at the webhook's creation and still has."""
     row = await db.fetchrow(
         """
         select w.permissions, w.made_by, m.role, o.kind, k.permissions as key_permissions
@@ -145,6 +147,14 @@ async def _read_next(db: Database, webhook: asyncpg.Record, readable: list[str],
     )  # fmt: skip
 
 
+_INSERT_DELIVERY = NamedStatement("""
+insert into webhook_delivery
+  (organisation_id, id, webhook_id, sequence, event_id, type, body, give_up_at, permission)
+values (:organisation_id, :id, :webhook_id, :sequence, :event_id, :type, :body,
+        clock_timestamp() + :tried_for::interval, :permission)
+""")
+
+
 async def _make_deliveries_of(
     db: Database, webhook: asyncpg.Record, head: int, readable: list[str], most: int, tried_for: timedelta
 ) -> None:
@@ -155,37 +165,23 @@ async def _make_deliveries_of(
         rows = await _read_next(db, webhook, readable, most)
     wanted = [row for row in rows if row["is_wanted"]]
     if wanted:
-        await db.executemany(
-            """
-            insert into webhook_delivery
-              (organisation_id, id, webhook_id, sequence, event_id, type, body, give_up_at, permission)
-            values ($1, $2, $3, $4, $5, $6, $7, clock_timestamp() + $8::interval, $9)
-            """,
-            [
-                (
-                    webhook["organisation_id"], uuid7(), webhook["id"], row["sequence"], row["id"], row["type"],
-                    _write_body(row), tried_for, row["permission"],
-                )
-                for row in wanted
-            ],
-        )  # fmt: skip
+        same = {"organisation_id": webhook["organisation_id"], "webhook_id": webhook["id"], "tried_for": tried_for}
+        await _INSERT_DELIVERY.execute_each(db, (_describe_delivery(row) | same for row in wanted))
     await db.execute(
         "update webhook set position = $3 where organisation_id = $1 and id = $2",
         webhook["organisation_id"], webhook["id"], rows[-1]["sequence"] if rows else head,
     )  # fmt: skip
 
 
+def _describe_delivery(event: asyncpg.Record) -> dict[str, Any]:
+    copied = {name: event[name] for name in ("sequence", "type", "permission")}
+    return copied | {"id": uuid7(), "event_id": event["id"], "body": _write_body(event)}
+
+
 def _write_body(row: asyncpg.Record) -> str:
     """The same object that a stream shows."""
     return to_json(
-        Event(
-            id=row["id"],
-            type=row["type"],
-            time=row["time"],
-            organisation_id=row["origin_id"],
-            subject=row["subject"],
-            data=msgspec.json.decode(row["data"]),
-        )
+        read_row(Event, row, organisation_id=row["origin_id"], data=msgspec.json.decode(row["data"]))
     ).decode()
 
 
@@ -195,7 +191,7 @@ async def lease_due(
     """Take deliveries that are due, at most so many, leaving out webhooks and organisations that are busy enough here.
 
     A due time in the future is the lease: if we die, the delivery is due again when it ends. Another replica may look
-    at the same deliveries at the same moment; each is taken by whose change of it comes first, and the other looks
+    at the same deliveries at the same instant; each is taken by whose change of it comes first, and the other looks
     again.
     """
     for _ in range(POLLS_DUE):
@@ -242,17 +238,10 @@ async def _claim_deliveries(db: Database, due: Sequence[asyncpg.Record], lease: 
             organisation_id, ids[organisation_id], lease,
         )  # fmt: skip
     return [
-        LeasedDelivery(
-            organisation_id=row["organisation_id"],
-            id=row["id"],
-            webhook_id=row["webhook_id"],
-            event_id=row["event_id"],
-            body=row["body"],
+        read_row(
+            LeasedDelivery,
+            row,
             attempt=row["attempts"],
-            give_up_at=row["give_up_at"],
-            now=row["now"],
-            url=row["url"],
-            permission=row["permission"],
             secrets=tuple(secret for secret in (row["secret"], row["previous_secret"]) if secret is not None),
         )
         for row in sorted(rows, key=lambda row: row["id"])
@@ -285,19 +274,22 @@ async def next_due(db: Database) -> tuple[bool, float | None]:
     return row["has_events"], row["next_s"]
 
 
+_INSERT_ATTEMPT = NamedStatement("""
+insert into webhook_attempt (organisation_id, delivery_id, number, started_at, took_ms, url, request_headers,
+                             status, answer_headers, answer_body, error)
+select :organisation_id, :delivery_id, 1 + coalesce(max(number), 0), :started_at, :took_ms, :url, :request_headers,
+       :status, :headers, :body, :error
+from webhook_attempt where organisation_id = :organisation_id and delivery_id = :delivery_id
+""")
+
+
 async def note_attempt(
     db: Database, claimed: LeasedDelivery, headers: Mapping[str, str], outcome: AttemptResult
 ) -> None:
     """Numbers go on counting over a webhook's being enabled again, and over attempts whose end was never noted."""
-    await db.execute(
-        """
-        insert into webhook_attempt (organisation_id, delivery_id, number, started_at, took_ms, url, request_headers,
-                                     status, answer_headers, answer_body, error)
-        select $1, $2, 1 + coalesce(max(number), 0), $3, $4, $5, $6, $7, $8, $9, $10
-        from webhook_attempt where organisation_id = $1 and delivery_id = $2
-        """,
-        claimed.organisation_id, claimed.id, claimed.now, outcome.took_ms, claimed.url, dict(headers), outcome.status,
-        outcome.headers, outcome.body, outcome.error,
+    await _INSERT_ATTEMPT.execute(
+        db, outcome, organisation_id=claimed.organisation_id, delivery_id=claimed.id, started_at=claimed.now,
+        url=claimed.url, request_headers=dict(headers),
     )  # fmt: skip
 
 
@@ -350,7 +342,7 @@ async def disable(db: Database, claimed: LeasedDelivery, reason: str) -> bool:
 
 
 async def delete_deliveries_before(db: Database, older_than: timedelta, most: int) -> int:
-    """Forget up to `most` ended deliveries of that age with their attempts; how many."""
+    """Delete up to `most` ended deliveries of that age with their attempts; how many."""
     return len(
         await db.fetch(
             """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Container, Iterable
-from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -16,6 +15,7 @@ from gridloom.database.commit.after_commit import transaction
 from gridloom.database.sealing import Seal
 from gridloom.events.store import CHANNEL as EVENTS
 from gridloom.identity.store.revocations import CHANNEL as RIGHTS_CHANGED
+from gridloom.kernel.tasks import cancel_and_wait
 from gridloom.webhooks import delivery_store
 from gridloom.webhooks.deliver import deliver
 from gridloom.webhooks.http_client import CALL_TIMEOUT_S, WebhookClient
@@ -44,7 +44,7 @@ GATHER_S = 0.02
 BUSY_GATHER_S = 0.1
 """The same where events came during the last look."""
 MAX_RECEIVERS = 10_000
-"""Organisations with webhooks that are told apart; where there are more, every event is a reason to look."""
+"""Organisations with webhooks that are distinguished; where there are more, every event is a reason to look."""
 
 
 class _AllOrganisations:
@@ -79,10 +79,7 @@ class Dispatcher:
 
     async def stop(self, grace_s: float = 5.0) -> None:
         """Calls that do not end in time are made again by another replica: at least once is the promise."""
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+        await cancel_and_wait(self._task)
         if self._calls:
             _, late = await asyncio.wait(self._calls, timeout=grace_s)
             for call in late:
@@ -145,7 +142,7 @@ class Dispatcher:
         if next_s is not None and next_s <= 0:
             await self._start_calls()
             if len(self._calls) >= MAX_CONCURRENT_CALLS:
-                return POLL_INTERVAL_S  # a call that ends looks again
+                return POLL_INTERVAL_S  # a call that ends polls again
             _, next_s = await delivery_store.next_due(self._pool)
         return POLL_INTERVAL_S if next_s is None else min(max(next_s, RETRY_DELAY_S / 2), POLL_INTERVAL_S)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import httpcore2
 
@@ -32,13 +34,23 @@ class AttemptResult:
     error: str | None = None
 
 
+def read_trust() -> ssl.SSLContext:
+    """The machine's authorities, or those that the environment names. Reading them takes longer than a call: once a
+    process, not once for each connection."""
+    return _read_authorities(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+@cache
+def _read_authorities(_file: str | None, _directory: str | None) -> ssl.SSLContext:
+    return httpcore2.default_ssl_context()
+
+
 class WebhookClient:
     def __init__(
         self, rules: UrlPolicy, *, whole_call_s: float = CALL_TIMEOUT_S, trust: ssl.SSLContext | None = None
     ) -> None:
         self._whole_call_s = whole_call_s
-        # Reading the machine's authorities takes longer than a call: once for all calls, not once for each connection.
-        self._trust = trust or httpcore2.default_ssl_context()
+        self._trust = trust or read_trust()
         # A connection is never shared between organisations' calls that come later: each call opens its own.
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=self._trust,
@@ -59,18 +71,18 @@ class WebhookClient:
 
         try:
             async with asyncio.timeout(self._whole_call_s):
-                status, answer_headers, answer = await self._post(url, headers, body.encode())
+                status, answer_headers, answer = await self._post_event(url, headers, body.encode())
         except TimeoutError:
             return AttemptResult(took_ms(), error=f"no answer within {self._whole_call_s:g} s")
         except Problem as refusal:
             return AttemptResult(took_ms(), error=refusal.detail)
         except Exception as error:  # noqa: BLE001  # whatever a receiver or its name server provokes is a failed attempt
-            told = f"{type(error).__name__}: {error}".replace("\x00", "�")
-            return AttemptResult(took_ms(), error=told[:500])
+            detail = f"{type(error).__name__}: {error}".replace("\x00", "�")
+            return AttemptResult(took_ms(), error=detail[:500])
         stored = answer[:LOGGED_RESPONSE_BYTES].decode("utf-8", "replace").replace("\x00", "�")
         return AttemptResult(took_ms(), status=status, headers=answer_headers, body=stored)
 
-    async def _post(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
+    async def _post_event(self, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
         sent = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
         timeouts = {"connect": CONNECT_S, "read": self._whole_call_s, "write": self._whole_call_s, "pool": CONNECT_S}
         async with self._pool.stream(

@@ -11,19 +11,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.edge import RequestBody, ResponseBody
 
-Address = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=2000,
-        description="Where to send events: https, to a public address; in the sandbox also http, and this machine",
-        examples=["https://example.org/gridloom-events"],
-    ),
-]
-TypeList = Annotated[
-    list[Annotated[str, Meta(examples=["bid.placed"])]],
-    Meta(max_length=50, description="Which types of events to send; an empty list means every type"),
-]
+Address = Annotated[str, Meta(min_length=1, max_length=2000)]
+TypeList = Annotated[list[str], Meta(max_length=50)]
 Description = Annotated[str, Meta(max_length=500)]
 
 
@@ -47,9 +36,7 @@ class WebhookChange(RequestBody):
 
 
 class SecretRotation(RequestBody):
-    overlap_seconds: Annotated[
-        int, Meta(ge=0, le=604_800, description="For how long calls carry a signature with the old secret as well")
-    ] = 86_400
+    overlap_seconds: Annotated[int, Meta(ge=0, le=604_800)] = 86_400
 
 
 class Webhook(ResponseBody):
@@ -60,16 +47,14 @@ class Webhook(ResponseBody):
     description: str | None
     enabled: bool
     disabled_at: datetime | None
-    disabled_because: Annotated[str | None, Meta(description="Why the service disabled it; null if a person did")]
+    disabled_because: str | None
     previous_secret_expires_at: datetime | None
     created_at: datetime
     updated_at: datetime
 
 
 class WebhookWithSecret(Webhook):
-    secret: Annotated[
-        str, Meta(description="Signs the calls; shown only now", examples=["whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"])
-    ]
+    secret: str
 
 
 class Attempt(ResponseBody):
@@ -80,20 +65,20 @@ class Attempt(ResponseBody):
     request_headers: dict[str, str]
     status: int | None
     answer_headers: dict[str, str] | None
-    answer_body: Annotated[str | None, Meta(description="The beginning of it")]
-    error: Annotated[str | None, Meta(description="Why there was no answer")]
+    answer_body: str | None
+    error: str | None
 
 
 class Delivery(ResponseBody):
     id: UUID
     webhook_id: UUID
-    event_id: Annotated[UUID, Meta(description="Sent as `webhook-id`; the same in every attempt and replay")]
-    sequence: Annotated[int, Meta(description="The event's place in the organisation's order")]
+    event_id: UUID
+    sequence: int
     type: str
     state: DeliveryState
     created_at: datetime
     next_attempt_at: datetime | None
     ended_at: datetime | None
-    replays_id: Annotated[UUID | None, Meta(description="The delivery that this one repeats")]
+    replays_id: UUID | None
     request_body: str
     attempts: list[Attempt]

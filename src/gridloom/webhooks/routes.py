@@ -1,4 +1,4 @@
-"""Webhooks over HTTP: set them up, change them, look at their deliveries, repeat one."""
+"""Webhooks over HTTP: create them, change them, list their deliveries, repeat one."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class DeliveryQuery(Paging):
 )
 async def create_webhook(request: Request, body: NewWebhook) -> Response[WebhookWithSecret]:
     """Calls begin with what happens next. The answer shows, this once, the secret with which calls are signed (Standard
-    Webhooks). The webhook is told what the caller may read now, as far as the organisation may still read it at the
+    Webhooks). The webhook gets what the caller may read now, as far as the organisation may still read it at the
     time of
     each event."""
     _check_types(body.types)
@@ -108,34 +108,28 @@ async def read_webhook(request: Request, webhook_id: UUID) -> Response[Webhook]:
     problems=(NotFound, Forbidden, AddressNotAllowed),
 )
 async def update_webhook(request: Request, webhook_id: UUID, body: WebhookChange) -> Response[Webhook]:
-    """Fields that are left out stay. A disabled webhook keeps its place; enabled again, it goes on from there.
+    """Fields that are left out stay. A disabled webhook keeps its position; enabled again, it goes on from there.
 
     Where a webhook leads, which types it takes and that it starts again is for a caller with every permission by which
     it delivers; from then on it delivers what that caller may read.
     """
     stored = await _read_existing_webhook(request, webhook_id, to_change=True)
     request.check_if_match(_make_etag(stored))
+    changes = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
     if body.types is not UNSET:
         _check_types(body.types)
+        changes["types"] = _drop_repeated_types(body.types)
     if body.url is not UNSET:
         request.resources[UrlPolicy].check_url(body.url)
     before = stored.webhook
     redirects = body.url is not UNSET or body.types is not UNSET or (body.enabled is True and not before.enabled)
     if redirects:
         _reject_lesser(request, stored)
-    enabled = before.enabled if body.enabled is UNSET else body.enabled
-    stored = await store.update(
-        request.db,
-        before.organisation_id,
-        webhook_id,
-        url=before.url if body.url is UNSET else body.url,
-        types=before.types if body.types is UNSET else _drop_repeated_types(body.types),
-        description=before.description if body.description is UNSET else body.description,
-        enabled=enabled,
-    )
+    changed = msgspec.structs.replace(before, **changes)
+    stored = await store.update(request.db, changed)
     if redirects:
         await store.change_creator(request.db, before.organisation_id, webhook_id, _maker_of(request))
-    if enabled and not before.enabled:
+    if changed.enabled and not before.enabled:
         await store.resume(request.db, before.organisation_id, webhook_id, MAX_DELIVERY_AGE)
     return Response(stored.webhook, etag=_make_etag(stored))
 
@@ -247,8 +241,8 @@ def _miss_webhook(webhook_id: UUID) -> NotFound:
 
 def _check_types(types: list[str]) -> None:
     faults = [
-        FieldError(f"/types/{place}", "is not a type of events")
-        for place, type in enumerate(types)
+        FieldError(f"/types/{index}", "is not a type of events")
+        for index, type in enumerate(types)
         if type not in EVENT_TYPES
     ]
     if faults:

@@ -31,4 +31,4 @@ def is_accepted(status: int) -> bool:
 
 
 GONE = 410
-"""What a receiver answers that wants no more calls at all."""
+"""The status of a receiver that wants no more calls."""

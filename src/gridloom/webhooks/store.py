@@ -10,6 +10,8 @@ from uuid import UUID
 
 from gridloom.database.clock import real_now
 from gridloom.database.composition import compose
+from gridloom.database.rows import read_row
+from gridloom.database.statement import NamedStatement
 from gridloom.events.store import IS_READABLE, last_sequences
 from gridloom.webhooks.model import Attempt, Delivery, DeliveryState, Webhook
 
@@ -49,6 +51,24 @@ class StoredWebhook:
     permissions: frozenset[str]
 
 
+_INSERT: Final = NamedStatement("""
+insert into webhook (organisation_id, id, url, types, description, permissions, secret, position,
+                     made_by, maker_member_id, maker_key_id)
+values (:organisation_id, :id, :url, :types, :description, :permissions, :secret, :position,
+        :kind, :member_id, :key_id)
+returning *
+""")
+_UPDATE: Final = NamedStatement("""
+update webhook
+set url = :url, types = :types, description = :description,
+    disabled_at = case when :enabled then null when enabled then :now::timestamptz else disabled_at end,
+    disabled_because = case when :enabled then null else disabled_because end,
+    enabled = :enabled, version = version + 1, updated_at = statement_timestamp()
+where organisation_id = :organisation_id and id = :id
+returning *
+""")
+
+
 async def insert(
     db: Database,
     *,
@@ -60,19 +80,12 @@ async def insert(
     maker: WebhookCreator,
     secret: bytes,
 ) -> StoredWebhook:
-    """A new webhook is told what happens from now on."""
+    """A new webhook gets the events from now on."""
     position = (await last_sequences(db, [organisation_id])).get(organisation_id, 0)
-    row = await db.fetchrow(
-        """
-        insert into webhook (organisation_id, id, url, types, description, permissions, secret, position,
-                             made_by, maker_member_id, maker_key_id)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-        returning *
-        """,
-        organisation_id, webhook_id, url, list(types), description, sorted(maker.permissions), secret, position,
-        maker.kind, maker.member_id, maker.key_id,
+    row = await _INSERT.fetchrow(
+        db, maker, organisation_id=organisation_id, id=webhook_id, url=url, types=list(types), description=description,
+        permissions=sorted(maker.permissions), secret=secret, position=position,
     )  # fmt: skip
-    assert row is not None
     await wake(db)  # from now on what happens to the organisation is a reason to look
     return _read_webhook_row(row)
 
@@ -105,34 +118,12 @@ async def read(
     return None if row is None else _read_webhook_row(row)
 
 
-async def update(
-    db: Database,
-    organisation_id: UUID,
-    webhook_id: UUID,
-    *,
-    url: str,
-    types: Sequence[str],
-    description: str | None,
-    enabled: bool,
-) -> StoredWebhook:
-    row = await db.fetchrow(
-        """
-        update webhook
-        set url = $3, types = $4, description = $5,
-            disabled_at = case when $6 then null when enabled then $7::timestamptz else disabled_at end,
-            disabled_because = case when $6 then null else disabled_because end,
-            enabled = $6, version = version + 1, updated_at = statement_timestamp()
-        where organisation_id = $1 and id = $2
-        returning *
-        """,
-        organisation_id, webhook_id, url, list(types), description, enabled, await real_now(db),
-    )  # fmt: skip
-    assert row is not None
-    return _read_webhook_row(row)
+async def update(db: Database, changed: Webhook) -> StoredWebhook:
+    return _read_webhook_row(await _UPDATE.fetchrow(db, changed, now=await real_now(db)))
 
 
 async def change_creator(db: Database, organisation_id: UUID, webhook_id: UUID, maker: WebhookCreator) -> None:
-    """Whoever says where a webhook leads is its maker from then on; what waits and is not theirs to read goes."""
+    """The caller that sets a webhook's URL becomes its creator; waiting deliveries that it may not read are deleted."""
     await db.execute(
         """
         update webhook set permissions = $3, made_by = $4, maker_member_id = $5, maker_key_id = $6
@@ -216,7 +207,7 @@ async def page_of_deliveries(
 async def permission_of_delivery(
     db: Database, organisation_id: UUID, webhook_id: UUID, delivery_id: UUID
 ) -> tuple[str, bool] | None:
-    """What reading a delivery takes, and whether the organisation may still read its event; None for an unknown one."""
+    """Permission to read a delivery, and whether the organisation may still read its event; None for an unknown one."""
     row = await db.fetchrow(
         compose("""
         select coalesce(d.permission, '') as permission, e.id is null or {is_readable} as is_open
@@ -256,54 +247,22 @@ async def _with_attempts(db: Database, organisation_id: UUID, rows: Sequence[asy
         organisation_id,
         list(attempts),
     ):
-        attempts[row["delivery_id"]].append(_read_attempt_row(row))
+        attempts[row["delivery_id"]].append(read_row(Attempt, row, took_milliseconds=row["took_ms"]))
     return [_read_delivery_row(row, attempts[row["id"]]) for row in rows]
 
 
 def _read_webhook_row(row: asyncpg.Record) -> StoredWebhook:
-    webhook = Webhook(
-        id=row["id"],
-        organisation_id=row["organisation_id"],
-        url=row["url"],
-        types=row["types"],
-        description=row["description"],
-        enabled=row["enabled"],
-        disabled_at=row["disabled_at"],
-        disabled_because=row["disabled_because"],
-        previous_secret_expires_at=row["previous_secret_until"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-    )
+    webhook = read_row(Webhook, row, previous_secret_expires_at=row["previous_secret_until"])
     return StoredWebhook(webhook, row["version"], frozenset(row["permissions"]))
-
-
-def _read_attempt_row(row: asyncpg.Record) -> Attempt:
-    return Attempt(
-        number=row["number"],
-        started_at=row["started_at"],
-        took_milliseconds=row["took_ms"],
-        url=row["url"],
-        request_headers=row["request_headers"],
-        status=row["status"],
-        answer_headers=row["answer_headers"],
-        answer_body=row["answer_body"],
-        error=row["error"],
-    )
 
 
 def _read_delivery_row(row: asyncpg.Record, attempts: list[Attempt]) -> Delivery:
     state = DeliveryState(row["state"])
-    return Delivery(
-        id=row["id"],
-        webhook_id=row["webhook_id"],
-        event_id=row["event_id"],
-        sequence=row["sequence"],
-        type=row["type"],
+    return read_row(
+        Delivery,
+        row,
         state=state,
-        created_at=row["created_at"],
         next_attempt_at=row["due"] if state is DeliveryState.PENDING else None,
-        ended_at=row["ended_at"],
-        replays_id=row["replays_id"],
         request_body=row["body"],
         attempts=attempts,
     )

@@ -1,1 +1,1 @@
-"""What every worker of the service has beside its requests: background work, health, figures and its heap."""
+"""Parts of every worker beside its requests: background work, health, metrics and its heap."""

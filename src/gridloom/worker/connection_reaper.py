@@ -1,6 +1,6 @@
 """Open connections of this process: those that ask for nothing are closed, and none of them keeps a caller out.
 
-The server accepts what comes and tells nobody of a connection before its first request is complete. So the sockets
+The server accepts what comes and reports no connection before its first request is complete. So the sockets
 themselves are looked at: which of the process's descriptors are connections of callers, since when each has had no
 request, and how many an address holds. Why this and not something in front is in
 docs/decisions/0015-idle-connections.md.
@@ -84,21 +84,21 @@ class ConnectionReaper:
                 log.warning("connections.scan_failed", error=repr(error))
 
     async def scan(self) -> None:
-        """Find new connections, forget those that have gone, close those that ask for nothing."""
+        """Find new connections, drop those that have gone, close idle ones."""
         descriptors = [int(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208 — names only, thousands of them
         for start in range(0, len(descriptors), SCAN_BATCH_SIZE):
             for descriptor in descriptors[start : start + SCAN_BATCH_SIZE]:
-                self._recognise(descriptor)
+                self._recognise_connection(descriptor)
             await asyncio.sleep(0)
         for descriptor in self._known.keys() - set(descriptors):
             del self._known[descriptor]
         self._evict_past_responses()
-        for place, (descriptor, reason) in enumerate(list(self._list_superfluous(time.monotonic()))):
-            self._close(descriptor, reason)
-            if place % SCAN_BATCH_SIZE == SCAN_BATCH_SIZE - 1:
+        for index, (descriptor, reason) in enumerate(list(self._list_superfluous(time.monotonic()))):
+            self._close_connection(descriptor, reason)
+            if index % SCAN_BATCH_SIZE == SCAN_BATCH_SIZE - 1:
                 await asyncio.sleep(0)
 
-    def _recognise(self, descriptor: int) -> None:
+    def _recognise_connection(self, descriptor: int) -> None:
         try:
             status = os.fstat(descriptor)
         except OSError:  # closed meanwhile
@@ -134,7 +134,7 @@ class ConnectionReaper:
                 del self.served.answered_at[peer]
 
     def _list_superfluous(self, now: float) -> Iterator[tuple[int, str]]:
-        """What has asked for nothing for too long; then, where too many are open, the oldest of those that ask."""
+        """Connections idle for too long; then, where too many are open, the oldest of the others."""
         waiting: list[tuple[float, int, str]] = []
         for descriptor, known in self._known.items():
             if isinstance(known, int) or known.peer in self.served.in_progress:
@@ -157,7 +157,7 @@ class ConnectionReaper:
                 held[network] -= 1
                 yield descriptor, "too many of one address"
 
-    def _close(self, descriptor: int, reason: str) -> None:
+    def _close_connection(self, descriptor: int, reason: str) -> None:
         """End it for reading: a request that has just arrived is still served, an answer on its way still sent."""
         known = self._known[descriptor]
         assert isinstance(known, IdleConnection)

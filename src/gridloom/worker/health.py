@@ -7,6 +7,8 @@ import hmac
 import os
 import shutil
 import time
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal
 
@@ -15,10 +17,11 @@ from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, 
 
 from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.database.migrate import MigrationError, pending_migrations
+from gridloom.database.nodes import WorkerNode, read_worker_nodes
 from gridloom.database.probe import record_write_probe
 from gridloom.database.replicas import Replicas
 from gridloom.edge import PROBE, PUBLIC, Content, Request, Response, ResponseBody, operation
-from gridloom.edge.health import Check, HealthCheck, HealthChecks, Readiness
+from gridloom.health_checks import Check, HealthCheck, HealthChecks, Readiness
 from gridloom.identity.permissions import OrganisationKind
 from gridloom.identity.token_verification.verification import TokenAuthenticator
 from gridloom.kernel.problem import NotFound, Unauthenticated
@@ -27,6 +30,7 @@ from gridloom.settings import Settings
 TAG = "Operations"
 CALLER_TIMEOUT_S: Final = 0.3
 PROBE_EVERY_S: Final = 1.0
+NODES_EVERY_S: Final = 2.0
 MEBIBYTE: Final = 1024 * 1024
 MIN_FREE_BYTES: Final = 512 * MEBIBYTE
 MIN_FREE_RATIO: Final = 0.05
@@ -90,6 +94,36 @@ class ReplicaCheck:
         return Check(name="replicas", status="DEGRADED" if left_out else "OK", detail=detail)
 
 
+class NodeCheck:
+    """Which worker nodes of a distributed database do not answer, and what lies on them; asked every few seconds."""
+
+    def __init__(self) -> None:
+        self._asked_at = -NODES_EVERY_S
+        self._last: Check
+
+    async def check_nodes(self, pool: asyncpg.Pool) -> Check:
+        if time.monotonic() - self._asked_at >= NODES_EVERY_S:
+            self._last = describe_nodes(await read_worker_nodes(pool))
+            self._asked_at = time.monotonic()
+        return self._last
+
+
+def describe_nodes(nodes: Sequence[WorkerNode]) -> Check:
+    lost = [node for node in nodes if not node.answers]
+    if not lost:
+        detail = f"{len(nodes)} worker nodes answer" if nodes else "a single server"
+        return Check(name="nodes", status="OK", detail=detail)
+    total = Counter[str]()
+    for node in nodes:
+        total.update(node.shards)
+    gone = Counter[str]()
+    for node in lost:
+        gone.update(node.shards)
+    parts = ", ".join(f"{count} of {total[group]} shards by {group}" for group, count in sorted(gone.items()))
+    detail = f"{len(lost)} of {len(nodes)} worker nodes do not answer; lost until they are back: {parts or 'no shards'}"
+    return Check(name="nodes", status="DEGRADED", detail=f"{detail} ({', '.join(node.address for node in lost)})")
+
+
 async def check_migrations(pool: asyncpg.Pool) -> Check:
     try:
         missing = await pending_migrations(pool)
@@ -111,16 +145,17 @@ async def read_liveness(request: Request) -> Liveness:
 async def read_readiness(request: Request) -> Response[Readiness]:
     """One check for each part, with what is wrong with it. 503 only while this replica cannot serve: the database does
     not answer, nothing can be written, migrations are missing, or the replica is stopping. Anything else that is wrong
-    (job runner, event sequencer, webhooks, disk, read replicas, revocations) is `DEGRADED` with a 200.
+    (job runner, event sequencer, webhooks, disk, read replicas, worker nodes, revocations) is `DEGRADED` with a 200.
 
-    It answers within two seconds, whatever hangs. Which release of PostgreSQL runs is told to the operator only.
+    It answers within two seconds, whatever hangs. Which release of PostgreSQL runs, and at which addresses worker nodes
+    are missing, is shown to the operator only.
     """
     readiness = await request.resources[HealthChecks].ask(request.pool)
     if request.stopping.is_set():
         stopping = Check(name="service", status="DOWN", detail="is stopping")
         readiness = Readiness(status="DOWN", checks=[stopping, *readiness.checks])
     if readiness.status == "DOWN" or not await _is_operator(request):
-        readiness = Readiness(status=readiness.status, checks=[_without_version(check) for check in readiness.checks])
+        readiness = Readiness(status=readiness.status, checks=[_without_internals(check) for check in readiness.checks])
     return Response(readiness, status=503 if readiness.status == "DOWN" else 200)
 
 
@@ -142,10 +177,12 @@ async def _organisation_kind_of(request: Request, token: str) -> str | None:
         return None
 
 
-def _without_version(check: Check) -> Check:
-    if check.name != "database" or check.status != "OK":
-        return check
-    return Check(name=check.name, status=check.status, detail="answers")
+def _without_internals(check: Check) -> Check:
+    if check.name == "database" and check.status == "OK":
+        return Check(name=check.name, status=check.status, detail="answers")
+    if check.name == "nodes":
+        return Check(name=check.name, status=check.status, detail=check.detail.partition(" (")[0])
+    return check
 
 
 @operation(

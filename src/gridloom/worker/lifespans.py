@@ -1,4 +1,4 @@
-"""What each process keeps running beside the requests, and how readiness sees it."""
+"""Background tasks of each process, and their health checks."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import asyncpg
 from gridloom.database.listener import Listener
 from gridloom.database.sealing import Sealing
 from gridloom.edge.application import Application
-from gridloom.edge.health import Check, HealthChecks
 from gridloom.events.hub import EventHub
 from gridloom.events.sequencer import Sequencer
-from gridloom.events.stream_places import StreamPlaces
+from gridloom.events.stream_slots import StreamSlots
+from gridloom.health_checks import Check, HealthChecks
 from gridloom.identity.store.revocations import CHANNEL as RIGHTS_CHANGED
 from gridloom.jobs import JobRunner
 from gridloom.jobs import store as job_store
@@ -81,9 +81,9 @@ async def give_memory_back(edge: Application, settings: Settings) -> AsyncIterat
 @asynccontextmanager
 async def run_jobs(edge: Application, settings: Settings) -> AsyncIterator[None]:
     limits = settings.shares
-    # One place more than one organisation fills, on the workers of this replica together.
-    places = -(-(limits.jobs_running + 1) // settings.workers)
-    runner = JobRunner(edge.pool, organisation_places=places, max_running=limits.jobs_running)
+    # One slot more than one organisation fills, on the workers of this replica together.
+    slots = -(-(limits.jobs_running + 1) // settings.workers)
+    runner = JobRunner(edge.pool, organisation_slots=slots, max_running=limits.jobs_running)
     edge.shares.add_meter(Share.JOBS, partial(read_job_use, limits))
     runner.attach(edge.resources[Listener])
 
@@ -129,14 +129,14 @@ async def stream_events(edge: Application, settings: Settings) -> AsyncIterator[
     hub.attach(listener)
     listener.subscribe(RIGHTS_CHANGED, lambda _payload: hub.rights_changed())
     edge.resources.add(hub)
-    places = StreamPlaces(edge.pool, settings.shares.event_streams)
-    edge.resources.add(places)
-    edge.shares.add_meter(Share.EVENT_STREAMS, places.read_use)
-    places.start()
+    slots = StreamSlots(edge.pool, settings.shares.event_streams)
+    edge.resources.add(slots)
+    edge.shares.add_meter(Share.EVENT_STREAMS, slots.read_use)
+    slots.start()
     try:
         yield
     finally:
-        await places.stop()
+        await slots.stop()
 
 
 @asynccontextmanager

@@ -23,10 +23,10 @@ _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
 _M_ARENA_MAX: Final = -8
 
-KEPT_BYTES: Final = 64 * 1024 * 1024
+TRIM_THRESHOLD_BYTES: Final = 64 * 1024 * 1024
 """At most, free at the top of each heap."""
 MAPPED_FROM_BYTES: Final = 16 * 1024 * 1024
-"""What is larger has pages of its own, which go back at once."""
+"""Larger blocks have pages of their own, which go back at once."""
 HEAPS: Final = 1
 """Of all threads together: the interpreter lets them allocate one after the other anyway, and what is free at the top
 of any other heap than the first never goes back."""
@@ -39,7 +39,7 @@ def configure_malloc() -> None:
     except (AttributeError, OSError):
         return
     for parameter, value in (
-        (_M_TRIM_THRESHOLD, KEPT_BYTES),
+        (_M_TRIM_THRESHOLD, TRIM_THRESHOLD_BYTES),
         (_M_MMAP_THRESHOLD, MAPPED_FROM_BYTES),
         (_M_ARENA_MAX, HEAPS),
     ):
@@ -49,18 +49,29 @@ def configure_malloc() -> None:
 POLL_INTERVAL_S: Final = 15.0
 TRIM_ABOVE_RSS_BYTES: Final = 200 * 1024 * 1024
 """A worker at rest has about half of this."""
+MIN_CHANGE_BYTES: Final = 48 * 1024 * 1024
+MAX_WAIT_S: Final = 3600.0
+"""Every request waits while the only heap is trimmed. So a worker is trimmed at once when it has grown by so much, and
+else after twice the wait of the last trim that gave less than that: one that simply needs more is left alone."""
 
 
 async def give_memory_back_for_ever() -> None:
     """Now and then, where the process holds much more than it needs at rest."""
+    left_bytes, waited_s, wait_s = 0, 0.0, POLL_INTERVAL_S
     while True:
         await asyncio.sleep(POLL_INTERVAL_S)
-        if resident_bytes() > TRIM_ABOVE_RSS_BYTES:
+        waited_s += POLL_INTERVAL_S
+        held_bytes = resident_bytes()
+        if held_bytes <= TRIM_ABOVE_RSS_BYTES:
+            left_bytes, wait_s = 0, POLL_INTERVAL_S
+        elif held_bytes > left_bytes + MIN_CHANGE_BYTES or waited_s >= wait_s:
             await asyncio.to_thread(trim_heap)
+            left_bytes, waited_s = resident_bytes(), 0.0
+            wait_s = POLL_INTERVAL_S if held_bytes - left_bytes > MIN_CHANGE_BYTES else min(2 * wait_s, MAX_WAIT_S)
 
 
 def trim_heap() -> None:
-    """What is free goes back to the kernel: of Python's objects, of pyarrow's buffers, of the C heap."""
+    """Returns free memory to the kernel: of Python's objects, of pyarrow's buffers, of the C heap."""
     gc.collect()
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is not None:

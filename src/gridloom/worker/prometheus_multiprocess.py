@@ -1,4 +1,4 @@
-"""Where the workers of one service put their figures, so that any of them can tell all of them."""
+"""The directory of the metrics of all workers of a service, so that any worker can serve all of them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _remove_leftovers(place: Path) -> None:
 
 
 def mark_worker_dead(pid: int) -> None:
-    """What a worker that is gone had open counts no more; what it counted stays counted."""
+    """Gauges of an exited worker are removed; its counters stay."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return
     from prometheus_client import multiprocess

@@ -1,4 +1,4 @@
-"""What the supervisor and its workers say to each other."""
+"""Signals between the supervisor and its workers."""
 
 import signal
 

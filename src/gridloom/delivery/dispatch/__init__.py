@@ -1,1 +1,1 @@
-"""What each battery must do: versions, and what stands of them."""
+"""Dispatch of each battery: its versions, and the one in force."""

@@ -10,8 +10,16 @@ from uuid import UUID
 import numpy as np
 
 from gridloom.database.pool import Database
+from gridloom.database.statement import NamedStatement
 from gridloom.delivery.codec import unpack
 from gridloom.delivery.dispatch.versions import NewDispatchVersion
+
+_ADD_VERSIONS = NamedStatement("""
+insert into dispatch_version (asset_key, version, run_id, recorded_at, first_period, end_period, body)
+select n.asset_key, n.version, :run_id, :now, n.first_period, n.end_period, n.body
+from unnest(:asset_key::int[], :number::int[], :first::int[], :end::int[], :body::bytea[])
+  n(asset_key, version, first_period, end_period, body)
+""")
 
 
 async def add_versions(
@@ -24,18 +32,12 @@ async def add_versions(
     unknown = [one.asset_key for one in versions if not known.get(one.asset_key)]
     last = {**known, **(await _read_last_versions(db, unknown) if unknown else {})}
     numbers = {one.asset_key: last.get(one.asset_key, 0) + 1 for one in versions}
-    await db.execute(
-        """insert into dispatch_version (asset_key, version, run_id, recorded_at, first_period, end_period, body)
-           select n.asset_key, n.version, $6, $7, n.first_period, n.end_period, n.body
-           from unnest($1::int[], $2::int[], $3::int[], $4::int[], $5::bytea[])
-             n(asset_key, version, first_period, end_period, body)""",
-        [one.asset_key for one in versions],
-        list(numbers.values()),
-        [one.first for one in versions],
-        [one.end for one in versions],
-        [one.body for one in versions],
-        run_id,
-        now,
+    await _ADD_VERSIONS.execute(
+        db,
+        **{name: [getattr(one, name) for one in versions] for name in NewDispatchVersion.__slots__},
+        number=list(numbers.values()),
+        run_id=run_id,
+        now=now,
     )
     return numbers
 
@@ -55,7 +57,10 @@ class StoredVersion:
     recorded_at: datetime
     first: int
     end: int
-    arrays: dict[str, np.ndarray]
+    body: bytes
+
+    def unpack(self) -> dict[str, np.ndarray]:
+        return unpack(self.body)
 
 
 async def read_versions(
@@ -76,7 +81,7 @@ async def read_versions(
         as_of,
     )
     found = [
-        StoredVersion(row["version"], row["recorded_at"], row["first_period"], row["end_period"], unpack(row["body"]))
+        StoredVersion(row["version"], row["recorded_at"], row["first_period"], row["end_period"], row["body"])
         for row in rows
         if row["body"] is not None
     ]

@@ -1,4 +1,4 @@
-"""What a run has changed of each battery's dispatch: the periods that are not as they were planned."""
+"""The changes of each battery's dispatch by a run: the periods that are not as they were planned."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from gridloom.delivery.codec import Arrays, pack
 from gridloom.delivery.planning.model import ZonePlan
-from gridloom.delivery.planning.parts import PartKeys, list_parts
+from gridloom.delivery.planning.parts import PartKeys, list_parts, list_parts_of_both
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats, Ints
 
@@ -39,8 +39,7 @@ def changed_versions(
     `changed_slice`: the columns of `after` outside which no part of any battery is another than before.
     """
     named = PartKeys.of_plan(after)
-    here = list_parts(after, changed_slice.start, changed_slice.stop, named)[1]
-    stored, parts = _find_changes(before, after, changed_slice, (named, here))
+    stored, parts, here = _find_changes(before, after, changed_slice, named)
     changed = stored | parts
     rows = np.flatnonzero(changed.any(axis=1))
     if not len(rows):
@@ -57,16 +56,17 @@ def changed_versions(
     starts, stops = np.searchsorted(names[:, 0], keys), np.searchsorted(names[:, 0], keys, side="right")
     indices = np.arange(first, end)
     asked = (indices >= lows[:, None]) & (indices < part_highs[:, None])
-    there = _find_moving(part_kw, starts, stops, asked)
+    moving = np.flatnonzero(_find_moving(part_kw, starts, stops, asked))
+    names, part_kw = names[moving, 1:], part_kw[moving]
+    starts, stops = np.searchsorted(moving, starts), np.searchsorted(moving, stops)
     versions = []
     for row, key, low, high, part_high, start, stop in zip(
         *(one.tolist() for one in (rows, keys, lows, highs, part_highs, starts, stops)), strict=True
     ):
-        own = there[start:stop]
         body: Arrays = {
             "energy": after.energy_kwh[row, low : high + 1],
-            "names": names[start:stop, 1:][own],
-            "parts": part_kw[start:stop, low - first : part_high - first][own],
+            "names": names[start:stop],
+            "parts": part_kw[start:stop, low - first : part_high - first],
             "capacity": capacity_kwh[row, low:high],
         }
         versions.append(NewDispatchVersion(key, after.first + low, after.first + high, pack(body)))
@@ -90,36 +90,39 @@ def _find_ends(changed: Mask) -> Ints:
 
 
 def _find_changes(
-    before: ZonePlan | None, after: ZonePlan, changed_slice: slice, here: tuple[PartKeys, Floats]
-) -> tuple[Mask, Mask]:
+    before: ZonePlan | None, after: ZonePlan, changed_slice: slice, named: PartKeys
+) -> tuple[Mask, Mask, Floats]:
     """For each battery, in which periods its energy is another, and in which any of its parts; all of both where
-    nothing was planned. `here` are the parts of `after` in the changed columns."""
+    nothing was planned. And the parts of `after` in the changed columns."""
     stored = np.ones((len(after.battery_keys), after.end - after.first), dtype=bool)
     parts = stored.copy()
     if before is None or before.end <= after.first or before.first > after.first:
-        return stored, parts
+        return stored, parts, list_parts(after, changed_slice.start, changed_slice.stop, named)[1]
     count, offset = min(before.end, after.end) - after.first, after.first - before.first
     _, rows, old_rows = np.intersect1d(after.battery_keys, before.battery_keys, return_indices=True)
     old_kwh = before.energy_kwh[old_rows, offset + 1 : offset + 1 + count]
     stored[rows, :count] = np.abs(after.energy_kwh[rows, 1 : count + 1] - old_kwh) > POWER_TOLERANCE_KW
     parts[rows, :count] = False
     low, high = changed_slice.start, min(changed_slice.stop, count)
+    old_slice = slice(offset + low, offset + max(low, high))
+    if _have_same_parts(before, after):
+        old_kw, here = list_parts_of_both(before, old_slice, after, changed_slice, named)
+        old_names = named.names
+    else:
+        old_names, old_kw = list_parts(before, old_slice.start, old_slice.stop)
+        here = list_parts(after, changed_slice.start, changed_slice.stop, named)[1]
     if low < high:
-        named, part_kw = here
-        known = named if _name_alike(before, after) else None
-        keys, differs = _find_differing_parts(
-            list_parts(before, offset + low, offset + high, known), (named.names, part_kw[:, : high - low])
-        )
+        keys, differs = _find_differing_parts((old_names, old_kw), (named.names, here[:, : high - low]))
         _, indices, own = np.intersect1d(keys, after.battery_keys, return_indices=True)
         parts[own, low:high] |= differs[indices]
-    return stored, parts
+    return stored, parts, here
 
 
-def _name_alike(before: ZonePlan, after: ZonePlan) -> bool:
-    """Whether the parts of both have the same names in the same order."""
+def _have_same_parts(before: ZonePlan, after: ZonePlan) -> bool:
+    """Whether the parts of both have the same names in the same order, and the same shares."""
     return all(
         np.array_equal(getattr(before, name), getattr(after, name))
-        for name in ("battery_keys", "asset_keys", "share_of", "reserve_keys")
+        for name in ("battery_keys", "asset_keys", "share_of", "shares", "reserve_keys")
     )
 
 
@@ -136,13 +139,17 @@ def _find_differing_parts(before: tuple[Ints, Floats], after: tuple[Ints, Floats
     return names[starts, 0], np.logical_or.reduceat(np.abs(part_kw - old_kw) > POWER_TOLERANCE_KW, starts, axis=0)
 
 
-def batteries_with_new_power(before: ZonePlan | None, after: ZonePlan) -> frozenset[int]:
-    """The batteries whose power is another than before; what was not planned before was idle."""
-    by_kw = after.battery_power_kw
+def batteries_with_new_power(before: ZonePlan | None, after: ZonePlan, changed_slice: slice) -> frozenset[int]:
+    """The batteries whose power is another than before; what was not planned before was idle.
+
+    `changed_slice`: the columns of `after` outside which all batteries do as before.
+    """
+    by_kw = after.battery_power_kw(changed_slice)
     if before is not None and before.end > after.first >= before.first:
-        count, offset = min(before.end, after.end) - after.first, after.first - before.first
+        offset = after.first - before.first
+        old_kw = before.battery_power_kw(slice(offset + changed_slice.start, offset + changed_slice.stop))
         _, rows, old_rows = np.intersect1d(after.battery_keys, before.battery_keys, return_indices=True)
-        by_kw[rows, :count] -= before.battery_power_kw[old_rows, offset : offset + count]
+        by_kw[rows, : old_kw.shape[1]] -= old_kw[old_rows]
     return frozenset(after.battery_keys[np.abs(by_kw).max(axis=1, initial=0.0) > POWER_TOLERANCE_KW].tolist())
 
 

@@ -1,1 +1,1 @@
-"""What a zone's plan is made from, and whether any of it has changed."""
+"""The inputs of a zone's plan, and whether any has changed."""

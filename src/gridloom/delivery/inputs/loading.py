@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY
 from gridloom.capacity.book import market_days_around
 from gridloom.capacity.loss_order import firm_coverage
 from gridloom.capacity.store import load_battery_capacity
@@ -19,7 +20,6 @@ from gridloom.delivery.planning.model import StoredInputs, ZoneInput
 from gridloom.delivery.planning.reserves import HeldReserves, ReserveCapability, ReservePower, hold_reserves
 from gridloom.kernel.market_time import period_number, period_start
 from gridloom.market_calendar import PERIOD_S, Floats, Ints, first_period_of_utc_day, utc_day_of
-from gridloom.physical_assets.availability import CHARGE, DISCHARGE, ENERGY
 from gridloom.virtual_assets.energy.projection import project
 from gridloom.virtual_assets.schedule.projection_input import load_projection_input
 from gridloom.virtual_assets.store import read_asset_by_key
@@ -127,10 +127,15 @@ async def _load_park(
     return BatteryPark(limits, capacity_kwh, reserves)
 
 
-async def load_powers_kw(db: Database, assets: Sequence[ActiveAsset], first: int, end: int) -> Floats:
-    """What each of the assets will do, after expected cuts."""
-    power_kw = await store.read_powers_kw(db, [asset.key for asset in assets], first, end)
-    await _apply_expected_cuts(db, assets, power_kw, first, end)
+async def load_powers_kw(db: Database, keys: Sequence[int], cut_keys: Sequence[int], first: int, end: int) -> Floats:
+    """The power of each asset, after the expected cuts of some of them; keys in their order."""
+    power_kw = await store.read_powers_kw(db, keys, first, end)
+    if cut_keys:
+        assets = await store.read_assets(db, cut_keys)
+        rows = np.searchsorted(keys, [asset.key for asset in assets])
+        cut_kw = power_kw[rows]
+        await _apply_expected_cuts(db, assets, cut_kw, first, end)
+        power_kw[rows] = cut_kw
     return power_kw
 
 
@@ -156,7 +161,7 @@ def asset_changes_kwh(power_kw: Floats, inputs: StoredInputs, rows: Ints | slice
 
 
 def share_energy_changes_kwh(power_kw: Floats, inputs: StoredInputs, share_of: Ints, shares: Floats) -> Floats:
-    """What shares and own schedules alone do to each battery's energy."""
+    """The change of each battery's energy by shares and own schedules alone."""
     limits = inputs.limits
     own_kwh = energy_changes_kwh(limits.own_kw, limits.charge_efficiency, limits.discharge_efficiency)
     changes_kwh = asset_changes_kwh(power_kw, inputs)
@@ -241,14 +246,16 @@ async def _load_limits(
     first: int,
     end: int,
 ) -> tuple[BatteryLimits, Floats]:
-    """What each battery can do, and its energy capacity."""
+    """Each battery's limits, and its energy capacity."""
     keys, count = backing.battery_keys, len(backing.battery_keys)
     available, rated = books.available, books.rated_kwh
     means = await _load_parameters(db, keys, first, end)
     fcr_kw, up_kw, down_kw = reserves.by_kind(count)
     fcr_kwh, up_kwh, down_kwh = reserves.energy_by_kind(count)
-    low_kwh = means.min_soc * available[ENERGY] + (fcr_kwh + up_kwh) / means.discharge
-    high_kwh = means.max_soc * available[ENERGY] - (fcr_kwh + down_kwh) * means.charge
+    reserve_stored_kwh = (fcr_kwh + up_kwh) / means.discharge
+    reserve_headroom_kwh = (fcr_kwh + down_kwh) * means.charge
+    low_kwh = means.min_soc * available[ENERGY] + reserve_stored_kwh
+    high_kwh = means.max_soc * available[ENERGY] - reserve_headroom_kwh
     limits = BatteryLimits(
         np.maximum(available[CHARGE] - fcr_kw - down_kw, 0.0),
         np.maximum(available[DISCHARGE] - fcr_kw - up_kw, 0.0),
@@ -264,6 +271,8 @@ async def _load_limits(
         means.ramp_kw,
         _find_export_limits(backing, means.daily_cycles * rated, lambda asset: asset.daily_cycle_limit, first, end),
         _find_export_limits(backing, means.annual_cycles * rated, lambda asset: asset.annual_cycle_limit, first, end),
+        reserve_stored_kwh,
+        reserve_headroom_kwh,
         np.zeros(count),
     )
     return limits, rated

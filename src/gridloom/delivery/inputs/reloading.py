@@ -34,9 +34,10 @@ async def reload_changed_schedules(
     before, now = versions
     if not batteries_unchanged(before, now) or not _covers_periods(plan, inputs, first, end):
         return None
-    keys = _find_changed(before, now)
-    if keys is None:
+    changed = _find_changed(before, now)
+    if changed is None:
         return None
+    keys, cut_keys = changed
     days = market_days_around(first, end)
     if days != market_days_around(inputs.first, end):
         return None
@@ -46,10 +47,9 @@ async def reload_changed_schedules(
         return None
     if not await _reserves_unchanged(db, keys, inputs, first, end):
         return None
-    assets = await store.read_assets(db, keys)
     power_kw = plan.power_kw[:, first - plan.first :].copy()
-    rows = np.searchsorted(plan.asset_keys, [asset.key for asset in assets])
-    power_kw[rows] = await load_powers_kw(db, assets, first, end)
+    rows = np.searchsorted(plan.asset_keys, keys)
+    power_kw[rows] = await load_powers_kw(db, keys, cut_keys, first, end)
     return LoadedZone(_make_zone(plan, inputs, power_kw, rows, first), inputs)
 
 
@@ -58,14 +58,14 @@ def _covers_periods(plan: ZonePlan, inputs: StoredInputs, first: int, end: int) 
     return inputs.first == plan.first <= first and plan.end == end and bool((inputs.lifetimes[:, 1] > first).all())
 
 
-def _find_changed(before: InputVersions, now: InputVersions) -> list[int] | None:
-    """The virtual assets with other schedules than before, and those that will be cut: how much may have changed. None
-    where they are not the same assets."""
+def _find_changed(before: InputVersions, now: InputVersions) -> tuple[list[int], list[int]] | None:
+    """The virtual assets with other schedules than before or that will be cut, since how much may have changed; and of
+    those the ones that will be cut. None where they are not the same assets."""
     old, new = before.asset_rows, now.asset_rows
     if not np.array_equal(old[0], new[0]):
         return None
-    keys: list[int] = new[0, (old != new).any(axis=0) | (new[2] != 0)].tolist()
-    return keys
+    is_cut = new[2] != 0
+    return new[0, (old != new).any(axis=0) | is_cut].tolist(), new[0, is_cut].tolist()
 
 
 async def _reserves_unchanged(db: Database, keys: list[int], inputs: StoredInputs, first: int, end: int) -> bool:
@@ -102,7 +102,7 @@ def _make_zone(plan: ZonePlan, inputs: StoredInputs, power_kw: Floats, rows: Int
         changes_kwh[:, offset:],
         inputs.capacity_kwh[:, offset:],
         plan.reserve_keys,
-        plan.reserve_kw[:, offset:],
+        plan.asked_reserve_kw[:, offset:],
         plan.shortfall_keys,
         plan.shortfall_kw[:, offset:],
     )

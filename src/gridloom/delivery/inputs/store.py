@@ -1,4 +1,4 @@
-"""What a zone's plan is made from, read in bulk from PostgreSQL."""
+"""The inputs of a zone's plan, read in bulk from PostgreSQL."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
+from gridloom.kernel.balancing import PRODUCT_OF_BLOCK, ReserveProduct
 from gridloom.market_calendar import (
     DAYS_PER_SUMMARY_ROW,
     PERIODS_PER_DAY,
@@ -43,7 +44,7 @@ async def limit_lock_wait(db: Database, seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ActiveAsset:
-    """What dispatch needs of a virtual asset that is alive in the window; life in the periods [first, end)."""
+    """The fields of a virtual asset that is alive in the window; life in the periods [first, end)."""
 
     key: int
     first: int
@@ -89,12 +90,16 @@ async def read_assets(db: Database, keys: Sequence[int]) -> list[ActiveAsset]:
 
 
 async def read_holdings_digest(db: Database, keys: Sequence[int], first: int, end: int) -> Ints:
-    """For each battery in its order, a number made of all that is held of it in these periods: another where anything
-    of that is another. What a holder is born with, its kind and its losses, stands behind its id."""
+    """For each battery in its order, a number made of all that auctions and bids hold of it in these periods: another
+    where anything of that is another. What a holder is created with, its kind and its losses, is in its row of its id.
+
+    What virtual assets hold never changes after they were created: the same assets hold the same.
+    """
     rows = await db.fetch(
         """select asset_key, bit_xor(hash_record_extended(row(holder_id, first_period, end_period, charge_kw,
                     discharge_kw, energy_kwh, is_firm), 0)) as mark
-           from capacity_holding where asset_key = any($1::int[]) and end_period > $2 and first_period < $3
+           from capacity_holding
+           where asset_key = any($1::int[]) and end_period > $2 and first_period < $3 and kind <> 'VIRTUAL_ASSET'
            group by asset_key""",
         list(keys),
         first,
@@ -135,7 +140,7 @@ def _decode_days(sent: Sequence[bytes]) -> Floats:
 
 
 async def read_energy_changes_kwh(db: Database, keys: Sequence[int], before_day: int) -> Floats:
-    """What the schedules of all days before this one (of UTC) have done to the energy of each asset."""
+    """The change of each asset's energy by the schedules of all days before this one (of UTC)."""
     rows = await db.fetch(
         "select asset_key, span, change_kwh from virtual_energy where asset_key = any($1::int[]) and span <= $2",
         list(keys),
@@ -151,7 +156,7 @@ async def read_energy_changes_kwh(db: Database, keys: Sequence[int], before_day:
 
 
 async def read_activated_changes_kwh(db: Database, assets: Sequence[ActiveAsset], before: int) -> Floats:
-    """What settled activations before a period have done to the energy of each asset."""
+    """The change of each asset's energy by settled activations before a period."""
     changes_kwh = np.zeros(len(assets))
     indices = {one.key: index for index, one in enumerate(assets) if one.first_activated is not None}
     if not indices:
@@ -187,7 +192,7 @@ async def read_backing(db: Database, keys: Sequence[int]) -> list[BackingRow]:
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """Balancing capacity that stands by, over the periods `first` up to but not `end`; kW of an asset, by market, and
+    """Balancing capacity held in reserve, over the periods `first` up to but not `end`; kW of an asset, by market, and
     for how many hours of it there must be energy or room in the store."""
 
     asset_key: int
@@ -204,12 +209,13 @@ async def read_block_reserves(db: Database, keys: Sequence[int], first: int, end
         """select asset_key, market, first_period as first, end_period as "end",
                   greatest(charge_kw, discharge_kw) as power_kw, reserve_minutes / 60 as reserve_h
            from virtual_block
-           where asset_key = any($1::int[]) and until_version is null and market <> 'WHOLESALE'
+           where asset_key = any($1::int[]) and until_version is null and market = any($4::text[])
              and end_period > $2 and first_period < $3
            order by asset_key, first_period, lane""",
         list(keys),
         first,
         end,
+        list(ReserveProduct),
     )
     return [Reserve(**row) for row in rows]
 
@@ -225,12 +231,10 @@ async def read_awarded_reserves(db: Database, keys: Sequence[int], start: dateti
           from ancillary_result r join ancillary_bid b on b.asset_key = r.asset_key and b.id = r.bid_id
           left join capacity_holding h on h.asset_key = r.asset_key and h.holder_id = r.bid_id
           where r.asset_key = any($1::int[]) and b.delivery_end > $2 and b.delivery_start < $3
-            and r.product ~ '_[0-9]{2}_[0-9]{2}$'
+            and r.product = any($4::text[])
           order by r.asset_key, r.bid_id, r.delivery_day, r.product, r.revision desc
         )
-        select asset_key,
-               case split_part(product, '_', 1) when 'NEGPOS' then 'FCR' when 'POS' then 'AFRR_POS' else 'AFRR_NEG' end
-                 as market,
+        select asset_key, product,
                (extract(epoch from delivery_start) / 900)::int as first,
                (extract(epoch from delivery_end) / 900)::int as "end",
                sum(accepted_capacity_kw) as power_kw,
@@ -241,8 +245,9 @@ async def read_awarded_reserves(db: Database, keys: Sequence[int], start: dateti
         list(keys),
         start,
         end,
+        list(PRODUCT_OF_BLOCK),
     )
-    return [Reserve(**row) for row in rows]
+    return [Reserve(market=PRODUCT_OF_BLOCK[row.pop("product")], **row) for row in map(dict, rows)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +297,7 @@ async def read_batteries(db: Database, keys: Sequence[int]) -> list[BatteryIdent
 
 async def read_own_kw(db: Database, keys: Sequence[int], first: int, end: int) -> Floats:
     """The owners' schedules, a row for each key in its order."""
-    indices = {key: place for place, key in enumerate(keys)}
+    indices = {key: index for index, key in enumerate(keys)}
     own_kw = np.zeros((len(keys), end - first))
     for row in await db.fetch(
         """select asset_key, (extract(epoch from period) / 900)::int - $2 as index, power_kw from physical_schedule
@@ -325,7 +330,7 @@ async def read_drift_kw(db: Database, keys: Sequence[int], first: int, end: int)
 
 
 async def read_measured_keys(db: Database, since: datetime, zone: str | None = None) -> dict[str, list[int]]:
-    """By zone, or in one, the batteries whose power was measured at some moment from then on."""
+    """By zone, or in one, the batteries whose power was measured at some instant from then on."""
     rows = await db.fetch(
         """select p.delivery_zone, h.asset_key, s.signal_id, h.latest
            from telemetry_head h join telemetry_signal s on s.asset_key = h.asset_key

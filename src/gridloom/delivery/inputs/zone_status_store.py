@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from gridloom.database.clock import platform_now
+from gridloom.database.composition import compose
 from gridloom.database.pool import Database
 from gridloom.market_calendar import Ints
 
@@ -18,7 +19,7 @@ ARRAY_HEAD_BYTES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class InputVersions:
-    """What each input was at: an input whose stamp is the same has not changed.
+    """The version of each input: an input with the same version has not changed.
 
     `assets` are the keys of virtual assets, then their versions, then the first period of each that will be cut, 0 for
     none, as PostgreSQL sends such an array. `batteries` are the rest, by kind and key.
@@ -61,13 +62,14 @@ _STATUS = """
 with zone as materialized (
   select delivery_zone, min(gate_closure_s) as gate_closure_s, min(start_at) as next_asset_start,
          min(first_misfit) filter (where end_at > to_timestamp(first_misfit::bigint * 900)) as first_misfit
-  from virtual_asset where end_at > $1 and ($5::text is null or delivery_zone = $5) group by delivery_zone
+  from virtual_asset where end_at > $1 {of_zone} group by delivery_zone
 ), live as materialized (
   select delivery_zone, asset_key, version, first_misfit from virtual_asset
-  where end_at > $2 and start_at < $3 and ($5::text is null or delivery_zone = $5)
+  where end_at > $2 and start_at < $3 {of_zone}
   order by asset_key
 ), battery as materialized (
-  select distinct delivery_zone, physical_asset_key as asset_key from live join virtual_backing using (asset_key)
+  select delivery_zone, asset_key from physical_asset where asset_key = any(array(
+    select distinct physical_asset_key from virtual_backing where asset_key = any(array(select asset_key from live))))
 ), assets as materialized (
   select delivery_zone,
          array_send(array_agg(asset_key) || array_agg(version) || array_agg(coalesce(first_misfit, 0))) as stamps
@@ -85,6 +87,8 @@ with zone as materialized (
   select delivery_zone, 'S' || asset_key, version::text from battery join physical_schedule_version using (asset_key)
   union all
   select delivery_zone, 'D' || asset_key, max(day)::text from battery join delivery_drift using (asset_key)
+  where day between ($2::timestamptz at time zone 'Europe/Berlin')::date
+    and ($3::timestamptz at time zone 'Europe/Berlin')::date
   group by delivery_zone, asset_key
   union all
   select delivery_zone, 'A' || asset_key, count(*) || ':' || coalesce(sum(revision), 0)
@@ -96,11 +100,11 @@ with zone as materialized (
   select delivery_zone, jsonb_object_agg(name, stamp) as stamps from stamp group by delivery_zone
 )
 select zone.delivery_zone, zone.gate_closure_s, zone.next_asset_start, zone.first_misfit,
-       coalesce(assets.stamps, ''::bytea) as asset_stamps, coalesce(stamps.stamps, '{}'::jsonb) as stamps,
+       coalesce(assets.stamps, ''::bytea) as asset_stamps, coalesce(stamps.stamps, '{{}}'::jsonb) as stamps,
        last.revision, last.settled_until as final_until,
        last.end_period is null or last.end_period < $4
          or coalesce(assets.stamps, ''::bytea) is distinct from last.asset_stamps
-         or coalesce(stamps.stamps, '{}'::jsonb) is distinct from last.stamps
+         or coalesce(stamps.stamps, '{{}}'::jsonb) is distinct from last.stamps
          or coalesce(least(zone.first_misfit, last.first_settling)
               <= floor((extract(epoch from $1::timestamptz) + zone.gate_closure_s) / 900), false) as needs_run
 from zone left join assets using (delivery_zone) left join stamps using (delivery_zone)
@@ -109,11 +113,21 @@ order by zone.delivery_zone
 """
 
 
+_ANY_ZONE: Final = ""
+_ONE_ZONE: Final = "and delivery_zone = $5"
+
+
 async def read_zone_status(
     db: Database, now: datetime, start: datetime, end: datetime, end_period: int, zone: str | None = None
 ) -> list[ZoneStatus]:
     """All zones, or one: planned over the market days from `start` to `end`, which is the start of `end_period`."""
-    return [_status_of_row(**row) for row in await db.fetch(_STATUS, now, start, end, end_period, zone)]
+    given = (now, start, end, end_period)
+    # Two texts, so that PostgreSQL keeps its plan of either: planning takes as long as running it.
+    if zone is None:
+        rows = await db.fetch(compose(_STATUS, of_zone=_ANY_ZONE), *given)
+    else:
+        rows = await db.fetch(compose(_STATUS, of_zone=_ONE_ZONE), *given, zone)
+    return [_status_of_row(**row) for row in rows]
 
 
 def _status_of_row(asset_stamps: bytes, stamps: Mapping[str, str], **rest: Any) -> ZoneStatus:
@@ -127,7 +141,7 @@ async def read_clock_and_activity(db: Database) -> tuple[datetime, bool]:
 
 
 async def advance_final_until(db: Database, statuses: Sequence[ZoneStatus], finals: Sequence[int]) -> None:
-    """Note that the periods before `finals` are final as they were planned, where nobody has run since the status."""
+    """Note that the periods before `finals` are final as they were planned, where there was no run since."""
     await db.execute(
         """update delivery_zone z set settled_until = seen.final
            from unnest($1::text[], $2::bigint[], $3::int[]) seen (delivery_zone, revision, final)

@@ -1,1 +1,1 @@
-"""What batteries did against what they must."""
+"""Measured delivery against dispatch."""

@@ -1,4 +1,4 @@
-"""What batteries did against what they must: telling where they do not, and planning from what they really hold."""
+"""Deviations of batteries from their dispatch: emitted as events, and corrected in the next plan."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def check_zone(run: JobRun) -> None:
             await store.put_soc_correction(run.db, battery.key, end - 1, offset_kwh)
             is_corrected = True
         earlier, first, second = performance.deviates.tolist()
-        # Once for each interval: the one that has begun before was told when its second quarter-hour had passed.
+        # Once for each interval: the one that has begun before was notified when its second quarter-hour had passed.
         if not (first and second) or earlier:
             continue
         await record_event(

@@ -9,6 +9,8 @@ from typing import Final
 
 import numpy as np
 
+from gridloom.capacity.availability import ENERGY
+from gridloom.capacity.store import load_availability
 from gridloom.database.pool import Database
 from gridloom.delivery.dispatch.reading import load_dispatch
 from gridloom.delivery.inputs.store import PhysicalParameters, read_parameters
@@ -20,7 +22,6 @@ from gridloom.kernel.market_time import market_day_of, market_days_in, period_st
 from gridloom.kernel.units import QUARTER_HOUR_H
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats, market_day_periods, market_year_periods
-from gridloom.physical_assets.availability import ENERGY, load_availability
 
 MAX_RECORDED_DAYS: Final = 14
 """Recorded by one job; days that none has recorded are read from the versions of dispatch."""
@@ -103,9 +104,9 @@ def _group_by_year(days: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return list(years.values())
 
 
-def _find_limit(parameters: Sequence[PhysicalParameters], moment: datetime, name: str) -> float | None:
-    """In force at a moment."""
-    valid = [one for one in parameters if one.valid_from <= moment]
+def _find_limit(parameters: Sequence[PhysicalParameters], instant: datetime, name: str) -> float | None:
+    """In force at an instant."""
+    valid = [one for one in parameters if one.valid_from <= instant]
     limit: float | None = getattr(valid[-1], name) if valid else None
     return limit
 

@@ -6,6 +6,7 @@ quarter-hour: a silent meter has measured nothing, neither zero nor what it said
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,11 +15,19 @@ import numpy as np
 from gridloom.database.pool import Database
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import PERIOD_S, Floats
-from gridloom.monitoring import store as monitoring
 from gridloom.monitoring.codec import Times
-from gridloom.monitoring.market_days import day_number, day_numbers, day_start
-from gridloom.monitoring.model import EMPTY, MINUTE_US, SECOND_US, SignalSeries, microseconds
+from gridloom.monitoring.model import (
+    EMPTY,
+    MINUTE_US,
+    SECOND_US,
+    SignalSeries,
+    day_number,
+    day_numbers,
+    day_start,
+    microseconds,
+)
 from gridloom.monitoring.query.series import read
+from gridloom.monitoring.store import heads
 
 PERIOD_US: Final = PERIOD_S * SECOND_US
 MIN_HOLD_US: Final = 5 * MINUTE_US
@@ -40,6 +49,10 @@ class MeasuredMean:
         is_missing = self.share == 0
         return MeasuredMean(np.where(is_missing, other.mean, self.mean), np.where(is_missing, other.share, self.share))
 
+    @classmethod
+    def join(cls, parts: Sequence[MeasuredMean]) -> MeasuredMean:
+        return cls(np.concatenate([part.mean for part in parts]), np.concatenate([part.share for part in parts]))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measurements:
@@ -58,39 +71,55 @@ class Measurements:
             np.where(np.isnan(self.soc), others.soc, self.soc),
         )
 
+    @classmethod
+    def join(cls, parts: Sequence[Measurements]) -> Measurements:
+        """Of periods that follow each other."""
+        return cls(
+            MeasuredMean.join([part.active_kw for part in parts]),
+            MeasuredMean.join([part.reserve_kw for part in parts]),
+            np.concatenate([part.soc for part in parts]),
+        )
+
 
 def measure(series: SignalSeries, first: int, end: int) -> MeasuredMean:
     """The periods `first` up to but not `end`; `series` holds the whole market days that they touch."""
-    held_us, values, places = _hold_samples(series, first, end)
-    measured_us = np.bincount(places, weights=held_us, minlength=end - first)
+    held_us, values, indices = _hold_samples(series, first, end)
+    measured_us = np.bincount(indices, weights=held_us, minlength=end - first)
     mean = np.full(end - first, np.nan)
     known = measured_us > 0
-    parts = held_us / measured_us[places]
-    mean[known] = np.bincount(places, weights=values * parts, minlength=end - first)[known]
+    parts = held_us / measured_us[indices]
+    mean[known] = np.bincount(indices, weights=values * parts, minlength=end - first)[known]
     return MeasuredMean(mean, measured_us / PERIOD_US)
 
 
 def _hold_samples(series: SignalSeries, first: int, end: int) -> tuple[Floats, Floats, Times]:
-    """For how long each sample within the periods holds, its value, and the place of its period."""
+    """For how long each sample within the periods holds, its value, and the index of its period."""
     times = series.times
     if not len(times):
         return np.empty(0), np.empty(0), np.empty(0, dtype=np.int64)
     until = np.minimum(times + _find_max_holds_us(times), (times // PERIOD_US + 1) * PERIOD_US)
     until[:-1] = np.minimum(until[:-1], times[1:])
-    places = times // PERIOD_US - first
-    inside = (places >= 0) & (places < end - first)
-    return (until - times)[inside].astype(np.float64), series.values[inside], places[inside]
+    indices = times // PERIOD_US - first
+    inside = (indices >= 0) & (indices < end - first)
+    return (until - times)[inside].astype(np.float64), series.values[inside], indices[inside]
 
 
 def _find_max_holds_us(times: Times) -> Times:
     """By sample; a day with one sample has no step."""
-    days, firsts, counts = np.unique(day_numbers(times), return_index=True, return_counts=True)
-    holds_us = np.full(len(days), MIN_HOLD_US, dtype=np.int64)
-    for place, (low, count) in enumerate(zip(firsts.tolist(), counts.tolist(), strict=True)):
+    days = day_numbers(times)
+    firsts = np.flatnonzero(np.diff(days, prepend=days[0] - 1))
+    counts = np.diff(firsts, append=len(times))
+    holds_us = np.full(len(firsts), MIN_HOLD_US, dtype=np.int64)
+    for index, (low, count) in enumerate(zip(firsts.tolist(), counts.tolist(), strict=True)):
         if count > 1:
-            median_us = float(np.median(np.diff(times[low : low + count])))
-            holds_us[place] = max(MIN_HOLD_US, int(HOLD_STEPS * median_us))
+            holds_us[index] = max(MIN_HOLD_US, int(HOLD_STEPS * _find_median(np.diff(times[low : low + count]))))
     return np.repeat(holds_us, counts)
+
+
+def _find_median(steps_us: Times) -> float:
+    """Most meters have one step all day: then there is nothing to sort."""
+    first = steps_us[0]
+    return float(first) if (steps_us == first).all() else float(np.median(steps_us))
 
 
 ACTIVE_POWER: Final = "active_power"
@@ -100,7 +129,7 @@ STATE_OF_CHARGE: Final = "state_of_charge"
 
 async def read_telemetry(db: Database, asset_key: int, first: int, end: int) -> Measurements:
     """Of whole market days, since how long a sample holds depends on all of its day."""
-    ids = await monitoring.signal_ids(db, asset_key)
+    ids = await heads.signal_ids(db, asset_key)
     wanted = [ids[name] for name in (ACTIVE_POWER, RESERVE_POWER, STATE_OF_CHARGE) if name in ids]
     start_us, end_us = microseconds(period_start(first)), microseconds(period_start(end))
     days_start_us, days_end_us = day_start(day_number(start_us)), day_start(day_number(end_us - 1) + 1)
@@ -121,8 +150,8 @@ def _at_starts(series: SignalSeries, first: int, end: int) -> Floats:
     """The last value at or before each period's start, if it is not older than a quarter-hour."""
     starts_us = np.arange(first, end, dtype=np.int64) * PERIOD_US
     values = np.full(end - first, np.nan)
-    places = np.searchsorted(series.times, starts_us, side="right") - 1
-    known = places >= 0
-    known[known] &= starts_us[known] - series.times[places[known]] <= PERIOD_US
-    values[known] = series.values[places[known]]
+    indices = np.searchsorted(series.times, starts_us, side="right") - 1
+    known = indices >= 0
+    known[known] &= starts_us[known] - series.times[indices[known]] <= PERIOD_US
+    values[known] = series.values[indices[known]]
     return values

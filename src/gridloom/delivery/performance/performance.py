@@ -1,25 +1,27 @@
-"""What was measured of a battery against what it was dispatched for, quarter-hour by quarter-hour."""
+"""A battery's measured power against its dispatch, quarter-hour by quarter-hour."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
 
-from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.delivery.dispatch.reading import DispatchSeries, load_dispatch
 from gridloom.delivery.model import RESERVE_KINDS
+from gridloom.delivery.performance import store
 from gridloom.delivery.performance.measured import MeasuredMean, Measurements, read_telemetry
-from gridloom.delivery.performance.recording import read_recorded
+from gridloom.delivery.performance.recording import unpack_days
 from gridloom.kernel.market_time import market_days_in, period_start
 from gridloom.kernel.units import POWER_TOLERANCE_KW, QUARTER_HOUR_H
 from gridloom.kernel.window import Window
-from gridloom.market_calendar import Floats
-from gridloom.monitoring.compaction.jobs import Retention
+from gridloom.market_calendar import Floats, market_day_periods
 
+ONE_DAY: Final = timedelta(days=1)
 TOLERATED_SHARE: Final = 0.05
 TOLERATED_CAPACITY_SHARE_H: Final = 0.02
 """Of what a battery holds, per hour: what a meter and a controller may be off by even where little is asked."""
@@ -47,7 +49,7 @@ class Performance:
 
     @property
     def reserve_response_kw(self) -> Floats:
-        """What the battery gave for FCR and aFRR within the measured power; NaN where that was not measured."""
+        """The battery's response to FCR and aFRR within the measured power; NaN where that was not measured."""
         return self.measured.reserve_kw.mean
 
     @property
@@ -58,7 +60,7 @@ class Performance:
 
     @property
     def assumed_kwh(self) -> Floats:
-        """What of the dispatched energy, either way, nothing was measured of."""
+        """The dispatched energy, either way, without a measurement."""
         return np.asarray(QUARTER_HOUR_H * (1.0 - self.measured_share) * np.abs(self.dispatch.power_kw))
 
     @property
@@ -84,7 +86,7 @@ class Performance:
 
     @property
     def deviates(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Where the battery did not do what it must, beyond what meters and balancing power that stands by explain."""
+        """Where the battery did not do what it must, beyond what meters and reserved balancing power explain."""
         reserve_kw = self.dispatch.sum_kw(*RESERVE_KINDS)
         tolerated_kw = np.maximum(
             TOLERATED_SHARE * np.abs(self.dispatch.power_kw),
@@ -96,7 +98,7 @@ class Performance:
 async def load_performance(
     db: Database, asset_key: int, first: int, end: int, as_of: datetime | None = None
 ) -> Performance:
-    """As of a moment: by the dispatch and by what was recorded as measured until then."""
+    """As of an instant: by the dispatch and by what was recorded as measured until then."""
     dispatch = await load_dispatch(db, asset_key, first, end, as_of)
     return Performance(dispatch, await load_measurements(db, asset_key, first, end, as_of))
 
@@ -104,13 +106,24 @@ async def load_performance(
 async def load_measurements(
     db: Database, asset_key: int, first: int, end: int, as_of: datetime | None = None
 ) -> Measurements:
-    """From telemetry as it is; as of a moment, or where telemetry is no longer kept, from what was recorded of it."""
+    """As recorded when a day's telemetry was compacted; days that have newer points, or no record, from telemetry.
+
+    As of an instant, only what was recorded until then.
+    """
     if first >= end:
         return await read_telemetry(db, asset_key, first, end)
     days = list(market_days_in(Window(period_start(first), period_start(end))))
+    # Before the records: what is compacted between the two is in a record then.
+    pending = await store.read_segment_days(db, asset_key, days[0] - ONE_DAY, days[-1]) if as_of is None else set()
+    bodies = await store.read_measured_days(db, asset_key, days[0], days[-1], as_of)
     if as_of is not None:
-        return await read_recorded(db, asset_key, first, end, days, as_of)
-    live = await read_telemetry(db, asset_key, first, end)
-    if Retention.keep is None or period_start(end - 1) > await platform_now(db) - Retention.keep:
-        return live
-    return live.completed_by(await read_recorded(db, asset_key, first, end, days, None))
+        return unpack_days(bodies, first, end)
+    # The first state of charge of a day may be one of the day before.
+    is_live = [day not in bodies or day in pending or day - ONE_DAY in pending for day in days]
+    parts = []
+    for is_read, span in groupby(zip(is_live, days, strict=True), key=itemgetter(0)):
+        _, some = zip(*span, strict=True)
+        low, high = max(first, market_day_periods(some[0])[0]), min(end, market_day_periods(some[-1])[1])
+        part = unpack_days({day: bodies[day] for day in some if day in bodies}, low, high)
+        parts.append((await read_telemetry(db, asset_key, low, high)).completed_by(part) if is_read else part)
+    return Measurements.join(parts)

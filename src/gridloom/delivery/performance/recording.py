@@ -1,8 +1,8 @@
-"""What was measured in the quarter-hours of a market day becomes a fact: a version is added where it has changed."""
+"""Records the measurements of a market day's quarter-hours as facts: a version is added where one has changed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 
 import numpy as np
@@ -44,11 +44,16 @@ async def record_measured_days(db: Database, asset_key: int, days: Sequence[date
 async def read_recorded(
     db: Database, asset_key: int, first: int, end: int, days: Sequence[date], as_of: datetime | None
 ) -> Measurements:
-    """What was recorded of the periods, at a moment or by now; nothing is measured where nothing was recorded."""
+    """The recorded measurements of the periods, as of an instant or now; none where nothing was recorded."""
+    bodies = await store.read_measured_days(db, asset_key, days[0], days[-1], as_of) if days else {}
+    return unpack_days(bodies, first, end)
+
+
+def unpack_days(bodies: Mapping[date, bytes], first: int, end: int) -> Measurements:
+    """The periods of recorded days; nothing is measured in the others."""
     count = max(0, end - first)
     laid = {name: np.zeros(count) for name in ("active_share", "reserve_share")}
     laid |= {name: np.full(count, np.nan) for name in ("active", "reserve", "soc")}
-    bodies = await store.read_measured_days(db, asset_key, days[0], days[-1], as_of) if days else {}
     for day, body in bodies.items():
         day_first, day_end = market_day_periods(day)
         low, high = max(first, day_first), min(end, day_end)

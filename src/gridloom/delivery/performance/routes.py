@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import Annotated
 from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, repeatable_read
@@ -45,63 +44,33 @@ class PerformancePoint(ResponseBody):
     """One quarter-hour. What was not measured of it counts as dispatched; what is to come has no deviation."""
 
     time: datetime
-    dispatched_power: Annotated[float, Meta(description="kW that the battery was to do; positive is export")]
-    planned_state_of_charge_percentage: Annotated[float, Meta(description="At the start of the quarter-hour, planned")]
-    measured_share: Annotated[
-        float, Meta(description="The part of the quarter-hour in which `active_power` was measured, 0 to 1")
-    ]
-    measured_power: (
-        Annotated[float, Meta(description="kW, the mean of `active_power` over what was measured")] | UnsetType
-    ) = UNSET
-    reserve_response: (
-        Annotated[float, Meta(description="kW within it that answered FCR and aFRR (`reserve_power`), no deviation")]
-        | UnsetType
-    ) = UNSET
-    power_deviation: (
-        Annotated[float, Meta(description="kW measured, without the reserve response, less dispatched")] | UnsetType
-    ) = UNSET
-    energy_deviation: Annotated[float, Meta(description="kWh, likewise")] | UnsetType = UNSET
-    measured_state_of_charge_percentage: (
-        Annotated[float, Meta(description="At the start of the quarter-hour, measured")] | UnsetType
-    ) = UNSET
-    state_of_charge_drift: (
-        Annotated[float, Meta(description="Measured less planned, in percentage points")] | UnsetType
-    ) = UNSET
-    availability_delivered: (
-        Annotated[float, Meta(description="The part of what was asked that was delivered, 0 to 1")] | UnsetType
-    ) = UNSET
+    dispatched_power: float
+    planned_state_of_charge_percentage: float
+    measured_share: float
+    measured_power: float | UnsetType = UNSET
+    reserve_response: float | UnsetType = UNSET
+    power_deviation: float | UnsetType = UNSET
+    energy_deviation: float | UnsetType = UNSET
+    measured_state_of_charge_percentage: float | UnsetType = UNSET
+    state_of_charge_drift: float | UnsetType = UNSET
+    availability_delivered: float | UnsetType = UNSET
 
 
 class PerformanceSummary(ResponseBody):
     """Over all quarter-hours that were planned and have passed; what was not measured counts as dispatched."""
 
-    measured_periods: Annotated[int, Meta(description="Quarter-hours of which anything was measured")]
-    assumed_energy: Annotated[float, Meta(description="kWh, both ways added up, that count as dispatched unmeasured")]
-    asked_energy: Annotated[float, Meta(description="kWh that were asked for, both ways added up")]
-    delivered_energy: Annotated[float, Meta(description="kWh of them that were delivered")]
-    energy_deviation: Annotated[float, Meta(description="kWh measured less dispatched")]
-    charged_energy: Annotated[float, Meta(description="kWh at the grid: measured, else dispatched")]
-    discharged_energy: Annotated[float, Meta(description="kWh at the grid: measured, else dispatched")]
-    measured_share: Annotated[float, Meta(description="The part of the time that was measured, 0 to 1")] | UnsetType = (
-        UNSET
-    )
-    measured_energy_share: (
-        Annotated[float, Meta(description="The part of the asked energy that was measured, 0 to 1")] | UnsetType
-    ) = UNSET
-    earned_per_mw: (
-        Annotated[
-            float,
-            Meta(
-                description="EUR per MW of mean rated power over the window: the battery's own facts and its share in"
-                " those of the virtual assets that it backs; for callers with `Read:revenue` on it"
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    availability_delivered: (
-        Annotated[float, Meta(description="Delivered ÷ asked, 0 to 1; left out where nothing was asked")] | UnsetType
-    ) = UNSET
-    state_of_charge_drift: Annotated[float, Meta(description="The latest, in percentage points")] | UnsetType = UNSET
+    measured_periods: int
+    assumed_energy: float
+    asked_energy: float
+    delivered_energy: float
+    energy_deviation: float
+    charged_energy: float
+    discharged_energy: float
+    measured_share: float | UnsetType = UNSET
+    measured_energy_share: float | UnsetType = UNSET
+    earned_per_mw: float | UnsetType = UNSET
+    availability_delivered: float | UnsetType = UNSET
+    state_of_charge_drift: float | UnsetType = UNSET
 
 
 class BatteryEnergyUse(ResponseBody):
@@ -109,28 +78,23 @@ class BatteryEnergyUse(ResponseBody):
 
     start: datetime
     end: datetime
-    charged_energy: Annotated[float, Meta(description="kWh at the grid")]
-    discharged_energy: Annotated[float, Meta(description="kWh at the grid")]
-    throughput: Annotated[float, Meta(description="kWh, charged and discharged added up")]
-    cycles: Annotated[float, Meta(description="Discharged energy ÷ the energy capacity valid then")]
-    cycle_limit: (
-        Annotated[float, Meta(description="The battery's `dailyCycleLimit` or `annualCycleLimit`, where it has one")]
-        | UnsetType
-    ) = UNSET
+    charged_energy: float
+    discharged_energy: float
+    throughput: float
+    cycles: float
+    cycle_limit: float | UnsetType = UNSET
 
 
 class DeliveryPerformance(ResponseBody):
-    """What was measured of a battery against what it was dispatched for."""
+    """A battery's measured power against its dispatch."""
 
     physical_asset_id: UUID
     start: datetime
     end: datetime
-    summary: Annotated[PerformanceSummary, Meta(description="All of it together")]
-    days: Annotated[
-        list[BatteryEnergyUse], Meta(description="Cycles of each market day that has begun, with their limit")
-    ]
-    years: Annotated[list[BatteryEnergyUse], Meta(description="Cycles of each year, with their limit")]
-    performance: Annotated[list[PerformancePoint], Meta(description="The planned quarter-hours of the window")]
+    summary: PerformanceSummary
+    days: list[BatteryEnergyUse]
+    years: list[BatteryEnergyUse]
+    performance: list[PerformancePoint]
 
 
 @operation(
@@ -176,8 +140,8 @@ async def read_performance(request: Request, physical_asset_id: UUID, query: AsO
         days=[_view_energy_use(one) for one in uses.days],
         years=[_view_energy_use(one) for one in uses.years],
         performance=[
-            _performance_point(first + place, {name: float(column[place]) + 0.0 for name, column in columns.items()})
-            for place in np.flatnonzero(performance.dispatch.is_planned).tolist()
+            _performance_point(first + index, {name: float(column[index]) + 0.0 for name, column in columns.items()})
+            for index in np.flatnonzero(performance.dispatch.is_planned).tolist()
         ],
     )
     return Content(to_json(answer), JSON)

@@ -26,7 +26,7 @@ async def lock_measured(db: Database, asset_key: int) -> None:
 async def read_measured_days(
     db: Database, asset_key: int, first: date, last: date, as_of: datetime | None = None
 ) -> dict[date, bytes]:
-    """The last version of each day, or the one that was the last at a moment."""
+    """The last version of each day, or the one that was the last at an instant."""
     rows = await db.fetch(
         """select distinct on (day) day, body from measured_day
            where asset_key = $1 and day between $2 and $3 and ($4::timestamptz is null or recorded_at <= $4)
@@ -56,14 +56,21 @@ async def add_measured_days(
     )
 
 
+async def read_segment_days(db: Database, asset_key: int, first: date, last: date) -> set[date]:
+    """Market days with telemetry that is not compacted yet."""
+    rows = await db.fetch(
+        "select distinct day from telemetry_segment where asset_key = $1 and day between $2 and $3",
+        asset_key,
+        first,
+        last,
+    )
+    return {row["day"] for row in rows}
+
+
 async def read_unrecorded_days(db: Database, asset_key: int, first: date, last: date) -> list[date]:
     """Market days with telemetry that is not folded yet, or that an earlier release folded without a record of it."""
     rows = await db.fetch(
         """select day from telemetry_segment where asset_key = $1 and day between $2 and $3
-           union
-           select c.day from telemetry_chunk c
-           where c.asset_key = $1 and c.day between $2 and $3
-             and not exists (select 1 from measured_day m where m.asset_key = c.asset_key and m.day = c.day)
            union
            -- The summary of a signal's day begins with how many points it has.
            select b.first_day + i from telemetry_block b, generate_series(0, b.last_day - b.first_day) i
@@ -110,7 +117,7 @@ async def read_last_dispatched_days(db: Database, keys: Sequence[int]) -> dict[i
 async def add_dispatched_days(
     db: Database, asset_key: int, days: Sequence[date], powers_kw: Sequence[Sequence[float]]
 ) -> None:
-    """What was dispatched on a day that is over never changes: a second record of it does nothing."""
+    """The dispatch of a past day never changes: a second record of it does nothing."""
     await db.executemany(
         "insert into dispatched_day (asset_key, day, power_kw) values ($1, $2, $3) on conflict do nothing",
         [(asset_key, day, power_kw) for day, power_kw in zip(days, powers_kw, strict=True)],

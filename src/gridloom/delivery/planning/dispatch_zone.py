@@ -53,7 +53,7 @@ def _distribute_net(given: DispatchInput, net_kw: Floats, residual_kw: Floats) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CurrentDispatch:
-    """What was scheduled and how it is dispatched, over the same periods as an input of the same assets."""
+    """The schedules and their dispatch, over the same periods as an input of the same assets."""
 
     power_kw: Floats
     share_energy_kwh: Floats
@@ -87,7 +87,7 @@ def overlay_change(given: DispatchInput, current: CurrentDispatch, is_changed: M
 
 
 def _end_gaps_kwh(energy_kwh: Floats, share_energy_kwh: Floats, limits: BatteryLimits) -> Floats:
-    """What is left to level of each battery at the end of a plan."""
+    """The gap left to level of each battery at the end of a plan."""
     gaps_kwh = find_gaps_kwh(
         energy_kwh[:, -1],
         share_energy_kwh[:, -1],

@@ -35,9 +35,10 @@ def distribute(given: DispatchInput, net_kw: Floats, fair_kw: Floats, is_fixed: 
 
     Where `is_fixed`, `fair_kw` are powers decided earlier: they are brought into the limits and not levelled.
     """
-    walk = _Projector(given, net_kw, fair_kw)
+    is_levelled = [True] * len(net_kw) if is_fixed is None else (~is_fixed).tolist()
+    walk = _Projector(given, net_kw, fair_kw, is_levelled=any(is_levelled))
     for index in range(len(net_kw)):
-        walk.step(index, fair_kw[:, index], is_levelled=is_fixed is None or not is_fixed[index])
+        walk.step(index, fair_kw[:, index], is_levelled=is_levelled[index])
     return walk.result()
 
 
@@ -88,16 +89,19 @@ class _Projector:
     Periods are rows here: numpy adds up contiguous rows several times faster than columns.
     """
 
-    def __init__(self, given: DispatchInput, net_kw: Floats, fair_kw: Floats) -> None:
+    def __init__(self, given: DispatchInput, net_kw: Floats, fair_kw: Floats, *, is_levelled: bool) -> None:
         limits = given.limits
         count, periods = limits.shape
         self._limits = _transpose_limits(limits)
         self._net_kw, self._days, self._years = net_kw.tolist(), given.days.tolist(), given.years.tolist()
         self._share_energy_kwh = np.ascontiguousarray(given.share_energy_kwh.T)
         self._charging = ChargingInView(net_kw)
-        netted_kw = (given.by_share(given.power_kw) - fair_kw).T
-        netted_kwh = energy_changes_kwh(netted_kw, self._limits.charge_efficiency, self._limits.discharge_efficiency)
-        self._anticipated_kwh = anticipate_gaps_kwh(-netted_kwh, self._limits.promised_kwh)
+        if is_levelled:
+            netted_kw = (given.by_share(given.power_kw) - fair_kw).T
+            netted_kwh = energy_changes_kwh(
+                netted_kw, self._limits.charge_efficiency, self._limits.discharge_efficiency
+            )
+            self._anticipated_kwh = anticipate_gaps_kwh(-netted_kwh, self._limits.promised_kwh)
         self._is_ramped = bool(np.isfinite(limits.ramp_kw).any())
         self._is_cycled = bool(
             np.isfinite(limits.daily_export_kwh).any() or np.isfinite(limits.annual_export_kwh).any()
@@ -105,6 +109,9 @@ class _Projector:
         self._day_kwh, self._year_kwh = given.start.day_export_kwh.copy(), given.start.year_export_kwh.copy()
         self._before_kw = given.start.power_kw
         self._virtual_kw, self._own_kw, self._drift_kw = np.zeros((3, periods, count))
+        has_own, has_drift = np.any(limits.own_kw, axis=0), np.any(limits.drift_kw, axis=0)
+        self._has_own, self._has_drift = has_own.tolist(), has_drift.tolist()
+        self._is_idle = (~(has_own | has_drift) & (np.abs(net_kw) <= _ROUNDING_KW)).tolist()
         self._energy_kwh = np.empty((periods + 1, count))
         self._energy_kwh[0] = limits.energy_kwh
         self._unserved_kw, self._is_cycle_bound = np.zeros(periods), np.zeros(periods, dtype=bool)
@@ -122,12 +129,18 @@ class _Projector:
     def step(self, index: int, fair_kw: Floats, *, is_levelled: bool) -> None:
         if index and self._is_cycled:
             self._start_days(index)
+        if self._is_idle[index]:
+            self._energy_kwh[index + 1] = self._energy_kwh[index]
+            self._before_kw = self._virtual_kw[index]
+            return
         can = self._find_range(index)
-        virtual_kw = self._serve(index, fair_kw, can, is_levelled=is_levelled)
-        own_kw = _fit_beside(self._limits.own_kw[index], virtual_kw, can)
-        drift_kw = _fit_beside(self._limits.drift_kw[index], virtual_kw + own_kw, can)
-        total_kw = virtual_kw + own_kw + drift_kw
-        self._virtual_kw[index], self._own_kw[index], self._drift_kw[index] = virtual_kw, own_kw, drift_kw
+        total_kw = self._virtual_kw[index] = self._serve_assets(index, fair_kw, can, is_levelled=is_levelled)
+        if self._has_own[index]:
+            self._own_kw[index] = _fit_beside(self._limits.own_kw[index], total_kw, can)
+            total_kw = total_kw + self._own_kw[index]
+        if self._has_drift[index]:
+            self._drift_kw[index] = _fit_beside(self._limits.drift_kw[index], total_kw, can)
+            total_kw = total_kw + self._drift_kw[index]
         self._energy_kwh[index + 1] = self._energy_kwh[index] + energy_changes_kwh(
             total_kw, self._limits.charge_efficiency[index], self._limits.discharge_efficiency[index]
         )
@@ -160,8 +173,8 @@ class _Projector:
         )
         return _Range(np.minimum(export_kw, np.maximum(left_kwh, 0.0) / QUARTER_HOUR_H), import_kw, export_kw)
 
-    def _serve(self, index: int, fair_kw: Floats, can: _Range, *, is_levelled: bool) -> Floats:
-        """What each battery does for virtual assets, with the sign of the net."""
+    def _serve_assets(self, index: int, fair_kw: Floats, can: _Range, *, is_levelled: bool) -> Floats:
+        """Each battery's power for virtual assets, with the sign of the net."""
         asked_kw = self._net_kw[index]
         if abs(asked_kw) <= _ROUNDING_KW:
             return np.zeros_like(fair_kw)
@@ -170,7 +183,7 @@ class _Projector:
         limit_kw = np.where(backs, can.export_kw if sign > 0 else can.import_kw, 0.0)
         part_kw, left_kw = fill_water(abs(asked_kw), np.maximum(sign * fair_kw, 0.0), limit_kw)
         if is_levelled:
-            part_kw = self._level(index, part_kw, limit_kw, sign)
+            part_kw = self._level_batteries(index, part_kw, limit_kw, sign)
         if left_kw:
             self._unserved_kw[index] = sign * left_kw
             self._is_cycle_bound[index] = sign > 0 and bool(
@@ -178,7 +191,7 @@ class _Projector:
             )
         return sign * part_kw + 0.0
 
-    def _level(self, index: int, part_kw: Floats, limit_kw: Floats, sign: float) -> Floats:
+    def _level_batteries(self, index: int, part_kw: Floats, limit_kw: Floats, sign: float) -> Floats:
         limits, energy_kwh = self._limits, self._energy_kwh[index]
         low_kwh, high_kwh = limits.low_kwh[index], limits.high_kwh[index]
         gaps_kwh = find_gaps_kwh(
@@ -209,6 +222,6 @@ def _transpose_limits(limits: BatteryLimits) -> BatteryLimits:
 
 
 def _fit_beside(wanted_kw: Floats, others_kw: Floats, can: _Range) -> Floats:
-    """What of a power fits beside others that go before it; never beyond itself, never the other way."""
+    """The part of a power that fits beside others that go before it; never beyond itself, never the other way."""
     fitting_kw = np.minimum(np.maximum(wanted_kw, -can.import_kw - others_kw), can.export_kw - others_kw)
     return np.asarray(np.minimum(np.maximum(fitting_kw, np.minimum(wanted_kw, 0.0)), np.maximum(wanted_kw, 0.0)))

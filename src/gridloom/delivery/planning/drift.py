@@ -69,7 +69,7 @@ def place_drift_kw(stored_kwh: float, efficiency: float, free_kw: Floats, price_
 def correction_kw(given: DispatchInput, found: BatteryDispatch, net_kw: Floats) -> Floats | None:
     """DRIFT power beyond what is placed, so that full or empty batteries can serve the first unserved period.
 
-    Of batteries whose drift stands in the way, pro rata of it and evenly over the earlier periods with free power:
+    Of batteries whose drift prevents that, pro rata of it and evenly over the earlier periods with free power:
     those whose net does not go the other way, or all of them where these do not suffice. None where no drift is in
     the way or no free power before it.
     """

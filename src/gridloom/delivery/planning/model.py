@@ -14,8 +14,9 @@ from gridloom.delivery.model import (
     DispatchInput,
     StartState,
     slice_limits,
+    sum_rows,
 )
-from gridloom.kernel.units import QUARTER_HOUR_H
+from gridloom.kernel.units import POWER_TOLERANCE_KW, QUARTER_HOUR_H
 from gridloom.market_calendar import PERIOD_S, Floats, Ints, market_date, market_day_numbers
 
 
@@ -72,13 +73,13 @@ class ZoneInput:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredInputs:
-    """What a zone was loaded from besides schedules, from the period `first` on, so that the next run can tell that it
+    """The inputs of a zone besides schedules, from the period `first` on, so that the next run can tell that it
     still holds.
 
     `lifetimes`: the periods [first, end) of each virtual asset. `efficiencies`: of each, charging and discharging.
     `energies_kwh`: of each, stored at `first`, energy capacity and target of the end of life. `block_keys` and
     `blocks`: asset key, kind's code, periods [first, end) of each balancing block; its power in kW and the hours of it
-    for which there must be energy. `holdings_digest`: a number for all that is held of each battery.
+    for which there must be energy. `holdings_digest`: a number for what auctions and bids hold of each battery.
     """
 
     first: int
@@ -122,10 +123,12 @@ class ZonePlan:
 
     `energy_kwh` has one column more than periods. `share_energy_start_kwh` and `share_energy_changes_kwh`: the energy
     of each battery by its shares and own schedule alone at the start, and how that goes on. Shares, reserves and
-    shortfalls are named as in `ZoneInput`. `netted_fraction` has two rows: which fraction of exports and of imports was
-    netted. `totals_kw` has four: scheduled exports and imports, what of them was netted, and what is unserved, with the
-    sign of the net. `exported_kwh`: by each battery in the market day and in the year before `first`; `before_kw` its
-    power just before. `versions`: the number of each battery's last dispatch, 0 where it is not known.
+    shortfalls are named as in `ZoneInput`; `unstored_reserve_kw` is what `reserve_kw` lacks since there is not the
+    energy for more, below zero where a battery holds it in place of another. `netted_fraction` has two rows: which
+    fraction of exports and of imports was netted. `totals_kw` has four: scheduled exports and imports, what of them was
+    netted, and what is unserved, with the sign of the net. `exported_kwh`: by each battery in the market day and in the
+    year before `first`; `before_kw` its power just before. `versions`: the number of each battery's last dispatch, 0
+    where it is not known.
     """
 
     first: int
@@ -142,6 +145,7 @@ class ZonePlan:
     shares: Floats
     reserve_keys: Ints
     reserve_kw: Floats
+    unstored_reserve_kw: Floats
     shortfall_keys: Ints
     shortfall_kw: Floats
     netted_fraction: Floats
@@ -160,8 +164,30 @@ class ZonePlan:
         return np.asarray(self.totals_kw[3])
 
     @property
-    def battery_power_kw(self) -> Floats:
-        return np.asarray(self.virtual_kw + self.own_kw + self.drift_kw)
+    def asked_reserve_kw(self) -> Floats:
+        """The reserves of each battery, before the part without energy is subtracted."""
+        return np.asarray(self.reserve_kw + self.unstored_reserve_kw)
+
+    def unheld_reserves(self) -> tuple[Ints, Floats]:
+        """All reserve that no battery holds, with its keys: the virtual asset's, the kind's code, the battery's that
+        lacks it. Where others step in for several, each lacks less by the same fraction."""
+        rows = np.flatnonzero(self.unstored_reserve_kw.any(axis=1))
+        if not len(rows):
+            return self.shortfall_keys, self.shortfall_kw
+        battery, code, asset = self.reserve_keys[rows].T
+        lacking_kw, held_kw = (np.maximum(sign * self.unstored_reserve_kw[rows], 0.0) for sign in (1, -1))
+        _, groups = np.unique(np.stack([asset, code], axis=1), axis=0, return_inverse=True)
+        groups = groups.reshape(-1)
+        sums_kw, covered = (sum_rows(some_kw, groups, len(rows)) for some_kw in (lacking_kw, held_kw))
+        np.divide(covered, sums_kw, out=covered, where=sums_kw > 0)
+        lacking_kw *= 1.0 - covered[groups]
+        lacking_kw[lacking_kw < POWER_TOLERANCE_KW] = 0.0
+        both = np.concatenate([self.shortfall_keys, np.stack([asset, code, self.battery_keys[battery]], axis=1)])
+        keys, indices = np.unique(both, axis=0, return_inverse=True)
+        return keys, sum_rows(np.concatenate([self.shortfall_kw, lacking_kw]), indices.reshape(-1), len(keys))
+
+    def battery_power_kw(self, columns: slice) -> Floats:
+        return np.asarray(self.virtual_kw[:, columns] + self.own_kw[:, columns] + self.drift_kw[:, columns])
 
     @property
     def share_energy_kwh(self) -> Floats:
@@ -171,10 +197,10 @@ class ZonePlan:
         )
 
     def state_at(self, index: int) -> StartState:
-        """What the batteries have done by the period at `index`."""
+        """The batteries' past at the period at `index`."""
         if not index:
             return StartState(self.exported_kwh[:, 0], self.exported_kwh[:, 1], self.before_kw)
-        power_kw = self.battery_power_kw[:, :index]
+        power_kw = self.battery_power_kw(slice(index))
         exported_kwh = QUARTER_HOUR_H * np.maximum(power_kw, 0.0)
         days, years = number_days(self.first, self.first + index + 1)
         sums = []
@@ -192,6 +218,7 @@ class ZonePlan:
         rows, periods = arrays["virtual_kw"].shape
         missing: dict[str, np.ndarray] = {
             "drift_kw": np.zeros((rows, periods)),
+            "unstored_reserve_kw": np.zeros_like(arrays["reserve_kw"]),
             "shortfall_keys": np.zeros((0, 3), dtype=np.int64),
             "shortfall_kw": np.zeros((0, periods)),
             "is_cycle_bound": np.zeros(periods, dtype=np.int64),
@@ -205,10 +232,11 @@ class ZonePlan:
         count = self.first - before.first
         if count == 0:
             return self
-        longer = {
-            name: np.concatenate([getattr(before, name)[..., :count], getattr(self, name)], axis=-1)
-            for name in _BY_PERIOD
-        }
+        added = len(self.reserve_keys) - len(before.reserve_keys)  # of batteries that step in
+        earlier = {name: getattr(before, name)[..., :count] for name in _BY_PERIOD}
+        for name in ("reserve_kw", "unstored_reserve_kw"):
+            earlier[name] = np.concatenate([earlier[name], np.zeros((added, count))])
+        longer = {name: np.concatenate([earlier[name], getattr(self, name)], axis=-1) for name in _BY_PERIOD}
         return replace(
             self,
             first=before.first,
@@ -228,6 +256,7 @@ _BY_PERIOD: Final = (
     "energy_kwh",
     "share_energy_changes_kwh",
     "reserve_kw",
+    "unstored_reserve_kw",
     "shortfall_kw",
     "netted_fraction",
     "totals_kw",

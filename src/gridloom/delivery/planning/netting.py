@@ -10,7 +10,7 @@ import numpy as np
 from gridloom.market_calendar import Floats, Ints
 
 _UNITS_PER_KW_PERIOD: Final = 25_000
-"""A kW over a quarter-hour is 0.00025 MWh; net-off volumes are kept in hundred-millionths of a MWh."""
+"""A kW over a quarter-hour is 0.00025 MWh; net-off volumes are stored in hundred-millionths of a MWh."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

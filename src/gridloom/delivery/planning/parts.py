@@ -1,8 +1,9 @@
-"""What a battery's power is made of: a part for each virtual asset it backs, its owner's, drift, and reserved power."""
+"""The parts of a battery's power: one for each virtual asset it backs, its owner's, drift, and reserved power."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -67,6 +68,22 @@ def list_parts(plan: ZonePlan, low: int, high: int, keys: PartKeys | None = None
     rows_kw = np.concatenate([named_kw, others_kw, own_kw, drift_kw, reserve_kw])
     keys = keys or PartKeys.of_plan(plan)
     return keys.names, rows_kw[keys.order]
+
+
+_PART_ARRAYS: Final = ("power_kw", "virtual_kw", "own_kw", "drift_kw", "reserve_kw", "totals_kw")
+
+
+def list_parts_of_both(
+    before: ZonePlan, old: slice, after: ZonePlan, new: slice, keys: PartKeys
+) -> tuple[Floats, Floats]:
+    """Parts of two plans that have the same ones, in some columns of each: computed together, in half the time."""
+    joined = {
+        name: np.concatenate([getattr(before, name)[:, old], getattr(after, name)[:, new]], axis=1)
+        for name in _PART_ARRAYS
+    }
+    count = old.stop - old.start
+    part_kw = list_parts(replace(after, first=after.first, **joined), 0, count + new.stop - new.start, keys)[1]
+    return part_kw[:, :count], part_kw[:, count:]
 
 
 def _name_parts(battery_keys: Ints, kind: PartKind, asset_keys: Ints) -> Ints:

@@ -13,6 +13,7 @@ from gridloom.delivery.planning.dispatch_zone import CurrentDispatch, compute_di
 from gridloom.delivery.planning.distribution import find_opposed
 from gridloom.delivery.planning.model import ZoneInput, ZonePlan
 from gridloom.delivery.planning.netting import net, subtract_unserved
+from gridloom.delivery.planning.reserves import hold_unstored
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats, Ints
 
@@ -69,7 +70,7 @@ def replan(zone: ZoneInput, before: ZonePlan | None, start: PlanStart, *, batter
 
 
 def _replan_tail(zone: ZoneInput, before: ZonePlan, is_changed: Mask, index: int) -> _ReplannedTail | None:
-    """What follows the first change; None where nothing does."""
+    """The periods from the first change on; None where there is none."""
     if index == len(is_changed):
         return None
     column = zone.first - before.first + index
@@ -112,7 +113,7 @@ def _find_changed_periods(zone: ZoneInput, before: ZonePlan) -> Mask | None:
         is_changed[others] = np.abs(new_kw[:, others] - old_kw[:, others]).max(axis=0, initial=0.0) > POWER_TOLERANCE_KW
     else:
         is_changed |= _find_differences(_by_name(before.asset_keys, old_kw), _by_name(zone.asset_keys, new_kw))
-    held = _by_name(before.reserve_keys, before.reserve_kw[:, offset : offset + overlap])
+    held = _by_name(before.reserve_keys, before.asked_reserve_kw[:, offset : offset + overlap])
     holds = _by_name(zone.reserve_keys, zone.reserve_kw[:, :overlap])
     if held or holds:
         is_changed |= _find_differences(held, holds)
@@ -164,22 +165,27 @@ def _splice_plans(
             new[:, :index] = old[:, offset : offset + index]
             new[:, stop:] = old[:, offset + stop : offset + width]
     _net_periods(zone.power_kw, unserved_kw, slice(index, stop), totals_kw, netted_fraction)
-    virtual_kw, drift_kw = join("virtual_kw"), join("drift_kw")
+    virtual_kw, own_kw, drift_kw = (join(name) for name in ("virtual_kw", "own_kw", "drift_kw"))
+    reserve_keys, unstored_kw = hold_unstored(
+        zone.limits, energy_kwh, virtual_kw + own_kw + drift_kw, drift_kw, zone.reserve_keys, zone.reserve_kw
+    )
+    asked_kw = np.concatenate([zone.reserve_kw, np.zeros((len(reserve_keys) - len(zone.reserve_kw), width))])
     plan = ZonePlan(
         zone.first,
         zone.asset_keys,
         zone.power_kw,
         zone.battery_keys,
         virtual_kw,
-        join("own_kw"),
+        own_kw,
         drift_kw,
         energy_kwh,
         start.share_energy_kwh,
         zone.share_energy_changes_kwh,
         zone.share_of,
         zone.shares,
-        zone.reserve_keys,
-        zone.reserve_kw,
+        reserve_keys,
+        asked_kw - unstored_kw,
+        unstored_kw,
         zone.shortfall_keys,
         zone.shortfall_kw,
         netted_fraction,
@@ -189,7 +195,22 @@ def _splice_plans(
         start.state.power_kw,
         np.zeros(len(zone.battery_keys), dtype=np.int64),
     )
-    return PlanUpdate(plan, slice(index, stop), int(find_opposed(virtual_kw + drift_kw)[index:stop].sum()))
+    opposed = int(find_opposed(virtual_kw[:, index:stop] + drift_kw[:, index:stop]).sum())
+    return PlanUpdate(plan, _widen_slice(slice(index, stop), plan, before, offset), opposed)
+
+
+def _widen_slice(columns: slice, plan: ZonePlan, before: ZonePlan | None, offset: int) -> slice:
+    """With the columns in which reserves are held otherwise than before, since there is more or less energy then."""
+    if before is None or not (len(plan.reserve_keys) or len(before.reserve_keys)):
+        return columns
+    width = min(before.end - before.first - offset, plan.end - plan.first)
+    old_kw, new_kw = before.unstored_reserve_kw[:, offset : offset + width], plan.unstored_reserve_kw[:, :width]
+    indices = np.flatnonzero(
+        _find_differences(_by_name(before.reserve_keys, old_kw), _by_name(plan.reserve_keys, new_kw))
+    )
+    if not len(indices):
+        return columns
+    return slice(min(columns.start, int(indices[0])), max(columns.stop, int(indices[-1]) + 1))
 
 
 def _net_periods(

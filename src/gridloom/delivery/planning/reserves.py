@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.delivery.model import CODE_OF_KIND, RESERVE_KINDS, Mask, PartKind
+from gridloom.delivery.model import CODE_OF_KIND, RESERVE_KINDS, BatteryLimits, Mask, PartKind, sum_rows
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats, Ints
 
@@ -32,7 +32,7 @@ class ReservePower:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReserveCapability:
-    """What is free of each battery, and which fraction of its firm holdings it still covers, by direction and energy.
+    """Free capacity of each battery, and which fraction of its firm holdings it still covers, by direction and energy.
 
     `backs_virtual_asset`: only such batteries step in for others.
     """
@@ -65,7 +65,7 @@ class ReserveCapability:
         return np.where(self.backs_virtual_asset, power_kw, 0.0)
 
     def without(self, kind: PartKind, held_kw: Floats, reserve_h: float) -> ReserveCapability:
-        """What is left free once `held_kw` of each battery is reserved."""
+        """The capability left once `held_kw` of each battery is reserved."""
         charge_kw = 0.0 if kind is PartKind.AFRR_POS else held_kw
         discharge_kw = 0.0 if kind is PartKind.AFRR_NEG else held_kw
         return replace(
@@ -91,12 +91,12 @@ class HeldReserves:
 
     def by_kind(self, batteries: int) -> Floats:
         """FCR, aFRR upward and downward of each battery."""
-        return self._sum(self.power_kw, batteries)
+        return self._sum_by_kind(self.power_kw, batteries)
 
     def energy_by_kind(self, batteries: int) -> Floats:
-        return self._sum(self.power_kw * self.reserve_h[:, None], batteries)
+        return self._sum_by_kind(self.power_kw * self.reserve_h[:, None], batteries)
 
-    def _sum(self, rows: Floats, batteries: int) -> Floats:
+    def _sum_by_kind(self, rows: Floats, batteries: int) -> Floats:
         sums = np.zeros((len(RESERVE_KINDS), batteries, rows.shape[1]))
         kinds = {CODE_OF_KIND[kind]: index for index, kind in enumerate(RESERVE_KINDS)}
         for (battery, code, _), row in zip(self.keys.tolist(), rows, strict=True):
@@ -166,3 +166,107 @@ def _add_row(
 ) -> None:
     before_kw, before_h = held.get(key, (np.zeros_like(power_kw), hours))
     held[key] = before_kw + power_kw, max(before_h, hours)
+
+
+def hold_unstored(
+    limits: BatteryLimits, energy_kwh: Floats, power_kw: Floats, drift_kw: Floats, keys: Ints, reserve_kw: Floats
+) -> tuple[Ints, Floats]:
+    """Let others of the zone step in for reserved power that lacks its energy, as far as their dispatch leaves them
+    free power and energy throughout the period, in proportion of that.
+
+    The keys of all rows, those of batteries that step in appended, and what each row holds less than it is asked:
+    below zero where it holds more.
+    """
+    unstored_kw = find_unstored_kw(limits, energy_kwh, keys, reserve_kw)
+    lacking = np.flatnonzero(unstored_kw.any(axis=1))
+    if not len(lacking):
+        return keys, unstored_kw
+    whole = np.ones_like(power_kw)
+    capability = ReserveCapability(
+        _find_unused_kw(limits.free_charge_kw, limits.charge_kw, -drift_kw, -power_kw),
+        _find_unused_kw(limits.free_discharge_kw, limits.discharge_kw, drift_kw, power_kw),
+        *(whole, whole, whole, whole),
+        limits.backs_virtual_asset,
+    )
+    lowest_kwh, highest_kwh = (way(energy_kwh[:, :-1], energy_kwh[:, 1:]) for way in (np.minimum, np.maximum))
+    stored_kwh = np.maximum(lowest_kwh - limits.low_kwh, 0.0) * limits.discharge_efficiency
+    headroom_kwh = np.maximum(limits.high_kwh - highest_kwh, 0.0) / limits.charge_efficiency
+    stored_h = _find_hours(limits.reserve_stored_kwh * limits.discharge_efficiency, PartKind.AFRR_POS, keys, reserve_kw)
+    headroom_h = _find_hours(
+        limits.reserve_headroom_kwh / limits.charge_efficiency, PartKind.AFRR_NEG, keys, reserve_kw
+    )
+    held: dict[tuple[int, int, int], tuple[Floats, float]] = {}
+    for kind in RESERVE_KINDS:
+        by_kind: dict[PartKind, tuple[Floats, Floats]] = {
+            PartKind.FCR: (np.maximum(stored_h, headroom_h), 2 * np.minimum(stored_kwh, headroom_kwh)),
+            PartKind.AFRR_POS: (stored_h, stored_kwh),
+            PartKind.AFRR_NEG: (headroom_h, headroom_kwh),
+        }
+        hours, free_kwh = by_kind[kind]
+        missing = [
+            ReservePower(battery, kind, asset_key, unstored_kw[row], float(hours[battery]))
+            for row, (battery, code, asset_key) in zip(lacking.tolist(), keys[lacking].tolist(), strict=True)
+            if code == CODE_OF_KIND[kind]
+        ]
+        if not missing:
+            continue
+        capability = _hold_missing(kind, missing, replace(capability, free_kwh=free_kwh), held, {})
+        for (battery, code, _), (held_kw, reserve_h) in held.items():
+            if code == CODE_OF_KIND[kind]:
+                stored_kwh[battery] -= 0.0 if kind is PartKind.AFRR_NEG else reserve_h * held_kw
+                headroom_kwh[battery] -= 0.0 if kind is PartKind.AFRR_POS else reserve_h * held_kw
+    return _subtract_held(keys, unstored_kw, held)
+
+
+def _find_unused_kw(free_kw: Floats, limit_kw: Floats, drift_kw: Floats, power_kw: Floats) -> Floats:
+    """Power of one direction that is in no book and that the dispatch leaves."""
+    unused_kw = np.minimum(free_kw - np.maximum(drift_kw, 0.0), limit_kw - np.maximum(power_kw, 0.0))
+    return np.asarray(np.maximum(unused_kw, 0.0))
+
+
+def _find_hours(energy_kwh: Floats, kind: PartKind, keys: Ints, reserve_kw: Floats) -> Floats:
+    """For how long each battery's reserves in the direction of a kind need full power, at most."""
+    rows = (keys[:, 1] == CODE_OF_KIND[kind]) | (keys[:, 1] == CODE_OF_KIND[PartKind.FCR])
+    power_kw = sum_rows(reserve_kw[rows], keys[rows, 0], len(energy_kwh))
+    hours = np.divide(energy_kwh, power_kw, out=np.zeros_like(energy_kwh), where=power_kw > 0)
+    return np.asarray(hours.max(axis=1, initial=0.0))
+
+
+def _subtract_held(
+    keys: Ints, unstored_kw: Floats, held: dict[tuple[int, int, int], tuple[Floats, float]]
+) -> tuple[Ints, Floats]:
+    rows = {tuple(key): row for row, key in enumerate(keys.tolist())}
+    new = [key for key in held if key not in rows]
+    rows |= {key: len(keys) + number for number, key in enumerate(new)}
+    unstored_kw = np.concatenate([unstored_kw, np.zeros((len(new), unstored_kw.shape[1]))])
+    for key, (held_kw, _) in held.items():
+        unstored_kw[rows[key]] -= held_kw
+    return np.concatenate([keys, np.array(new, dtype=np.int64).reshape(-1, 3)]), unstored_kw
+
+
+def find_unstored_kw(limits: BatteryLimits, energy_kwh: Floats, keys: Ints, reserve_kw: Floats) -> Floats:
+    """The part of each row of virtual assets' reserved power that lacks the energy it needs, in store or as headroom,
+    at the start of a period: drift may have brought a battery out of the bounds that its reserves set.
+
+    `energy_kwh` has a column more than periods. Rows are named as in `ZoneInput`; a battery's own awards are its
+    owner's concern.
+    """
+    unstored_kw = np.zeros_like(reserve_kw)
+    if not len(keys):
+        return unstored_kw
+    start_kwh = energy_kwh[:, :-1]
+    below = _uncovered_fraction(limits.low_kwh - start_kwh, limits.reserve_stored_kwh)
+    above = _uncovered_fraction(start_kwh - limits.high_kwh, limits.reserve_headroom_kwh)
+    by_kind = {PartKind.FCR: np.maximum(below, above), PartKind.AFRR_POS: below, PartKind.AFRR_NEG: above}
+    by_code = {CODE_OF_KIND[kind]: fraction for kind, fraction in by_kind.items()}
+    for row, (battery, code, asset_key) in enumerate(keys.tolist()):
+        if asset_key:
+            unstored_kw[row] = reserve_kw[row] * by_code[code][battery]
+    unstored_kw[unstored_kw < POWER_TOLERANCE_KW] = 0.0
+    return unstored_kw
+
+
+def _uncovered_fraction(missing_kwh: Floats, needed_kwh: Floats) -> Floats:
+    fraction = np.zeros_like(missing_kwh)
+    np.divide(np.maximum(missing_kwh, 0.0), needed_kwh, out=fraction, where=needed_kwh > 0)
+    return np.minimum(fraction, 1.0)

@@ -23,7 +23,7 @@ from gridloom.virtual_assets.gate_closure.revalidation import with_announced
 from gridloom.virtual_assets.history.store import read_accepted_kw, read_powers_as_of, read_unannounced_kw
 from gridloom.virtual_assets.model import Adjustment, VirtualAsset
 from gridloom.virtual_assets.schedule.projection_input import load_projection_input
-from gridloom.virtual_assets.schedule.store import read_day_range, total_power_kw
+from gridloom.virtual_assets.schedule.store import DayPowers, read_day_range, total_power_kw
 
 IMBALANCE_SERIES = "REBAP_DE"
 
@@ -61,7 +61,7 @@ async def load_position(
 ) -> Position:
     """The periods `first` up to but not `end`, which lie within the asset's life.
 
-    As of a moment: by the schedules, cuts and facts recorded until then, without the cuts that were still to come.
+    As of an instant: by the schedules, cuts and facts recorded until then, without the cuts that were still to come.
     """
     unannounced_kw = await read_unannounced_kw(db, asset.key, first, end, as_of)
     power_kw, accepted_kw, announced_kw = await _load_powers_kw(db, asset, first, end, as_of, unannounced_kw)
@@ -93,7 +93,7 @@ class PeriodFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenPosition:
-    """What of a position makes its cost: the same numbers as in `Position`."""
+    """The terms of a position's cost: the same numbers as in `Position`."""
 
     power_kw: Floats
     """After all cuts."""
@@ -101,10 +101,19 @@ class OpenPosition:
 
 
 async def load_open_position(
-    db: Database, asset: VirtualAsset, first: int, end: int, facts: PeriodFacts, as_of: datetime | None
+    db: Database,
+    asset: VirtualAsset,
+    first: int,
+    end: int,
+    facts: PeriodFacts,
+    as_of: datetime | None,
+    powers: DayPowers | None = None,
 ) -> OpenPosition:
-    """facts: of the periods `first` up to but not `end`."""
-    power_kw, _, announced_kw = await _load_powers_kw(db, asset, first, end, as_of, facts.unannounced_kw)
+    """facts: of the periods `first` up to but not `end`.
+
+    powers: the present schedules of their days, where they are read already.
+    """
+    power_kw, _, announced_kw = await _load_powers_kw(db, asset, first, end, as_of, facts.unannounced_kw, powers)
     volumes = facts.volumes
     delivered_mwh = announced_kw * (QUARTER_HOUR_H / KW_PER_MW) + volumes.activated_mwh
     nothing = np.zeros(max(0, end - first))
@@ -122,16 +131,23 @@ async def load_open_position(
 
 
 async def _load_powers_kw(
-    db: Database, asset: VirtualAsset, first: int, end: int, as_of: datetime | None, unannounced_kw: Floats
+    db: Database,
+    asset: VirtualAsset,
+    first: int,
+    end: int,
+    as_of: datetime | None,
+    unannounced_kw: Floats,
+    powers: DayPowers | None = None,
 ) -> tuple[Floats, Floats, Floats]:
-    """The power after all cuts, expected ones among them; that which stands before those; and that after announced
+    """The power after all cuts, expected ones among them; that before those; and that after announced
     cuts."""
     unannounced_kw = unannounced_kw.copy()
     if as_of is not None:
         power_kw, accepted_kw = await read_powers_as_of(db, asset.key, as_of, first, end)
         return power_kw, accepted_kw, power_kw + unannounced_kw
     if asset.first_misfit is None or asset.first_misfit >= end:
-        powers = await read_day_range(db, asset.key, utc_days_of(first, max(end, first + 1)))
+        if powers is None:
+            powers = await read_day_range(db, asset.key, utc_days_of(first, max(end, first + 1)))
         power_kw = accepted_kw = total_power_kw(powers, first, end)
     else:
         _, standing = await load_projection_input(db, asset, first, end)
@@ -155,7 +171,7 @@ class OwnerPosition:
     open_mwh: Floats
     price_eur_mwh: Floats
     assumed_mwh: Floats
-    """What counts as delivered, either way, though nothing was measured of it."""
+    """The energy that counts as delivered, either way, without a measurement."""
 
     @property
     def cost_eur(self) -> Floats:
@@ -195,7 +211,7 @@ async def load_owner_position(
 
     A battery that trips within a quarter-hour has measured less than it owes, and the rest is its owner's. For the part
     of a quarter-hour in which nothing was measured, it counts as having done what it was dispatched for or, while it
-    backs nobody, what its owner has scheduled; what it does then without a trade is not the platform's affair.
+    backs no asset, what its owner has scheduled; what it does then without a trade is not the platform's affair.
 
     performance, facts_of: of these periods, where they are loaded already.
     """

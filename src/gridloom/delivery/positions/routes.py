@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
-from typing import Annotated
 from uuid import UUID
 
 import numpy as np
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import repeatable_read
@@ -30,15 +29,15 @@ class PositionPoint(ResponseBody):
     """One quarter-hour. `open` = sold − bought + activated − delivered."""
 
     time: datetime
-    bought: Annotated[float, Meta(description="MWh traded in")]
-    sold: Annotated[float, Meta(description="MWh traded out")]
-    scheduled: Annotated[float, Meta(description="MWh as accepted; positive is export")]
-    netted: Annotated[float, Meta(description="MWh that met opposite schedules of the zone; it never changes `open`")]
-    activated: Annotated[float, Meta(description="MWh of settled aFRR activations; positive is export")]
-    delivered: Annotated[float, Meta(description="MWh after cuts, activations included; positive is export")]
-    open: Annotated[float, Meta(description="MWh; positive was sold and is not delivered")]
-    imbalance_price: Annotated[float, Meta(description="EUR/MWh, where published")] | UnsetType = UNSET
-    imbalance_cost: Annotated[float, Meta(description="EUR; negative is income")] | UnsetType = UNSET
+    bought: float
+    sold: float
+    scheduled: float
+    netted: float
+    activated: float
+    delivered: float
+    open: float
+    imbalance_price: float | UnsetType = UNSET
+    imbalance_cost: float | UnsetType = UNSET
 
 
 @operation(
@@ -54,10 +53,10 @@ class PositionPoint(ResponseBody):
 async def read_position(
     request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: AsOfWindowQuery
 ) -> Content | Stream:
-    """What was traded against what the asset delivers, in each quarter-hour of its life that starts in the window.
+    """Traded against delivered energy, in each quarter-hour of its life that starts in the window.
 
     Cuts that are known to come count as made. An open volume costs the published imbalance price (`REBAP_DE`). As of an
-    earlier moment only what was recorded until then counts, and no cut that was still to come.
+    earlier instant only what was recorded until then counts, and no cut that was still to come.
     """
     async with repeatable_read(request.pool) as db:
         asset = await require_asset(db, request.caller, organisation_id, virtual_asset_id)
@@ -68,12 +67,12 @@ async def read_position(
     if request.accepts != JSON:
         return stream_periods(request.accepts, first, columns, f"position-{virtual_asset_id}")
     points = []
-    for place in range(end - first):
-        values = {name: float(column[place]) + 0.0 for name, column in columns.items()}
+    for index in range(end - first):
+        values = {name: float(column[index]) + 0.0 for name, column in columns.items()}
         priced = not math.isnan(values["imbalancePrice"])
         points.append(
             PositionPoint(
-                time=period_start(first + place),
+                time=period_start(first + index),
                 bought=values["bought"],
                 sold=values["sold"],
                 scheduled=values["scheduled"],

@@ -1,1 +1,1 @@
-"""Looks at gates and the runs that follow from them."""
+"""Gate closures, and the delivery runs that follow from them."""

@@ -39,7 +39,7 @@ from gridloom.settlements.recording import Recorder, record_settlements
 PLACE_DRIFT_JOB: Final = "delivery.place-drift"
 """Keyed by a delivery zone, at 12:00 market time of each day."""
 TRADE_DRIFT_JOB: Final = "delivery.trade-drift"
-"""For all zones, when day-ahead prices are published."""
+"""Keyed by a market day, for all zones, when its day-ahead prices are published."""
 DAY_AHEAD_SERIES: Final = "DAY_AHEAD_DE_LU"
 MAX_PRICE_DELAY: Final = timedelta(days=14)
 """Prices published or corrected later change no drift trade."""
@@ -95,7 +95,7 @@ async def place_zone_drift(run: JobRun) -> None:
     zone.limits.drift_kw[:, columns] = powers_kw
     placed_kwh = _find_placed_kwh(zone, zone.limits.drift_kw[:, :until_noon])
     await store.put_noon(run.db, run.key, today, NoonDrift(zone_drift_kwh, float(placed_kwh.sum())))
-    await enqueue(run.db, TRADE_DRIFT_JOB, key="", due=now, clock="platform", keep_earlier_due=True)
+    await _enqueue_trades_of_days(run.db, [tomorrow], now)
 
 
 def _find_drift_kwh(zone: ZoneInput, plan: ZonePlan, first: int) -> Floats:
@@ -108,7 +108,7 @@ def _find_drift_kwh(zone: ZoneInput, plan: ZonePlan, first: int) -> Floats:
 
 
 def _find_placed_kwh(zone: ZoneInput, drift_kw: Floats) -> Floats:
-    """What placed drift takes out of each battery's store."""
+    """The energy that placed drift takes out of each battery."""
     count = drift_kw.shape[1]
     limits = zone.limits
     changes_kwh = energy_changes_kwh(
@@ -143,28 +143,42 @@ def _place_all(
 
 
 async def enqueue_trades(db: Database, prices: Sequence[PublishedPrice]) -> None:
-    """Day-ahead prices were published: what is placed in them becomes trades."""
-    if any(price.series == DAY_AHEAD_SERIES for price in prices):
-        now = await platform_now(db)
-        await enqueue(db, TRADE_DRIFT_JOB, key="", due=now, clock="platform", keep_earlier_due=True)
+    """Day-ahead prices were published: what is placed in their days becomes trades."""
+    now = await platform_now(db)
+    first, last = _tradable_days(now)
+    days = {market_day_of(price.start) for price in prices if price.series == DAY_AHEAD_SERIES}
+    await _enqueue_trades_of_days(db, sorted(day for day in days if first <= day <= last), now)
+
+
+def _tradable_days(now: datetime) -> tuple[date, date]:
+    """The first and the last market day whose prices can still, or already, become known and change trades."""
+    return market_day_of(now - MAX_PRICE_DELAY), market_day_of(now) + timedelta(days=1)
+
+
+async def _enqueue_trades_of_days(db: Database, days: Sequence[date], now: datetime) -> None:
+    for day in days:
+        await enqueue(db, TRADE_DRIFT_JOB, key=day.isoformat(), due=now, clock="platform", keep_earlier_due=True)
 
 
 @job(TRADE_DRIFT_JOB, clock="platform", limit=timedelta(minutes=5))
 async def trade_placed_drift(run: JobRun) -> None:
     """A trade for each placed quarter-hour of a day whose prices are all published; the same again changes nothing."""
-    now = await platform_now(run.db)
-    placements = await store.read_placements(run.db, market_day_of(now - MAX_PRICE_DELAY))
-    ids = await read_asset_ids(run.db, sorted({one.asset_key for one in placements}))
-    for day in sorted({one.day for one in placements}):
-        prices = await read_period_prices(run.db, DAY_AHEAD_SERIES, *market_day_periods(day))
-        if np.isnan(prices).any():
-            continue
-        placed = [one for one in placements if one.day == day]
-        rows = [
-            row for one in placed if one.asset_key in ids for row in _list_trades(one, str(ids[one.asset_key]), prices)
-        ]
-        if rows:
-            await record_settlements(run.db, WHOLESALE_TRADES, rows, Recorder(by=PLATFORM_ID, origin=Origin.COMPUTED))
+    if not run.key:  # a replica of an earlier release asks for all days at once
+        now = await platform_now(run.db)
+        first, last = _tradable_days(now)
+        await _enqueue_trades_of_days(run.db, [first + timedelta(days=n) for n in range((last - first).days + 1)], now)
+        return
+    day = date.fromisoformat(run.key)
+    prices = await read_period_prices(run.db, DAY_AHEAD_SERIES, *market_day_periods(day))
+    if np.isnan(prices).any():
+        return  # their publication asks again
+    placements = await store.read_placements(run.db, day)
+    ids = await read_asset_ids(run.db, [one.asset_key for one in placements])
+    rows = [
+        row for one in placements if one.asset_key in ids for row in _list_trades(one, str(ids[one.asset_key]), prices)
+    ]
+    if rows:
+        await record_settlements(run.db, WHOLESALE_TRADES, rows, Recorder(by=PLATFORM_ID, origin=Origin.COMPUTED))
 
 
 def _list_trades(placement: PlacedDrift, asset_id: str, price_eur_mwh: Floats) -> list[WholesaleTrade]:

@@ -27,7 +27,7 @@ from gridloom.virtual_assets.asset_lookup import MAX_LOCK_S
 from gridloom.virtual_assets.rules import first_open_period
 
 _ONE_MICROSECOND = timedelta(microseconds=1)
-DUE_GATES_JOB: Final = "delivery.look"
+DUE_GATES_JOB: Final = "delivery.close-gates"
 """The job, one for all zones, at the last gate of each quarter-hour. Where nothing has changed it only notes that the
 gate has passed: what was planned is final. When a sandbox's clock leaps, the gates up to the next thing that happens
 are looked at together: nothing can change between them."""

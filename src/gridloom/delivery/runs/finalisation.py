@@ -78,7 +78,7 @@ async def finalise_periods(db: Database, plan: ZonePlan, first: int, end: int, n
     units = net_off_units(net(delivered_kw).netted_kw)
     if units.any():
         await _record_net_offs(db, plan.asset_keys.tolist(), units, first)
-    if plan.shortfall_kw[:, low:high].any():
+    if plan.unheld_reserves()[1][:, low:high].any():
         await store.add_shortfalls(db, await _list_shortfalls(db, plan, low, high), now)
     return bool(unserved_kw.any())
 
@@ -86,15 +86,16 @@ async def finalise_periods(db: Database, plan: ZonePlan, first: int, end: int, n
 async def _list_shortfalls(db: Database, plan: ZonePlan, low: int, high: int) -> list[UnheldReserve]:
     """A shortfall is announced where all that fails of its battery then was recorded in time."""
     start, end = period_start(plan.first + low), period_start(plan.first + high)
-    outages = await read_recorded_outages(db, sorted(set(plan.shortfall_keys[:, 2].tolist())), start, end)
+    keys, unheld_kw = plan.unheld_reserves()
+    outages = await read_recorded_outages(db, sorted(set(keys[:, 2].tolist())), start, end)
     found = []
-    for row, index in np.argwhere(plan.shortfall_kw[:, low:high]).tolist():
-        asset, code, battery = plan.shortfall_keys[row].tolist()
-        moment = period_start(plan.first + low + index)
-        until = announced_before(market_day_of(moment))
-        failing = [one for one in outages if one.asset_key == battery and one.outage.start <= moment < one.outage.end]
+    for row, index in np.argwhere(unheld_kw[:, low:high]).tolist():
+        asset, code, battery = keys[row].tolist()
+        instant = period_start(plan.first + low + index)
+        until = announced_before(market_day_of(instant))
+        failing = [one for one in outages if one.asset_key == battery and one.outage.start <= instant < one.outage.end]
         is_announced = bool(failing) and all(one.recorded_at < until for one in failing)
-        power_kw = float(plan.shortfall_kw[row, low + index])
+        power_kw = float(unheld_kw[row, low + index])
         found.append(
             UnheldReserve(asset, plan.first + low + index, KIND_OF_CODE[code].value, battery, power_kw, is_announced)
         )
@@ -106,8 +107,9 @@ def next_fact_period(plan: ZonePlan, first: int) -> int | None:
     low = max(0, first - plan.first)
     exported_kw, imported_kw, _, unserved_kw = plan.totals_kw[:, low:]
     records = ((exported_kw > 0) & (imported_kw > 0)) | (unserved_kw != 0)
-    if len(plan.shortfall_kw):
-        records |= plan.shortfall_kw[:, low:].any(axis=0)
+    unheld_kw = plan.unheld_reserves()[1]
+    if len(unheld_kw):
+        records |= unheld_kw[:, low:].any(axis=0)
     indices = np.flatnonzero(records)
     return plan.first + low + int(indices[0]) if len(indices) else None
 

@@ -103,7 +103,8 @@ def _sum_shortfalls(plan: ZonePlan, first: int) -> dict[tuple[int, int], Floats]
     """By virtual asset and kind, from the period `first` on; only where there is any."""
     sums: dict[tuple[int, int], Floats] = {}
     low = max(0, first - plan.first)
-    for (asset, code, _), row in zip(plan.shortfall_keys.tolist(), plan.shortfall_kw[:, low:], strict=True):
+    keys, unheld_kw = plan.unheld_reserves()
+    for (asset, code, _), row in zip(keys.tolist(), unheld_kw[:, low:], strict=True):
         sums[asset, code] = sums.get((asset, code), 0.0) + row
     return {key: power_kw for key, power_kw in sums.items() if power_kw.any()}
 

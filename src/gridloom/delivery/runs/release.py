@@ -66,7 +66,7 @@ def _follow_owners(limits: BatteryLimits, first: int, end: int) -> BatteryDispat
 
 
 def _own_parts(park: BatteryPark, dispatch: BatteryDispatch, index: int) -> Arrays:
-    """What the battery at this index does for its owner, as a version holds it."""
+    """The owner's part of the battery at this index, as a version holds it."""
     held = park.reserves.keys[:, 0] == index
     own = [[CODE_OF_KIND[PartKind.OWN], 0], [CODE_OF_KIND[PartKind.DRIFT], 0]]
     names = np.concatenate([own, park.reserves.keys[held, 1:]])

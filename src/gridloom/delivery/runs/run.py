@@ -92,7 +92,7 @@ async def dispatch_zone(run: JobRun) -> None:
 
 
 async def _try_plan_zone(db: Connection, status: ZoneStatus, state: ZoneState, now: datetime) -> None:
-    """A run that fails leaves the plan before it in force, and is told. The next gate has the next run."""
+    """A run that fails leaves the plan before it in force, and is reported. The next gate has the next run."""
     try:
         async with db.transaction():
             await plan_zone(db, status, state, now)
@@ -152,7 +152,7 @@ async def _replan_zone(
     numbers = await dispatch_store.add_versions(db, run.id, horizon.now, new_versions, last) if new_versions else {}
     await _store_netting(db, horizon, before, update.plan)
     await _store_totals(db, horizon, before, update.plan)
-    moved = batteries_with_new_power(before, update.plan)
+    moved = batteries_with_new_power(before, update.plan, update.changed_slice)
     last |= numbers
     plan = replace(update.plan, versions=np.array([last[key] for key in keys], dtype=np.int64))
     if before is not None:
@@ -200,28 +200,34 @@ async def _load_start(
     rows = {} if before is None else {key: row for row, key in enumerate(before.battery_keys.tolist())}
     column = 0 if before is None else min(max(zone.first - before.first, 0), before.energy_kwh.shape[1] - 1)
     done = None if before is None else before.state_at(column)
-    energy_kwh, fresh = np.empty(count), np.zeros(count, dtype=bool)
+    energy_kwh = np.empty(count)
     start = StartState.of_rest(count)
-    limits = zone.limits
-    new_keys = [key for key in zone.battery_keys.tolist() if key not in rows]
+    limits, keys = zone.limits, zone.battery_keys.tolist()
+    fresh = np.array([key not in rows for key in keys], dtype=bool)
+    if before is not None and done is not None:
+        old = np.array([rows[key] for key in keys if key in rows], dtype=np.int64)
+        energy_kwh[~fresh] = np.maximum(before.energy_kwh[old, column], 0.0)
+        start.day_export_kwh[~fresh], start.year_export_kwh[~fresh] = (
+            done.day_export_kwh[old],
+            done.year_export_kwh[old],
+        )
+        start.power_kw[~fresh] = done.power_kw[old]
+        for index, key in enumerate(keys):
+            if key in corrections and key in rows:
+                planned_kwh, capacity_kwh = (
+                    float(before.energy_kwh[rows[key], column]),
+                    float(zone.capacity_kwh[index, 0]),
+                )
+                measured_kwh = max(planned_kwh + corrections[key].offset_kwh, 0.0)
+                energy_kwh[index] = min(measured_kwh, max(capacity_kwh, planned_kwh))
+    new_keys = [key for key in keys if key not in rows]
     charges = await input_store.read_states_of_charge(db, new_keys, now - MAX_SOC_AGE) if new_keys else {}
     least_export_kwh = np.minimum(limits.daily_export_kwh, limits.annual_export_kwh).min(axis=1, initial=np.inf)
-    for index, key in enumerate(zone.battery_keys.tolist()):
-        capacity_kwh = float(zone.capacity_kwh[index, 0])
-        row = rows.get(key)
-        if row is None or before is None or done is None:
-            energy_kwh[index] = _find_first_energy_kwh(zone, index, charges.get(key))
-            fresh[index] = True
-            if np.isfinite(least_export_kwh[index]):
-                exported_kwh = await load_exported_kwh(db, key, zone.first)
-                start.day_export_kwh[index], start.year_export_kwh[index] = exported_kwh
-            continue
-        offset_kwh = corrections[key].offset_kwh if key in corrections else 0.0
-        energy_kwh[index] = max(float(before.energy_kwh[row, column]) + offset_kwh, 0.0)
-        if key in corrections:
-            energy_kwh[index] = min(energy_kwh[index], max(capacity_kwh, float(before.energy_kwh[row, column])))
-        start.day_export_kwh[index], start.year_export_kwh[index] = done.day_export_kwh[row], done.year_export_kwh[row]
-        start.power_kw[index] = done.power_kw[row]
+    for index in np.flatnonzero(fresh).tolist():
+        energy_kwh[index] = _find_first_energy_kwh(zone, index, charges.get(keys[index]))
+        if np.isfinite(least_export_kwh[index]):
+            exported_kwh = await load_exported_kwh(db, keys[index], zone.first)
+            start.day_export_kwh[index], start.year_export_kwh[index] = exported_kwh
     share_energy_kwh = carry_share_energy(zone, loaded.inputs, before, state.inputs, energy_kwh, fresh)
     return PlanStart(energy_kwh, share_energy_kwh, start)
 
@@ -250,7 +256,7 @@ async def _store_netting(db: Database, horizon: Horizon, before: ZonePlan | None
 
 
 async def _store_totals(db: Database, horizon: Horizon, before: ZonePlan | None, after: ZonePlan) -> None:
-    """What is scheduled, netted and left unserved, where it differs from before."""
+    """Scheduled, netted and unserved power, where it differs from before."""
     existing = None if before is None else ZoneTotals.of_plan(before)
     changed = changed_totals(existing, ZoneTotals.of_plan(after))
     if changed is not None:
@@ -277,7 +283,7 @@ def _summarise_run(horizon: Horizon, update: PlanUpdate, changed: int) -> Run:
         energy_mwh(netted_kw),
         energy_mwh(plan.virtual_kw),
         energy_mwh(unserved_kw),
-        energy_mwh(plan.shortfall_kw),
+        energy_mwh(plan.unheld_reserves()[1]),
         update.opposed_periods,
         changed,
         DistributionMethod.CLOSED_FORM,

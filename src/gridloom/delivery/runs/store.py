@@ -21,7 +21,7 @@ from gridloom.virtual_assets.allocation import DISPATCH_JOB
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a run did: its window in periods, energies in MWh at the grid."""
+    """A run: its window in periods, energies in MWh at the grid."""
 
     id: UUID
     delivery_zone: str
@@ -61,7 +61,7 @@ values (
 
 
 async def add_run(db: Database, run: Run) -> None:
-    await _ADD_RUN.execute(db, **{name: getattr(run, name) for name in Run.__dataclass_fields__})
+    await _ADD_RUN.execute(db, run)
 
 
 async def read_run(db: Database, run_id: UUID) -> Run | None:
@@ -153,16 +153,14 @@ class UnheldReserve:
     is_announced: bool
 
 
+_ADD_SHORTFALLS = NamedStatement("""
+insert into reserve_shortfall (asset_key, period, market, physical_asset_key, power_kw, is_announced, recorded_at)
+values (:asset_key, :period, :market, :physical_asset_key, :power_kw, :is_announced, :now) on conflict do nothing
+""")
+
+
 async def add_shortfalls(db: Database, shortfalls: Sequence[UnheldReserve], now: datetime) -> None:
-    await db.executemany(
-        """insert into reserve_shortfall
-             (asset_key, period, market, physical_asset_key, power_kw, is_announced, recorded_at)
-           values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing""",
-        [
-            (one.asset_key, one.period, one.market, one.physical_asset_key, one.power_kw, one.is_announced, now)
-            for one in shortfalls
-        ],
-    )
+    await _ADD_SHORTFALLS.executemany(db, shortfalls, now=now)
 
 
 async def read_shortfalls(
@@ -257,12 +255,12 @@ class PlacedDrift:
     recorded_at: datetime
 
 
-async def read_placements(db: Database, since: date) -> list[PlacedDrift]:
-    """Of all batteries, by day."""
+async def read_placements(db: Database, day: date) -> list[PlacedDrift]:
+    """Of all batteries."""
     rows = await db.fetch(
-        """select asset_key, day, first_period, power_kw, recorded_at from delivery_drift where day >= $1
-           order by day, asset_key""",
-        since,
+        """select asset_key, day, first_period, power_kw, recorded_at from delivery_drift where day = $1
+           order by asset_key""",
+        day,
     )
     return [
         PlacedDrift(row["asset_key"], row["day"], row["first_period"], np.array(row["power_kw"]), row["recorded_at"])

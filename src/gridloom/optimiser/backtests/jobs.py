@@ -8,10 +8,11 @@ from typing import Final
 from uuid import UUID
 
 from gridloom.database.pool import Database
-from gridloom.edge.decode.decoder_process import compute_apart
 from gridloom.jobs import JobRun, enqueue, job
+from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.instant import format_instant
 from gridloom.kernel.market_time import market_day_window
+from gridloom.long_bodies.decoder_process import compute_apart
 from gridloom.optimiser.backtests import store
 from gridloom.optimiser.backtests.model import Backtest, BacktestDay
 from gridloom.optimiser.backtests.rolling import EXPECTATIONS, MIN_HISTORY_DAYS, Policy, replay_days
@@ -53,9 +54,9 @@ async def run_backtest(run: JobRun) -> None:
     table = await load_day_table(run.db, backtest.series, end + timedelta(days=1), HISTORY_DAYS + DAYS_PER_JOB + 1)
     if table.end < end or table.first > first - timedelta(days=MIN_HISTORY_DAYS):
         missing = table.end if table.end < end else table.first - timedelta(days=1)
-        moment = format_instant(market_day_window(missing).start)
+        instant = format_instant(market_day_window(missing).start)
         await store.note_failure(
-            run.db, backtest, f"{backtest.series} lacks prices on the market day that starts {moment}."
+            run.db, backtest, f"{backtest.series} lacks prices on the market day that starts {instant}."
         )
         return
     last = await store.read_last_day(run.db, backtest)
@@ -70,26 +71,13 @@ def run_days(
 ) -> list[BacktestDay]:
     """The policy and foresight side by side, each going on from where it was."""
     battery = backtest.battery
-    foresight = replay_days(
-        table, first, end, battery, EXPECTATIONS[Policy.FORESIGHT], last.foresight_end_kwh if last else None
-    )
-    if backtest.policy is Policy.FORESIGHT:
-        return [
-            BacktestDay(
-                day.day, day.earned_eur, day.earned_eur, day.charged_kwh, day.discharged_kwh, day.end_kwh, day.end_kwh
-            )
-            for day in foresight
-        ]
-    played = replay_days(table, first, end, battery, EXPECTATIONS[backtest.policy], last.end_kwh if last else None)
+    start_kwh = last.foresight_end_kwh if last else None
+    foresight = list(replay_days(table, first, end, battery, EXPECTATIONS[Policy.FORESIGHT], start_kwh))
+    played = foresight
+    if backtest.policy is not Policy.FORESIGHT:
+        start_kwh = last.end_kwh if last else None
+        played = list(replay_days(table, first, end, battery, EXPECTATIONS[backtest.policy], start_kwh))
     return [
-        BacktestDay(
-            day.day,
-            day.earned_eur,
-            best.earned_eur,
-            day.charged_kwh,
-            day.discharged_kwh,
-            day.end_kwh,
-            best.end_kwh,
-        )
+        copy_fields(BacktestDay, day, foresight_eur=best.earned_eur, foresight_end_kwh=best.end_kwh)
         for day, best in zip(played, foresight, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""What a back-test is, and one day of it."""
+"""A back-test, and one day of it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Backtest:
 
     @property
     def share(self) -> float | None:
-        """What of foresight's earnings the policy earned."""
+        """The fraction of foresight's earnings that the policy earned."""
         return self.earned_eur / self.foresight_eur if self.foresight_eur > 0 else None
 
 

@@ -11,7 +11,8 @@ from gridloom.optimiser.solving.battery_model import BatteryModel
 from gridloom.optimiser.solving.linear import Deadline, SolverStatus
 from gridloom.optimiser.solving.programme import BatteryProgramme, CycleLimit, Floats
 
-_SOLVING_S: Final = 5.0
+_SOLVING_S: Final = 60.0
+"""Of one day, which takes milliseconds: a machine may be very busy, and a back-test has no use for half a plan."""
 _BOTH: Final = 1e-6
 
 

@@ -35,26 +35,26 @@ class ReplayedDay:
 
 
 Expectation = Callable[[DayTable, int], tuple[Floats, Floats]]
-"""From the table and a day's place in it, what is expected of that day and the next: 96 quarter-hours each, or none."""
+"""From the table and a day's index in it, what is expected of that day and the next: 96 quarter-hours each, or none."""
 
 
-def _expect_forecast(table: DayTable, place: int) -> tuple[Floats, Floats]:
-    today, tomorrow = forecast_days(table.until(table.first + timedelta(days=place)), 2)
+def _expect_forecast(table: DayTable, index: int) -> tuple[Floats, Floats]:
+    today, tomorrow = forecast_days(table.until(table.first + timedelta(days=index)), 2)
     return today, tomorrow
 
 
-def _expect_yesterday(table: DayTable, place: int) -> tuple[Floats, Floats]:
-    return table.quarters[place - 1], table.quarters[place - 1]
+def _expect_yesterday(table: DayTable, index: int) -> tuple[Floats, Floats]:
+    return table.quarters[index - 1], table.quarters[index - 1]
 
 
-def _expect_mean(table: DayTable, place: int) -> tuple[Floats, Floats]:
-    mean = table.quarters[place - MIN_HISTORY_DAYS : place].mean(axis=0)
+def _expect_mean(table: DayTable, index: int) -> tuple[Floats, Floats]:
+    mean = table.quarters[index - MIN_HISTORY_DAYS : index].mean(axis=0)
     return mean, mean
 
 
-def _expect_actual(table: DayTable, place: int) -> tuple[Floats, Floats]:
-    tomorrow = table.quarters[place + 1] if place + 1 < len(table) else np.zeros(0)
-    return table.quarters[place], tomorrow
+def _expect_actual(table: DayTable, index: int) -> tuple[Floats, Floats]:
+    tomorrow = table.quarters[index + 1] if index + 1 < len(table) else np.zeros(0)
+    return table.quarters[index], tomorrow
 
 
 EXPECTATIONS: dict[Policy, Expectation] = {
@@ -73,13 +73,13 @@ def replay_days(
     It starts half full where no energy is given.
     """
     planner, energy_kwh = Planner(battery), battery.energy_kwh / 2 if initial_kwh is None else initial_kwh
-    for place in range(table.index_of(first), table.index_of(end)):
-        day = table.first + timedelta(days=place)
-        today, tomorrow = expect(table, place)
-        prices, today = table.true_day(place), from_96_quarters(today, day)
+    for index in range(table.index_of(first), table.index_of(end)):
+        day = table.first + timedelta(days=index)
+        today, tomorrow = expect(table, index)
+        prices, today = table.true_day(index), from_96_quarters(today, day)
         tomorrow = from_96_quarters(tomorrow, day + timedelta(days=1)) if len(tomorrow) else tomorrow
         step_h = 0.25
-        if table.is_hourly[place : place + 2].all():
+        if table.is_hourly[index : index + 2].all():
             # Within an hour of one price nothing is gained by quarters; the programme is a quarter of the size.
             prices, today, tomorrow, step_h = prices[::4], _average_hours(today), _average_hours(tomorrow), 1.0
         power_kw = planner.plan(today, tomorrow, energy_kwh, step_h)

@@ -28,6 +28,7 @@ from gridloom.edge import (
 )
 from gridloom.edge.fields import accept_day, accept_instant
 from gridloom.jobs import admit_job
+from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.kernel.permission import Permission
@@ -45,31 +46,22 @@ MAX_DAYS = 3660
 MAX_STORED_BACKTESTS = 100
 ROW_BATCH_SIZE = 1000
 
-Day = Annotated[
-    str,
-    Meta(
-        description="A market day, or a moment in it",
-        examples=["2025-01-01"],
-        extra_json_schema={"anyOf": [{"format": "date"}, {"format": "date-time"}]},
-    ),
-]
+Day = Annotated[str, Meta(extra_json_schema={"anyOf": [{"format": "date"}, {"format": "date-time"}]})]
 
 
 class BacktestBattery(RequestBody, kw_only=True):
-    rated_power: Annotated[float, Meta(gt=0, le=10_000_000, description="kW in both directions")]
-    energy_capacity: Annotated[float, Meta(gt=0, le=100_000_000, description="kWh")]
+    rated_power: Annotated[float, Meta(gt=0, le=10_000_000)]
+    energy_capacity: Annotated[float, Meta(gt=0, le=100_000_000)]
     charge_efficiency: Annotated[float, Meta(ge=0.1, le=1)]
     discharge_efficiency: Annotated[float, Meta(ge=0.1, le=1)]
-    daily_cycle_limit: Annotated[
-        Annotated[float, Meta(gt=0, le=100)] | None, Meta(description="Cycles a market day")
-    ] = None
+    daily_cycle_limit: Annotated[float, Meta(gt=0, le=100)] | None = None
 
 
 class NewBacktest(RequestBody, kw_only=True):
     start: Day
-    end: Annotated[Day, Meta(description="The first market day that is not played")]
-    series: Annotated[Literal["DAY_AHEAD_DE_LU"] | None, Meta(description="DAY_AHEAD_DE_LU when left out")] = None
-    policy: Annotated[Policy, Meta(description="What each day's prices are expected to be the day before")]
+    end: Day
+    series: Literal["DAY_AHEAD_DE_LU"] | None = None
+    policy: Policy
     battery: BacktestBattery
 
 
@@ -86,17 +78,17 @@ class BacktestView(ResponseBody):
 
     id: UUID
     status: Literal["QUEUED", "RUNNING", "DONE", "FAILED"]
-    progress: Annotated[float, Meta(description="Which part of the days is played, 0 to 1")]
+    progress: float
     start: date
     end: date
     series: str
     policy: Policy
     battery: BacktestBatteryView
-    earned: Annotated[float, Meta(description="EUR that the policy earned")]
-    foresight: Annotated[float, Meta(description="EUR that the same planner earned knowing all prices")]
-    share: Annotated[float | None, Meta(description="Earned over foresight")]
+    earned: float
+    foresight: float
+    share: float | None
     created_at: datetime
-    failure: Annotated[str | None, Meta(description="Why it failed")]
+    failure: str | None
 
 
 class BacktestDayView(ResponseBody):
@@ -113,14 +105,14 @@ class BacktestDayView(ResponseBody):
 @operation(
     "POST",
     "/backtests",
-    summary="Play past days again",
+    summary="Run a back-test",
     access=Permission.CREATE_OPTIMISATIONS,
     status=202,
     audited=False,
     problems=(PricesMissing,),
 )
 async def create_backtest(request: Request, body: NewBacktest) -> Response[BacktestView]:
-    """What a battery would have earned on past market days, each planned on what was known the day before.
+    """The earnings of a battery on past market days, each planned on what was known the day before.
 
     A job runs it. The newest hundred of an organisation are kept.
     """
@@ -164,7 +156,7 @@ def _days_of(body: NewBacktest) -> tuple[date, date]:
         try:
             days.append(_day_of(text))
         except (ValueError, msgspec.ValidationError):
-            faults.append(FieldError(f"/{name}", "Expected a day such as 2025-01-01, or a moment with an offset."))
+            faults.append(FieldError(f"/{name}", "Expected a day such as 2025-01-01, or an instant with an offset."))
     if not faults and not days[0] < days[1]:
         faults.append(FieldError("/end", "Expected a day after start."))
     if not faults and (days[1] - days[0]).days > MAX_DAYS:
@@ -253,17 +245,7 @@ async def _stream_batches(request: Request, backtest: Backtest) -> AsyncIterator
             return
         after = days[-1].day
         views = [_day_view(day, backtest) for day in days]
-        yield pa.record_batch(
-            [
-                pa.array([view.delivery_day for view in views], pa.date32()),
-                pa.array([view.earned for view in views], pa.float64()),
-                pa.array([view.foresight for view in views], pa.float64()),
-                pa.array([view.charged for view in views], pa.float64()),
-                pa.array([view.discharged for view in views], pa.float64()),
-                pa.array([view.end_state_of_charge_percentage for view in views], pa.float64()),
-            ],
-            schema=_DAYS,
-        )
+        yield pa.RecordBatch.from_pylist(msgspec.to_builtins(views, builtin_types=(date,)), schema=_DAYS)
 
 
 async def _require_backtest(request: Request, backtest_id: UUID) -> Backtest:
@@ -286,24 +268,13 @@ def _day_view(day: BacktestDay, backtest: Backtest) -> BacktestDayView:
 
 def _view_backtest(backtest: Backtest) -> BacktestView:
     battery = backtest.battery
-    return BacktestView(
-        id=backtest.id,
-        status=backtest.status,  # type: ignore[arg-type]
-        progress=backtest.progress,
-        start=backtest.start,
-        end=backtest.end,
-        series=backtest.series,
-        policy=backtest.policy,
-        battery=BacktestBatteryView(
-            rated_power=battery.charge_kw,
-            energy_capacity=battery.energy_kwh,
-            charge_efficiency=battery.charge_efficiency,
-            discharge_efficiency=battery.discharge_efficiency,
-            daily_cycle_limit=battery.daily_cycle_limit,
+    return copy_fields(
+        BacktestView,
+        backtest,
+        battery=copy_fields(
+            BacktestBatteryView, battery, rated_power=battery.charge_kw, energy_capacity=battery.energy_kwh
         ),
         earned=backtest.earned_eur,
         foresight=backtest.foresight_eur,
-        share=backtest.share,
         created_at=backtest.asked_at,
-        failure=backtest.failure,
     )

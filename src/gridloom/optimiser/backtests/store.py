@@ -11,6 +11,9 @@ import asyncpg
 import msgspec
 
 from gridloom.database.pool import Database
+from gridloom.database.rows import read_row
+from gridloom.database.statement import NamedStatement
+from gridloom.kernel.copying import field_names_of
 from gridloom.optimiser.backtests.model import Backtest, BacktestDay
 from gridloom.optimiser.backtests.planner import BatterySpec
 from gridloom.optimiser.backtests.rolling import Policy
@@ -22,28 +25,30 @@ _BACKTEST = """
 """
 
 
+_INSERT = NamedStatement("""
+insert into backtest (organisation_id, id, asked_by, asked_at, status, start_day, end_day, series, policy, battery)
+values (:organisation_id, :id, :asked_by, :asked_at, :status, :start, :end, :series, :policy, :battery::text::jsonb)
+""")
+_INSERT_DAYS = NamedStatement("""
+insert into backtest_day (organisation_id, backtest_id, delivery_day, earned_eur, foresight_eur, charged_kwh,
+  discharged_kwh, end_kwh, foresight_end_kwh)
+select :organisation_id, :id, u.* from unnest(
+  :day::date[], :earned_eur::float8[], :foresight_eur::float8[], :charged_kwh::float8[], :discharged_kwh::float8[],
+  :end_kwh::float8[], :foresight_end_kwh::float8[]) u
+""")
+_DAYS = """
+  select delivery_day as day, earned_eur, foresight_eur, charged_kwh, discharged_kwh, end_kwh, foresight_end_kwh
+  from backtest_day
+"""
+
+
 async def insert_backtest(db: Database, backtest: Backtest, asked_by: UUID) -> None:
-    await db.execute(
-        """
-        insert into backtest (
-          organisation_id, id, asked_by, asked_at, status, start_day, end_day, series, policy, battery)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::jsonb)
-        """,
-        backtest.organisation_id,
-        backtest.id,
-        asked_by,
-        backtest.asked_at,
-        backtest.status,
-        backtest.start,
-        backtest.end,
-        backtest.series,
-        backtest.policy.value,
-        msgspec.json.encode(asdict(backtest.battery)).decode(),
-    )
+    battery = msgspec.json.encode(asdict(backtest.battery)).decode()
+    await _INSERT.execute(db, backtest, asked_by=asked_by, battery=battery)
 
 
 async def delete_oldest(db: Database, organisation_id: UUID, kept: int) -> None:
-    """Forget all but the newest of an organisation."""
+    """Delete all but the newest of an organisation."""
     await db.execute(
         """
         delete from backtest where organisation_id = $1 and id in (
@@ -67,20 +72,13 @@ async def list_backtests(db: Database, organisation_id: UUID, before: UUID | Non
 
 
 def _read_backtest(row: asyncpg.Record) -> Backtest:
-    return Backtest(
-        id=row["id"],
-        organisation_id=row["organisation_id"],
-        asked_at=row["asked_at"],
-        status=row["status"],
+    return read_row(
+        Backtest,
+        row,
         start=row["start_day"],
         end=row["end_day"],
-        series=row["series"],
         policy=Policy(row["policy"]),
         battery=msgspec.json.decode(row["battery"], type=BatterySpec),
-        earned_eur=row["earned_eur"],
-        foresight_eur=row["foresight_eur"],
-        days_done=row["days_done"],
-        failure=row["failure"],
     )
 
 
@@ -104,23 +102,8 @@ async def add_days(db: Database, backtest: Backtest, days: Sequence[BacktestDay]
     )
     if str(status) != "UPDATE 1":
         return False
-    await db.execute(
-        """
-        insert into backtest_day (organisation_id, backtest_id, delivery_day, earned_eur, foresight_eur, charged_kwh,
-          discharged_kwh, end_kwh, foresight_end_kwh)
-        select $1, $2, u.* from unnest(
-          $3::date[], $4::float8[], $5::float8[], $6::float8[], $7::float8[], $8::float8[], $9::float8[]) u
-        """,
-        backtest.organisation_id,
-        backtest.id,
-        [day.day for day in days],
-        [day.earned_eur for day in days],
-        [day.foresight_eur for day in days],
-        [day.charged_kwh for day in days],
-        [day.discharged_kwh for day in days],
-        [day.end_kwh for day in days],
-        [day.foresight_end_kwh for day in days],
-    )
+    columns = {name: [getattr(day, name) for day in days] for name in field_names_of(BacktestDay)}
+    await _INSERT_DAYS.execute(db, organisation_id=backtest.organisation_id, id=backtest.id, **columns)
     return True
 
 
@@ -133,12 +116,9 @@ async def note_failure(db: Database, backtest: Backtest, failure: str) -> None:
 
 async def read_days(db: Database, organisation_id: UUID, id: UUID, after: date | None, limit: int) -> list[BacktestDay]:
     rows = await db.fetch(
-        """
-        select delivery_day as day, earned_eur, foresight_eur, charged_kwh, discharged_kwh, end_kwh, foresight_end_kwh
-        from backtest_day
-        where organisation_id = $1 and backtest_id = $2 and ($3::date is null or delivery_day > $3)
-        order by delivery_day limit $4
-        """,
+        _DAYS
+        + """where organisation_id = $1 and backtest_id = $2 and ($3::date is null or delivery_day > $3)
+             order by delivery_day limit $4""",
         organisation_id, id, after, limit,
     )  # fmt: skip
     return [BacktestDay(**row) for row in rows]
@@ -146,10 +126,7 @@ async def read_days(db: Database, organisation_id: UUID, id: UUID, after: date |
 
 async def read_last_day(db: Database, backtest: Backtest) -> BacktestDay | None:
     row = await db.fetchrow(
-        """
-        select delivery_day as day, earned_eur, foresight_eur, charged_kwh, discharged_kwh, end_kwh, foresight_end_kwh
-        from backtest_day where organisation_id = $1 and backtest_id = $2 order by delivery_day desc limit 1
-        """,
+        _DAYS + "where organisation_id = $1 and backtest_id = $2 order by delivery_day desc limit 1",
         backtest.organisation_id, backtest.id,
     )  # fmt: skip
     return None if row is None else BacktestDay(**row)

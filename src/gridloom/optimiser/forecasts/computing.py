@@ -24,7 +24,7 @@ async def compute_forecast(request: Request, day: date) -> Forecast:
     if stored is not None:
         return stored
     async with request.resources[SolverQueue].turn(request) as turn, transaction(request.pool) as db:
-        # What is stored rests on the prices of this moment: none changes before it is committed.
+        # What is stored rests on the current prices: none changes before it is committed.
         await lock_prices_as_they_are(db)
         await store.lock_day(db, day)
         stored = await store.read_computed(db, DAY_AHEAD, day)  # another request may have computed it meanwhile

@@ -74,19 +74,19 @@ class WeeklyForecaster:
         self._first = -_DAYS_FITTED_FOR
         self._week: Floats = np.zeros((0, 2, QUARTERS))
 
-    def forecast(self, place: int) -> Floats:
-        """What the days before this place of the table let expect of its day and of the next, 96 quarter-hours each."""
-        if not 0 <= place - self._first < len(self._week):
-            self._first, self._week = place, self._forecast_week(place)
-        return np.asarray(self._week[place - self._first])
+    def forecast(self, index: int) -> Floats:
+        """The forecast from the days before this index of the table for its day and the next, 96 quarter-hours each."""
+        if not 0 <= index - self._first < len(self._week):
+            self._first, self._week = index, self._forecast_week(index)
+        return np.asarray(self._week[index - self._first])
 
-    def _forecast_week(self, place: int) -> Floats:
-        history = self._table.until(self._table.first + timedelta(days=place))
-        start = max(0, place - HISTORY_DAYS)
-        fit = _ForecastModel(history, hours=self._hours[start:place]).fit
-        end = min(place + _DAYS_FITTED_FOR, max(len(self._table), place + 1))
+    def _forecast_week(self, index: int) -> Floats:
+        history = self._table.until(self._table.first + timedelta(days=index))
+        start = max(0, index - HISTORY_DAYS)
+        fit = _ForecastModel(history, hours=self._hours[start:index]).fit
+        end = min(index + _DAYS_FITTED_FOR, max(len(self._table), index + 1))
         past = _PriceHistory(self._hours[:end], self._types, self._calendar)
-        hours = past.continue_days(np.arange(place, end), 2, fit)
+        hours = past.continue_days(np.arange(index, end), 2, fit)
         return _QuarterShape(history).quarters(hours)
 
 
@@ -130,12 +130,12 @@ class _PriceHistory:
 
     def continue_days(self, origins: Ints, days: int, fit: Fit) -> Floats:
         """For each origin the 24 hours of so many days from it on, made of the days before it and of no others."""
-        places = origins[:, None] + np.arange(days)
-        views = self.mean_of_type(places, np.repeat(origins[:, None], days, axis=1))
+        indices = origins[:, None] + np.arange(days)
+        views = self.mean_of_type(indices, np.repeat(origins[:, None], days, axis=1))
         if not fit.weights:
             return views
         regressed = self._regress_days(origins, days, fit)
-        # Where there is but one window so far, it stands for both.
+        # Where there is but one window so far, it serves for both.
         return np.asarray((2 * regressed.mean(axis=0) + views) / 3)
 
     def _regress_days(self, origins: Ints, days: int, fit: Fit) -> Floats:
@@ -150,13 +150,13 @@ class _PriceHistory:
             scaled[:, :, back + ahead] = np.concatenate([*lagged, calendar], axis=2) @ weights
         return np.asarray(np.sinh(np.clip(scaled[:, :, back:], -12, 12)) * fit.spread + fit.middle)
 
-    def mean_of_type(self, places: Ints, until: Ints) -> Floats:
-        """For each place the mean of the last days of its type before `until`; of all days where there are none."""
+    def mean_of_type(self, indices: Ints, until: Ints) -> Floats:
+        """For each index the mean of the last days of its type before `until`; of all days where there are none."""
         first = max(0, int(until.min()) - _DAYS_OF_A_TYPE_FOR)
         days = np.arange(first, int(until.max()))
         until = until[..., None]
         recent = (days < until) & (days >= until - _DAYS_OF_A_TYPE_FOR)
-        same = recent & (self.types[days] == self.types[places][..., None])
+        same = recent & (self.types[days] == self.types[indices][..., None])
         same = np.where(same.any(axis=-1, keepdims=True), same, recent)
         after = np.cumsum(same[..., ::-1], axis=-1)[..., ::-1] - 1
         weights = same * _FADING[after]
@@ -164,7 +164,7 @@ class _PriceHistory:
 
 
 class _ForecastModel:
-    """What one history says of the days after it: the regressions fitted, the means by type of day."""
+    """The model fitted to one history: the regressions fitted, the means by type of day."""
 
     def __init__(self, history: DayTable, *, hours: Floats | None = None) -> None:
         history = history.last(HISTORY_DAYS)
@@ -276,7 +276,7 @@ class _QuarterShape:
         return np.asarray(shape - shape.mean(axis=2, keepdims=True))
 
     def errors(self, quantiles: tuple[float, float]) -> tuple[Floats, Floats]:
-        """What the quarters add to the spread of their hour: less than their own, since the two are independent."""
+        """The quarters' addition to the spread of their hour: less than their own, since the two are independent."""
         if not self._quartered.any():
             return np.zeros(96), np.zeros(96)
         apart = (self._apart - self._predict_hours(self._hours)).reshape(len(self._hours), 96)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
-from typing import Annotated
-
-from msgspec import Meta
 
 from gridloom.database.clock import platform_now
 from gridloom.edge import SIGNED_IN, QueryParameters, Request, ResponseBody, operation
@@ -20,29 +17,24 @@ TAG = "Decisions"
 
 
 class ForecastQuery(QueryParameters):
-    delivery_day: Annotated[
-        date | None, Meta(description="The market day; tomorrow when left out", examples=["2026-11-16"])
-    ] = None
-
-
-Price = Annotated[float, Meta(description="EUR/MWh")]
+    delivery_day: date | None = None
 
 
 class ForecastPoint(ResponseBody):
     time: datetime
-    p10: Price
-    p50: Price
-    p90: Price
+    p10: float
+    p50: float
+    p90: float
 
 
 class DayAheadForecast(ResponseBody):
-    """What the day-ahead prices of one market day were to be expected to be before its auction closed."""
+    """The forecast of one market day's day-ahead prices before its auction closed."""
 
     delivery_day: date
     series: str
-    known_until: Annotated[datetime, Meta(description="Prices from this moment on were not looked at, or not there")]
-    published_at: Annotated[datetime | None, Meta(description="null: it was computed on request")]
-    forecast: Annotated[list[ForecastPoint], Meta(description="One for each quarter-hour: 92, 96 or 100")]
+    known_until: datetime
+    published_at: datetime | None
+    forecast: list[ForecastPoint]
 
 
 @operation(

@@ -7,34 +7,32 @@ from datetime import date, datetime
 from typing import Final
 from uuid import UUID
 
+import asyncpg
 import numpy as np
 
 from gridloom.database.pool import Database
+from gridloom.database.statement import NamedStatement
 from gridloom.optimiser.forecasts.formulas import Forecast
 
 _COMPUTING: Final = 7_108_272
 """The advisory locks of days whose forecast is being computed."""
 
 
+_PUBLISH: Final = NamedStatement("""
+insert into price_forecast (series, delivery_day, published_at, known_until, p10_eur_mwh, p50_eur_mwh, p90_eur_mwh)
+values (:series, :day, :now, :known_until, :p10, :p50, :p90)
+on conflict (series, delivery_day) do nothing
+""")
+_STORE_COMPUTED: Final = NamedStatement("""
+insert into computed_forecast (series, delivery_day, known_until, p10_eur_mwh, p50_eur_mwh, p90_eur_mwh)
+values (:series, :day, :known_until, :p10, :p50, :p90)
+on conflict (series, delivery_day) do nothing
+""")
+
+
 async def put_forecast(db: Database, series: str, forecast: Forecast, now: datetime) -> bool:
-    """Publish it; False if the day's forecast was published before, which then stands."""
-    written = await db.fetchval(
-        """
-        insert into price_forecast (
-          series, delivery_day, published_at, known_until, p10_eur_mwh, p50_eur_mwh, p90_eur_mwh)
-        values ($1, $2, $3, $4, $5, $6, $7)
-        on conflict (series, delivery_day) do nothing
-        returning true
-        """,
-        series,
-        forecast.day,
-        now,
-        forecast.known_until,
-        forecast.p10.tolist(),
-        forecast.p50.tolist(),
-        forecast.p90.tolist(),
-    )
-    return written is not None
+    """Publish it; False if the day's forecast was published before, which then remains."""
+    return await _PUBLISH.execute(db, forecast, series=series, now=now, **_list_quantiles(forecast)) == "INSERT 0 1"
 
 
 async def read_forecast(db: Database, series: str, day: date) -> tuple[Forecast, datetime] | None:
@@ -46,10 +44,7 @@ async def read_forecast(db: Database, series: str, day: date) -> tuple[Forecast,
         """,
         series, day,
     )  # fmt: skip
-    if row is None:
-        return None
-    p10, p50, p90 = (np.array(row[name]) for name in ("p10_eur_mwh", "p50_eur_mwh", "p90_eur_mwh"))
-    return Forecast(day, row["known_until"], p10, p50, p90), row["published_at"]
+    return None if row is None else (_read_forecast_row(day, row), row["published_at"])
 
 
 async def lock_day(db: Database, day: date) -> None:
@@ -66,26 +61,20 @@ async def read_computed(db: Database, series: str, day: date) -> Forecast | None
         """,
         series, day,
     )  # fmt: skip
-    if row is None:
-        return None
+    return None if row is None else _read_forecast_row(day, row)
+
+
+def _read_forecast_row(day: date, row: asyncpg.Record) -> Forecast:
     p10, p50, p90 = (np.array(row[name]) for name in ("p10_eur_mwh", "p50_eur_mwh", "p90_eur_mwh"))
     return Forecast(day, row["known_until"], p10, p50, p90)
 
 
 async def store_computed(db: Database, series: str, forecast: Forecast) -> None:
-    await db.execute(
-        """
-        insert into computed_forecast (series, delivery_day, known_until, p10_eur_mwh, p50_eur_mwh, p90_eur_mwh)
-        values ($1, $2, $3, $4, $5, $6)
-        on conflict (series, delivery_day) do nothing
-        """,
-        series,
-        forecast.day,
-        forecast.known_until,
-        forecast.p10.tolist(),
-        forecast.p50.tolist(),
-        forecast.p90.tolist(),
-    )
+    await _STORE_COMPUTED.execute(db, forecast, series=series, **_list_quantiles(forecast))
+
+
+def _list_quantiles(forecast: Forecast) -> dict[str, list[float]]:
+    return {"p10": forecast.p10.tolist(), "p50": forecast.p50.tolist(), "p90": forecast.p90.tolist()}
 
 
 async def delete_computed_after(db: Database, series: str, day: date) -> None:

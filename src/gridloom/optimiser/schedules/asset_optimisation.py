@@ -1,4 +1,4 @@
-"""Optimising one asset: read what stands, solve beside the event loop, propose."""
+"""Optimising one asset: read its accepted schedule, solve beside the event loop, propose."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def open_window(
 ) -> tuple[int, int | None]:
     """The open periods of the window that is asked for; its end is open where none is named."""
     first_open = max(first_open_period(now, asset.terms.gate_closure_s), asset.first)
-    for name, moment in (("start", start), ("end", end)):
-        if moment is not None and (moment - datetime.fromtimestamp(0, moment.tzinfo)) % PERIOD:
+    for name, instant in (("start", start), ("end", end)):
+        if instant is not None and (instant - datetime.fromtimestamp(0, instant.tzinfo)) % PERIOD:
             raise BadRequest(
                 "A window is one of quarter-hours.",
                 [FieldError(f"/{name}", "Expected a time on a 15-minute boundary.")],
@@ -126,7 +126,7 @@ def open_window(
 async def _require_blocks(db: Database, asset: VirtualAsset, keep: set[UUID], asked: Sequence[UUID]) -> None:
     known = {block.id for block in await block_store.read_blocks(db, asset.key)} if keep else set()
     strangers = [
-        FieldError(f"/keep/{place}", "is no block of the asset") for place, id in enumerate(asked) if id not in known
+        FieldError(f"/keep/{index}", "is no block of the asset") for index, id in enumerate(asked) if id not in known
     ]
     if strangers:
         raise BadRequest("Some blocks to keep are not the asset's.", strangers)

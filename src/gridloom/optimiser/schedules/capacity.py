@@ -12,8 +12,9 @@ import numpy as np
 from gridloom.ancillary.gates import TenderGates
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.pool import Database
+from gridloom.kernel.balancing import BLOCK_START_HOURS
 from gridloom.kernel.instant import format_instant
-from gridloom.kernel.market_time import block_window, market_days_in, period_number, period_start
+from gridloom.kernel.market_time import BLOCK_HOURS, block_window, market_days_in, period_number, period_start
 from gridloom.kernel.window import Window
 from gridloom.optimiser.prices import PricesMissing
 from gridloom.optimiser.schedules.scope import OptimisationScope
@@ -23,7 +24,6 @@ from gridloom.optimiser.solving.reserves import ReserveSlot
 from gridloom.reference_prices.store import read_price_arrays
 from gridloom.virtual_assets.model import Market
 
-BLOCK_HOURS: Final = 4
 DAYS_LOOKED_BACK: Final = 7
 SERIES_OF: Final[Mapping[Market, str]] = {
     Market.FCR: "FCR_DE",
@@ -70,7 +70,7 @@ class ReserveProducts:
         return [
             (market, block)
             for day in market_days_in(window)
-            for hour in range(0, 24, BLOCK_HOURS)
+            for hour in BLOCK_START_HOURS
             for block in [block_window(day, hour, hour + BLOCK_HOURS)]
             if block.start >= window.start and block.end <= window.end
             for market in self.markets
@@ -115,10 +115,10 @@ async def _load_published(
 def _expect_price(published: Mapping[datetime, float], block: Window) -> float | None:
     if block.start in published:
         return published[block.start]
-    known = sorted((moment for moment in published if moment < block.start), reverse=True)
-    alike = [moment for moment in known if (block.start - moment) % timedelta(days=1) <= timedelta(hours=1)]
+    known = sorted((instant for instant in published if instant < block.start), reverse=True)
+    alike = [instant for instant in known if (block.start - instant) % timedelta(days=1) <= timedelta(hours=1)]
     alike = alike[:DAYS_LOOKED_BACK]
-    return float(np.mean([published[moment] for moment in alike])) if alike else None
+    return float(np.mean([published[instant] for instant in alike])) if alike else None
 
 
 def _make_slot(

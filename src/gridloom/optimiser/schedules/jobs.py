@@ -1,4 +1,4 @@
-"""Optimisations of long windows, made beside the requests, and forgotten after a day."""
+"""Optimisations of long windows, made by jobs, and deleted after a day."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ RETENTION: Final = timedelta(days=1)
 async def solve_optimisation(run: JobRun) -> None:
     """A refusal is an answer too: it is kept where the schedule would be."""
     organisation_id, asset_id = UUID(run.payload["organisationID"]), UUID(run.payload["virtualAssetID"])
-    kept = await store.read_optimisation(run.db, organisation_id, asset_id, UUID(run.key))
-    if kept is None:
+    stored = await store.read_optimisation(run.db, organisation_id, asset_id, UUID(run.key))
+    if stored is None:
         return
     try:
-        view: OptimisationView = await _solve_request(run, organisation_id, asset_id, kept.request)
+        view: OptimisationView = await _solve_request(run, organisation_id, asset_id, stored.request)
     except Problem as refusal:
         answer: dict[str, Any] = {"status": "FAILED", "problem": refusal.document()}
-        await store.finish_optimisation(run.db, organisation_id, kept.id, "FAILED", answer)
+        await store.finish_optimisation(run.db, organisation_id, stored.id, "FAILED", answer)
         return
-    await store.finish_optimisation(run.db, organisation_id, kept.id, "DONE", msgspec.to_builtins(view))
+    await store.finish_optimisation(run.db, organisation_id, stored.id, "DONE", msgspec.to_builtins(view))
 
 
 @cache
@@ -59,6 +59,6 @@ async def _solve_request(run: JobRun, organisation_id: UUID, asset_id: UUID, req
         deadline.stop()
 
 
-@job("optimisation.forget", every=timedelta(hours=1))
+@job("optimisation.retention", every=timedelta(hours=1))
 async def delete_expired_optimisations(run: JobRun) -> None:
     await store.delete_old(run.db, await real_now(run.db) - RETENTION)

@@ -36,17 +36,18 @@ class PriceCurve:
         return self.values[first - self.first : end - self.first]
 
 
-def check_asked(asked: PricesAsked, place: str = "/prices") -> None:
+def check_asked(asked: PricesAsked) -> None:
     given = [name for name in ("series", "forecast", "values") if getattr(asked, name) not in (None, False)]
     if len(given) != 1:
         raise BadRequest(
             "Prices come from a series, from the forecast or with the request: exactly one of them.",
-            [FieldError(place, "Expected one of series, forecast: true and values.")],
+            [FieldError("/prices", "Expected one of series, forecast: true and values.")],
         )
     if asked.series is not None and (asked.series not in SERIES or SERIES[asked.series].unit != "EUR/MWh"):
         names = ", ".join(name for name, series in SERIES.items() if series.unit == "EUR/MWh")
         raise BadRequest(
-            f"{asked.series} is no series of energy prices.", [FieldError(f"{place}/series", f"is not one of {names}")]
+            f"{asked.series} is no series of energy prices.",
+            [FieldError("/prices/series", f"is not one of {names}")],
         )
 
 
@@ -75,7 +76,7 @@ def _sent_prices(values: Sequence[NewPrice], first: int, end: int | None, latest
     if wrong:
         raise BadRequest(
             "Prices are for quarter-hours.",
-            [FieldError(f"/prices/values/{place}/time", "Expected a time on a 15-minute boundary.") for place in wrong],
+            [FieldError(f"/prices/values/{index}/time", "Expected a time on a 15-minute boundary.") for index in wrong],
         )
     stop = end or min(latest, int(numbers.max(initial=first - 1)) + 1)
     filled = np.full(max(0, stop - first), np.nan)
@@ -100,7 +101,7 @@ async def _forecast_prices(db: Database, first: int, end: int | None, latest: in
         )
     expected = await asyncio.to_thread(forecast_days, table.last(HISTORY_DAYS), days) if days > 0 else []
     first_day = min(begins, table.end)
-    known = [table.true_day(place) for place in range(max(0, table.index_of(first_day)), len(table))]
+    known = [table.true_day(index) for index in range(max(0, table.index_of(first_day)), len(table))]
     known_first = max(first_day, table.first)
     ahead = [from_96_quarters(quarters, table.end + timedelta(days=number)) for number, quarters in enumerate(expected)]
     values = np.concatenate([*known, *ahead])

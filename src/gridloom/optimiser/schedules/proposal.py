@@ -47,19 +47,19 @@ _SAID = {
 
 
 def no_feasible_schedule(refusal: InfeasibleError, first: int) -> NoFeasibleSchedule:
-    moment = format_instant(period_start(first + refusal.position))
+    instant = format_instant(period_start(first + refusal.position))
     amount = f", by {refusal.missing_kwh:.6g} kWh" if refusal.missing_kwh > 0 else ""
     return NoFeasibleSchedule(
-        f"Whatever is scheduled, in the period {moment} {_SAID[refusal.rule]}{amount}.",
+        f"Whatever is scheduled, in the period {instant} {_SAID[refusal.rule]}{amount}.",
         rule=refusal.rule.value,
-        firstPeriod=moment,
+        firstPeriod=instant,
         missing=refusal.missing_kwh,
     )
 
 
 def proposed_powers(first: int, power_kw: Floats) -> list[ProposedPower]:
     return [
-        ProposedPower(time=period_start(first + place), power=power) for place, power in enumerate(power_kw.tolist())
+        ProposedPower(time=period_start(first + index), power=power) for index, power in enumerate(power_kw.tolist())
     ]
 
 
@@ -83,8 +83,8 @@ def proposed_states(task: OptimisationScope, total_kw: Floats) -> list[ProposedS
     capacity_kwh = task.asset.terms.energy_capacity_kwh
     percentages = np.clip(100 * task.programme.energy_kwh(total_kw) / capacity_kwh, 0.0, 100.0)
     return [
-        ProposedStateOfCharge(time=period_start(task.first + place), state_of_charge_percentage=percentage)
-        for place, percentage in enumerate(percentages.tolist())
+        ProposedStateOfCharge(time=period_start(task.first + index), state_of_charge_percentage=percentage)
+        for index, percentage in enumerate(percentages.tolist())
     ]
 
 
@@ -101,8 +101,8 @@ def shadow_price_view(task: OptimisationScope, shadow: ShadowPrices | None) -> S
         discharge_power=shadow.discharge_eur_kw,
         energy_capacity=shadow.energy_eur_kwh,
         stored_energy=[
-            StoredEnergyPrice(time=period_start(task.first + place), value=value)
-            for place, value in enumerate(shadow.stored_eur_mwh.tolist())
+            StoredEnergyPrice(time=period_start(task.first + index), value=value)
+            for index, value in enumerate(shadow.stored_eur_mwh.tolist())
         ],
         cycles=cycles,
         end_state_of_charge=max(0.0, -shadow.end_eur_kwh),

@@ -52,25 +52,25 @@ class ScheduleRepair:
                 power_kw = repair_nearest(programme, self.asked_kw, deadline)
         except InfeasibleError as refusal:
             raise no_feasible_schedule(refusal, task.first) from None
-        places = np.flatnonzero(self.is_asked)
+        indices = np.flatnonzero(self.is_asked)
         apart_kw = np.abs(power_kw - self.asked_kw)
-        moved = places[apart_kw[places] > POWER_TOLERANCE_KW]
+        moved = indices[apart_kw[indices] > POWER_TOLERANCE_KW]
         end_kwh = float(programme.energy_kwh(power_kw)[-1])
         return RepairView(
             schedule=[
                 point
-                for place in places.tolist()
-                for point in proposed_powers(task.first + place, power_kw[place : place + 1])
+                for index in indices.tolist()
+                for point in proposed_powers(task.first + index, power_kw[index : index + 1])
             ],
             moved=[
                 MovedPower(
-                    time=period_start(task.first + place),
-                    asked=float(self.asked_kw[place]),
-                    power=float(power_kw[place]),
+                    time=period_start(task.first + index),
+                    asked=float(self.asked_kw[index]),
+                    power=float(power_kw[index]),
                 )
-                for place in moved.tolist()
+                for index in moved.tolist()
             ],
-            moved_energy=float(apart_kw[places].sum()) * programme.step_h,
+            moved_energy=float(apart_kw[indices].sum()) * programme.step_h,
             value=UNSET if prices is None else programme.value_eur(power_kw),
             end_state_of_charge_percentage=task.end_percentage(end_kwh),
             based_on=based_on(task, None if prices is None else prices.until),

@@ -56,12 +56,13 @@ PROBLEMS = (NoFeasibleSchedule, PricesMissing, GateClosed)
     access=Permission.CREATE_OPTIMISATIONS,
     audited=False,
     transaction="manual",
+    may_be_queued=True,
     problems=PROBLEMS,
 )
 async def optimise_virtual_asset(
     request: Request, organisation_id: UUID, virtual_asset_id: UUID, body: Annotated[NewOptimisation, BULK]
 ) -> Response[OptimisationView]:
-    """What its open periods should do to earn most at the prices given, by all rules that a schedule must respect.
+    """The powers of its open periods that earn most at the prices given, by all rules that a schedule must respect.
 
     Nothing is changed. To apply it, PUT `schedule` to the asset's schedule with `If-Match` and the ETag of this answer
     (with `keep`, PUT the part of the one block left). A window of more than 31 days is answered 202, and made by a job.
@@ -144,13 +145,13 @@ async def read_optimisation(
 ) -> OptimisationView:
     """Kept for a day."""
     asset = await require_asset(request.db, request.caller, organisation_id, virtual_asset_id)
-    kept = await store.read_optimisation(request.db, asset.organisation_id, asset.id, optimisation_id)
-    if kept is None:
+    stored = await store.read_optimisation(request.db, asset.organisation_id, asset.id, optimisation_id)
+    if stored is None:
         raise NotFound(f"There is no optimisation {optimisation_id} of this asset, or no more.")
-    if kept.answer is None:
-        return OptimisationView(id=kept.id, status="QUEUED" if kept.status == "QUEUED" else "RUNNING")
-    view = msgspec.convert(kept.answer, OptimisationView, strict=False)
-    view.id = kept.id
+    if stored.answer is None:
+        return OptimisationView(id=stored.id, status="QUEUED" if stored.status == "QUEUED" else "RUNNING")
+    view = msgspec.convert(stored.answer, OptimisationView, strict=False)
+    view.id = stored.id
     return view
 
 

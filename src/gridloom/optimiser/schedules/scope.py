@@ -1,4 +1,4 @@
-"""What may be decided about a virtual asset: its open periods in a window, and all that their powers must respect."""
+"""The scope of an optimisation: a virtual asset's open periods in a window, and all that their powers must respect."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from gridloom.virtual_assets.schedule.projection_loading import first_cuttable_p
 class OptimisationScope:
     """The periods `first` up to but not `end` of an asset.
 
-    `fixed_kw` is what kept blocks do; `blocks` are the wholesale blocks that are free; `accepted_kw` is what stands of
-    all together.
+    `fixed_kw` is what kept blocks do; `blocks` are the wholesale blocks that are free; `accepted_kw` is the schedule
+    of all together that is in force.
     """
 
     asset: VirtualAsset
@@ -36,7 +36,7 @@ class OptimisationScope:
     programme: BatteryProgramme
     """Without prices."""
     change_after_kwh: float
-    """By what all that stands after the window moves the energy until the end of life."""
+    """By what all that is scheduled after the window moves the energy until the end of life."""
 
     def priced(self, price_eur_mwh: Floats) -> BatteryProgramme:
         return replace(self.programme, price_eur_mwh=price_eur_mwh)
@@ -57,26 +57,26 @@ async def load_optimisation_scope(
     keep: Collection[UUID] = (),
     ends_on_target: bool = True,
 ) -> OptimisationScope:
-    """Reads the asset as it stands; `first` and `end` lie within its life, and the gate of `first` is open.
+    """Reads the present state of the asset; `first` and `end` lie within its life, and the gate of `first` is open.
 
-    What stands before and after the window counts as it will be, after the cuts that are known to come.
+    What is scheduled before and after the window counts as it will be, after the cuts that are known to come.
     """
     start = min(first, first_cuttable_period(asset, now))
     lanes, inputs = await load_projection_input(db, asset, start, asset.end, closed=first_cuttable_period(asset, now))
     projection = project(inputs)
     blocks = [block for block in await block_store.read_blocks(db, asset.key) if block.market is Market.WHOLESALE]
     window = slice(first - start, end - start)
-    is_kept = np.zeros((len(lanes), end - first), dtype=bool)
+    is_fixed = np.zeros((len(lanes), end - first), dtype=bool)
     for block in blocks:
         if block.id in keep and block.overlaps(first, end):
-            is_kept[lanes.index(block.lane), max(0, block.first - first) : max(0, block.end - first)] = True
-    fixed_kw = np.where(is_kept, projection.power_kw[:, window], 0.0).sum(axis=0)
+            is_fixed[lanes.index(block.lane), max(0, block.first - first) : max(0, block.end - first)] = True
+    fixed_kw = np.where(is_fixed, projection.power_kw[:, window], 0.0).sum(axis=0)
     total_kw, terms = projection.total_kw, asset.terms
     lowest_kwh, highest_kwh = _energy_bounds(asset, inputs, total_kw, window, ends_on_target=ends_on_target)
     programme = BatteryProgramme(
         np.zeros(end - first),
-        fixed_kw - np.where(is_kept, 0.0, inputs.charge_kw[:, window]).sum(axis=0),
-        fixed_kw + np.where(is_kept, 0.0, inputs.discharge_kw[:, window]).sum(axis=0),
+        fixed_kw - np.where(is_fixed, 0.0, inputs.charge_kw[:, window]).sum(axis=0),
+        fixed_kw + np.where(is_fixed, 0.0, inputs.discharge_kw[:, window]).sum(axis=0),
         lowest_kwh,
         highest_kwh,
         float(projection.energy_kwh[window.start]),
@@ -96,8 +96,8 @@ def _energy_bounds(
 ) -> tuple[Floats, Floats]:
     """The bounds at each period's end; the last also lets all that is stored after the window work out.
 
-    What stands after the window moves the energy by the same amounts wherever it starts from, so each later bound is
-    one of the energy at the window's end.
+    What is scheduled after the window moves the energy by the same amounts wherever it starts from, so each later bound
+    is one of the energy at the window's end.
     """
     lowest_kwh, highest_kwh = inputs.lowest_kwh[window].copy(), inputs.highest_kwh[window].copy()
     after = slice(window.stop, None)
@@ -114,7 +114,7 @@ def _energy_bounds(
 
 
 def _cycle_limit(rule: CycleBudget, fixed_kw: Floats, total_kw: Floats, window: slice) -> CycleLimit:
-    """What each group has left: less what it exported before the window, and what stands after it."""
+    """The remaining export of each group: less what it exported before the window, and what is scheduled after it."""
     groups, out_kwh = rule.groups[window], exported_kwh(total_kw)
     first = int(groups[0])
     left_kwh = np.full(int(groups[-1]) - first + 1, rule.limit_kwh)
@@ -133,9 +133,9 @@ def _relax_to_reachable(programme: BatteryProgramme) -> BatteryProgramme:
     if programme.initial_kwh - fall_kwh[0] <= programme.highest_kwh[0]:
         return programme
     highest_kwh, least = programme.highest_kwh.copy(), programme.initial_kwh
-    for place in range(len(programme)):
-        least -= float(fall_kwh[place])
-        if least <= highest_kwh[place]:
+    for index in range(len(programme)):
+        least -= float(fall_kwh[index])
+        if least <= highest_kwh[index]:
             break
-        highest_kwh[place] = least
+        highest_kwh[index] = least
     return replace(programme, highest_kwh=highest_kwh)

@@ -9,10 +9,11 @@ from uuid import UUID
 from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.edge import Instant, RequestBody, ResponseBody
+from gridloom.kernel.balancing import ReserveName
 from gridloom.reference_prices.model import SERIES
 from gridloom.virtual_assets.model import Market
 
-PriceValue = Annotated[float, Meta(ge=-100_000, le=100_000, description="EUR/MWh")]
+PriceValue = Annotated[float, Meta(ge=-100_000, le=100_000)]
 
 
 class NewPrice(RequestBody):
@@ -25,79 +26,53 @@ class PricesAsked(RequestBody):
 
     series: Annotated[
         str | None,
-        Meta(
-            description="A reference series in EUR/MWh, as far as it is published",
-            extra_json_schema={"enum": [name for name, series in SERIES.items() if series.unit == "EUR/MWh"]},
-        ),
+        Meta(extra_json_schema={"enum": [name for name, series in SERIES.items() if series.unit == "EUR/MWh"]}),
     ] = None
-    forecast: Annotated[
-        bool | None, Meta(description="true: published day-ahead prices, and the forecast of those to come")
-    ] = None
-    values: Annotated[
-        Annotated[list[NewPrice], Meta(max_length=40_000)] | None,
-        Meta(description="One for each quarter-hour of the window"),
-    ] = None
+    forecast: bool | None = None
+    values: Annotated[list[NewPrice], Meta(max_length=40_000)] | None = None
 
 
-ProposedMarket = Literal["WHOLESALE", "FCR", "AFRR_POS", "AFRR_NEG"]
+ProposedMarket = Literal["WHOLESALE", ReserveName]
 
 
 class NewCapacityPrice(RequestBody):
-    """What a four-hour product is expected to pay."""
+    """The expected price of a four-hour product."""
 
-    market: Literal["FCR", "AFRR_POS", "AFRR_NEG"]
-    start: Annotated[Instant, Meta(description="The start of the four-hour block")]
-    price: Annotated[float, Meta(ge=-15_000, le=15_000, description="EUR/MW per hour")]
+    market: ReserveName
+    start: Instant
+    price: Annotated[float, Meta(ge=-15_000, le=15_000)]
 
 
 class NewOptimisation(RequestBody, kw_only=True):
-    start: Annotated[Instant | None, Meta(description="Not before this; the first open period when left out")] = None
-    end: Annotated[Instant | None, Meta(description="The end of the known prices or of life when left out")] = None
+    start: Instant | None = None
+    end: Instant | None = None
     prices: PricesAsked
-    markets: Annotated[
-        Annotated[list[ProposedMarket], Meta(max_length=4)] | None, Meta(description="Spot alone when left out")
-    ] = None
-    end_state_of_charge: Annotated[
-        Literal["HARD", "FREE"] | None, Meta(description="HARD, the default: the end of life is met")
-    ] = None
-    keep: Annotated[
-        Annotated[list[UUID], Meta(max_length=1000)] | None, Meta(description="Blocks whose schedules stay")
-    ] = None
-    exact: Annotated[bool | None, Meta(description="Look for the proven optimum of a long window too")] = None
-    capacity_prices: Annotated[
-        Annotated[list[NewCapacityPrice], Meta(max_length=2000)] | None,
-        Meta(description="Instead of the reference series"),
-    ] = None
+    markets: Annotated[list[ProposedMarket], Meta(max_length=4)] | None = None
+    end_state_of_charge: Literal["HARD", "FREE"] | None = None
+    keep: Annotated[list[UUID], Meta(max_length=1000)] | None = None
+    exact: bool | None = None
+    capacity_prices: Annotated[list[NewCapacityPrice], Meta(max_length=2000)] | None = None
 
 
 class NewPortfolioOptimisation(RequestBody, kw_only=True):
-    start: Annotated[Instant | None, Meta(description="Not before this; the first open period when left out")] = None
-    end: Annotated[Instant | None, Meta(description="The end of the known prices when left out")] = None
+    start: Instant | None = None
+    end: Instant | None = None
     prices: PricesAsked
-    import_limit: Annotated[
-        Annotated[float, Meta(ge=0)] | None, Meta(description="kW that all may import together")
-    ] = None
-    export_limit: Annotated[
-        Annotated[float, Meta(ge=0)] | None, Meta(description="kW that all may export together")
-    ] = None
-    end_state_of_charge: Annotated[
-        Literal["HARD", "FREE"] | None, Meta(description="HARD, the default: the end of life is met")
-    ] = None
-    exact: Annotated[bool | None, Meta(description="Look for the proven optimum of a long window too")] = None
+    import_limit: Annotated[float, Meta(ge=0)] | None = None
+    export_limit: Annotated[float, Meta(ge=0)] | None = None
+    end_state_of_charge: Literal["HARD", "FREE"] | None = None
+    exact: bool | None = None
 
 
 class NewPower(RequestBody):
     time: Instant
-    power: Annotated[float, Meta(ge=-10_000_000, le=10_000_000, description="kW, positive when it exports")]
+    power: Annotated[float, Meta(ge=-10_000_000, le=10_000_000)]
 
 
 class NewRepair(RequestBody):
     schedule: Annotated[list[NewPower], Meta(min_length=1, max_length=40_000)]
-    objective: Annotated[
-        Literal["NEAREST", "BEST_VALUE"],
-        Meta(description="NEAREST: with the least power moved; BEST_VALUE: what earns most in these periods"),
-    ]
-    prices: Annotated[PricesAsked | None, Meta(description="As for an optimisation; forecast when left out")] = None
+    objective: Literal["NEAREST", "BEST_VALUE"]
+    prices: PricesAsked | None = None
 
 
 # --- answers -------------------------------------------------------------------------------------------------------
@@ -105,7 +80,7 @@ class NewRepair(RequestBody):
 
 class ProposedPower(ResponseBody):
     time: datetime
-    power: Annotated[float, Meta(description="kW, positive when it exports")]
+    power: float
 
 
 class ProposedSchedule(ResponseBody):
@@ -121,28 +96,28 @@ class ProposedStateOfCharge(ResponseBody):
 
 
 class CyclePrice(ResponseBody):
-    start: Annotated[datetime, Meta(description="The market day or year, as far as it is in the window")]
-    value: Annotated[float, Meta(description="EUR for one more kWh that may be discharged in it")]
+    start: datetime
+    value: float
 
 
 class StoredEnergyPrice(ResponseBody):
     time: datetime
-    value: Annotated[float, Meta(description="EUR/MWh: what one more MWh in store is worth at the period's end")]
+    value: float
 
 
 class ShadowPriceView(ResponseBody):
-    """What one more unit of each limit would earn over the whole window."""
+    """The marginal value of each limit over the whole window."""
 
-    charge_power: Annotated[float, Meta(description="EUR for one more kW in all periods")]
-    discharge_power: Annotated[float, Meta(description="EUR for one more kW in all periods")]
-    energy_capacity: Annotated[float, Meta(description="EUR for one more kWh of room")]
+    charge_power: float
+    discharge_power: float
+    energy_capacity: float
     stored_energy: list[StoredEnergyPrice]
     cycles: list[CyclePrice]
-    end_state_of_charge: Annotated[float, Meta(description="EUR for one kWh less to be left in the end")]
+    end_state_of_charge: float
 
 
 class BasedOn(ResponseBody):
-    """What it was made from: the schedule's version, and until when prices were published."""
+    """Its inputs: the schedule's version, and until when prices were published."""
 
     version: int
     prices_until: datetime | None
@@ -156,7 +131,7 @@ class ProposedBlock(ResponseBody):
     end: datetime
     rated_charge_power: float
     rated_discharge_power: float
-    value: Annotated[float, Meta(description="EUR that the capacity earns")]
+    value: float
 
 
 OptimisationStatus = Literal["QUEUED", "RUNNING", "FAILED", "OPTIMAL", "TIME_LIMIT"]
@@ -165,30 +140,25 @@ OptimisationStatus = Literal["QUEUED", "RUNNING", "FAILED", "OPTIMAL", "TIME_LIM
 class OptimisationView(ResponseBody, kw_only=True):
     """The best schedule found. TIME_LIMIT: it is not proven to be the best; `gap` says how much better one may be."""
 
-    id: Annotated[UUID, Meta(description="Of one that is made later; see Location")] | UnsetType = UNSET
+    id: UUID | UnsetType = UNSET
     status: OptimisationStatus
-    value: Annotated[float, Meta(description="EUR")] | UnsetType = UNSET
-    bound: Annotated[float, Meta(description="EUR that no schedule exceeds")] | UnsetType = UNSET
-    gap: Annotated[float, Meta(description="How far the value is from the bound, relative to it")] | UnsetType = UNSET
-    schedule: (
-        Annotated[
-            list[ProposedPower], Meta(description="All wholesale blocks together: what to PUT to the asset's schedule")
-        ]
-        | UnsetType
-    ) = UNSET
-    blocks: Annotated[list[ProposedSchedule], Meta(description="The parts of the blocks")] | UnsetType = UNSET
+    value: float | UnsetType = UNSET
+    bound: float | UnsetType = UNSET
+    gap: float | UnsetType = UNSET
+    schedule: list[ProposedPower] | UnsetType = UNSET
+    blocks: list[ProposedSchedule] | UnsetType = UNSET
     state_of_charge: list[ProposedStateOfCharge] | UnsetType = UNSET
     shadow_prices: ShadowPriceView | UnsetType | None = UNSET
     proposed_blocks: list[ProposedBlock] | UnsetType = UNSET
     based_on: BasedOn | UnsetType = UNSET
-    problem: Annotated[dict[str, Any], Meta(description="Why it failed")] | UnsetType = UNSET
+    problem: dict[str, Any] | UnsetType = UNSET
 
 
 class AssetOptimisationView(ResponseBody):
     """One asset's part of its portfolio's best schedules."""
 
     virtual_asset_id: UUID
-    value: Annotated[float, Meta(description="EUR")]
+    value: float
     schedule: list[ProposedPower]
     blocks: list[ProposedSchedule]
     state_of_charge: list[ProposedStateOfCharge]
@@ -197,16 +167,16 @@ class AssetOptimisationView(ResponseBody):
 
 class PortfolioOptimisationView(ResponseBody):
     status: Literal["OPTIMAL", "TIME_LIMIT"]
-    value: Annotated[float, Meta(description="EUR of all together")]
-    bound: Annotated[float, Meta(description="EUR that no schedules exceed")]
-    gap: Annotated[float, Meta(description="How far the value is from the bound, relative to it")]
+    value: float
+    bound: float
+    gap: float
     assets: list[AssetOptimisationView]
 
 
 class MovedPower(ResponseBody):
     time: datetime
-    asked: Annotated[float, Meta(description="kW that was sent")]
-    power: Annotated[float, Meta(description="kW that is proposed instead")]
+    asked: float
+    power: float
 
 
 class RepairView(ResponseBody, kw_only=True):
@@ -214,7 +184,7 @@ class RepairView(ResponseBody, kw_only=True):
 
     schedule: list[ProposedPower]
     moved: list[MovedPower]
-    moved_energy: Annotated[float, Meta(description="kWh by which it differs from what was sent")]
-    value: Annotated[float, Meta(description="EUR at the prices it was judged by")] | UnsetType = UNSET
+    moved_energy: float
+    value: float | UnsetType = UNSET
     end_state_of_charge_percentage: float
     based_on: BasedOn

@@ -1,6 +1,6 @@
 """Batteries as a linear programme: per period charge, discharge and stored energy, and the rows that tie them.
 
-Everything inside is per unit: power over the largest power there is, energy over an hour of it. Solvers judge by
+Everything inside is per unit: power over the largest power there is, energy over an hour of it. Solvers compare by
 absolute tolerances, and a watt is as good as a gigawatt then.
 """
 
@@ -17,7 +17,7 @@ from gridloom.optimiser.solving.programme import BatteryProgramme, Bools, Floats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedLimit:
-    """What several batteries together may import and export in each period."""
+    """The joint import and export limits of several batteries in each period."""
 
     import_kw: Floats
     export_kw: Floats
@@ -69,14 +69,14 @@ class BatteryModel:
             self._cut_ends(programme, columns, np.flatnonzero(marked), rows)
             for columns, programme, marked in zip(self.columns, programmes, cut, strict=False)
         ]
-        extra_cost, extra_lower, extra_upper = self._extend(rows, width)
+        extra_cost, extra_lower, extra_upper = self._add_own_columns(rows, width)
         width += len(extra_cost)
         binaries = []
         for columns, programme, marked in zip(self.columns, programmes, exclusive, strict=False):
-            places = np.flatnonzero(marked)
-            binaries.append(np.arange(width, width + len(places)))
-            width += len(places)
-            self._exclude_both_ways(programme, columns, places, binaries[-1], rows)
+            indices = np.flatnonzero(marked)
+            binaries.append(np.arange(width, width + len(indices)))
+            width += len(indices)
+            self._exclude_both_ways(programme, columns, indices, binaries[-1], rows)
         whole = np.concatenate(binaries) if binaries else np.zeros(0, dtype=np.int64)
         self.model = LinearModel(
             np.concatenate([*cost, extra_cost, np.zeros(len(whole))]),
@@ -107,7 +107,7 @@ class BatteryModel:
             cycles.append(numbers)
         return VariableIndex(charge, discharge, energy, balance, tuple(cycles)), self._find_bounds(programme)
 
-    def _extend(self, rows: RowBuilder, width: int) -> tuple[Floats, Floats, Floats]:
+    def _add_own_columns(self, rows: RowBuilder, width: int) -> tuple[Floats, Floats, Floats]:
         """Further columns from `width` on, for models that have more to decide: their cost, lower and upper bounds."""
         return np.zeros(0), np.zeros(0), np.zeros(0)
 
@@ -127,21 +127,21 @@ class BatteryModel:
             rows.put(numbers, columns.discharge, 1.0)
             rows.put(numbers, columns.charge, -1.0)
 
-    def _cut_ends(self, programme: BatteryProgramme, columns: VariableIndex, places: Ints, rows: RowBuilder) -> Ints:
-        numbers = rows.add(len(places), -INFINITE, 1.0)
-        rows.put(numbers, columns.charge[places], self.unit_kw / programme.charge_kw[places])
-        rows.put(numbers, columns.discharge[places], self.unit_kw / programme.discharge_kw[places])
+    def _cut_ends(self, programme: BatteryProgramme, columns: VariableIndex, indices: Ints, rows: RowBuilder) -> Ints:
+        numbers = rows.add(len(indices), -INFINITE, 1.0)
+        rows.put(numbers, columns.charge[indices], self.unit_kw / programme.charge_kw[indices])
+        rows.put(numbers, columns.discharge[indices], self.unit_kw / programme.discharge_kw[indices])
         return numbers
 
     def _exclude_both_ways(
-        self, programme: BatteryProgramme, columns: VariableIndex, places: Ints, binaries: Ints, rows: RowBuilder
+        self, programme: BatteryProgramme, columns: VariableIndex, indices: Ints, binaries: Ints, rows: RowBuilder
     ) -> None:
-        charge, discharge = programme.charge_kw[places] / self.unit_kw, programme.discharge_kw[places] / self.unit_kw
-        charging = rows.add(len(places), -INFINITE, 0.0)
-        rows.put(charging, columns.charge[places], 1.0)
+        charge, discharge = programme.charge_kw[indices] / self.unit_kw, programme.discharge_kw[indices] / self.unit_kw
+        charging = rows.add(len(indices), -INFINITE, 0.0)
+        rows.put(charging, columns.charge[indices], 1.0)
         rows.put(charging, binaries, -charge)
-        discharging = rows.add(len(places), -INFINITE, discharge)
-        rows.put(discharging, columns.discharge[places], 1.0)
+        discharging = rows.add(len(indices), -INFINITE, discharge)
+        rows.put(discharging, columns.discharge[indices], 1.0)
         rows.put(discharging, binaries, discharge)
 
     def run(self, deadline: Deadline, *, duals: bool = True) -> SolverResult:
@@ -159,16 +159,16 @@ class BatteryModel:
         start = np.array([initial_kwh / self.unit_kw])
         self.model.set_row_bounds(self.columns[battery].balance[:1], start, start)
 
-    def fix_directions(self, battery: int, places: Ints, power_kw: Floats) -> None:
+    def fix_directions(self, battery: int, indices: Ints, power_kw: Floats) -> None:
         """In these periods only charge or only discharge, as this power does; idle ones keep still."""
         programme, columns = self.programmes[battery], self.columns[battery]
         lower, upper = (part.reshape(3, -1) for part in self._find_bounds(programme))
-        charging = power_kw[places] < 0
+        charging = power_kw[indices] < 0
         self.model.set_bounds(
-            columns.charge[places], lower[0, places], np.where(charging, upper[0, places], lower[0, places])
+            columns.charge[indices], lower[0, indices], np.where(charging, upper[0, indices], lower[0, indices])
         )
         self.model.set_bounds(
-            columns.discharge[places], lower[1, places], np.where(charging, lower[1, places], upper[1, places])
+            columns.discharge[indices], lower[1, indices], np.where(charging, lower[1, indices], upper[1, indices])
         )
 
     def free_directions(self, battery: int) -> None:

@@ -35,16 +35,16 @@ def unreachable(programme: BatteryProgramme, slack_kwh: float = 1e-9) -> Infeasi
     fall_kwh = -programme.max_kw * np.where(programme.max_kw < 0, eta_c, 1 / eta_d) * step_h
     least = most = programme.initial_kwh
     last = len(programme) - 1
-    for place in range(len(programme)):
-        least, most = least + float(fall_kwh[place]), most + float(rise_kwh[place])
-        lowest, highest = float(programme.lowest_kwh[place]), float(programme.highest_kwh[place])
+    for index in range(len(programme)):
+        least, most = least + float(fall_kwh[index]), most + float(rise_kwh[index])
+        lowest, highest = float(programme.lowest_kwh[index]), float(programme.highest_kwh[index])
         if least > highest + slack_kwh or most < lowest - slack_kwh:
             too_full = least > highest
             rule = InfeasibilityRule.ENERGY_ABOVE if too_full else InfeasibilityRule.ENERGY_BELOW
-            is_end = place == last and place > 0
+            is_end = index == last and index > 0
             return InfeasibleError(
                 InfeasibilityRule.END_STATE_OF_CHARGE if is_end else rule,
-                place,
+                index,
                 least - highest if too_full else lowest - most,
             )
         least, most = max(least, lowest), min(most, highest)

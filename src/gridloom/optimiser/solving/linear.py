@@ -65,7 +65,7 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SolverResult:
-    """What came of one run: the columns, the duals of rows and columns if asked for, the objective, a proven bound."""
+    """The result of one run: the columns, the duals of rows and columns if asked for, the objective, a proven bound."""
 
     ended: SolverStatus
     columns: Floats

@@ -30,14 +30,14 @@ def _walk_energy(programme: BatteryProgramme, power_kw: Floats, first: int, ener
     min_kw, max_kw = programme.min_kw.tolist(), programme.max_kw.tolist()
     lowest_kwh, highest_kwh = programme.lowest_kwh.tolist(), programme.highest_kwh.tolist()
     walked = power_kw.tolist()
-    for place in range(first, len(walked)):
-        power = walked[place]
+    for index in range(first, len(walked)):
+        power = walked[index]
         after_kwh = energy_kwh - power * (charged if power < 0 else drawn)
-        if not lowest_kwh[place] <= after_kwh <= highest_kwh[place]:
-            wanted_kwh = min(max(after_kwh, lowest_kwh[place]), highest_kwh[place]) - energy_kwh
+        if not lowest_kwh[index] <= after_kwh <= highest_kwh[index]:
+            wanted_kwh = min(max(after_kwh, lowest_kwh[index]), highest_kwh[index]) - energy_kwh
             power = -wanted_kwh / charged if wanted_kwh > 0 else -wanted_kwh / drawn
-            power = min(max(power, min_kw[place]), max_kw[place])
-            walked[place] = power
+            power = min(max(power, min_kw[index]), max_kw[index])
+            walked[index] = power
             after_kwh = energy_kwh - power * (charged if power < 0 else drawn)
         energy_kwh = after_kwh
     return np.array(walked)

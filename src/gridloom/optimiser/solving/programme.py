@@ -1,4 +1,4 @@
-"""What is decided about one battery, as arrays: prices, bounds of power and energy, cycles, and where it starts."""
+"""The programme of one battery, as arrays: prices, bounds of power and energy, cycles, and where it starts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUARTER_HOUR_H = 0.25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CycleLimit:
-    """What may still be discharged within each group of periods (a market day, a year).
+    """The remaining discharge within each group of periods (a market day, a year).
 
     `groups` gives each period's group, counted from 0; `left_kwh` what each group has left, grid-side.
     """
@@ -74,7 +74,7 @@ class SolutionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShadowPrices:
-    """What one more unit of each limit would earn over the whole window, in EUR per kW or kWh.
+    """The marginal value of each limit over the whole window, in EUR per kW or kWh.
 
     `stored_eur_mwh` is by period: what one more MWh in store at its end is worth.
     """
@@ -106,7 +106,7 @@ class Solution:
 
 
 class InfeasibilityRule(StrEnum):
-    """What leaves no way for a schedule."""
+    """The rule that makes a schedule infeasible."""
 
     ENERGY_ABOVE = "ENERGY_ABOVE"
     ENERGY_BELOW = "ENERGY_BELOW"

@@ -15,7 +15,7 @@ from gridloom.optimiser.solving.programme import BatteryProgramme, Bools, Cancel
 from gridloom.optimiser.solving.solve import solve
 
 _TIE = 1e-4
-"""What the whole spread of prices weighs against a kW that is moved: it only decides between equal changes."""
+"""The weight of the whole spread of prices against a kW that is moved: it only decides between equal changes."""
 
 
 def repair_nearest(programme: BatteryProgramme, asked_kw: Floats, deadline: Deadline) -> Floats:
@@ -68,9 +68,9 @@ def _move_least(programme: BatteryProgramme, asked_kw: Floats, exports: Bools, d
 
 
 def _limit_cycles(programme: BatteryProgramme, rows: RowBuilder, exports: Bools, size: Floats, unit_kw: float) -> None:
-    count, places = len(programme), np.flatnonzero(exports)
+    count, indices = len(programme), np.flatnonzero(exports)
     for limit in programme.cycles:
-        already = np.bincount(limit.groups[places], size[places], minlength=len(limit.left_kwh)) * programme.step_h
+        already = np.bincount(limit.groups[indices], size[indices], minlength=len(limit.left_kwh)) * programme.step_h
         numbers = rows.add(len(limit.left_kwh), -INFINITE, limit.left_kwh / unit_kw - already)
-        rows.put(numbers[limit.groups[places]], count + places, programme.step_h)
-        rows.put(numbers[limit.groups[places]], places, -programme.step_h)
+        rows.put(numbers[limit.groups[indices]], count + indices, programme.step_h)
+        rows.put(numbers[limit.groups[indices]], indices, -programme.step_h)

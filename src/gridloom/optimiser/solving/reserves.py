@@ -1,6 +1,6 @@
 """Spot and balancing capacity together: how much of the power to sell as FCR and aFRR in each four-hour block.
 
-A megawatt that stands by for upward power leaves less to discharge with and must be in store for its reserve minutes;
+A megawatt reserved for upward power leaves less to discharge with and must be in store for its reserve minutes;
 one for downward power leaves less to charge with and needs room. FCR does both.
 """
 
@@ -66,7 +66,7 @@ def solve_with_reserves(
 def spot_programme_beside(
     programme: BatteryProgramme, slots: Sequence[ReserveSlot], power_kw: Floats
 ) -> BatteryProgramme:
-    """What is left for the spot market beside these reserves."""
+    """The programme of the spot market beside these reserves."""
     min_kw, max_kw = programme.min_kw.copy(), programme.max_kw.copy()
     lowest_kwh, highest_kwh = programme.lowest_kwh.copy(), programme.highest_kwh.copy()
     for slot, reserved_kw in zip(slots, power_kw.tolist(), strict=True):
@@ -98,7 +98,7 @@ class _ReserveModel(BatteryModel):
         self.slot_columns: Ints = 3 * len(programme) + np.arange(len(slots))
         super().__init__([programme])
 
-    def _extend(self, rows: RowBuilder, width: int) -> tuple[Floats, Floats, Floats]:
+    def _add_own_columns(self, rows: RowBuilder, width: int) -> tuple[Floats, Floats, Floats]:
         [programme], [columns] = self.programmes, self.columns
         count = len(programme)
         up_power = rows.add(count, -INFINITE, np.maximum(programme.max_kw, 0.0) / self.unit_kw)

@@ -1,1 +1,1 @@
-"""What an auction is worth before bidding."""
+"""Valuations of auctions before bidding."""

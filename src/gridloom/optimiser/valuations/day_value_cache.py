@@ -1,4 +1,4 @@
-"""Past day values kept in this worker, so that the same shape of battery is valued again in no time."""
+"""Past day values cached in this worker, so that the same shape of battery is valued again in no time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gridloom.optimiser.day_table import DayTable
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.valuations.formulas import AuctionedBattery, Basis, DayValues, value_past_days
 
-MAX_KEPT: Final = 64
+MAX_CACHED_VALUES: Final = 64
 """Each is a few kilobytes."""
 
 
@@ -18,17 +18,17 @@ class DayValueCache:
     """Known again by the battery's shape, the basis and the very prices: a corrected price makes new values."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[object, ...], DayValues] = OrderedDict()
+        self._cache: OrderedDict[tuple[object, ...], DayValues] = OrderedDict()
         self._lock = threading.Lock()
 
     def values(self, table: DayTable, offer: AuctionedBattery, basis: Basis, deadline: Deadline) -> DayValues:
         key = (offer.shape, basis, table.end, len(table), hash(table.quarters.tobytes()))
-        known = self._kept.get(key)
+        known = self._cache.get(key)
         if known is None:
             known = value_past_days(table, offer, basis, deadline)
         with self._lock:  # several solver threads value at the same time
-            self._kept[key] = known
-            self._kept.move_to_end(key)
-            while len(self._kept) > MAX_KEPT:
-                self._kept.popitem(last=False)
+            self._cache[key] = known
+            self._cache.move_to_end(key)
+            while len(self._cache) > MAX_CACHED_VALUES:
+                self._cache.popitem(last=False)
         return known

@@ -1,4 +1,4 @@
-"""What a virtual battery is worth over a delivery window that is still to come, and how sure that is.
+"""The value of a virtual battery over a delivery window that is still to come, and how sure that is.
 
 Past days have values: what the battery would have earned on each. A window to come is worth a centre, made of recent
 days, and what past windows of its length were worth against their own centre.
@@ -70,7 +70,7 @@ class AuctionedBattery:
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """What its past day values depend on: everything but the calendar, where it is longer than a day."""
+        """The key of its past day values: everything but the calendar, where it is longer than a day."""
         if self.days > 1:
             return (self.battery, self.initial_soc, self.target_soc, self.tolerance)
         hours = (self.start_quarter, self.end_quarter)
@@ -151,7 +151,7 @@ class Valuation:
 def value_past_days(
     table: DayTable, offer: AuctionedBattery, basis: Basis, deadline: Deadline | None = None
 ) -> DayValues:
-    """What the battery would have earned on each of the last days of the table."""
+    """The battery's earnings on each of the last days of the table."""
     days = min(DAYS_VALUED[basis], len(table) - MIN_HISTORY_DAYS)
     first = table.end - timedelta(days=days)
     if offer.days == 1:
@@ -173,8 +173,8 @@ def _until_stopped(items: Iterator[T], deadline: Deadline | None) -> Iterator[T]
 def _expect_weekly(table: DayTable) -> Expectation:
     forecaster = WeeklyForecaster(table)
 
-    def expect(_: DayTable, place: int) -> tuple[Floats, Floats]:
-        today, tomorrow = forecaster.forecast(place)
+    def expect(_: DayTable, index: int) -> tuple[Floats, Floats]:
+        today, tomorrow = forecaster.forecast(index)
         return today, tomorrow
 
     return expect
@@ -183,12 +183,12 @@ def _expect_weekly(table: DayTable) -> Expectation:
 def _closed_days(table: DayTable, first: date, offer: AuctionedBattery, basis: Basis) -> Iterator[float]:
     """For a window within one day: the same hours of each past day, from its start to its end as agreed."""
     planner, forecaster = Planner(offer.battery), WeeklyForecaster(table)
-    for place in range(table.index_of(first), len(table)):
-        day = table.first + timedelta(days=place)
-        prices = table.true_day(place)
+    for index in range(table.index_of(first), len(table)):
+        day = table.first + timedelta(days=index)
+        prices = table.true_day(index)
         expected = prices
         if basis is Basis.POLICY:
-            expected = from_96_quarters(forecaster.forecast(place)[0], day)
+            expected = from_96_quarters(forecaster.forecast(index)[0], day)
         yield _closed_value(planner, offer, prices, expected)
 
 
@@ -220,8 +220,8 @@ def _boundary_days(table: DayTable, offer: AuctionedBattery) -> float:
     played = replay_days(table, first, table.end, offer.battery, EXPECTATIONS[Policy.FORESIGHT])
     endless_eur = sum(day.earned_eur for day in played)
     closed_eur = 0.0
-    for place in range(len(table) - days, len(table), 2):
-        prices = np.concatenate([table.true_day(place), table.true_day(place + 1)])
+    for index in range(len(table) - days, len(table), 2):
+        prices = np.concatenate([table.true_day(index), table.true_day(index + 1)])
         closed_eur += _plan_closed(planner, whole, prices, prices)
     if endless_eur <= 0:
         return 0.0
@@ -310,9 +310,9 @@ def _calibrate_windows(
     stride = max(1, -(-len(origins) // _MAX_ORIGINS))
     chosen: Sequence[int] = origins[::stride].tolist()
     past = []
-    for place in chosen:
-        known = apart[max(0, place - days - lead - WINDOWS_COMPARED + 1) : place - days - lead + 1]
+    for index in chosen:
+        known = apart[max(0, index - days - lead - WINDOWS_COMPARED + 1) : index - days - lead + 1]
         low, middle, high, _ = _find_spread(known, days)
-        euros = (in_euros(place + _WARM_UP_DAYS - 1, by) for by in (low, middle, high, float(apart[place])))
-        past.append(PastWindow(first_window + timedelta(days=place), *euros))
+        euros = (in_euros(index + _WARM_UP_DAYS - 1, by) for by in (low, middle, high, float(apart[index])))
+        past.append(PastWindow(first_window + timedelta(days=index), *euros))
     return Calibration(tuple(past))

@@ -11,6 +11,7 @@ from msgspec import Meta, field
 from gridloom.auctions.model import Item
 from gridloom.auctions.routes import authorize_auction
 from gridloom.edge import Request, RequestBody, ResponseBody, operation
+from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden
@@ -26,7 +27,6 @@ from gridloom.optimiser.valuations.formulas import (
     MIN_DAYS,
     AuctionedBattery,
     Basis,
-    Calibration,
     PastWindow,
     Valuation,
     value_window,
@@ -42,42 +42,37 @@ class NewValuation(RequestBody):
     basis: Basis
 
 
-Euros = Annotated[float, Meta(description="EUR for the whole delivery window")]
 Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class PastWindowView(ResponseBody):
     """A window of the past, as it was valued with what was known before it, and what it came to be worth."""
 
-    start: Annotated[datetime, Meta(description="When it began")]
-    p10: Euros
-    p50: Euros
-    p90: Euros
-    value: Annotated[float, Meta(description="EUR that the prices which came made it worth")]
+    start: datetime
+    p10: float
+    p50: float
+    p90: float
+    value: float
 
 
 class CalibrationView(ResponseBody):
     """How the method did on past windows, each valued with what was known before it."""
 
-    windows: Annotated[int, Meta(description="How many past windows were valued")]
-    coverage: Annotated[
-        Share | None, Meta(description="Which part of them came between P10 and P90; null without windows")
-    ]
-    below: Annotated[Share | None, Meta(description="Which part came below P10")]
-    above: Annotated[Share | None, Meta(description="Which part came above P90")]
-    past_windows: Annotated[list[PastWindowView], Meta(description="Each of them, the oldest first")]
+    windows: int
+    coverage: Share | None
+    below: Share | None
+    above: Share | None
+    past_windows: list[PastWindowView]
 
 
 class ValuationView(ResponseBody):
-    p10: Euros
-    p50: Euros
-    p90: Euros
-    mean: Euros
-    per_mw_per_year: Annotated[float, Meta(description="The mean in EUR per MW and 365 days")] = field(
-        name="perMWPerYear"
-    )
+    p10: float
+    p50: float
+    p90: float
+    mean: float
+    per_mw_per_year: float = field(name="perMWPerYear")
     calibration: CalibrationView
-    as_of: Annotated[datetime, Meta(description="Prices from this moment on were not known")]
+    as_of: datetime
 
 
 @operation(
@@ -90,7 +85,7 @@ class ValuationView(ResponseBody):
     problems=(PricesMissing,),
 )
 async def value_auction(request: Request, auction_id: UUID, body: NewValuation) -> ValuationView:
-    """What the auctioned battery may earn on the day-ahead market over its delivery window, and how sure that is.
+    """The auctioned battery's expected earnings on the day-ahead market over its delivery window, and how sure that is.
 
     For organisations that are invited. Nothing is kept of it, in no log that others can read.
     """
@@ -101,7 +96,7 @@ async def value_auction(request: Request, auction_id: UUID, body: NewValuation) 
     today = market_day_of(seen.now)
     until = min(today + timedelta(days=2), offer.first)
     days = min(HISTORY_DAYS, DAYS_VALUED[body.basis] + MIN_HISTORY_DAYS)
-    kept = request.resources[DayValueCache]
+    day_values = request.resources[DayValueCache]
 
     async def value(turn: SolverTurn) -> Valuation:
         table = await load_day_table(request.pool, DAY_AHEAD, until, days)
@@ -110,7 +105,7 @@ async def value_auction(request: Request, auction_id: UUID, body: NewValuation) 
             raise prices_missing(DAY_AHEAD, period_number(market_day_window(missing).start))
 
         def value_offer(deadline: Deadline) -> Valuation:
-            return value_window(kept.values(table, offer, body.basis, deadline), offer)
+            return value_window(day_values.values(table, offer, body.basis, deadline), offer)
 
         return await turn.solve(value_offer, VALUATION_TIMEOUT_S)
 
@@ -151,18 +146,10 @@ def _view_valuation(valuation: Valuation) -> ValuationView:
         p90=round(valuation.p90_eur, 2),
         mean=round(valuation.mean_eur, 2),
         per_mw_per_year=round(valuation.per_mw_year_eur, 2),
-        calibration=_calibration_view(valuation.calibration),
+        calibration=copy_fields(
+            CalibrationView, valuation.calibration, past_windows=[_view_past(one) for one in valuation.calibration.past]
+        ),
         as_of=market_day_window(valuation.as_of).start,
-    )
-
-
-def _calibration_view(calibration: Calibration) -> CalibrationView:
-    return CalibrationView(
-        windows=calibration.windows,
-        coverage=calibration.coverage,
-        below=calibration.below,
-        above=calibration.above,
-        past_windows=[_view_past(one) for one in calibration.past],
     )
 
 

@@ -26,21 +26,21 @@ READ_BACKED_AVAILABILITY: Dependency[ReadBackedAvailability] = Dependency(
 EMIT_AVAILABILITY_CHANGED: Dependency[EmitAvailabilityChanged] = Dependency(
     "telling the holders of virtual assets what has changed"
 )
-"""After it, in the same transaction: `tell(db, what was seen before, now)`."""
+"""After it, in the same transaction: `emit(db, availability before, now)`."""
 
 
 async def enqueue_revalidation_if_held(db: Database, locked: LockedBatteries, asset_key: int) -> None:
     """To be called in the transaction that changes ratings or unavailabilities, after the change.
 
-    Of most assets nobody holds anything, and one statement says so. Whoever comes to rely on the asset takes its lock
-    as well, so nobody is overlooked.
+    Most assets have no holder, and one statement says so. A caller that comes to rely on the asset takes its lock
+    as well, so no holder is missed.
     """
     if await has_future_holdings(db, asset_key, locked.since):
         await enqueue_revalidation(db, locked, asset_key)
 
 
 async def enqueue_revalidation(db: Database, locked: LockedBatteries, asset_key: int) -> None:
-    assert asset_key in locked.keys, "a change is told under the battery's lock"
+    assert asset_key in locked.keys, "a change is propagated under the battery's lock"
     # What the job looks at begins with the first of the changes that it has not seen.
     await enqueue(
         db, AVAILABILITY_CHANGED, key=str(asset_key), due=locked.since, clock="platform", keep_earlier_due=True

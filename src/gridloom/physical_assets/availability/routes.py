@@ -67,7 +67,7 @@ class Availability(ResponseBody):
 async def read_availability(request: Request, physical_asset_id: UUID, query: WindowQuery) -> Content | Stream:
     """Rated and available power and energy in every delivery period that the window touches.
 
-    Overlapping unavailabilities add up, capped at the rating. A period can do what its worst moment can do.
+    Overlapping unavailabilities add up, capped at the rating. A period can do what its worst instant can do.
     """
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     window = await requested_window(request.db, query)

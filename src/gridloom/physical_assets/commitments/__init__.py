@@ -1,1 +1,1 @@
-"""What of a physical asset is held, by whom, and what no longer fits: its book as others see it."""
+"""Held and free capacity of a physical asset, and conflicts: its book as others see it."""

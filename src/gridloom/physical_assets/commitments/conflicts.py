@@ -1,4 +1,4 @@
-"""What was taken of an asset and is not there any more, holder by holder, in the order in which a loss is borne."""
+"""Held capacity of an asset that is unavailable, holder by holder, in the order in which a loss is borne."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY, FCR
+from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY, FCR, AvailabilitySeries
 from gridloom.capacity.book import CapacityBook
 from gridloom.capacity.loss_order import firm_coverage, own_schedule_limit, pending_coverage, shortfall
 from gridloom.capacity.model import TOLERANCE, Floats, Holding, HoldingKind
 from gridloom.capacity.rules import BatteryCapacity
-from gridloom.capacity.store import load_battery_capacity, widen_to_periods
+from gridloom.capacity.store import load_battery_capacity
 from gridloom.database.pool import Database
-from gridloom.kernel.market_time import period_number, period_number_from, period_start
+from gridloom.kernel.market_time import period_start
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.availability import AvailabilitySeries
+from gridloom.market_calendar import touched_periods
 from gridloom.physical_assets.conflicts import CapacityConflict, ConflictKind, MissingCapacity
 
 _KIND_OF = {
@@ -35,9 +35,8 @@ _DETAIL_PREFIX = {
 async def book_conflicts(
     db: Database, asset_key: int, window: Window, series: AvailabilitySeries
 ) -> list[CapacityConflict]:
-    """What the book has as missing, told to those who bear it."""
-    hull = widen_to_periods(window)
-    first, end = period_number(hull.start), period_number_from(hull.end)
+    """The book's shortfall, by the holder that bears it."""
+    first, end = touched_periods(window)
     return conflicts_in((await load_battery_capacity(db, [asset_key], first, end))[asset_key], first, end)
 
 
@@ -46,7 +45,7 @@ def conflicts_in(capacity: BatteryCapacity, first: int, end: int) -> list[Capaci
     found = list(_fcr_conflicts(capacity, book))
     if not (book.missing > 0).any():
         return found
-    told = {conflict.id for conflict in found}
+    listed = {conflict.id for conflict in found}
     lost = shortfall(book)
     found += _own_conflicts(book, lost.own)
     for is_firm, missing, kept in (
@@ -54,13 +53,13 @@ def conflicts_in(capacity: BatteryCapacity, first: int, end: int) -> list[Capaci
         (True, lost.firm, firm_coverage(book)),
     ):
         if (missing > TOLERANCE).any():
-            holdings = [one for one in capacity.holdings if one.is_firm is is_firm and one.holder_id not in told]
+            holdings = [one for one in capacity.holdings if one.is_firm is is_firm and one.holder_id not in listed]
             found += [conflict for one in holdings for conflict in _holder_conflicts(book, one, kept)]
     return found
 
 
 def _fcr_conflicts(capacity: BatteryCapacity, book: CapacityBook) -> Iterator[CapacityConflict]:
-    """New parameters may allow less FCR than stands, whatever is free."""
+    """New parameters may allow less FCR than is held, whatever is free."""
     for one in capacity.holdings:
         if one.kind is not HoldingKind.FCR:
             continue
@@ -155,6 +154,6 @@ def _missing_of(amounts: Floats) -> MissingCapacity:
 
 def _missing_intervals(missing: Floats) -> list[slice]:
     """Steps that follow each other in which something is missing, together."""
-    places = np.flatnonzero((missing > TOLERANCE).any(axis=1))
-    runs = [run for run in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(run)]
+    indices = np.flatnonzero((missing > TOLERANCE).any(axis=1))
+    runs = [run for run in np.split(indices, np.flatnonzero(np.diff(indices) > 1) + 1) if len(run)]
     return [slice(int(run[0]), int(run[-1]) + 1) for run in runs]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
 from uuid import UUID
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from gridloom.capacity.model import HoldingKind
 from gridloom.edge import ResponseBody
@@ -15,34 +14,34 @@ from gridloom.edge import ResponseBody
 class AncillaryHeld(ResponseBody):
     """Offered and accepted balancing capacity; of aFRR energy what exceeds the accepted capacity of its block."""
 
-    fcr: Annotated[float, Meta(description="FCR, offered or accepted")]
-    afrr_capacity: Annotated[float, Meta(description="aFRR capacity, offered or accepted")]
-    afrr_energy: Annotated[float, Meta(description="aFRR energy beyond the accepted capacity of its block")]
+    fcr: float
+    afrr_capacity: float
+    afrr_energy: float
 
 
 class CommittedAmount(ResponseBody):
     """Of one direction (kW) or of the energy (kWh), all as magnitudes."""
 
-    rated: Annotated[float, Meta(description="What the asset is rated for")]
-    available: Annotated[float, Meta(description="Rated, less everything unavailable")]
-    promised: Annotated[float, Meta(description="To virtual assets")]
-    offered: Annotated[float, Meta(description="In auctions that are not over")]
-    ancillary: Annotated[AncillaryHeld, Meta(description="Balancing capacity by kind of product")]
-    own_schedule: Annotated[float, Meta(description="The owner's own use; as energy the swing within the market day")]
-    free: Annotated[float, Meta(description="What nobody holds")]
-    missing: Annotated[float, Meta(description="What was taken and is not there any more after a loss")]
+    rated: float
+    available: float
+    promised: float
+    offered: float
+    ancillary: AncillaryHeld
+    own_schedule: float
+    free: float
+    missing: float
 
 
 class Holder(ResponseBody):
-    """Who holds power of the asset; of one who holds both directions there are two entries."""
+    """A holder of power of the asset; one that holds both directions has two entries."""
 
     kind: HoldingKind
-    power: Annotated[float, Meta(description="kW; positive is export (discharging), negative is import")]
+    power: float
     virtual_asset_id: UUID | UnsetType = UNSET
-    organisation_id: Annotated[UUID, Meta(description="Who holds the virtual asset")] | UnsetType = UNSET
-    organisation_name: Annotated[str, Meta(description="What that organisation is called")] | UnsetType = UNSET
+    organisation_id: UUID | UnsetType = UNSET
+    organisation_name: str | UnsetType = UNSET
     auction_id: UUID | UnsetType = UNSET
-    product: Annotated[str, Meta(examples=["NEGPOS_00_04"])] | UnsetType = UNSET
+    product: str | UnsetType = UNSET
 
 
 class Commitment(ResponseBody):
@@ -52,15 +51,13 @@ class Commitment(ResponseBody):
     charge: CommittedAmount
     discharge: CommittedAmount
     energy: CommittedAmount
-    holders: Annotated[list[Holder], Meta(description="For the asset's owner and the operator only")] | UnsetType = (
-        UNSET
-    )
+    holders: list[Holder] | UnsetType = UNSET
 
 
 class Commitments(ResponseBody):
     physical_asset_id: UUID
     start: datetime
     end: datetime
-    commitments: Annotated[list[Commitment], Meta(description="Every delivery period, in order")]
+    commitments: list[Commitment]
     units_power: str = "kW"
     units_energy: str = "kWh"

@@ -12,13 +12,13 @@ from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY, PERIOD_MS
 from gridloom.capacity.book import BookLine, CapacityBook
 from gridloom.capacity.model import Floats, Holding, HoldingKind, OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
-from gridloom.capacity.store import load_battery_capacity, widen_to_periods
+from gridloom.capacity.store import load_battery_capacity
 from gridloom.edge import JSON, Content, Request, operation
 from gridloom.edge.fields import to_json
 from gridloom.identity.authorization import authorize_asset
 from gridloom.identity.store.names import read_organisation_names
-from gridloom.kernel.market_time import period_number, period_number_from
 from gridloom.kernel.permission import Permission
+from gridloom.market_calendar import touched_periods
 from gridloom.physical_assets.commitments.model import (
     AncillaryHeld,
     Commitments,
@@ -43,14 +43,13 @@ READ = Permission.READ_SCHEDULES
 async def read_commitments(request: Request, physical_asset_id: UUID, query: WindowQuery) -> Content:
     """Its book in every delivery period that the window touches: what is rated and available, what virtual assets,
     auctions, balancing capacity and the own schedule hold of it, and what is free. Nothing is sold twice: whatever
-    takes some is judged by this book.
+    takes some is validated against this book.
 
     The asset's owner and the platform's operator also see who holds what.
     """
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     window = await requested_window(request.db, query)
-    hull = widen_to_periods(window)
-    first, end = period_number(hull.start), period_number_from(hull.end)
+    first, end = touched_periods(window)
     capacity = (await load_battery_capacity(request.db, [authorized.key], first, end))[authorized.key]
     sees_holders = request.caller.is_operator or authorized.organisation_id == request.caller.organisation_id
     head = Commitments(physical_asset_id=physical_asset_id, start=window.start, end=window.end, commitments=[])
@@ -101,7 +100,7 @@ def _show_amount(book: CapacityBook, step: int, column: int, free: Floats, missi
 
 
 def _round_amount(amount: float) -> float:
-    """To the milliwatt: what sums of doubles leave behind is nobody's."""
+    """To the milliwatt: rounding of sums of doubles is dropped."""
     return round(float(amount), 6)
 
 
@@ -131,5 +130,5 @@ def _holder_of(holding: Holding, names: Mapping[UUID, str]) -> list[Holder]:
 
 
 def _own_power_kw(own: OwnSchedule, period: int) -> float:
-    place = int(np.searchsorted(own.periods, period))
-    return float(own.power_kw[place]) if place < len(own.periods) and own.periods[place] == period else 0.0
+    index = int(np.searchsorted(own.periods, period))
+    return float(own.power_kw[index]) if index < len(own.periods) and own.periods[index] == period else 0.0

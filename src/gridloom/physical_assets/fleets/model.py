@@ -20,7 +20,7 @@ class NewFleet(RequestBody):
 
 
 class FleetChange(RequestBody):
-    """What is left out stays; a list of assets replaces the one before."""
+    """An omitted field stays; a list of assets replaces the one before."""
 
     name: Name | UnsetType = UNSET
     physical_asset_ids: AssetIDs | UnsetType = UNSET

@@ -7,13 +7,14 @@ from zlib import crc32
 
 from msgspec import UNSET
 
-from gridloom.edge import Page, Request, Response, operation
+from gridloom.database.pool import Database
+from gridloom.edge import Caller, Page, Request, Response, operation
 from gridloom.identity.authorization import authorize_organisation
 from gridloom.kernel.permission import Permission
-from gridloom.kernel.problem import FieldError, NotFound, Problem
+from gridloom.kernel.problem import FieldError, Forbidden, NotFound, Problem
 from gridloom.physical_assets.fleets import store
-from gridloom.physical_assets.fleets.authorization import authorize_fleet
 from gridloom.physical_assets.fleets.model import Fleet, FleetChange, FleetsQuery, NewFleet
+from gridloom.physical_assets.fleets.store import StoredFleet
 
 TAG = "Fleets"
 READ = Permission.READ_PHYSICAL_ASSETS
@@ -45,7 +46,7 @@ async def list_fleets(request: Request, query: FleetsQuery) -> Page[Fleet]:
 @operation(
     "POST",
     "/fleets",
-    summary="Make a fleet",
+    summary="Create a fleet",
     access=UPDATE,
     status=201,
     problems=(NotAssetsOfTheOrganisation, NotFound),
@@ -86,7 +87,7 @@ async def update_fleet(request: Request, fleet_id: UUID, body: FleetChange) -> R
     return await _answer_fleet(request, fleet_id)
 
 
-@operation("DELETE", "/fleets/{fleetID}", summary="Dissolve a fleet", access=UPDATE)
+@operation("DELETE", "/fleets/{fleetID}", summary="Delete a fleet", access=UPDATE)
 async def delete_fleet(request: Request, fleet_id: UUID) -> None:
     """Its assets stay, in no fleet."""
     stored = await authorize_fleet(request.db, request.caller, fleet_id, for_change=True)
@@ -118,3 +119,13 @@ async def _answer_fleet(request: Request, fleet_id: UUID, headers: dict[str, str
     stored = await store.read_fleet(request.db, fleet_id)
     assert stored is not None, "held by this transaction"
     return Response(stored.fleet, headers=headers or {}, etag=_make_etag(stored))
+
+
+async def authorize_fleet(db: Database, caller: Caller, fleet_id: UUID, *, for_change: bool = False) -> StoredFleet:
+    """For its organisation's members, and the platform's operator."""
+    stored = await store.read_fleet(db, fleet_id, for_change=for_change)
+    if stored is None:
+        raise NotFound(f"There is no fleet {fleet_id}.")
+    if stored.fleet.organisation_id != caller.organisation_id and not caller.is_operator:
+        raise Forbidden(f"The fleet {fleet_id} belongs to another organisation.")
+    return stored

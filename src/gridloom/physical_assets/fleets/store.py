@@ -1,4 +1,4 @@
-"""Fleets in the database; which fleet an asset is in is kept with the asset, so it is in one at most."""
+"""Fleets in the database; which fleet an asset is in is stored with the asset, so it is in one at most."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from gridloom.database.pool import Database
+from gridloom.database.rows import read_row
 from gridloom.kernel.ids import uuid7
 from gridloom.physical_assets.fleets.model import Fleet
 
@@ -45,10 +46,8 @@ async def list_fleets(db: Database, organisation_id: UUID | None, *, after: UUID
     """Those of an organisation; of all where it is None."""
     rows = await db.fetch(
         _FLEET
-        + """
-        where ($1::uuid is null or f.organisation_id = $1) and ($2::uuid is null or f.id > $2)
-        order by f.id limit $3
-        """,
+        + """where ($1::uuid is null or f.organisation_id = $1) and ($2::uuid is null or f.id > $2)
+             order by f.id limit $3""",
         organisation_id,
         after,
         limit,
@@ -102,13 +101,4 @@ async def delete_fleet(db: Database, fleet_id: UUID) -> None:
 
 
 def _read_fleet_row(row: asyncpg.Record) -> StoredFleet:
-    return StoredFleet(
-        version=row["version"],
-        fleet=Fleet(
-            id=row["id"],
-            name=row["name"],
-            organisation_id=row["organisation_id"],
-            physical_asset_ids=row["physical_asset_ids"],
-            created_at=row["created_at"],
-        ),
-    )
+    return StoredFleet(row["version"], read_row(Fleet, row))

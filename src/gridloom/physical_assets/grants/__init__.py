@@ -1,1 +1,1 @@
-"""What other organisations may do with an asset."""
+"""Permissions of other organisations on an asset."""

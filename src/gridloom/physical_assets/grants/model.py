@@ -21,7 +21,7 @@ class NewGrant(RequestBody):
 class Grant(ResponseBody):
     physical_asset_id: UUID
     organisation_id: UUID
-    organisation_name: Annotated[str, Meta(description="What the organisation is called")]
+    organisation_name: str
     permissions: list[Permission]
     created_at: datetime
     updated_at: datetime

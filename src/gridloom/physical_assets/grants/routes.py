@@ -12,6 +12,7 @@ from gridloom.identity import model as identity
 from gridloom.identity.permissions import GRANTABLE, in_order
 from gridloom.identity.store import grants as store
 from gridloom.identity.store.organisations import organisation_exists
+from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, PreconditionFailed, Problem
@@ -116,7 +117,7 @@ async def put_grant(
 @operation(
     "DELETE",
     "/physical-assets/{physicalAssetID}/grants/{organisationID}",
-    summary="Take a grant back",
+    summary="Revoke a grant",
     access=MANAGE,
 )
 async def delete_grant(request: Request, physical_asset_id: UUID, organisation_id: UUID) -> None:
@@ -145,11 +146,4 @@ async def _read_owned_rights(request: Request, asset_id: UUID) -> store.AssetRig
 
 
 def _show_grant(asset_id: UUID, grant: identity.GrantRecord) -> Grant:
-    return Grant(
-        physical_asset_id=asset_id,
-        organisation_id=grant.organisation_id,
-        organisation_name=grant.organisation_name,
-        permissions=in_order(grant.permissions),
-        created_at=grant.created_at,
-        updated_at=grant.updated_at,
-    )
+    return copy_fields(Grant, grant, physical_asset_id=asset_id, permissions=in_order(grant.permissions))

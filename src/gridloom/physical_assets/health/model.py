@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
 from uuid import UUID
-
-from msgspec import Meta
 
 from gridloom.edge import ResponseBody
 from gridloom.physical_assets.conflicts import CapacityConflict
@@ -38,7 +35,7 @@ class HealthCheck(ResponseBody):
 
 
 class AvailablePower(ResponseBody):
-    """What can be done at this moment, in kW."""
+    """The power that is available at this instant, in kW."""
 
     charge: float
     discharge: float
@@ -49,8 +46,8 @@ class Health(ResponseBody):
     status: HealthStatus
     checked_at: datetime
     last_telemetry_at: datetime | None
-    state_of_charge: Annotated[float, Meta(description="Last measured, 0 to 1")] | None
+    state_of_charge: float | None
     available_power: AvailablePower
     active_unavailability_ids: list[UUID]
     checks: list[HealthCheck]
-    conflicts: Annotated[list[CapacityConflict], Meta(description="What was offered or scheduled and no longer fits")]
+    conflicts: list[CapacityConflict]

@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from gridloom.capacity.availability import CHARGE, DISCHARGE, availability_at
+from gridloom.capacity.store import load_ratings_and_outages
 from gridloom.database.pool import Database
 from gridloom.edge import Request, operation
 from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.availability import CHARGE, DISCHARGE, availability_at, load_ratings_and_outages
 from gridloom.physical_assets.conflicts import find_conflicts
 from gridloom.physical_assets.health import rules
 from gridloom.physical_assets.health.model import AvailablePower, Health
@@ -26,7 +27,7 @@ DISPATCH_FAILED_AT: Dependency[Callable[[Database, int], Awaitable[datetime | No
     "failed runs of delivery"
 )
 """From a battery's key: since when runs of its zone fail, None where the last has succeeded."""
-_MOMENT = timedelta(milliseconds=1)
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 @operation(
@@ -36,14 +37,14 @@ _MOMENT = timedelta(milliseconds=1)
     access=READ,
 )
 async def read_health(request: Request, physical_asset_id: UUID) -> Health:
-    """From its status, what is unavailable at this moment, how fresh its telemetry is, and whether what was offered and
+    """From its status, what is unavailable now, how fresh its telemetry is, and whether what was offered and
     scheduled still fits what will be available. The worst of the checks decides."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     situation = await read_health_input(request.db, authorized.key)
     now = situation.now
-    ratings_and_outages = (await load_ratings_and_outages(request.db, [authorized.key], Window(now, now + _MOMENT)))[
-        authorized.key
-    ]
+    ratings_and_outages = (
+        await load_ratings_and_outages(request.db, [authorized.key], Window(now, now + _MILLISECOND))
+    )[authorized.key]
     present = availability_at(ratings_and_outages.ratings, ratings_and_outages.outages, now)
     telemetry = await LATEST_TELEMETRY.get()(request.db, authorized.key)
     conflicts = await find_conflicts(request.db, authorized.key, Window(now, situation.horizon), now)

@@ -1,12 +1,12 @@
-"""How an asset's checks are judged, and what they make of it together."""
+"""The results of an asset's checks, and the health that they make together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from gridloom.capacity.availability import CHARGE, DISCHARGE, AvailabilitySeries
 from gridloom.kernel.instant import format_instant
-from gridloom.physical_assets.availability import CHARGE, DISCHARGE, AvailabilitySeries
 from gridloom.physical_assets.conflicts import CapacityConflict
 from gridloom.physical_assets.health.model import CheckName, HealthCheck, HealthStatus
 from gridloom.physical_assets.model import AssetStatus
@@ -28,7 +28,7 @@ def check_status(status: AssetStatus) -> HealthCheck:
 
 
 def check_availability(now: AvailabilitySeries) -> HealthCheck:
-    """now: the one row of this moment."""
+    """now: the one current row."""
     rated, available = now.rated[0], now.available[0]
     detail = (
         f"{available[CHARGE]:g} of {rated[CHARGE]:g} kW can be imported, "

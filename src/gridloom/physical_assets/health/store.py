@@ -1,4 +1,4 @@
-"""What the health of an asset needs to know besides its availability."""
+"""Inputs of an asset's health besides its availability."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gridloom.physical_assets.model import AssetStatus
 
 @dataclass(frozen=True, slots=True)
 class HealthInput:
-    """The asset at a moment, and how far ahead anything is scheduled or unavailable."""
+    """The asset at an instant, and how far ahead anything is scheduled or unavailable."""
 
     now: datetime
     status: AssetStatus

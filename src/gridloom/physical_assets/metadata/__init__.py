@@ -1,1 +1,1 @@
-"""What is known about an asset besides its ratings, by category."""
+"""Metadata of an asset besides its ratings, by category."""

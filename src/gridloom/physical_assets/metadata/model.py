@@ -10,7 +10,8 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from gridloom.edge import RequestBody, ResponseBody
+from gridloom.edge import RequestBody, ResponseBody, pattern_meta
+from gridloom.kernel.balancing import ReserveProduct
 from gridloom.kernel.codes import MASTR_STORAGE_UNIT_PATTERN, ControlArea
 from gridloom.physical_assets.model import EicCode, EnergyKWh, PowerKW
 
@@ -18,6 +19,24 @@ ShortText = Annotated[str, Meta(min_length=1, max_length=200)]
 ExtraName = Annotated[str, Meta(min_length=1, max_length=100)]
 ExtraText = Annotated[str, Meta(max_length=2000)]
 Count = Annotated[int, Meta(ge=0, le=10_000_000)]
+MastrNumber = Annotated[
+    str,
+    pattern_meta(MASTR_STORAGE_UNIT_PATTERN, "the MaStR number of a unit, SEE and 12 digits, such as SEE900000000001"),
+]
+MeteringPoint = Annotated[
+    str,
+    pattern_meta(
+        r"^[A-Z]{2}[A-Z0-9]{31}(?!\n)$", "a metering point of 33 characters, such as DE0001234567890000000000000000001"
+    ),
+]
+MarketLocation = Annotated[
+    str, pattern_meta(r"^[0-9]{11}(?!\n)$", "a market location of 11 digits, such as 51238696781")
+]
+CountryCode = Annotated[str, pattern_meta(r"^[A-Z]{2}(?!\n)$", "a country's code of two letters, such as DE")]
+AcerCode = Annotated[str, pattern_meta(r"^[A-Za-z0-9_]{9}\.[A-Z]{2}(?!\n)$", "an ACER code, such as A0000001X.DE")]
+MarketPartnerNumber = Annotated[
+    str, pattern_meta(r"^[0-9]{13}(?!\n)$", "a market partner's number of 13 digits, such as 9900000000001")
+]
 
 
 class MetadataCategory(StrEnum):
@@ -36,13 +55,13 @@ class VoltageLevel(StrEnum):
 
 
 class Prequalification(StrEnum):
-    FCR = "FCR"
-    AFRR_POS = "AFRR_POS"
-    AFRR_NEG = "AFRR_NEG"
+    FCR = ReserveProduct.FCR.value
+    AFRR_POS = ReserveProduct.AFRR_POS.value
+    AFRR_NEG = ReserveProduct.AFRR_NEG.value
 
 
 class MetadataBody(RequestBody):
-    """What every category has: free strings under names of one's own."""
+    """Fields of every category: free strings under names of one's own."""
 
     extra: Annotated[dict[ExtraName, ExtraText], Meta(max_length=100)] = {}
 
@@ -50,19 +69,15 @@ class MetadataBody(RequestBody):
 class GridMetadata(MetadataBody):
     """Where and under which numbers the asset is connected."""
 
-    mastr_number: (
-        Annotated[str, Meta(pattern=MASTR_STORAGE_UNIT_PATTERN, description="MaStR: SEE and 12 digits")] | None
-    ) = None
+    mastr_number: MastrNumber | None = None
     eic_code: EicCode | None = None
     tso: ControlArea | None = None
     dso: ShortText | None = None
     grid_connection_point: ShortText | None = None
     voltage_level: VoltageLevel | None = None
-    nominal_voltage_kv: Annotated[float, Meta(gt=0, le=1000, description="kV")] | None = None
-    metering_point: (
-        Annotated[str, Meta(pattern=r"^[A-Z]{2}[A-Z0-9]{31}(?!\n)$", description="33 characters")] | None
-    ) = None
-    market_location: Annotated[str, Meta(pattern=r"^[0-9]{11}(?!\n)$", description="11 digits")] | None = None
+    nominal_voltage_kv: Annotated[float, Meta(gt=0, le=1000)] | None = None
+    metering_point: MeteringPoint | None = None
+    market_location: MarketLocation | None = None
     import_limit: PowerKW | None = None
     export_limit: PowerKW | None = None
 
@@ -75,18 +90,18 @@ class Coordinates(RequestBody):
 
 
 class SiteMetadata(MetadataBody):
-    """Where the asset stands."""
+    """The location of the asset."""
 
     coordinates: Coordinates | None = None
     street: ShortText | None = None
     postcode: Annotated[str, Meta(min_length=1, max_length=20)] | None = None
     city: ShortText | None = None
-    country: Annotated[str, Meta(pattern=r"^[A-Z]{2}(?!\n)$", description="ISO 3166-1 alpha-2")] | None = None
-    altitude_m: Annotated[float, Meta(ge=-500, le=9000, description="m")] | None = None
+    country: CountryCode | None = None
+    altitude_m: Annotated[float, Meta(ge=-500, le=9000)] | None = None
 
 
 class TechnicalMetadata(MetadataBody):
-    """What the asset is made of."""
+    """Components of the asset."""
 
     manufacturer: ShortText | None = None
     model: ShortText | None = None
@@ -101,7 +116,7 @@ class TechnicalMetadata(MetadataBody):
 
 
 class ContractMetadata(MetadataBody):
-    """Who has agreed what about the asset."""
+    """Parties and term of the contract about the asset."""
 
     owner: ShortText | None = None
     operator: ShortText | None = None
@@ -117,10 +132,8 @@ class MarketMetadata(MetadataBody):
     bidding_zone: EicCode | None = None
     balancing_group: EicCode | None = None
     market_participant_eic: EicCode | None = None
-    acer_code: (
-        Annotated[str, Meta(pattern=r"^[A-Za-z0-9_]{9}\.[A-Z]{2}(?!\n)$", description="Such as A0000001X.DE")] | None
-    ) = None
-    market_partner_number: Annotated[str, Meta(pattern=r"^[0-9]{13}(?!\n)$", description="13 digits")] | None = None
+    acer_code: AcerCode | None = None
+    market_partner_number: MarketPartnerNumber | None = None
     prequalified_for: list[Prequalification] = []
 
 
@@ -136,7 +149,7 @@ BODY_TYPES: Final[Mapping[MetadataCategory, type[MetadataBody]]] = MappingProxyT
 
 
 class Metadata(ResponseBody):
-    """All categories; the fields of one that was never put are null."""
+    """All categories; the fields of one that was never put are empty."""
 
     grid: GridMetadata
     site: SiteMetadata

@@ -45,7 +45,7 @@ _BODY = BodyFormat(schema=_body_schema())
 
 @operation("GET", "/physical-assets/{physicalAssetID}/metadata", summary="Read all metadata", access=READ)
 async def read_all_metadata(request: Request, physical_asset_id: UUID) -> Metadata:
-    """Every category at once; a category that was never written is left out."""
+    """Every category at once; the fields of one that was never put are empty."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     stored = await store.read_all(request.db, authorized.key)
     return Metadata(**{category.value: stored[category].body for category in MetadataCategory})  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What the codes in metadata must respect beyond their shape."""
+"""Rules of the codes in metadata beyond their shape."""
 
 from __future__ import annotations
 

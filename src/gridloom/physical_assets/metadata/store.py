@@ -14,7 +14,7 @@ from gridloom.physical_assets.metadata.model import BODY_TYPES, MetadataBody, Me
 
 @dataclass(frozen=True, slots=True)
 class StoredMetadata:
-    """Version 0 stands for what was never put."""
+    """Version 0 means that it was never put."""
 
     version: int
     body: MetadataBody

@@ -13,13 +13,11 @@ from gridloom.physical_assets.model import MAX_POWER_KW
 
 MAX_PERIODS = 110_000  # three years
 
-SignedPowerKW = Annotated[
-    float, Meta(ge=-MAX_POWER_KW, le=MAX_POWER_KW, description="kW; positive is export (discharging)")
-]
+SignedPowerKW = Annotated[float, Meta(ge=-MAX_POWER_KW, le=MAX_POWER_KW)]
 
 
 class NewSchedulePoint(RequestBody):
-    time: Annotated[Instant, Meta(description="The start of a delivery period, on the quarter-hour")]
+    time: Instant
     power: SignedPowerKW
 
 

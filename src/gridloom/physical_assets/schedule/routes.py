@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from gridloom.capacity.availability import availability_series
 from gridloom.capacity.holding import CapacityRequest, hold_capacity
 from gridloom.capacity.rules import CapacityTaken
 from gridloom.capacity.store import load_battery_capacity, lock_batteries
@@ -18,9 +19,7 @@ from gridloom.events.outbox import record_event
 from gridloom.identity.authorization import authorize_asset
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.permission import Permission
-from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.availability import availability_series
 from gridloom.physical_assets.rules import AssetNotActive, check_active
 from gridloom.physical_assets.schedule import store
 from gridloom.physical_assets.schedule.model import (
@@ -37,7 +36,7 @@ from gridloom.physical_assets.schedule.rules import (
     own_change,
     scheduled_window,
 )
-from gridloom.physical_assets.window_query import WindowQuery, requested_window
+from gridloom.physical_assets.window_query import WindowQuery, check_order, requested_window
 from gridloom.tables import TIME, points_json, stream_table
 
 TAG = "Physical assets"
@@ -128,12 +127,12 @@ async def put_physical_asset_schedule(
 
 
 async def _validate_points(
-    points: Sequence[NewSchedulePoint], judge: Callable[P, R], *args: P.args, **kwargs: P.kwargs
+    points: Sequence[NewSchedulePoint], validate: Callable[P, R], *args: P.args, **kwargs: P.kwargs
 ) -> R:
-    """Here and now or, where there are many points to look at, in a thread, so that others get their turn meanwhile."""
+    """Inline or, where there are many points to validate, in a thread, so that the event loop stays free."""
     if len(points) <= MAX_INLINE_POINTS:
-        return judge(*args, **kwargs)
-    return await asyncio.to_thread(judge, *args, **kwargs)
+        return validate(*args, **kwargs)
+    return await asyncio.to_thread(validate, *args, **kwargs)
 
 
 def _sort_points(points: Sequence[NewSchedulePoint]) -> list[PhysicalSchedulePoint]:
@@ -147,9 +146,5 @@ def _restrict_to_window(query: WindowQuery) -> Window | None:
     """The window that the query confines the request to; None where it names none."""
     if query.start is None and query.end is None:
         return None
-    start, end = query.start or EARLIEST, query.end or LATEST
-    if start >= end:
-        raise BadRequest(
-            "The window ends before it starts.", errors=[FieldError("query:end", "is not after the start")]
-        )
-    return Window(start, end)
+    check_order(query.start, query.end)
+    return Window(query.start or EARLIEST, query.end or LATEST)

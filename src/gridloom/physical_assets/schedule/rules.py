@@ -1,4 +1,4 @@
-"""What a schedule of a physical asset must respect."""
+"""Rules of a physical asset's schedule."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from datetime import datetime
 
 import numpy as np
 
-from gridloom.capacity.availability import milliseconds_of
+from gridloom.capacity.availability import CHARGE, DISCHARGE, AvailabilitySeries, milliseconds_of
 from gridloom.capacity.rules import OwnChange
 from gridloom.kernel.instant import format_instant
 from gridloom.kernel.market_time import PERIOD, floor_to_period, is_period_start, period_number
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.availability import CHARGE, DISCHARGE, AvailabilitySeries
 from gridloom.physical_assets.conflicts import MAX_WINDOW
 from gridloom.physical_assets.schedule.model import NewSchedulePoint
 
@@ -76,7 +75,7 @@ def check_not_started(points: Sequence[NewSchedulePoint], now: datetime) -> None
     raise PeriodStarted(
         detail,
         errors=[
-            FieldError(f"/schedule/{place}/time", "Expected a period that has not started.") for place in started[:50]
+            FieldError(f"/schedule/{index}/time", "Expected a period that has not started.") for index in started[:50]
         ],
         firstOpenPeriod=format_instant(first_open),
     )

@@ -57,7 +57,7 @@ async def read_schedule(db: Database, asset_key: int, window: Window) -> Schedul
 
 
 async def read_schedule_state(db: Database, locked: LockedBatteries, asset_key: int) -> ScheduleState:
-    """What a change is judged by besides the book; to be read under the battery's lock."""
+    """Inputs of a change's validation besides the book; to be read under the battery's lock."""
     row = await db.fetchrow(
         """
         select coalesce((select version from physical_schedule_version where asset_key = $1), 0) as version, p.status

@@ -172,8 +172,8 @@ class _Document:
             self.y -= 13
             self.write(LEFT, _shorten_text(text, 52))
         lowest, self.y = self.y, top
-        issued_at = "" if statement.issued_at is UNSET else wording.show_moment(statement.issued_at)
-        as_of = "" if statement.as_of is UNSET else wording.show_moment(statement.as_of)
+        issued_at = "" if statement.issued_at is UNSET else wording.show_instant(statement.issued_at)
+        as_of = "" if statement.as_of is UNSET else wording.show_instant(statement.as_of)
         is_issued = statement.status == "ISSUED"
         for label, value in (
             ("Number / Nummer", _number_of(statement)),
@@ -371,7 +371,7 @@ def _shorten_text(text: str, longest: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _make_drawable(text: str) -> str:
-    """What the font has; other letters without their marks, else a question mark."""
+    """The characters of the font; other letters without their marks, else a question mark."""
     known: dict[int, int] = pdfmetrics.getFont(TEXT).face.charToGlyph
     if all(ord(letter) in known for letter in text):
         return text

@@ -82,9 +82,9 @@ def show_day(day: date) -> str:
     return f"{_WEEKDAYS[day.weekday()]} {day.day} {_SHORT_MONTHS[day.month - 1]} {day.year}"
 
 
-def show_moment(moment: datetime) -> str:
+def show_instant(instant: datetime) -> str:
     """In market time."""
-    local = moment.astimezone(_MARKET_ZONE)
+    local = instant.astimezone(_MARKET_ZONE)
     return f"{show_day(local.date())} {local:%H:%M}"
 
 

@@ -18,11 +18,10 @@ from gridloom.capacity.book import CapacityBook
 from gridloom.capacity.loss_order import firm_coverage, precheck_covered
 from gridloom.capacity.model import OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
-from gridloom.capacity.store import load_firm_capacity, widen_to_periods
+from gridloom.capacity.store import load_firm_capacity
 from gridloom.database.pool import Database
-from gridloom.kernel.market_time import period_number, period_number_from
 from gridloom.kernel.window import Window
-from gridloom.market_calendar import Floats
+from gridloom.market_calendar import Floats, touched_periods
 from gridloom.virtual_assets.model import Promise, VirtualAsset
 
 _ONES: Final = np.broadcast_to(np.ones(()), 1 << 40)
@@ -75,8 +74,7 @@ async def load_available_of_each(
     db: Database, assets: Sequence[VirtualAsset], window: Window
 ) -> list[tuple[VirtualAsset, AvailableFraction]]:
     """Of several assets, each in the part of its life that lies in the window; their capacity is read in one query."""
-    hull = widen_to_periods(window)
-    first, end = period_number(hull.start), period_number_from(hull.end)
+    first, end = touched_periods(window)
     keys = {promise.physical_asset_key for asset in assets for promise in asset.promises}
     capacities = await load_firm_capacity(db, keys, first, end)
     spans = [(asset, *asset.clip(first, end)) for asset in assets]

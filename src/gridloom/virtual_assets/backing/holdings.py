@@ -41,7 +41,7 @@ class DeliveryZonesDiffer(Problem):
 
 class CycleLimitExceeded(Problem):
     """A virtual asset has at most the cycles a day and a year of each battery behind it, by the parameters in force at
-    any moment of its life. Left out, they are the lowest of the batteries'; a battery without a limit sets none."""
+    any instant of its life. Left out, they are the lowest of the batteries'; a battery without a limit sets none."""
 
     status = 422
     title = "The batteries allow fewer cycles"
@@ -66,7 +66,7 @@ async def hold_backing(
 ) -> HeldBacking:
     """Hold the capacity that the terms need of each backing asset, or refuse and name the shortage of each.
 
-    `pointer` is the place of the terms in the request. `replaced` are batteries of which the same holder holds capacity
+    `pointer` leads to the terms in the request. `replaced` are batteries of which the same holder holds capacity
     already, which does not count. Locks the batteries in the order of their keys until the transaction ends; a caller
     locks an auction before.
     """
@@ -83,10 +83,10 @@ async def hold_backing(
         CapacityRequest(
             promise.physical_asset_key,
             promise.physical_asset_id,
-            [HoldingGroup((backing_holding(terms, promise, kind, holder_id, organisation_id),), f"/backing/{place}")],
+            [HoldingGroup((backing_holding(terms, promise, kind, holder_id, organisation_id),), f"/backing/{index}")],
             [holder_id] if promise.physical_asset_key in stands_in else (),
         )
-        for place, promise in enumerate(promises)
+        for index, promise in enumerate(promises)
     ]
     left = stands_in - {promise.physical_asset_key for promise in promises}
     requests += [CapacityRequest(key, holder_id, released=[holder_id]) for key in left]
@@ -167,16 +167,16 @@ def _promise_of(terms: AssetTerms, share: BackingShare, physical: PhysicalTerms)
 
 def _check_backing(terms: AssetTerms, known: dict[UUID, PhysicalTerms]) -> None:
     ids = [share.physical_asset_id for share in terms.backing]
-    unknown_ids = [place for place, id in enumerate(ids) if id not in known]
+    unknown_ids = [index for index, id in enumerate(ids) if id not in known]
     if unknown_ids:
         raise UnknownBackingAsset(
             f"No physical asset is registered here under {_list_ids(ids, unknown_ids)}.",
             _point_at(unknown_ids, "is not registered here"),
         )
-    idle = [place for place, id in enumerate(ids) if known[id].status is not AssetStatus.ACTIVE]
+    idle = [index for index, id in enumerate(ids) if known[id].status is not AssetStatus.ACTIVE]
     if idle:
         raise BackingAssetInactive(f"Not active: {_list_ids(ids, idle)}.", _point_at(idle, "is not active"))
-    elsewhere = [place for place, id in enumerate(ids) if known[id].delivery_zone != terms.delivery_zone]
+    elsewhere = [index for index, id in enumerate(ids) if known[id].delivery_zone != terms.delivery_zone]
     if elsewhere:
         raise DeliveryZonesDiffer(
             f"Not in the delivery zone {terms.delivery_zone}: {_list_ids(ids, elsewhere)}.",
@@ -184,9 +184,9 @@ def _check_backing(terms: AssetTerms, known: dict[UUID, PhysicalTerms]) -> None:
         )
 
 
-def _list_ids(ids: Sequence[UUID], places: Sequence[int]) -> str:
-    return ", ".join(str(ids[place]) for place in places)
+def _list_ids(ids: Sequence[UUID], indices: Sequence[int]) -> str:
+    return ", ".join(str(ids[index]) for index in indices)
 
 
-def _point_at(places: Sequence[int], detail: str) -> list[FieldError]:
-    return [FieldError(f"/backing/{place}/physicalAssetID", detail) for place in places]
+def _point_at(indices: Sequence[int], detail: str) -> list[FieldError]:
+    return [FieldError(f"/backing/{index}/physicalAssetID", detail) for index in indices]

@@ -13,7 +13,6 @@ from datetime import datetime
 
 import numpy as np
 
-from gridloom.capacity.rules import BatteryCapacity
 from gridloom.capacity.store import load_firm_capacity
 from gridloom.database.pool import Database
 from gridloom.market_calendar import Floats
@@ -33,20 +32,6 @@ class Shortfalls:
     first: int
     missing: Floats
     by_battery: Mapping[int, Floats]
-
-
-def shortfalls_of(
-    promises: Sequence[Promise],
-    capacities: Mapping[int, BatteryCapacity],
-    first: int,
-    end: int,
-    rated_kw: tuple[float, float],
-) -> Shortfalls:
-    """By the firm capacity of the batteries."""
-    remaining = {
-        one.physical_asset_key: remaining_fraction(capacities[one.physical_asset_key], first, end) for one in promises
-    }
-    return _sum_shortfalls(promises, remaining, first, end, rated_kw)
 
 
 def _sum_shortfalls(
@@ -102,34 +87,30 @@ async def seal_closed_periods(db: Database, assets: Sequence[VirtualAsset], now:
             await store.move_seal(db, asset.key, closed)
 
 
-async def load_shortfalls(db: Database, asset: VirtualAsset, first: int, end: int, now: datetime) -> Shortfalls:
-    """In the periods [first, end) whose gates have closed by `now`; nothing is missing in others."""
-    closed = min(first_open_period(now, asset.terms.gate_closure_s), end)
-    sealed = min((await store.read_seals(db, [asset.key])).get(asset.key) or asset.first, closed)
-    intervals = (await store.read_shortfalls(db, [asset.key], first, min(sealed, end))).get(asset.key, ())
-    low = max(sealed, first)
-    rest = await _compute_shortfalls(db, asset, low, closed) if low < closed else None
-    return _join_shortfalls(intervals, rest, first, end, sealed)
-
-
 async def load_shortfalls_of_each(
     db: Database, assets: Sequence[VirtualAsset], first: int, end: int, now: datetime
 ) -> dict[int, Shortfalls]:
     """The same for several assets by key, each in the part of its life that lies in these periods; read together."""
     seals = await store.read_seals(db, [asset.key for asset in assets])
     intervals = await store.read_shortfalls(db, [asset.key for asset in assets], first, end)
-    batteries = sorted({promise.physical_asset_key for asset in assets for promise in asset.promises})
-    capacities = await load_firm_capacity(db, batteries, first, end) if batteries else {}
-    remaining = {key: remaining_fraction(one, first, end) for key, one in capacities.items()}
-    found = {}
+    unsealed = {}
     for asset in assets:
         low, high = asset.clip(first, end)
         closed = min(first_open_period(now, asset.terms.gate_closure_s), high)
         sealed = min(seals.get(asset.key) or asset.first, closed)
-        start = max(sealed, low)
+        unsealed[asset.key] = sealed, max(sealed, low), closed
+    open_assets = [asset for asset in assets if unsealed[asset.key][1] < unsealed[asset.key][2]]
+    batteries = sorted({promise.physical_asset_key for asset in open_assets for promise in asset.promises})
+    base = min((unsealed[asset.key][1] for asset in open_assets), default=first)
+    capacities = await load_firm_capacity(db, batteries, base, end) if batteries else {}
+    remaining = {key: remaining_fraction(one, base, end) for key, one in capacities.items()}
+    found = {}
+    for asset in assets:
+        low, high = asset.clip(first, end)
+        sealed, start, closed = unsealed[asset.key]
         rest = None
         if start < closed:
-            here = slice(start - first, closed - first)
+            here = slice(start - base, closed - base)
             rest = _sum_shortfalls(
                 asset.promises,
                 {key: None if part is None else part[:, here] for key, part in remaining.items()},
@@ -163,6 +144,8 @@ def _join_shortfalls(
 
 
 async def _compute_shortfalls(db: Database, asset: VirtualAsset, first: int, end: int) -> Shortfalls:
+    """By the firm capacity of the batteries."""
     keys = [promise.physical_asset_key for promise in asset.promises]
     capacities = await load_firm_capacity(db, keys, first, end)
-    return shortfalls_of(asset.promises, capacities, first, end, (asset.terms.charge_kw, asset.terms.discharge_kw))
+    remaining = {key: remaining_fraction(one, first, end) for key, one in capacities.items()}
+    return _sum_shortfalls(asset.promises, remaining, first, end, (asset.terms.charge_kw, asset.terms.discharge_kw))

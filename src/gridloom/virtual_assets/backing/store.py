@@ -10,6 +10,7 @@ from uuid import UUID
 from gridloom.capacity.availability import CapacityOutage
 from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
+from gridloom.database.rows import read_row
 from gridloom.kernel.ids import PhysicalAssetID
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.model import AssetStatus
@@ -69,12 +70,7 @@ async def read_physical_terms(db: Database, keys: Collection[int]) -> dict[UUID,
            from asset a join physical_asset p on p.asset_key = a.key where a.key = any($1::int[])""",
         list(keys),
     )
-    return {
-        row["id"]: PhysicalTerms(
-            row["key"], PhysicalAssetID(row["id"]), AssetStatus(row["status"]), row["delivery_zone"]
-        )
-        for row in rows
-    }
+    return {row["id"]: read_row(PhysicalTerms, row, status=AssetStatus(row["status"])) for row in rows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +86,7 @@ async def read_recorded_outages(
     db: Database, keys: Collection[int], start: datetime, end: datetime
 ) -> list[RecordedOutage]:
     rows = await db.fetch(
-        """select asset_key, starts_at, ends_at, charge_power_kw, discharge_power_kw, energy_kwh,
+        """select asset_key, starts_at as start, ends_at as end, charge_power_kw, discharge_power_kw, energy_kwh,
                   coalesce(recorded_at, created_at) as recorded_at
            from unavailability where asset_key = any($1::int[]) and ends_at > $2 and starts_at < $3
            order by asset_key, starts_at, id""",
@@ -98,20 +94,7 @@ async def read_recorded_outages(
         start,
         end,
     )
-    return [
-        RecordedOutage(
-            row["asset_key"],
-            CapacityOutage(
-                row["starts_at"],
-                row["ends_at"],
-                row["charge_power_kw"],
-                row["discharge_power_kw"],
-                row["energy_kwh"],
-            ),
-            row["recorded_at"],
-        )
-        for row in rows
-    ]
+    return [RecordedOutage(row["asset_key"], read_row(CapacityOutage, row), row["recorded_at"]) for row in rows]
 
 
 async def lock_assets_backed_by(db: Database, physical_asset_key: int, now: datetime) -> list[LockedAssetKey]:

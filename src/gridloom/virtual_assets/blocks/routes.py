@@ -79,7 +79,7 @@ async def list_blocks(
     request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: BlocksQuery
 ) -> Page[BlockView]:
     """All blocks in the order of time, each with its schedule and capacity in the window."""
-    place = query.after(tuple[int, int])
+    after = query.after(tuple[int, int])
     async with repeatable_read(request.pool) as db:
         asset = await require_asset(db, request.caller, organisation_id, virtual_asset_id)
         first, end = asset.clip(*requested_periods(query.start, query.end, await platform_now(db)))
@@ -87,7 +87,7 @@ async def list_blocks(
         blocks = [
             block
             for block in await block_store.read_blocks(db, asset.key, version)
-            if place is None or (block.first, block.lane) > place
+            if after is None or (block.first, block.lane) > after
         ]
         page = query.page(blocks, lambda block: (block.first, block.lane))
         available = await load_available(db, asset, first, end)
@@ -161,7 +161,7 @@ async def read_block(
 ) -> Response[BlockView | Stream]:
     """The block with its schedule and capacity in the window; as a table, one row for each quarter-hour.
 
-    `as-of` asks for the block and its schedule as they stood at that moment; capacity is always the present one.
+    `as-of` asks for the block and its schedule as they stood at that instant; capacity is always the present one.
     """
     async with repeatable_read(request.pool) as db:
         asset = await require_asset(db, request.caller, organisation_id, virtual_asset_id)
@@ -257,10 +257,10 @@ async def delete_block(request: Request, organisation_id: UUID, virtual_asset_id
 
 
 async def _require_block(db: Database, asset: VirtualAsset, block_id: UUID, version: int | None = None) -> Block:
-    block = await block_store.read_block(db, asset.key, block_id, version)
-    if block is None:
-        raise NotFound(f"The virtual asset has no block {block_id}{' then' if version is not None else ''}.")
-    return block
+    for block in await block_store.read_blocks(db, asset.key, version):
+        if block.id == block_id:
+            return block
+    raise NotFound(f"The virtual asset has no block {block_id}{' then' if version is not None else ''}.")
 
 
 def _clip_block(block: Block, first: int, end: int) -> tuple[int, int]:

@@ -34,7 +34,7 @@ class NotAMarketProduct(Problem):
 def check_market_product(market: Market, window: Window, charge_kw: float, discharge_kw: float) -> None:
     if market is Market.WHOLESALE:
         return
-    off = [name for name, moment in (("start", window.start), ("end", window.end)) if not is_block_start(moment)]
+    off = [name for name, instant in (("start", window.start), ("end", window.end)) if not is_block_start(instant)]
     if off:
         raise NotAMarketProduct(
             f"{market} comes in blocks of four hours from midnight in Berlin on.",

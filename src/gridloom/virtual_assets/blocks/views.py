@@ -13,6 +13,7 @@ from msgspec import Meta
 from gridloom.edge import Instant, Paging, RequestBody, ResponseBody
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import Floats
+from gridloom.physical_assets.model import PowerKW
 from gridloom.physical_assets.window_query import WindowQuery
 from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.energy.imbalance import Imbalance
@@ -28,7 +29,6 @@ from gridloom.virtual_assets.schedule.views import (
     list_few_points,
     series_fields,
 )
-from gridloom.virtual_assets.wire import PowerKW
 
 
 class NewBlock(RequestBody):
@@ -67,7 +67,7 @@ class ScheduledBlockView(BlockView, kw_only=True):
     expected_cuts: list[ExpectedCut]
 
 
-AsOf = Annotated[datetime, Meta(tz=True, description="The schedule as it stood at this moment; left out: now")]
+AsOf = Annotated[datetime, Meta(tz=True)]
 
 
 class BlockQuery(WindowQuery):

@@ -119,10 +119,10 @@ def _within_cycles(rule: CycleBudget, exported_kwh: Floats, exportable_kwh: Floa
     """The further exports that are possible in each period, the latest of each group first."""
     result = exportable_kwh.copy()
     for group in np.unique(rule.groups):
-        places = np.flatnonzero(rule.groups == group)
+        indices = np.flatnonzero(rule.groups == group)
         before_kwh = rule.exported_before_kwh if group == rule.groups[0] else 0.0
-        left_kwh = max(0.0, rule.limit_kwh - before_kwh - float(exported_kwh[places].sum()))
-        own_kwh = exportable_kwh[places][::-1]
+        left_kwh = max(0.0, rule.limit_kwh - before_kwh - float(exported_kwh[indices].sum()))
+        own_kwh = exportable_kwh[indices][::-1]
         taken_kwh = np.minimum(np.cumsum(own_kwh), left_kwh)
-        result[places] = np.diff(taken_kwh, prepend=0.0)[::-1]
+        result[indices] = np.diff(taken_kwh, prepend=0.0)[::-1]
     return result

@@ -178,8 +178,8 @@ class _ProjectionRun:
             is_cut |= (total_kw > NOISE_KW) & (running_kwh > rule.limit_kwh + inputs.slack_kwh)
         is_cut[:open_from] = False
         wrong |= is_cut
-        place = int(np.argmax(wrong))
-        fitting = place if wrong[place] else end - first
+        index = int(np.argmax(wrong))
+        fitting = index if wrong[index] else end - first
         self.energy_kwh[first + 1 : first + fitting + 1] = ends_kwh[:fitting]
         if fitting:
             for spent, rule, running_kwh in zip(self.spent, inputs.cycles, exported, strict=True):

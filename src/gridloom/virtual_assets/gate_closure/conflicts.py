@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from gridloom.capacity.availability import AvailabilitySeries
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
 from gridloom.kernel.instant import format_instant
@@ -13,7 +14,6 @@ from gridloom.kernel.market_time import period_start
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats, Ints, utc_days_of
-from gridloom.physical_assets.availability import AvailabilitySeries
 from gridloom.physical_assets.conflicts import CapacityConflict, ConflictKind
 from gridloom.virtual_assets import block_store
 from gridloom.virtual_assets.backing.availability import AvailableFraction, load_available_of_each

@@ -148,9 +148,9 @@ async def emit_adjusted(db: Database, asset: VirtualAsset, adjustments: Sequence
                 type="ADJUSTMENT",
                 title=f"Virtual schedule adjusted: {reason.value}",
                 description=(
-                    f"{len(cut)} quarter-hours of the virtual asset {asset.id}, of which this asset backs "
-                    f"{promise.share:.0%}, were cut at gate closure, the first from {cut[0].accepted_kw:g} to "
-                    f"{cut[0].adjusted_kw:g} kW."
+                    f"Gate closure cut {len(cut)} quarter-hour{'' if len(cut) == 1 else 's'} of the virtual asset "
+                    f"{asset.id}, of which this asset backs {promise.share:.0%}, the first from "
+                    f"{cut[0].accepted_kw:g} to {cut[0].adjusted_kw:g} kW."
                 ),
                 impact=Impact.NEGATIVE,
                 start=period_start(first),

@@ -13,6 +13,7 @@ from msgspec import Meta
 from gridloom.database.pool import Database, repeatable_read
 from gridloom.edge import JSON, Instant, Page, Paging, Request, ResponseBody, Stream, operation
 from gridloom.identity.store.names import read_author_names
+from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import PERIOD_MS
@@ -63,7 +64,7 @@ class BlockChange(ResponseBody):
 
 
 class VersionView(ResponseBody):
-    """Who made a version, when, and what it changed. Its author is named to its organisation and the operator."""
+    """A version of the schedule. Its author is named to its organisation and the operator."""
 
     version: int
     kind: VersionKind
@@ -132,7 +133,7 @@ async def list_schedule_history(
 ) -> Page[VersionView] | Stream:
     """Every accepted version, the newest first: who made it, when, and which periods it set on which block.
 
-    As a table, one row for each period that a version set. The schedule as it stood at a moment is read from the
+    As a table, one row for each period that a version set. The schedule as it stood at an instant is read from the
     blocks, with `as-of`.
     """
     if query.start and query.end:
@@ -140,21 +141,19 @@ async def list_schedule_history(
     below = query.after(int) if query.version is None else query.version + 1
     async with repeatable_read(request.pool) as db:
         asset = await require_asset(db, request.caller, organisation_id, virtual_asset_id)
-        if query.version is not None:
+        if query.version is None:
+            found = await history_store.read_versions(
+                db, asset.key, below=below, limit=query.limit + 1, start=query.start, end=query.end
+            )
+            page = query.page(found, lambda version: version.version)
+        else:
             found = await history_store.read_versions(db, asset.key, below=below, limit=1)
-            alone = Page([version for version in found if version.version == query.version])
-            if request.accepts != JSON:
-                return history_table(request.pool, request.accepts, request.target, asset, alone)
-            names = await _read_names(request, db, alone.items)
-            return Page(await _version_views(db, asset, alone.items, names, listed_periods=None))
-        found = await history_store.read_versions(
-            db, asset.key, below=below, limit=query.limit + 1, start=query.start, end=query.end
-        )
-        page = query.page(found, lambda version: version.version)
+            page = Page([version for version in found if version.version == query.version])
         if request.accepts != JSON:
             return history_table(request.pool, request.accepts, request.target, asset, page)
         names = await _read_names(request, db, page.items)
-        views = await _version_views(db, asset, page.items, names, listed_periods=MAX_LISTED_PERIODS)
+        listed_periods = MAX_LISTED_PERIODS if query.version is None else None
+        views = await _version_views(db, asset, page.items, names, listed_periods=listed_periods)
         return Page(views, page.next_cursor)
 
 
@@ -179,14 +178,12 @@ async def _version_views(
         changes[change.version].append(change)
     blocks = await block_store.read_blocks_by_version(db, asset.key, numbers)
     return [
-        VersionView(
-            version=version.version,
-            kind=version.kind,
-            accepted_at=version.accepted_at,
+        copy_fields(
+            VersionView,
+            version,
             author_kind=version.author.kind,
             author_id=version.author.id,
             author_name=None if version.author.id is None else names.get(version.author.id),
-            block_id=version.block_id,
             changes=[
                 view for change in changes[version.version] for view in _block_changes(change, blocks[version.version])
             ],
@@ -197,11 +194,11 @@ async def _version_views(
 
 def _block_changes(change: StoredChange, blocks: Sequence[Block]) -> list[BlockChange]:
     views = []
-    for block, periods, places in changes_by_block(change, blocks):
+    for block, periods, indices in changes_by_block(change, blocks):
         schedule = None
         if change.power_kw is not None:
             times = (periods * PERIOD_MS).view("datetime64[ms]")
-            schedule = raw_json(points_json(times, np.array(change.power_kw[places]), name="power"))
+            schedule = raw_json(points_json(times, np.array(change.power_kw[indices]), name="power"))
         views.append(
             BlockChange(
                 block_id=block.id,

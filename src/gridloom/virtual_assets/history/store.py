@@ -10,7 +10,8 @@ import numpy as np
 
 from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
-from gridloom.kernel.ids import BlockID
+from gridloom.database.rows import read_row
+from gridloom.database.statement import NamedStatement
 from gridloom.market_calendar import Floats, Ints
 from gridloom.virtual_assets.model import (
     Adjustment,
@@ -45,12 +46,8 @@ async def read_versions(
         end,
     )
     return [
-        ScheduleVersion(
-            row["version"],
-            VersionKind(row["kind"]),
-            row["accepted_at"],
-            Author(row["author_kind"], row["author_id"]),
-            None if row["block_id"] is None else BlockID(row["block_id"]),
+        read_row(
+            ScheduleVersion, row, kind=VersionKind(row["kind"]), author=Author(row["author_kind"], row["author_id"])
         )
         for row in rows
     ]
@@ -101,12 +98,12 @@ async def read_powers_as_of(db: Database, key: int, instant: datetime, first: in
         end,
     ):
         power_kw, accepted_kw = lanes_kw.setdefault(row["lane"], (np.zeros(end - first), np.zeros(end - first)))
-        values, place = np.array(row["power_kw"]), 0
+        values, index = np.array(row["power_kw"]), 0
         for run_first, run_length in zip(row["run_first"], row["run_length"], strict=True):
-            copy_overlap(power_kw, first, run_first, values[place : place + run_length])
+            copy_overlap(power_kw, first, run_first, values[index : index + run_length])
             if row["is_accepted"]:
-                copy_overlap(accepted_kw, first, run_first, values[place : place + run_length])
-            place += run_length
+                copy_overlap(accepted_kw, first, run_first, values[index : index + run_length])
+            index += run_length
     nothing = np.zeros(max(0, end - first))
     return (
         sum((power_kw for power_kw, _ in lanes_kw.values()), nothing),
@@ -117,17 +114,15 @@ async def read_powers_as_of(db: Database, key: int, instant: datetime, first: in
 # --- adjustments ---------------------------------------------------------------------------------------------------
 
 
+_WRITE_ADJUSTMENT = NamedStatement("""
+insert into schedule_adjustment (asset_key, period, version, accepted_kw, adjusted_kw, reason, announced_kw)
+values (:asset_key, :period, :version, :accepted_kw, :adjusted_kw, :reason, :announced_kw)
+on conflict (asset_key, period) do update set version = excluded.version, adjusted_kw = excluded.adjusted_kw
+""")
+
+
 async def write_adjustments(db: Database, asset: LockedAsset, version: int, adjustments: Sequence[Adjustment]) -> None:
-    await db.executemany(
-        """insert into schedule_adjustment (asset_key, period, version, accepted_kw, adjusted_kw, reason, announced_kw)
-           values ($1, $2, $3, $4, $5, $6, $7)
-           on conflict (asset_key, period) do update
-             set version = excluded.version, adjusted_kw = excluded.adjusted_kw""",
-        [
-            (asset.key, a.period, version, a.accepted_kw, a.adjusted_kw, a.reason.value, a.announced_kw)
-            for a in adjustments
-        ],
-    )
+    await _WRITE_ADJUSTMENT.executemany(db, adjustments, asset_key=asset.key, version=version)
 
 
 async def read_accepted_kw(db: Database, key: int, first: int, power_kw: Floats) -> Floats:
@@ -182,7 +177,7 @@ def spread_cuts_kw(cuts: Sequence[UnannouncedCut], first: int, end: int) -> Floa
 
 
 async def read_unannounced_kw(db: Database, key: int, first: int, end: int, as_of: datetime | None = None) -> Floats:
-    """What was cut in each period beyond what was announced in time, with the sign of the cut power."""
+    """The power cut in each period beyond what was announced in time, with the sign of the cut power."""
     return spread_cuts_kw((await read_unannounced_cuts(db, [key], first, end, as_of)).get(key, ()), first, end)
 
 

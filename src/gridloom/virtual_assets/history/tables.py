@@ -91,10 +91,10 @@ def _version_batch(
     times_ms: list[int | None] = []
     powers_kw: list[float | None] = []
     for change in changes:
-        for block, periods, places in changes_by_block(change, blocks):
+        for block, periods, indices in changes_by_block(change, blocks):
             block_ids += [str(block.id)] * len(periods)
             times_ms += (periods * PERIOD_MS).tolist()
-            powers_kw += (change.power_kw or [])[places]
+            powers_kw += (change.power_kw or [])[indices]
     if not block_ids:
         block_ids, times_ms, powers_kw = [None if version.block_id is None else str(version.block_id)], [None], [None]
     count = len(block_ids)

@@ -18,14 +18,13 @@ from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.market_calendar import PERIOD_S, Floats, Ints, format_period, period_numbers, utc_day_of
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 from gridloom.virtual_assets.schedule.store import LaneChange
-from gridloom.virtual_assets.wire import SignedPowerKW
 
 
 class SchedulePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """The power of one quarter-hour, named by its start. A whole year is 35,040 of them, so they are kept plain."""
+    """The power of one quarter-hour, named by its start. A whole year is 35,040 of them, so they are stored plain."""
 
     time: Instant
-    power: SignedPowerKW
+    power: float
 
 
 class NewSchedule(RequestBody):

@@ -26,8 +26,6 @@ from gridloom.virtual_assets.backing.availability import AvailableFraction, load
 from gridloom.virtual_assets.energy.projection import CycleBudget, ProjectionInput, project
 from gridloom.virtual_assets.energy.trajectory import DaySummaries, energy_trajectory_kwh, exported_kwh, reserved_kwh
 from gridloom.virtual_assets.model import Block, Efficiency, Market, VirtualAsset
-from gridloom.virtual_assets.schedule import store as energy_store
-from gridloom.virtual_assets.schedule import store as history_store
 from gridloom.virtual_assets.schedule import store as schedule_store
 from gridloom.virtual_assets.schedule.store import DayPowers, lane_power_kw, read_day_range, total_power_kw
 
@@ -51,9 +49,9 @@ class ActivationsAsOf:
         """The changes of stored energy; negative where it is drawn."""
         return np.asarray(self.down_kwh * efficiency.charge - self.up_kwh / efficiency.discharge)
 
-    def exported_from(self, place: int) -> ActivatedEnergy:
-        """The exports from the index `place` on."""
-        return ActivatedEnergy(float(self.up_kwh[:place].sum()), self.up_kwh[place:])
+    def exported_from(self, index: int) -> ActivatedEnergy:
+        """The exports from an index on."""
+        return ActivatedEnergy(float(self.up_kwh[:index].sum()), self.up_kwh[index:])
 
 
 READ_ACTIVATED: Dependency[Callable[[Database, int, int, int], Awaitable[ActivatedEnergy]]] = Dependency(
@@ -90,18 +88,18 @@ async def load_trajectory(db: Database, asset: VirtualAsset, first: int, end: in
 def trajectory_of(
     asset: VirtualAsset, summaries: DaySummaries, powers: DayPowers, first: int, end: int
 ) -> EnergyTrajectory:
-    place = min(utc_day_of(first) - asset.first_day, len(asset.days))
-    day_start = first_period_of_utc_day(asset.first_day + place)
+    index = min(utc_day_of(first) - asset.first_day, len(asset.days))
+    day_start = first_period_of_utc_day(asset.first_day + index)
     power_kw = total_power_kw(powers, day_start, end)
     energy_kwh = energy_trajectory_kwh(
-        float(summaries.day_starts_kwh(asset.initial_kwh)[place]), power_kw, asset.terms.efficiency
+        float(summaries.day_starts_kwh(asset.initial_kwh)[index]), power_kw, asset.terms.efficiency
     )
     skipped = first - day_start
     return EnergyTrajectory(
         first,
         power_kw[skipped:],
         energy_kwh[skipped:],
-        float(summaries.exported_kwh[:place].sum() + exported_kwh(power_kw[:skipped]).sum()),
+        float(summaries.exported_kwh[:index].sum() + exported_kwh(power_kw[:skipped]).sum()),
     )
 
 
@@ -133,7 +131,7 @@ async def load_projection_input(
         available.between(first, end),
         energy_kwh=await _energy_at(db, asset, first, float(trajectory.energy_kwh[0])),
         cycles=await _cycle_rules(db, asset, powers, trajectory, end),
-        activated_kwh=await energy_store.read_activated_kwh(db, asset, first, end),
+        activated_kwh=await schedule_store.read_activated_kwh(db, asset, first, end),
         closed=first if closed is None else closed,
     )
     return lanes, inputs
@@ -145,7 +143,7 @@ async def load_projection_input_as_of(
     """The life before `end` by the schedules of a version; the available capacity is the present one."""
     first = asset.first
     blocks = await block_store.read_blocks(db, asset.key, version)
-    set_kw = await history_store.read_lanes_as_of(db, asset.key, None, version, first, end)
+    set_kw = await schedule_store.read_lanes_as_of(db, asset.key, None, version, first, end)
     lanes = sorted({block.lane for block in blocks if block.market is Market.WHOLESALE} | set(set_kw))
     lanes_kw = {lane: set_kw.get(lane, np.zeros(end - first)) for lane in lanes}
     nothing = EnergyTrajectory(first, np.zeros(0), np.full(1, asset.initial_kwh), 0.0)
@@ -201,7 +199,7 @@ async def _energy_at(db: Database, asset: VirtualAsset, period: int, scheduled_k
     start = max(start, asset.first)
     trajectory = await load_trajectory(db, asset, start, period)
     return project(
-        _final_input(asset, trajectory, await energy_store.read_activated_kwh(db, asset, start, period))
+        _final_input(asset, trajectory, await schedule_store.read_activated_kwh(db, asset, start, period))
     ).end_kwh
 
 

@@ -47,7 +47,6 @@ class AssetProjection:
     trajectory: EnergyTrajectory
     cuts: Sequence[Adjustment]
     unexplained_kwh: Floats
-    unexplained_before_kwh: float = 0.0
 
 
 def first_cuttable_period(asset: VirtualAsset, now: datetime) -> int:
@@ -134,13 +133,8 @@ def _projection_of(projection: Projection, start: int, first: int, exported_befo
         projection.energy_kwh[skipped:],
         exported_before_kwh + float(exported_kwh(total_kw[:skipped]).sum()),
     )
-    unexplained_kwh = projection.unexplained_kwh
-    return AssetProjection(
-        trajectory,
-        [each for each in adjustments_of(projection, start) if each.period >= first],
-        unexplained_kwh[skipped:],
-        float(unexplained_kwh[:skipped].sum()),
-    )
+    cuts = [each for each in adjustments_of(projection, start) if each.period >= first]
+    return AssetProjection(trajectory, cuts, projection.unexplained_kwh[skipped:])
 
 
 def adjustments_of(projection: Projection, first: int) -> list[Adjustment]:

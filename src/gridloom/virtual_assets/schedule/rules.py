@@ -66,7 +66,7 @@ def check_schedulable(block: Block) -> None:
 
 
 def check_gate(first: int, first_open: int, pointer: str | None = None) -> None:
-    """`pointer` is the place of the period in the request."""
+    """`pointer` leads to the period in the request."""
     if first < first_open:
         raise GateClosed(
             f"The period {format_period(first)} can no longer be changed; "

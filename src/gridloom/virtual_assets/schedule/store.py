@@ -8,6 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from gridloom.database.arrays import decode_float8_arrays
+from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
 from gridloom.market_calendar import (
     DAYS_PER_SUMMARY_ROW,
@@ -37,15 +38,21 @@ async def read_days(db: Database, key: int, days: Iterable[int]) -> DayPowers:
 
 
 async def read_day_range(db: Database, key: int, days: range) -> DayPowers:
-    return powers_of_rows(
-        await db.fetchval(
-            """select string_agg(array_send(array[day, lane]::float8[] || power_kw), ''::bytea)
-               from virtual_schedule where asset_key = $1 and day >= $2 and day < $3""",
-            key,
-            days.start,
-            days.stop,
-        )
+    return (await read_day_range_of_each(db, [key], days))[key]
+
+
+async def read_day_range_of_each(db: Database, keys: Sequence[int], days: range) -> dict[int, DayPowers]:
+    """The same for several assets, by their keys; one without a schedule on these days has none."""
+    rows = await fetch_by_keys(
+        db,
+        """select asset_key, string_agg(array_send(array[day, lane]::float8[] || power_kw), ''::bytea) as packed
+           from virtual_schedule where asset_key = any($1::int[]) and day >= $2 and day < $3 group by asset_key""",
+        keys,
+        days.start,
+        days.stop,
     )
+    found: dict[int, DayPowers] = {key: {} for key in keys}
+    return found | {row["asset_key"]: powers_of_rows(row["packed"]) for row in rows}
 
 
 def powers_of_rows(packed: bytes | None) -> DayPowers:
@@ -93,25 +100,6 @@ async def read_summaries(db: Database, asset: VirtualAsset) -> DaySummaries:
         asset.key,
     )
     return summaries_of_rows(asset, packed)
-
-
-async def read_days_and_summaries(
-    db: Database, asset: VirtualAsset, days: Sequence[int]
-) -> tuple[DayPowers, DaySummaries]:
-    """The schedules of all lanes on these days, and the summaries of all days, in one round trip."""
-    row = await db.fetchrow(
-        """
-        select (select string_agg(array_send(array[day, lane]::float8[] || power_kw), ''::bytea)
-                from virtual_schedule where asset_key = $1 and day = any($2::int[])) as days,
-               (select string_agg(array_send(span::float8 || change_kwh || lowest_kwh || highest_kwh || exported_kwh),
-                                  ''::bytea)
-                from virtual_energy where asset_key = $1) as spans
-        """,
-        asset.key,
-        days,
-    )
-    assert row is not None, "sums of nothing are a row too"
-    return powers_of_rows(row["days"]), summaries_of_rows(asset, row["spans"])
 
 
 def summaries_of_rows(asset: VirtualAsset, packed: bytes | None) -> DaySummaries:
@@ -163,10 +151,10 @@ def lane_days(powers: DayPowers, lane: int, days: Sequence[int]) -> Floats:
         only = powers.get(days[0], {}).get(lane)
         return np.zeros((1, PERIODS_PER_DAY)) if only is None else only[None].copy()
     rows = np.zeros((len(days), PERIODS_PER_DAY))
-    for place, day in enumerate(days):
+    for index, day in enumerate(days):
         known = powers.get(day, {}).get(lane)
         if known is not None:
-            rows[place] = known
+            rows[index] = known
     return rows
 
 
@@ -193,10 +181,10 @@ async def read_lanes_as_of(
         end,
     ):
         power_kw = lanes_kw.setdefault(row["lane"], np.zeros(max(0, end - first)))
-        values, place = np.array(row["power_kw"]), 0
+        values, index = np.array(row["power_kw"]), 0
         for run_first, run_length in zip(row["run_first"], row["run_length"], strict=True):
-            copy_overlap(power_kw, first, run_first, values[place : place + run_length])
-            place += run_length
+            copy_overlap(power_kw, first, run_first, values[index : index + run_length])
+            index += run_length
     return lanes_kw
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -110,7 +110,3 @@ CATEGORIES: Final[Mapping[str, OperationalSeries]] = {
     "cyclesTotal": OperationalSeries("1", "Cycles of all markets together, at the period's end", _all_cycles),
 }
 """A cycle is the rated energy capacity exported once."""
-
-
-def operational_series(inputs: OperationalInput, names: Iterable[str]) -> dict[str, Floats]:
-    return {name: CATEGORIES[name].values(inputs) for name in names}

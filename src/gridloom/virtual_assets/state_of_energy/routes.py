@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
-from typing import Annotated
 from uuid import UUID
 
 import numpy as np
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, repeatable_read
@@ -26,7 +25,7 @@ from gridloom.virtual_assets.rules import periods_between, requested_periods
 from gridloom.virtual_assets.schedule.projection_input import READ_ACTIVATED, ActivatedEnergy
 from gridloom.virtual_assets.schedule.projection_loading import AssetProjection, load_projection, load_projection_as_of
 from gridloom.virtual_assets.schedule.views import ScheduleCut
-from gridloom.virtual_assets.state_of_energy.operational import CATEGORIES, OperationalInput, operational_series
+from gridloom.virtual_assets.state_of_energy.operational import CATEGORIES, OperationalInput
 from gridloom.virtual_assets.streaming import STREAMED_FROM_PERIODS, period_times, streamed_data, streamed_points, table
 
 
@@ -51,7 +50,7 @@ class StateOfEnergy(ResponseBody, kw_only=True):
 
 
 class LatestStateOfEnergy(ResponseBody):
-    """The stored energy at this moment of the platform's clock, in kWh."""
+    """The stored energy now by the platform's clock, in kWh."""
 
     time: datetime
     energy: float
@@ -61,7 +60,7 @@ class LatestStateOfEnergy(ResponseBody):
     units_energy: str = "kWh"
 
 
-AsKnownAt = Annotated[Instant | None, Meta(description="As it was known at this moment; left out: now")]
+AsKnownAt = Instant | None
 
 
 class EnergyQuery(WindowQuery):
@@ -116,7 +115,7 @@ async def read_state_of_charge(
 ) -> Content | Stream:
     """At the start of each quarter-hour, in percent of the rated energy capacity, from all schedules together.
 
-    `as-of` asks for it by the schedules and settled activations that were known at that moment; capacity is always the
+    `as-of` asks for it by the schedules and settled activations that were known at that instant; capacity is always the
     present one.
     """
     async with repeatable_read(request.pool) as db:
@@ -137,23 +136,23 @@ async def read_state_of_charge(
 async def read_latest_state_of_energy(
     request: Request, organisation_id: UUID, virtual_asset_id: UUID, query: LatestQuery
 ) -> LatestStateOfEnergy:
-    """At this moment of the platform's clock; before the asset's life as it starts, after it as it ended.
+    """Now by the platform's clock; before the asset's life as it starts, after it as it ended.
 
-    `as-of` asks for that of an earlier moment, by what was known then.
+    `as-of` asks for that of an earlier instant, by what was known then.
     """
     async with repeatable_read(request.pool) as db:
         asset = await require_asset(db, request.caller, organisation_id, virtual_asset_id)
         now = await platform_now(db)
         asked = now if query.as_of is None else min(now, query.as_of)
-        moment = min(max(asked, asset.terms.window.start), asset.terms.window.end)
-        period = min(period_number(moment), asset.end - 1)
+        instant = min(max(asked, asset.terms.window.start), asset.terms.window.end)
+        period = min(period_number(instant), asset.end - 1)
         first = period if asset.first_activated is None else min(period, max(asset.first, asset.first_activated))
         projection, _ = await _load_projection(db, asset, now, query.as_of, first, period + 1)
     before_kwh, after_kwh = projection.trajectory.energy_kwh[-2:].tolist()
-    passed = (moment - period_start(period)) / timedelta(minutes=15)
+    passed = (instant - period_start(period)) / timedelta(minutes=15)
     energy_kwh = min(max(before_kwh + passed * (after_kwh - before_kwh), 0.0), asset.terms.energy_capacity_kwh)
     return LatestStateOfEnergy(
-        time=moment.replace(microsecond=moment.microsecond // 1000 * 1000),
+        time=instant.replace(microsecond=instant.microsecond // 1000 * 1000),
         energy=energy_kwh,
         state_of_charge_percentage=100 * energy_kwh / asset.terms.energy_capacity_kwh,
         unexplained_energy=float(projection.unexplained_kwh.sum()),
@@ -174,7 +173,7 @@ async def read_projected_state_of_energy(
     """At the start of each quarter-hour, in kWh; left out, `start` is now and `end` the end of the asset's life.
 
     Cuts that are known to come count: of lost availability, of cycle limits, and of what the store then cannot give or
-    take. A period that will be cut carries `expectedCut`. `as-of` asks for it as it was known at that moment, which is
+    take. A period that will be cut carries `expectedCut`. `as-of` asks for it as it was known at that instant, which is
     where `start` then is when it is left out.
     """
     async with repeatable_read(request.pool) as db:
@@ -217,7 +216,8 @@ async def read_operational(
         available = await load_available(db, asset, first, end)
         if activated is None:
             activated = await READ_ACTIVATED.get()(db, asset.key, first, end)
-    series = operational_series(OperationalInput(asset.terms, projection.trajectory, available, activated), names)
+    inputs = OperationalInput(asset.terms, projection.trajectory, available, activated)
+    series = {name: CATEGORIES[name].values(inputs) for name in names}
     if request.accepts != JSON:
         return table(request.accepts, first, series, "operational")
     meta_data = [
@@ -248,8 +248,8 @@ def _energy_json(first: int, energy_kwh: Floats, projection: AssetProjection) ->
     for cut in projection.cuts:
         view = ScheduleCut(accepted_schedule=cut.accepted_kw, adjusted_schedule=cut.adjusted_kw, reason=cut.reason)
         points[cut.period - first] += b',"expectedCut":' + to_json(view)
-    for place in np.flatnonzero(projection.unexplained_kwh).tolist():
-        points[place] += b',"unexplainedEnergy":' + to_json(float(projection.unexplained_kwh[place]))
+    for index in np.flatnonzero(projection.unexplained_kwh).tolist():
+        points[index] += b',"unexplainedEnergy":' + to_json(float(projection.unexplained_kwh[index]))
     return b"[{" + b"},{".join(points) + b"}]"
 
 

@@ -13,11 +13,17 @@ import asyncpg
 import msgspec
 from msgspec import Struct
 
-from gridloom.capacity.capacity_json_store import BATTERY_CAPACITY_JSON, decode_battery_capacity
+from gridloom.capacity.capacity_json_store import (
+    BATTERY_CAPACITY_JSON,
+    decode_battery_capacity,
+    read_capacity_json,
+)
 from gridloom.capacity.rules import BatteryCapacity
+from gridloom.database.clock import platform_now
 from gridloom.database.composition import compose
-from gridloom.database.pool import Database
+from gridloom.database.pool import Database, is_distributed
 from gridloom.database.statement import NamedStatement
+from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.ids import BlockID
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import first_period_of_utc_day
@@ -58,52 +64,57 @@ class ScheduleContext(Struct, frozen=True, eq=False):
 
 # Each kind of row as one list of lists, or its numbers one after the other: what is sent between the nodes of a
 # distributed database has no whole rows.
-_PARTS = compose(
-    """
-  (select json_agg(json_build_array(b.id, b.lane, b.first_period, b.end_period, b.market, b.charge_kw, b.discharge_kw,
+_BLOCKS: Final = """
+   select json_agg(json_build_array(b.id, b.lane, b.first_period, b.end_period, b.market, b.charge_kw, b.discharge_kw,
                                     b.reserve_minutes))::text
-   from virtual_block b where b.asset_key = :asset_key and b.until_version is null) as blocks,
-  (select string_agg(array_send(array[s.day, s.lane]::float8[] || s.power_kw), ''::bytea)
-   from virtual_schedule s where s.asset_key = :asset_key and s.day = any(:days::int[])) as days,
-  (select string_agg(array_send(e.span::float8 || e.change_kwh || e.lowest_kwh || e.highest_kwh || e.exported_kwh),
+   from virtual_block b where b.asset_key = :asset_key and b.until_version is null"""
+_DAYS: Final = """
+   select string_agg(array_send(array[s.day, s.lane]::float8[] || s.power_kw), ''::bytea)
+   from virtual_schedule s where s.asset_key = :asset_key and s.day = any(:days::int[])"""
+_SPANS: Final = """
+   select string_agg(array_send(e.span::float8 || e.change_kwh || e.lowest_kwh || e.highest_kwh || e.exported_kwh),
                      ''::bytea)
-   from virtual_energy e where e.asset_key = :asset_key) as spans,
-  {battery_capacity_json} as batteries
-""",
+   from virtual_energy e where e.asset_key = :asset_key"""
+_PARTS = compose(
+    "({blocks}) as blocks, ({days}) as days, ({spans}) as spans, {battery_capacity_json} as batteries",
+    blocks=_BLOCKS,
+    days=_DAYS,
+    spans=_SPANS,
     battery_capacity_json=BATTERY_CAPACITY_JSON,
 )
-_CONTEXT = NamedStatement(
-    compose(
-        """
-with moment as materialized (select platform_now() as now)
-select moment.now, {parts}
-from moment
-""",
-        parts=_PARTS,
-    )
+# By a statement each, a distributed database plans every part once.
+_SINGLE_PARTS: Final = {
+    "blocks": NamedStatement(_BLOCKS),
+    "days": NamedStatement(_DAYS),
+    "spans": NamedStatement(_SPANS),
+}
+_MUTABLE_COLUMNS: Final = compose(
+    """select {mutable_columns} from virtual_asset v
+       where v.asset_key = $1 and v.organisation_id = $2 and v.created_at = $3""",
+    mutable_columns=MUTABLE_COLUMNS,
 )
+
 # Materialised parts are computed first, also where other parts are on other nodes. So a revision that a revalidation
 # has raised after a change of the batteries is never read together with the batteries before that change.
 _ASSET_AND_CONTEXT = NamedStatement(
-    compose(
-        """
+    """
 with v as materialized (
   select v.asset_key, v.organisation_id, {mutable_columns} from virtual_asset v where v.asset_key = :asset_key
-), moment as materialized (select platform_now() as now)
-select moment.now, {mutable_columns}, {parts}
-from moment, v join asset a on a.key = v.asset_key
+), clock as materialized (select platform_now() as now)
+select clock.now, {mutable_columns}, {parts}
+from clock, v join asset a on a.key = v.asset_key
 where v.asset_key = :asset_key and a.id = :asset_id and v.organisation_id = :organisation_id
 """,
-        mutable_columns=MUTABLE_COLUMNS,
-        parts=_PARTS,
-    )
+    mutable_columns=MUTABLE_COLUMNS,
+    parts=_PARTS,
 )
 
 
 async def read_context(db: Database, asset: LockedAsset, days: Sequence[int]) -> ScheduleContext:
     """With the schedules of these days."""
-    row = await _CONTEXT.fetchrow(db, asset_key=asset.key, days=days, **_battery_query(asset, days))
-    return _read_context_row(asset, row)
+    found = await read_asset_and_context(db, asset.organisation_id, copy_fields(VirtualAsset, asset), days)
+    assert found is not None, "a locked asset exists"
+    return found[1]
 
 
 async def read_asset_and_context(
@@ -114,6 +125,8 @@ async def read_asset_and_context(
     `known` is the asset as this process has read it before. Its `judged_until` only ever grows, so the batteries are
     read for all periods that matter.
     """
+    if is_distributed(db):
+        return await _read_asset_and_parts(db, organisation_id, known, days)
     own = {"asset_key": known.key, "days": days, "asset_id": known.id, "organisation_id": organisation_id}
     arguments = _ASSET_AND_CONTEXT.arguments(own | _battery_query(known, days))
     row = await db.fetchrow(_ASSET_AND_CONTEXT.text, *arguments)
@@ -123,6 +136,28 @@ async def read_asset_and_context(
     return asset, _read_context_row(asset, row)
 
 
+async def _read_asset_and_parts(
+    db: Database, organisation_id: UUID, known: VirtualAsset, days: Sequence[int]
+) -> tuple[VirtualAsset, ScheduleContext] | None:
+    """The asset first: if anything that is read after it has changed since, so has its revision, and the change that
+    is validated against it is not written. A key is given again only after a reset, to an asset that was made later.
+    """
+    row = await db.fetchrow(_MUTABLE_COLUMNS, known.key, organisation_id, known.created_at)
+    if row is None:
+        return None
+    asset = refresh_asset(row, known)
+    return asset, _read_context_row(asset, await _read_parts(db, known, days))
+
+
+async def _read_parts(db: Database, asset: VirtualAsset, days: Sequence[int]) -> Mapping[str, Any]:
+    """The columns of `_ASSET_AND_CONTEXT` besides the asset's own, the batteries as the last of them."""
+    values = {"asset_key": asset.key, "days": days}
+    now = await platform_now(db)
+    parts = {name: await statement.fetchval_part(db, values) for name, statement in _SINGLE_PARTS.items()}
+    query = _battery_query(asset, days)
+    return {"now": now, **parts, "batteries": await read_capacity_json(db, query["batteries"], query)}
+
+
 def _battery_query(asset: VirtualAsset, days: Sequence[int]) -> dict[str, Any]:
     """The batteries of the asset, and the periods in which their capacity matters to a change of these days."""
     first = max(asset.first, asset.judged_until or 0)
@@ -130,14 +165,14 @@ def _battery_query(asset: VirtualAsset, days: Sequence[int]) -> dict[str, Any]:
         first = max(asset.first, min(first, first_period_of_utc_day(days[0])))
     return {
         "batteries": [promise.physical_asset_key for promise in asset.promises],
-        "from_moment": period_start(first),
-        "to_moment": period_start(asset.end),
+        "from_instant": period_start(first),
+        "to_instant": period_start(asset.end),
         "from_period": first,
         "to_period": asset.end,
     }
 
 
-def _read_context_row(asset: VirtualAsset, row: asyncpg.Record) -> ScheduleContext:
+def _read_context_row(asset: VirtualAsset, row: asyncpg.Record | Mapping[str, Any]) -> ScheduleContext:
     return ScheduleContext(
         now=row["now"],
         read_s=time.monotonic(),
@@ -145,7 +180,7 @@ def _read_context_row(asset: VirtualAsset, row: asyncpg.Record) -> ScheduleConte
         powers=powers_of_rows(row["days"]),
         summaries=summaries_of_rows(asset, row["spans"]),
         batteries=_decode_cached(
-            _read_battery_capacity, row["batteries"], *(promise.physical_asset_key for promise in asset.promises)
+            decode_battery_capacity, row["batteries"], *(promise.physical_asset_key for promise in asset.promises)
         ),
     )
 
@@ -153,10 +188,6 @@ def _read_context_row(asset: VirtualAsset, row: asyncpg.Record) -> ScheduleConte
 def _read_blocks(text: str) -> Sequence[Block]:
     blocks = (Block(*values) for values in _decode_blocks(text))
     return tuple(sorted(blocks, key=lambda block: (block.first, block.lane)))
-
-
-def _read_battery_capacity(text: str, *batteries: int) -> Mapping[int, BatteryCapacity]:
-    return decode_battery_capacity(batteries, text)
 
 
 def _decode_cached(read: Callable[..., R], text: str | None, *more: int) -> R:

@@ -62,19 +62,18 @@ class Draft(Struct, frozen=True, eq=False):
 
     def lane_kw(self, lane: int, first: int, end: int) -> Floats | None:
         """A changed lane over these periods; None where they reach into days that the change does not touch."""
-        rows = self._rows_of(utc_days_of(first, end))
-        if rows is None:
-            return None
-        offset = first - first_period_of_utc_day(first // PERIODS_PER_DAY)
-        return self.lanes_kw[lane][rows].ravel()[offset : offset + end - first]
+        return self._cut_periods(self.lanes_kw[lane], first, end)
 
     def total_kw(self, first: int, end: int) -> Floats | None:
         """All lanes together over these periods; None where they reach into days that the change does not touch."""
+        return self._cut_periods(self.after_kw, first, end)
+
+    def _cut_periods(self, days_kw: Floats, first: int, end: int) -> Floats | None:
         rows = self._rows_of(utc_days_of(first, end))
         if rows is None:
             return None
         offset = first - first_period_of_utc_day(first // PERIODS_PER_DAY)
-        return self.after_kw[rows].ravel()[offset : offset + end - first]
+        return days_kw[rows].ravel()[offset : offset + end - first]
 
     def _rows_of(self, days: range) -> slice | None:
         row = bisect_left(self.days, days.start)
@@ -84,8 +83,8 @@ class Draft(Struct, frozen=True, eq=False):
 
 async def draft_change(db: Database, asset: VirtualAsset, changes: Mapping[int, LaneChange]) -> Draft:
     """Overlay the changes on the accepted schedules."""
-    powers, before = await schedule_store.read_days_and_summaries(db, asset, find_days(changes))
-    return draft_from(asset, changes, powers, before)
+    powers = await schedule_store.read_days(db, asset.key, find_days(changes))
+    return draft_from(asset, changes, powers, await schedule_store.read_summaries(db, asset))
 
 
 def find_days(changes: Mapping[int, LaneChange]) -> list[int]:
@@ -107,8 +106,8 @@ def draft_from(
         _overlay_lane(rows_kw[lane], days, change)
     after_kw = _add_lanes(rows_kw, len(days))
     first_day = asset.first_day
-    places = [day - first_day for day in days]
-    after = before.with_days(places, DaySummaries.of(after_kw, asset.terms.efficiency))
+    indices = [day - first_day for day in days]
+    after = before.with_days(indices, DaySummaries.of(after_kw, asset.terms.efficiency))
     is_of_known_row = len(days) == len(changes) == 1 and changes.keys() <= powers.get(days[0], {}).keys()
     lanes_kw = {lane: rows_kw[lane] for lane in changes}
     starts_kwh = after.day_starts_kwh(asset.initial_kwh)
@@ -160,34 +159,34 @@ async def validate_energy(db: Database, asset: VirtualAsset, draft: Draft, avail
     )
     suspects[:first_place] = False
     suspects[list(touched)] = True
-    places = np.flatnonzero(suspects)
+    indices = np.flatnonzero(suspects)
     before_kwh = draft.before.day_starts_kwh(asset.initial_kwh)
     after_kwh, before_kw = draft.starts_kwh, draft.sum_before_kw()
     # Touched days are in memory, so a change of a whole year is one group; other days are fetched in batches.
-    for group in _group_days(places, touched):
-        unread_days = [place + asset.first_day for place in group.tolist() if place not in touched]
+    for group in _group_days(indices, touched):
+        unread_days = [index + asset.first_day for index in group.tolist() if index not in touched]
         powers = await schedule_store.read_days(db, asset.key, unread_days) if unread_days else {}
         old_kw = np.empty((len(group), PERIODS_PER_DAY))
         new_kw = np.empty((len(group), PERIODS_PER_DAY))
-        for row, place in enumerate(group.tolist()):
-            if place in touched:
-                old_kw[row], new_kw[row] = before_kw[touched[place]], draft.after_kw[touched[place]]
+        for row, index in enumerate(group.tolist()):
+            if index in touched:
+                old_kw[row], new_kw[row] = before_kw[touched[index]], draft.after_kw[touched[index]]
             else:
-                lanes = powers.get(place + asset.first_day, {})
+                lanes = powers.get(index + asset.first_day, {})
                 old_kw[row] = new_kw[row] = np.sum(list(lanes.values()), axis=0) if lanes else 0.0
         energy_kwh = _energies_kwh(asset, after_kwh[group], new_kw).ravel()
         there_kwh = capacity_kwh[group - first_place].ravel()
         excess = first_excess(_energies_kwh(asset, before_kwh[group], old_kw).ravel(), energy_kwh, there_kwh, slack_kwh)
         if excess is not None:
-            place, slot = divmod(excess.position, PERIODS_PER_DAY)
-            period = first_period_of_utc_day(int(group[place]) + asset.first_day) + slot
+            index, slot = divmod(excess.position, PERIODS_PER_DAY)
+            period = first_period_of_utc_day(int(group[index]) + asset.first_day) + slot
             raise energy_out_of_bounds(
-                asset, period, excess, float(capacity_kwh[int(group[place]) - first_place, slot])
+                asset, period, excess, float(capacity_kwh[int(group[index]) - first_place, slot])
             )
 
 
-def _take_from(values: Floats, place: int) -> Floats:
-    return np.concatenate([np.full(place, np.inf), values])
+def _take_from(values: Floats, index: int) -> Floats:
+    return np.concatenate([np.full(index, np.inf), values])
 
 
 def _energies_kwh(asset: VirtualAsset, starts_kwh: Floats, power_kw: Floats) -> Floats:
@@ -195,8 +194,8 @@ def _energies_kwh(asset: VirtualAsset, starts_kwh: Floats, power_kw: Floats) -> 
     return np.asarray(starts_kwh[:, None] + np.cumsum(energy_changes_kwh(power_kw, asset.terms.efficiency), axis=1))
 
 
-def _group_days(places: Ints, touched: Mapping[int, int]) -> list[Ints]:
+def _group_days(indices: Ints, touched: Mapping[int, int]) -> list[Ints]:
     """The days in the order of time, cut so that each group holds few that have to be fetched."""
-    fetched = np.array([place not in touched for place in places.tolist()], dtype=bool)
+    fetched = np.array([index not in touched for index in indices.tolist()], dtype=bool)
     cuts = np.flatnonzero(np.diff(np.cumsum(fetched) // DAY_FETCH_BATCH_SIZE)) + 1
-    return [group for group in np.split(places, cuts) if len(group)]
+    return [group for group in np.split(indices, cuts) if len(group)]

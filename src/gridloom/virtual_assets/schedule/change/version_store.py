@@ -10,8 +10,9 @@ import asyncpg
 import numpy as np
 
 from gridloom.database.arrays import format_float8_array, format_int_array
-from gridloom.database.commit.deferred_rows import fetchrow_with_collected
-from gridloom.database.pool import Database
+from gridloom.database.commit.deferred_rows import fetchrow_with_collected, write_by_parts
+from gridloom.database.commit.single_statement import SingleStatementWrite
+from gridloom.database.pool import Database, is_distributed
 from gridloom.database.statement import NamedStatement
 from gridloom.kernel.ids import BlockID
 from gridloom.market_calendar import DAYS_PER_SUMMARY_ROW, PERIODS_PER_DAY
@@ -72,8 +73,8 @@ with next as (
   where asset_key = :asset_key and day = :day and lane = :lane::int
 ), span as (
   update virtual_energy
-  set change_kwh[:place] = :change_kwh, lowest_kwh[:place] = :lowest_kwh, highest_kwh[:place] = :highest_kwh,
-      exported_kwh[:place] = :exported_kwh
+  set change_kwh[:index] = :change_kwh, lowest_kwh[:index] = :lowest_kwh, highest_kwh[:index] = :highest_kwh,
+      exported_kwh[:index] = :exported_kwh
   where asset_key = :asset_key and span = :span
 ), change as (
   insert into schedule_change (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
@@ -88,6 +89,33 @@ with next as (
   returning version
 )
 select version from made
+""")
+
+
+# The same by a statement for each part: a distributed database keeps the plan of each of them.
+_RAISE_VERSION = NamedStatement("""
+update virtual_asset set version = version + 1, end_kwh = :end_kwh, revision = revision + 1
+where asset_key = :asset_key and version = :version and revision = :revision
+""")
+_SET_POWERS = NamedStatement("""
+update virtual_schedule set power_kw[:first_slot : :last_slot] = :power_kw::text::float8[]
+where asset_key = :asset_key and day = :day and lane = :lane::int
+""")
+_SET_SUMMARY = NamedStatement("""
+update virtual_energy
+set change_kwh[:index] = :change_kwh, lowest_kwh[:index] = :lowest_kwh, highest_kwh[:index] = :highest_kwh,
+    exported_kwh[:index] = :exported_kwh
+where asset_key = :asset_key and span = :span
+""")
+_ADD_CHANGE = NamedStatement("""
+insert into schedule_change (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
+values (:asset_key, :next_version::int, :lane::int, :first_period::int, :first_period::int + :length::int,
+        array[:first_period::int], array[:length::int], :power_kw::text::float8[])
+""")
+_ADD_VERSION = NamedStatement("""
+insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
+values (:asset_key, :next_version::int, :kind, :accepted_at::timestamptz, :author_kind, :author_id::uuid,
+        :block_id::uuid)
 """)
 
 
@@ -123,6 +151,8 @@ async def write_version(
     if interval is not None:
         statement = _WRITE_INTERVAL
         values |= _interval_values(asset, draft.after, draft.days[0], *interval)
+        if is_distributed(_find_connection(db)):
+            return await _write_interval_by_parts(db, values | {"next_version": asset.version + 1})
     else:
         statement = _WRITE_VERSION
         values |= _day_columns(draft) | _span_columns(asset, draft.after, draft.days) | _change_columns(draft.changes)
@@ -134,6 +164,23 @@ async def write_version(
             raise
         raise RevisionConflict from None
     version: int = row["version"]
+    return version
+
+
+def _find_connection(db: RowSink) -> Database:
+    connection = db.connection if isinstance(db, SingleStatementWrite) else db
+    assert connection is not None, "a version is written where its asset was read"
+    return connection
+
+
+async def _write_interval_by_parts(db: RowSink, values: dict[str, object]) -> int:
+    async with write_by_parts(db) as connection:
+        if await _RAISE_VERSION.execute_part(connection, values) == "UPDATE 0":
+            raise RevisionConflict
+        for part in (_SET_POWERS, _SET_SUMMARY, _ADD_CHANGE, _ADD_VERSION):
+            await part.execute_part(connection, values)
+    version = values["next_version"]
+    assert isinstance(version, int)
     return version
 
 
@@ -150,7 +197,7 @@ def _interval_values(
 ) -> dict[str, object]:
     """The powers of consecutive periods of a day, and the day's summary."""
     first, length = int(change.periods[0]), len(change.periods)
-    span, place = divmod(day, DAYS_PER_SUMMARY_ROW)
+    span, index = divmod(day, DAYS_PER_SUMMARY_ROW)
     change_kwh, lowest_kwh, highest_kwh, exported_kwh = summaries.rows_kwh[:, day - asset.first_day].tolist()
     first_slot = first % PERIODS_PER_DAY + 1
     return {
@@ -160,7 +207,7 @@ def _interval_values(
         "last_slot": first_slot + length - 1,
         "power_kw": format_float8_array(change.power_kw),
         "span": span,
-        "place": place + 1,
+        "index": index + 1,
         "change_kwh": change_kwh,
         "lowest_kwh": lowest_kwh,
         "highest_kwh": highest_kwh,
@@ -184,9 +231,9 @@ def _span_columns(asset: VirtualAsset, summaries: DaySummaries, days: Sequence[i
     spans = sorted({day // DAYS_PER_SUMMARY_ROW for day in days})
     rows_kwh = np.zeros((4, len(spans), DAYS_PER_SUMMARY_ROW))
     for row, span in enumerate(spans):
-        place = span * DAYS_PER_SUMMARY_ROW - asset.first_day
-        start, end = max(0, place), min(len(summaries), place + DAYS_PER_SUMMARY_ROW)
-        rows_kwh[:, row, start - place : end - place] = summaries.rows_kwh[:, start:end]
+        index = span * DAYS_PER_SUMMARY_ROW - asset.first_day
+        start, end = max(0, index), min(len(summaries), index + DAYS_PER_SUMMARY_ROW)
+        rows_kwh[:, row, start - index : end - index] = summaries.rows_kwh[:, start:end]
     changes, lowest, highest, exported = ([format_float8_array(row_kwh) for row_kwh in rows] for rows in rows_kwh)
     return {
         "spans": spans,

@@ -1,12 +1,12 @@
-"""What requests leave behind does not stay for ever."""
+"""Rows of requests are deleted when they have expired."""
 
 from gridloom.jobs import JobRun
 from gridloom.kernel.ids import uuid7
-from gridloom.request_retention import delete_expired_requests
+from gridloom.retention import delete_expired_requests
 
 
-class TestUpkeep:
-    async def test_forgets_answers_after_a_day_and_windows_after_minutes(self, app) -> None:
+class TestRetention:
+    async def test_deletes_answers_after_a_day_and_windows_after_minutes(self, app) -> None:
         old, young = uuid7().hex, uuid7().hex
         for key, age in ((old, "25 hours"), (young, "23 hours")):
             await app.pool.execute(

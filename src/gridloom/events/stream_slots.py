@@ -1,4 +1,4 @@
-"""Places for open event streams: so many of an organisation on all replicas together, held by leases."""
+"""Slots for open event streams: so many of an organisation on all replicas together, held by leases."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ import structlog
 from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.edge import Request
 from gridloom.edge.shares import ShareUse
-from gridloom.events import place_store as store
+from gridloom.events import slot_store as store
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.shares import Share, ShareExceeded
+from gridloom.kernel.tasks import cancel_and_wait
 
 if TYPE_CHECKING:
     from gridloom.database.pool import Database, Pool
@@ -31,16 +32,16 @@ REPORT_DELAY_S: Final = 0.1
 FULL_RETRY_S: Final = 30
 
 
-class StreamPlace:
+class StreamSlot:
     """One open stream, until it is released; at the latest when nothing refers to it any more."""
 
-    __slots__ = ("_is_held", "_organisation_id", "_places")
+    __slots__ = ("_is_held", "_organisation_id", "_slots")
 
-    def __init__(self, places: StreamPlaces, organisation_id: UUID) -> None:
-        self._places, self._organisation_id = places, organisation_id
+    def __init__(self, slots: StreamSlots, organisation_id: UUID) -> None:
+        self._slots, self._organisation_id = slots, organisation_id
         self._is_held = True
 
-    def __enter__(self) -> StreamPlace:
+    def __enter__(self) -> StreamSlot:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -49,14 +50,14 @@ class StreamPlace:
     def release(self) -> None:
         if self._is_held:
             self._is_held = False
-            self._places.give_back(self._organisation_id)
+            self._slots.give_back(self._organisation_id)
 
     def __del__(self) -> None:
         self.release()
 
 
-class StreamPlaces:
-    """What this worker process has open. It reports its counts; PostgreSQL adds them up under a lock."""
+class StreamSlots:
+    """The open streams of this worker process. It reports its counts; PostgreSQL adds them up under a lock."""
 
     def __init__(self, pool: Pool, max_streams: int) -> None:
         self._pool = pool
@@ -68,13 +69,13 @@ class StreamPlaces:
         self._has_closed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    async def take(self, request: Request) -> StreamPlace:
-        """A place for one more stream of the caller's organisation; 429 where it has none left on any replica."""
+    async def take(self, request: Request) -> StreamSlot:
+        """A slot for one more stream of the caller's organisation; 429 where it has none left on any replica."""
         organisation_id = request.caller.organisation_id
         if request.holder is not None:
             async with self._taking[organisation_id]:
                 own = self._open[organisation_id] + 1
-                if not await store.take_place(
+                if not await store.take_slot(
                     self._pool, organisation_id, self._worker_id, own, self._max_streams, LEASE
                 ):
                     raise ShareExceeded(
@@ -84,9 +85,9 @@ class StreamPlaces:
                         FULL_RETRY_S,
                     )
                 self._open[organisation_id] += 1
-                return StreamPlace(self, organisation_id)
+                return StreamSlot(self, organisation_id)
         self._open[organisation_id] += 1
-        return StreamPlace(self, organisation_id)
+        return StreamSlot(self, organisation_id)
 
     def give_back(self, organisation_id: UUID) -> None:
         self._open[organisation_id] -= 1
@@ -97,13 +98,10 @@ class StreamPlaces:
         return ShareUse(used=await store.count_streams(db, organisation_id), limit=self._max_streams)
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._report_for_ever(), name="stream places")
+        self._task = asyncio.create_task(self._report_for_ever(), name="stream slots")
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+        await cancel_and_wait(self._task)
         with suppress(*DATABASE_ERRORS):
             await store.delete_worker(self._pool, self._worker_id)
 
@@ -122,13 +120,13 @@ class StreamPlaces:
                 renewal_at = loop.time() + RENEWAL_INTERVAL_S
             try:
                 for organisation_id in changed:
-                    await self._report(organisation_id)
+                    await self._report_open(organisation_id)
             except DATABASE_ERRORS as error:
                 log.warning("streams.report_failed", error=repr(error))
                 await asyncio.sleep(1.0)
                 self._closed.update(dict.fromkeys(changed))
 
-    async def _report(self, organisation_id: UUID) -> None:
+    async def _report_open(self, organisation_id: UUID) -> None:
         async with self._taking[organisation_id]:
             streams = self._open[organisation_id]
             await store.put_streams(self._pool, organisation_id, self._worker_id, streams, LEASE)

@@ -1,4 +1,4 @@
-"""The SQL of places for event streams."""
+"""The SQL of slots for event streams."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gridloom.database.pool import Database
 
 
-async def take_place(
+async def take_slot(
     db: Database, organisation_id: UUID, worker_id: UUID, own: int, max_streams: int, lease: timedelta
 ) -> bool:
     """Whether a worker may have `own` streams of the organisation open, and has from now on."""
@@ -22,7 +22,7 @@ async def take_place(
 
 
 async def put_streams(db: Database, organisation_id: UUID, worker_id: UUID, streams: int, lease: timedelta) -> None:
-    """What a worker has open now; the lease starts anew."""
+    """A worker's open streams; the lease starts anew."""
     if streams == 0:
         await db.execute(
             "delete from stream_lease where organisation_id = $1 and worker_id = $2", organisation_id, worker_id
