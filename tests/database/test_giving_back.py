@@ -106,7 +106,7 @@ class TestAConnectionGivenBack:
         connection = await pool.acquire()
         connection.terminate()
         await release(pool, connection)
-        async with pool.acquire(timeout=5) as one, pool.acquire(timeout=5) as other:
+        async with pool.acquire(timeout=120) as one, pool.acquire(timeout=120) as other:
             assert await one.fetchval("select 1") + await other.fetchval("select 1") == 2
 
     @pytest.mark.parametrize("take", ["pool", "acquire"])
@@ -156,7 +156,7 @@ class TestAConnectionGivenBack:
         for task in asking:
             task.cancel()
         await asyncio.wait(asking)
-        async with pool.acquire(timeout=5) as one, pool.acquire(timeout=5) as other:
+        async with pool.acquire(timeout=120) as one, pool.acquire(timeout=120) as other:
             assert await one.fetchval("select 1") + await other.fetchval("select 1") == 2
 
     async def test_that_listens_hears_nothing_for_the_next_one(self, pool: Any) -> None:
@@ -175,7 +175,7 @@ class TestAConnectionGivenBack:
         before = await connection.fetchval("select pg_backend_pid()")
         await pool.expire_connections()
         await release(pool, connection)
-        async with pool.acquire(timeout=5) as next_one:
+        async with pool.acquire(timeout=120) as next_one:
             assert await next_one.fetchval("select pg_backend_pid()") != before
 
     async def test_is_closed_after_so_many_queries(self, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ class TestAConnectionGivenBack:
             before = await connection.fetchval("select pg_backend_pid()")
             monkeypatch.setattr(connection._holder, "_max_queries", 1)
             await release(pool, connection)
-            async with pool.acquire(timeout=5) as next_one:
+            async with pool.acquire(timeout=120) as next_one:
                 assert await next_one.fetchval("select pg_backend_pid()") != before
 
     async def test_is_unused_once_the_pool_closes(self, database_url: str) -> None:

@@ -142,7 +142,7 @@ class TestAnOptimisation:
         declared = interface["paths"][path]["post"]["responses"]
         assert declared["202"]["content"] == declared["200"]["content"], "what is answered is declared"
         where = answer.headers["location"]
-        for _ in range(300):
+        for _ in range(1200):
             kept = (await battery.client.get(where)).json()
             if kept["status"] not in ("QUEUED", "RUNNING"):
                 break

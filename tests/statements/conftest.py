@@ -67,7 +67,7 @@ class Books:
         return await self.wait(answer.json()["id"])
 
     async def wait(self, run_id: str) -> dict[str, Any]:
-        for _ in range(600):
+        for _ in range(2400):
             run: dict[str, Any] = (await self.operator.get(f"/statements/runs/{run_id}")).json()
             if run["status"] != "RUNNING":
                 return run
