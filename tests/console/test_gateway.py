@@ -247,7 +247,7 @@ class TestALiveStream:
         assert number_in(told.data) == 5
 
     async def test_outlives_a_token(self, app, new_organisation, monkeypatch):
-        """Each token ends after five seconds and is renewed after one; the stream goes on for as long as the session."""
+        """Each token ends after five seconds and is renewed after one; the stream lasts as long as the session."""
         ours = await new_organisation()
         monkeypatch.setattr(tokens, "ACCESS_LIFETIME", timedelta(seconds=5))
         monkeypatch.setattr(console_sessions, "ACCESS_LIFETIME", timedelta(seconds=5))

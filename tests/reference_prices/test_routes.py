@@ -159,6 +159,7 @@ class TestReferencePrice:
         [
             ({"series": "LUCK"}, "/1/series"),
             ({"end": PRICE["start"]}, "/1/end"),
+            ({"start": "2026-01-01T00:00:00Z", "end": "2026-02-01T00:15:00Z"}, "/1/end"),
             ({"price": "x"}, "/1/price"),
             ({"colour": 1}, "/1/colour"),
         ],

@@ -10,6 +10,7 @@ import httpx2
 import msgspec
 import structlog
 
+from gridloom.simulator.keep_alive_transport import KeepAliveTransport
 from gridloom_client import (
     JSON,
     AsyncClient,
@@ -58,12 +59,20 @@ Connect = Callable[[str, str], AsyncClient]
 
 
 def connect_to(url: str) -> Connect:
+    address = httpx2.URL(url)
     # One for all members: to read the certificate authorities takes as long as a dozen requests.
-    trusted = httpx2.create_ssl_context(trust_certificates(verify=True))
+    trusted = httpx2.create_ssl_context(trust_certificates(verify=True)) if address.scheme == "https" else True
 
     def connect(username: str, password: str) -> AsyncClient:
-        retries = RetryPolicy(attempts=5)
-        return AsyncClient(url, username=username, password=password, retries=retries, timeout_s=60.0, verify=trusted)
+        return AsyncClient(
+            url,
+            username=username,
+            password=password,
+            retries=RetryPolicy(attempts=5),
+            timeout_s=60.0,
+            verify=trusted,
+            transport=KeepAliveTransport(address.host, address.port or 80) if address.scheme == "http" else None,
+        )
 
     return connect
 

@@ -202,9 +202,8 @@ async def _do_step(world: SimulationRun, asked: SimulatorStep, step: datetime, *
     assert memory.metered_until is not None
     if not asked.hurrying or step - memory.metered_until >= METER_EVERY:
         await metering.meter(scene, step)
-    for item in TIMETABLE.get(scene.clock, ()):
-        if not is_late or item in CATCH_UP_ACTIONS:
-            await item(scene)
+    for group in TIMETABLE.get(scene.clock, ()):
+        await asyncio.gather(*(item(scene) for item in group if not is_late or item in CATCH_UP_ACTIONS))
     await owners.announce_outages(scene)
     memory.last_step = step
 

@@ -50,31 +50,31 @@ publish_second_auction: Final = _for_day(1, operator.publish_auction, IntradayAu
 publish_third_auction: Final = _for_day(0, operator.publish_auction, IntradayAuction.THIRD)
 """For the hours from noon on, on the day itself."""
 
-TIMETABLE: Final[dict[tuple[int, int], tuple[Item, ...]]] = {
-    (0, 0): (begin_day, publish_intraday, trading.trade_intraday),
-    (4, 0): (publish_intraday,),
-    (7, 30): (_for_day(1, owners.offer_fcr), _for_day(1, owners.offer_afrr)),  # their gates are at 8:00 and 9:00
-    (8, 0): (publish_imbalance_prices, settle_yesterday, publish_intraday, trading.trade_intraday),
-    (8, 15): (publish_fcr,),
+TIMETABLE: Final[dict[tuple[int, int], tuple[tuple[Item, ...], ...]]] = {
+    (0, 0): ((begin_day,), (publish_intraday, trading.trade_intraday)),
+    (4, 0): ((publish_intraday,),),
+    (7, 30): ((_for_day(1, owners.offer_reserves),),),  # their gates are at 8:00 and 9:00
+    (8, 0): ((publish_imbalance_prices, settle_yesterday, publish_intraday, trading.trade_intraday),),
+    (8, 15): ((publish_fcr,),),
     (9, 45): (
-        _for_day(1, operator.publish_afrr),
-        _for_day(1, owners.report_results),
-        _for_day(0, operator.offer_auctions),
+        (_for_day(1, operator.publish_afrr), _for_day(1, owners.report_results)),
+        (_for_day(0, operator.offer_auctions),),
     ),
-    (10, 15): (partial(traders.bid, is_last=False),),
-    (10, 30): (publish_third_auction,),
-    (11, 30): (_for_day(1, traders.take_what_was_won), _for_day(1, traders.plan)),
-    (12, 0): (publish_intraday,),
-    (12, 45): (publish_day_ahead,),
-    (13, 0): (_for_day(1, trading.sell_day_ahead),),
-    (15, 30): (publish_first_auction, _for_day(1, trading.sell_at_auction, IntradayAuction.FIRST)),
-    (16, 0): (publish_intraday, trading.trade_intraday),
-    (17, 0): (renew_tolls,),
-    (18, 30): (partial(traders.bid, is_last=True),),
-    (20, 0): (publish_intraday,),
-    (22, 30): (publish_second_auction, _for_day(1, trading.sell_at_auction, IntradayAuction.SECOND)),
+    (10, 15): ((partial(traders.bid, is_last=False),),),
+    (10, 30): ((publish_third_auction,),),
+    (11, 30): ((_for_day(1, traders.take_what_was_won),), (_for_day(1, traders.plan),)),
+    (12, 0): ((publish_intraday,),),
+    (12, 45): ((publish_day_ahead,),),
+    (13, 0): ((_for_day(1, trading.sell_day_ahead),),),
+    (15, 30): ((publish_first_auction, _for_day(1, trading.sell_at_auction, IntradayAuction.FIRST)),),
+    (16, 0): ((publish_intraday, trading.trade_intraday),),
+    (17, 0): ((renew_tolls,),),
+    (18, 30): ((partial(traders.bid, is_last=True),),),
+    (20, 0): ((publish_intraday,),),
+    (22, 30): ((publish_second_auction, _for_day(1, trading.sell_at_auction, IntradayAuction.SECOND)),),
 }
-"""By the hour and minute on the wall; nothing between two and three, which some days have twice and some not at all."""
+"""By the hour and minute on the wall; nothing between two and three, which some days have twice and some not at all.
+Groups of actions one after the other; those of a group do not depend on each other and run concurrently."""
 
 CATCH_UP_ACTIONS: Final = frozenset(
     {

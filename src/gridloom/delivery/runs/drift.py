@@ -30,6 +30,7 @@ from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.market_time import MARKET_ZONE, market_day_of, market_day_window, period_number
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
+from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats, market_day_periods
 from gridloom.reference_prices.model import PublishedPrice
 from gridloom.reference_prices.store import read_period_prices
@@ -146,8 +147,9 @@ async def enqueue_trades(db: Database, prices: Sequence[PublishedPrice]) -> None
     """Day-ahead prices were published: what is placed in their days becomes trades."""
     now = await platform_now(db)
     first, last = _tradable_days(now)
-    days = {market_day_of(price.start) for price in prices if price.series == DAY_AHEAD_SERIES}
-    await _enqueue_trades_of_days(db, sorted(day for day in days if first <= day <= last), now)
+    window = Window(market_day_window(first).start, market_day_window(last).end)
+    days = {market_day_of(one.start) for one in prices if one.series == DAY_AHEAD_SERIES and one.start in window}
+    await _enqueue_trades_of_days(db, sorted(days), now)
 
 
 def _tradable_days(now: datetime) -> tuple[date, date]:

@@ -194,9 +194,14 @@ async def settle_day(scene: StepContext, day: date) -> None:
     afrr = [award for award, other in zip(awards, is_fcr, strict=True) if not other]
     capacity = [_capacity_row(scene, day, award, "price") for award in afrr]
     energy = [row for award in afrr for row in _energy_rows(scene, day, award)]
-    for kind, rows in (("fcr", fcr), ("afrr-capacity", capacity), ("afrr-energy", energy)):
-        if rows:
-            await scene.operator.post(f"/settlements/{kind}", rows, scene.key(f"settle/{kind}"))
+    facts = {"fcr": fcr, "afrr-capacity": capacity, "afrr-energy": energy}
+    await asyncio.gather(
+        *(
+            scene.operator.post(f"/settlements/{kind}", rows, scene.key(f"settle/{kind}"))
+            for kind, rows in facts.items()
+            if rows
+        )
+    )
 
 
 def _capacity_row(scene: StepContext, day: date, award: Award, price_field: str) -> dict[str, Any]:

@@ -29,9 +29,16 @@ AFRR_START_HOURS = {Direction.POS: (16, 20), Direction.NEG: (8, 12)}
 # --- balancing power -------------------------------------------------------------------------------------------------
 
 
-async def offer_fcr(scene: StepContext, day: date) -> None:
-    chosen = [battery for battery in BATTERIES if battery.fcr_mw]
-    await asyncio.gather(*(_offer_fcr(scene, battery, day) for battery in chosen))
+async def offer_reserves(scene: StepContext, day: date) -> None:
+    """All batteries at once; a battery's FCR before its aFRR, which has what is left of its power."""
+    await asyncio.gather(*(_offer_reserves(scene, battery, day) for battery in BATTERIES))
+
+
+async def _offer_reserves(scene: StepContext, battery: SimulatedBattery, day: date) -> None:
+    if battery.fcr_mw:
+        await _offer_fcr(scene, battery, day)
+    if battery.afrr_mw:
+        await _offer_afrr(scene, battery, day)
 
 
 async def _offer_fcr(scene: StepContext, battery: SimulatedBattery, day: date) -> None:
@@ -43,11 +50,6 @@ async def _offer_fcr(scene: StepContext, battery: SimulatedBattery, day: date) -
         for block, usual, draw in zip(blocks_of(day), FCR_EUR_MW_H, draws, strict=True)
     ]
     await _offer_bids(scene, battery, entries, "fcr")
-
-
-async def offer_afrr(scene: StepContext, day: date) -> None:
-    chosen = [battery for battery in BATTERIES if battery.afrr_mw]
-    await asyncio.gather(*(_offer_afrr(scene, battery, day) for battery in chosen))
 
 
 async def _offer_afrr(scene: StepContext, battery: SimulatedBattery, day: date) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from datetime import date, datetime
 from typing import Any, Final
@@ -21,55 +22,63 @@ SHIFT_HOURS: Final = 8
 
 Volumes = dict[str, list[float]]
 """MWh of each quarter-hour of a day by virtual battery, sold positive"""
+Row = dict[str, Any]
+Trades = tuple[str, str, list[Row]]
+"""Of one trader, by its slug and the kind of trade"""
 
 
 async def sell_day_ahead(scene: StepContext, day: date) -> None:
     """At the auction's prices; what a trader holds back, and what is no whole lot, stays open for later."""
     plans = scene.memory.plans.pop(day.isoformat(), {})
     planned = {asset_id: [round(power / 4000, 8) for power in powers] for asset_id, powers in plans.items()}
-    prices, left = scene.board.day_ahead(day), dict[str, list[float]]()
+    prices, left, trades = scene.board.day_ahead(day), dict[str, list[float]](), list[Trades]()
+    market = ("DA", "DAY_AHEAD", prices.tolist())
     for trader in TRADERS:
-        share = STRATEGIES[trader.slug].day_ahead_share
-        mine = await _supply_customers(scene, trader.slug, _pick_held(scene, trader.slug, planned), day, prices)
-        left |= await _sell_share(scene, trader.slug, share, mine, day, ("DA", "DAY_AHEAD", prices.tolist()))
+        supplied, unsupplied = _supply_customers(trader.slug, _pick_held(scene, trader.slug, planned), day, prices)
+        sold, unsold = _sell_share(trader.slug, STRATEGIES[trader.slug].day_ahead_share, unsupplied, day, market)
+        trades.append((trader.slug, "da", supplied + sold))
+        left |= unsold
+    await _record_trades(scene, trades)
     scene.memory.unsold[day.isoformat()] = left
 
 
-async def _supply_customers(scene: StepContext, slug: str, planned: Volumes, day: date, prices: np.ndarray) -> Volumes:
-    """Sell to a trader's own customers what is discharged for them, not at the exchange; what is left of the plans."""
+def _supply_customers(slug: str, planned: Volumes, day: date, prices: np.ndarray) -> tuple[list[Row], Volumes]:
+    """Sell to a trader's own customers what is discharged for them, not at the exchange: the trades, and what is left
+    of the plans."""
     supplied, price = customers_periods(STRATEGIES[slug], day).tolist(), customers_price(prices)
-    rows, left = list[dict[str, Any]](), dict[str, list[float]]()
+    rows, left = list[Row](), dict[str, list[float]]()
     for asset_id, volumes in planned.items():
         sold = [volume if is_supplied else 0.0 for volume, is_supplied in zip(volumes, supplied, strict=True)]
         rows += _list_trades(
             "OTC", "OTC", day, asset_id, ((t, v, price) for t, v in zip(periods_of(day), sold, strict=True))
         )
         left[asset_id] = [round(volume - part, 8) for volume, part in zip(volumes, sold, strict=True)]
-    await _record_trades(scene, slug, "otc", rows)
-    return left
+    return rows, left
 
 
 async def sell_at_auction(scene: StepContext, day: date, auction: IntradayAuction) -> None:
     """Those who sell at this intraday auction offer half of what they have left."""
     left, prices = scene.memory.unsold.get(day.isoformat(), {}), scene.board.auction(day, auction).tolist()
-    market = (f"IDA{auction.value}", "INTRADAY_AUCTION", prices)
+    market, trades = (f"IDA{auction.value}", "INTRADAY_AUCTION", prices), list[Trades]()
     for trader in TRADERS:
         if STRATEGIES[trader.slug].intraday_auction is auction:
-            left |= await _sell_share(scene, trader.slug, 0.5, left, day, market)
+            sold, unsold = _sell_share(trader.slug, 0.5, _pick_held(scene, trader.slug, left), day, market)
+            trades.append((trader.slug, f"ida{auction.value}", sold))
+            left |= unsold
+    await _record_trades(scene, trades)
 
 
-async def _sell_share(
-    scene: StepContext, slug: str, share: float, left: Volumes, day: date, market: tuple[str, str, list[float]]
-) -> Volumes:
-    """Trades of one trader in whole lots; what is left of each of its virtual batteries after them."""
+def _sell_share(
+    slug: str, share: float, held: Volumes, day: date, market: tuple[str, str, list[float]]
+) -> tuple[list[Row], Volumes]:
+    """Trades of one trader in whole lots, and what is left of each of its virtual batteries after them."""
     prefix, name, prices = market
-    step_mwh, rows, still = STRATEGIES[slug].lot_mw / 4, list[dict[str, Any]](), dict[str, list[float]]()
-    for asset_id, volumes in _pick_held(scene, slug, left).items():
+    step_mwh, rows, still = STRATEGIES[slug].lot_mw / 4, list[Row](), dict[str, list[float]]()
+    for asset_id, volumes in held.items():
         sold = [round(round(share * volume / step_mwh) * step_mwh, 8) for volume in volumes]
         rows += _list_trades(prefix, name, day, asset_id, zip(periods_of(day), sold, prices, strict=True))
         still[asset_id] = [round(volume - part, 8) for volume, part in zip(volumes, sold, strict=True)]
-    await _record_trades(scene, slug, prefix.lower(), rows)
-    return still
+    return rows, still
 
 
 async def trade_intraday(scene: StepContext) -> None:
@@ -83,14 +92,15 @@ async def trade_intraday(scene: StepContext) -> None:
         for n, period in enumerate(periods_of(day))
         if hour <= period.astimezone(MARKET_ZONE).hour < hour + SHIFT_HOURS
     ]
-    prices = scene.board.intraday(day).tolist()
+    prices, trades = scene.board.intraday(day).tolist(), list[Trades]()
     for trader in TRADERS:
-        rows, step_mwh = [], STRATEGIES[trader.slug].lot_mw / 4
+        rows, step_mwh = list[Row](), STRATEGIES[trader.slug].lot_mw / 4
         for asset_id, volumes in _pick_held(scene, trader.slug, left).items():
             lots = ((period, round(volumes[n] / step_mwh) * step_mwh, prices[n]) for period, n in coming)
             open_now = ((period, round(volume, 8), price) for period, volume, price in lots)
             rows += _list_trades("ID", "INTRADAY_CONTINUOUS", day, asset_id, open_now)
-        await _record_trades(scene, trader.slug, "intraday", rows)
+        trades.append((trader.slug, "intraday", rows))
+    await _record_trades(scene, trades)
 
 
 def _pick_held(scene: StepContext, slug: str, volumes: Volumes) -> Volumes:
@@ -101,7 +111,7 @@ def _pick_held(scene: StepContext, slug: str, volumes: Volumes) -> Volumes:
 
 def _list_trades(
     prefix: str, market: str, day: date, asset_id: str, volumes: Iterable[tuple[datetime, float, float]]
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     return [
         {
             "tradeID": f"{prefix}-{day:%Y%m%d}-{asset_id[-6:]}",
@@ -117,9 +127,12 @@ def _list_trades(
     ]
 
 
-async def _record_trades(scene: StepContext, slug: str, kind: str, rows: list[dict[str, Any]]) -> None:
-    if not rows:
-        return
+async def _record_trades(scene: StepContext, trades: Iterable[Trades]) -> None:
+    """All traders at once: none trades what another holds."""
+    await asyncio.gather(*(_record_rows(scene, slug, kind, rows) for slug, kind, rows in trades if rows))
+
+
+async def _record_rows(scene: StepContext, slug: str, kind: str, rows: list[Row]) -> None:
     try:
         await scene.voices[slug].post("/settlements/wholesale-trades", rows, scene.key(f"{kind}/{slug}"))
     except RequestRejected as problem:

@@ -5,6 +5,7 @@ All batteries of the world store two hours of their power, so a value holds for 
 
 from __future__ import annotations
 
+import threading
 import zlib
 from datetime import date, timedelta
 from functools import lru_cache
@@ -42,6 +43,9 @@ CONTENT_CHANCE: Final = 0.5
 TOLL_STEP_EUR: Final = 500
 _MW: Final = 1000.0
 
+_valuing = threading.Lock()
+"""Traders value several lots of a day at once, in threads: the first computes what the others then find cached."""
+
 
 def number_text(text: str) -> int:
     """The position of a name in a stream of random numbers; the same in every process."""
@@ -71,11 +75,10 @@ def plan_and_result(board: MarketData, strategy: Strategy, day: date, known_unti
 def expected_value(board: MarketData, strategy: Strategy, day: date, known_until: date) -> float:
     """EUR a megawatt that a trader expects of a day from prices known until another: its plan's promise, and how much
     of their promise its plans of recent days have kept."""
-    recent = [known_until - timedelta(days=n) for n in range(RECENT_DAYS)]
-    promised, earned = np.array([plan_and_result(board, strategy, one, one - timedelta(days=1)) for one in recent]).sum(
-        axis=0
-    )
-    promise, _ = plan_and_result(board, strategy, day, known_until)
+    recent = [(known_until - timedelta(days=n), known_until - timedelta(days=n + 1)) for n in range(RECENT_DAYS)]
+    with _valuing:
+        promised, earned = np.array([plan_and_result(board, strategy, *one) for one in recent]).sum(axis=0)
+        promise, _ = plan_and_result(board, strategy, day, known_until)
     kept = earned / promised if promised > 0 else 1.0
     return max(0.0, promise * float(np.clip(kept, 0.5, 1.5)))
 
