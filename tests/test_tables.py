@@ -1,6 +1,7 @@
 """Large tables in the format that was asked for."""
 
 import io
+import math
 from collections.abc import AsyncIterator
 
 import numpy as np
@@ -9,11 +10,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gridloom.edge.responses import ARROW, CSV, PARQUET
-from gridloom.tables import TIME, points_json, stream_table, time_texts
+from gridloom.tables import TIME, PointWriter, points_json, stream_table, time_texts
 
 SCHEMA = pa.schema([("time", TIME), ("power", pa.float64())])
 TIMES = np.datetime64("2026-03-29T00:00:00", "ms") + np.arange(6) * np.timedelta64(15, "m")
@@ -63,6 +64,24 @@ class TestPointsAsJSON:
             {"time": "2026-03-29T00:00:00Z", "value": 1.25},
             {"time": "2026-03-29T00:15:00Z", "value": None},
         ]
+
+    @given(st.lists(st.floats(), min_size=1, max_size=80), st.sampled_from([900_000, 86_400_000, 1]))
+    @example([-2.2250738585072014e-308] * 40, 900_000)
+    def test_give_back_every_number_with_its_time(self, numbers: list[float], step_ms: int):
+        times = TIMES[0] + step_ms * np.arange(len(numbers))
+        read = orjson.loads(points_json(times, np.array(numbers)))
+        assert [point["time"] for point in read] == time_texts(times).tolist()
+        finite = [number if math.isfinite(number) else None for number in numbers]
+        assert [repr(point["value"]) for point in read] == [repr(number) for number in finite]
+
+    def test_of_series_that_follow_each_other_have_their_own_times(self):
+        writer = PointWriter()
+        for first in (0, 900_000_000, 900_000_000, 0):
+            times_us = first + 60_000_000 * np.arange(100)
+            texts = [
+                point["time"] for point in orjson.loads(b"".join((b"[", writer.write(times_us, np.ones(100)), b"]")))
+            ]
+            assert texts == time_texts(times_us.view("datetime64[us]")).tolist()
 
     def test_of_nothing_is_an_empty_list(self):
         assert points_json(TIMES[:0], np.array([])) == b"[]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import AsyncIterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import Any, Protocol
 
@@ -151,9 +151,9 @@ def _list_clock_texts() -> NDArray[np.uint64]:
 _CLOCK = (range(24), range(60), range(60))
 
 
-def _time_bytes(times: NDArray[np.datetime64]) -> NDArray[np.uint8]:
-    """One row of characters a time; days and times of day come from tables, which is far quicker than to write each
-    time by itself."""
+def _write_times(times: NDArray[np.datetime64], before: bytes = b"", after: bytes = b"") -> NDArray[np.void]:
+    """An item for each time: its characters between those before and after it. Days and times of day come from tables,
+    which is far quicker than to write each time by itself."""
     milliseconds = times.astype("datetime64[ms]", copy=False).view(np.int64)
     seconds = milliseconds // 1000
     fractions = milliseconds - 1000 * seconds
@@ -165,16 +165,17 @@ def _time_bytes(times: NDArray[np.datetime64]) -> NDArray[np.uint8]:
     else:
         listed, indices = np.unique(days, return_inverse=True)
     dates = np.datetime_as_string(listed.view("datetime64[D]")).astype("S10")
-    template = b"0000-00-00T00:00:00.000Z" if has_fractions else b"0000-00-00T00:00:00Z"
-    layout: Any = {"names": ["date", "clock"], "formats": ["V10", "u8"], "offsets": [0, 11], "itemsize": len(template)}
-    rows = np.frombuffer(bytearray(template * len(times)), np.dtype(layout))
+    template = before + (b"0000-00-00T00:00:00.000Z" if has_fractions else b"0000-00-00T00:00:00Z") + after
+    start, width = len(before), len(template)
+    layout: Any = {"names": ["date", "clock"], "formats": ["V10", "u8"], "offsets": [start, start + 11]}
+    rows = np.frombuffer(bytearray(template * len(times)), np.dtype(layout | {"itemsize": width}))
     rows["date"] = dates.view("V10")[indices]
     rows["clock"] = _list_clock_texts()[seconds - _DAY_S * days]
-    characters = rows.view(np.uint8).reshape(len(times), len(template))
     if has_fractions:
+        characters = rows.view(np.uint8).reshape(len(times), width)
         for column, digit in ((20, fractions // 100), (21, fractions // 10 % 10), (22, fractions % 10)):
-            characters[:, column] = digit + 48
-    return characters
+            characters[:, start + column] = digit + 48
+    return rows.view(f"V{width}")
 
 
 def _list_few_times(times: NDArray[np.datetime64]) -> list[str]:
@@ -188,50 +189,65 @@ def time_texts(times: NDArray[np.datetime64]) -> NDArray[np.str_]:
     """RFC 3339 in UTC: whole seconds where all are whole, else milliseconds."""
     if len(times) <= _FEW_TIMES:
         return np.array(_list_few_times(times), dtype=np.str_)
-    rows = _time_bytes(times)
-    return rows.view(f"S{rows.shape[1]}").reshape(len(rows)).astype(f"U{rows.shape[1]}")
+    texts = _write_times(times)
+    return texts.view(f"S{texts.itemsize}").astype(f"U{texts.itemsize}")
 
 
 def points_json(times: NDArray[np.datetime64], values: NDArray[Any], *, name: str = "value") -> bytes:
     """`[{"time": …, "value": …}, …]`; what is not a number is null."""
-    return b"".join((b"[", PointWriter(name).write(times, values), b"]"))
+    times_us = times.astype("datetime64[us]", copy=False).view(np.int64)
+    return b"".join((b"[", PointWriter(name).write(times_us, values), b"]"))
 
 
 class PointWriter:
     """Writes the points of one series after another; those with the same times share the text of these."""
 
     def __init__(self, name: str = "value") -> None:
-        self._opening, self._middle = b'},{"time":"', f'","{name}":'.encode()
-        self._times: NDArray[np.datetime64] | None = None
-        self._texts: NDArray[np.void] = np.empty(0, "V1")
+        self._before, self._after = b'},{"time":"', f'","{name}":'.encode()
+        self._times_us: NDArray[np.int64] = np.empty(0, np.int64)
+        self._openings: NDArray[np.void] = np.empty(0, "V1")
 
-    def write(self, times: NDArray[np.datetime64], values: NDArray[Any]) -> bytes | memoryview:
+    def write(self, times_us: NDArray[np.int64], values: NDArray[Any]) -> bytes | memoryview:
         """As `points_json`, without the brackets."""
-        if len(times) == 0:
+        if len(times_us) == 0:
             return b""
         numbers = orjson.dumps(np.ascontiguousarray(values), option=orjson.OPT_SERIALIZE_NUMPY)
-        if len(times) <= _FEW_TIMES:
-            pairs = zip(_list_few_times(times), numbers[1:-1].split(b","), strict=True)
-            points = [self._opening + text.encode() + self._middle + number for text, number in pairs]
+        if len(times_us) <= _FEW_TIMES:
+            pairs = zip(_list_few_times(times_us.view("datetime64[us]")), numbers[1:-1].split(b","), strict=True)
+            points = [self._before + text.encode() + self._after + number for text, number in pairs]
             return b"".join(points)[2:] + b"}"
-        if times is not self._times and (self._times is None or not np.array_equal(times, self._times)):
-            texts = _time_bytes(times)
-            self._times, self._texts = times, texts.view(f"V{texts.shape[1]}").reshape(len(texts))
-        return self._insert_times(bytearray(numbers))
+        if times_us is not self._times_us and not np.array_equal(times_us, self._times_us):
+            self._times_us = times_us
+            if len(times_us) <= _MAX_CACHED_TIMES:
+                self._openings = _write_cached_times(times_us.tobytes(), self._before, self._after)
+            else:
+                self._openings = _write_times(times_us.view("datetime64[us]"), self._before, self._after)
+        return self._interleave(numbers)
 
-    def _insert_times(self, numbers: bytearray) -> memoryview:
-        """Points from an array of numbers in JSON, without an object for each: what precedes a number takes the
-        place of its comma, and times are written into it afterwards."""
-        numbers[0] = ord(",")
-        commas = np.flatnonzero(np.frombuffer(numbers, np.uint8) == ord(","))
-        inserted = self._opening + b" " * self._texts.itemsize + self._middle
-        points = numbers.replace(b",", inserted)
-        points[-1] = ord("}")
-        indices = commas + (len(inserted) - 1) * np.arange(len(commas)) + len(self._opening)
-        _view_items(np.frombuffer(points, np.uint8), self._texts.itemsize)[indices] = self._texts
-        return memoryview(points)[2:]
+    def _interleave(self, numbers: bytes) -> memoryview:
+        """An opening before each number of an array in JSON, without an object for each. Numbers are copied as items
+        of one width: what is copied from behind a shorter one is overwritten by the next opening."""
+        characters = np.frombuffer(b",%b}%b" % (numbers[1:-1], bytes(_NUMBER.itemsize)), np.uint8)
+        commas = (characters == ord(",")).nonzero()[0]
+        added = self._openings.itemsize - 1
+        starts = commas + np.arange(0, len(commas) * added, added)
+        points = np.empty(len(characters) + len(commas) * added, np.uint8)
+        _view_items(points, _NUMBER)[starts + self._openings.itemsize] = _view_items(characters, _NUMBER)[commas + 1]
+        _view_items(points, self._openings.dtype)[starts] = self._openings
+        return points.data[2 : -_NUMBER.itemsize]
 
 
-def _view_items(characters: NDArray[np.uint8], width: int) -> NDArray[np.void]:
-    """An item of so many characters from every character on."""
-    return np.ndarray((len(characters) - width + 1,), f"V{width}", characters, strides=(1,))
+_NUMBER = np.dtype(f"V{len('-2.2250738585072014e-308}')}")
+"""The longest number and the brace behind it."""
+_MAX_CACHED_TIMES = 4096
+
+
+@lru_cache(maxsize=16)
+def _write_cached_times(times_us: bytes, before: bytes, after: bytes) -> NDArray[np.void]:
+    """Many series have the same times, and so have requests for the same span."""
+    return _write_times(np.frombuffer(times_us, "datetime64[us]"), before, after)
+
+
+def _view_items(characters: NDArray[np.uint8], item: np.dtype[np.void]) -> NDArray[np.void]:
+    """An item from every character on."""
+    return np.ndarray((len(characters) - item.itemsize + 1,), item, characters, strides=(1,))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 import threading
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -72,11 +73,6 @@ def encode_values(values: Values) -> bytes:
     return _pack_body(_encode_values(values, thorough=True))
 
 
-def decode_values(body: bytes | memoryview, first: int = 0, end: int | None = None) -> Values:
-    """The values, or those from one index up to but not another."""
-    return _decode_values(_unpack_body(body), 0, first, end)
-
-
 class PackedValues(NamedTuple):
     """The values from one index up to another of those in a body, which are decoded when they are needed."""
 
@@ -85,7 +81,7 @@ class PackedValues(NamedTuple):
     end: int
 
     def decode(self) -> Values:
-        return decode_values(self.body, self.first, self.end)
+        return _decode_values(_unpack_body(self.body), 0, self.first, self.end)
 
     def sum_rows(self, size: int) -> tuple[Values, float] | None:
         """The exact sums of each `size` values in a row, and the power of ten to divide them by. None where the values
@@ -94,20 +90,24 @@ class PackedValues(NamedTuple):
         mode, width, exponent, count, base, odd_count = _VALUES.unpack_from(body)
         stored = count - 1 if mode == _DECIMALS_DELTA else count
         odd = np.frombuffer(body, "<f8", odd_count, _VALUES.size + stored * width + 4 * odd_count)
-        if mode == _XOR or odd.any() or not _fits_32_bits(width, count, base):  # negative zeros add nothing
+        if mode == _XOR or (odd_count and odd.any()) or not _fits_32_bits(width, count, base):  # −0.0 adds nothing
             return None
         # Short floats where the sums are exact all the same: half the memory, which the processor's cache then holds.
-        kind: Any = np.float32 if size * size << 8 * width <= 1 << 24 else np.float64
-        scale, steps = _POWERS_OF_TEN[exponent], np.zeros(self.end - self.first, kind)
+        weights = _weigh_steps(size, np.float32 if size * size << 8 * width <= 1 << 24 else np.float64)
+        scale, steps = _POWERS_OF_TEN[exponent], np.empty(self.end - self.first, weights.dtype)
         if mode == _DECIMALS_OFFSET:
             steps[:] = _join_planes(body, _VALUES.size, stored, width, self.first, self.end)
-            return (steps.reshape(-1, size) @ np.ones(size, kind)).astype(np.float64) + size * base, scale
+            return (weights @ steps.reshape(-1, size).T)[1].astype(np.float64) + size * base, scale
         deltas = _decode_zigzag(_join_planes(body, _VALUES.size, stored, width, 0, self.end - 1))
-        steps[1:] = deltas[self.first :]
-        # A step is part of every value from its own to the last of the row, and of all rows after it.
-        weights = np.stack([np.arange(size, 0, -1), np.ones(size)], axis=1).astype(kind)
-        sums, totals = (steps.reshape(-1, size) @ weights).T.astype(np.float64)
-        return sums + size * (np.cumsum(totals) - totals + base + deltas[: self.first].sum(dtype=np.int64)), scale
+        steps[0], steps[1:] = 0, deltas[self.first :]
+        sums, totals = (weights @ steps.reshape(-1, size).T).astype(np.float64)
+        return sums + size * (totals.cumsum() - totals + (base + deltas[: self.first].sum(dtype=np.int64))), scale
+
+
+@lru_cache(maxsize=8)
+def _weigh_steps(size: int, kind: type[np.floating[Any]]) -> NDArray[Any]:
+    """A step is part of every value from its own to the last of the row, and of all rows after it."""
+    return np.array((range(size, 0, -1), (1,) * size), kind)
 
 
 def _fits_32_bits(width: int, count: int, base: int) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from datetime import date, datetime
 from functools import cache
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl
-from uuid import UUID
 
 import msgspec
 
@@ -43,7 +42,9 @@ class ParameterDecoder:
     def __init__(self, struct: type[QueryParameters]) -> None:
         hints = get_type_hints(struct, include_extras=True)
         self._struct = struct
-        self._fields = {field.encode_name: (field.name, hints[field.name]) for field in msgspec.structs.fields(struct)}
+        self._fields = {
+            field.encode_name: (field.name, _take_apart(hints[field.name])) for field in msgspec.structs.fields(struct)
+        }
         self._needed = [field.encode_name for field in msgspec.structs.fields(struct) if field.required]
 
     def __call__(self, pairs: list[tuple[str, str]]) -> QueryParameters:
@@ -68,10 +69,10 @@ class ParameterDecoder:
     def _read_parameter(self, name: str, text: str, values: dict[str, Any]) -> None:
         if name not in self._fields:
             raise parameter_error("query", name[:100], "is not a parameter of this operation")
-        attribute, hint = self._fields[name]
+        attribute, declared = self._fields[name]
         if attribute in values:
             raise parameter_error("query", name, "is given twice")
-        values[attribute] = parse_parameter("query", name, text, hint)
+        values[attribute] = _parse_as("query", name, text, declared)
 
 
 def _reject_parameters(errors: list[FieldError]) -> BadRequest:
@@ -80,24 +81,40 @@ def _reject_parameters(errors: list[FieldError]) -> BadRequest:
     return BadRequest(f"The query parameter {first.pointer[6:]}: {first.detail}.{more}", errors=errors)
 
 
+class _DeclaredType(NamedTuple):
+    hint: Any
+    """Of the value, or of each item of a list."""
+    kind: Any
+    """The same without annotations."""
+    is_list: bool
+
+
+@cache
+def _take_apart(hint: Any) -> _DeclaredType:
+    plain = _without_none(hint)
+    is_list = get_origin(plain) is tuple
+    item = get_args(plain)[0] if is_list else plain
+    return _DeclaredType(item, choose_option(item), is_list)
+
+
 def parse_parameter(source: str, name: str, text: str, hint: Any) -> Any:
     """One parameter's text as its declared type."""
+    return _parse_as(source, name, text, _take_apart(hint))
+
+
+def _parse_as(source: str, name: str, text: str, declared: _DeclaredType) -> Any:
     error = find_forbidden(text)
     if error is not None:
         raise parameter_error(source, name, error)
-    if hint is UUID:  # as nearly all in paths are
-        return _parse_text(source, name, text, UUID)
-    plain = _without_none(hint)
-    if get_origin(plain) is tuple:
-        item = get_args(plain)[0]
-        if text == "":
-            raise parameter_error(source, name, "is an empty list")
-        return tuple(_parse_text(source, name, part.strip(), item) for part in text.split(","))
-    return _parse_text(source, name, text, plain)
+    if not declared.is_list:
+        return _parse_text(source, name, text, declared.hint, declared.kind)
+    if text == "":
+        raise parameter_error(source, name, "is an empty list")
+    parts = (part.strip() for part in text.split(","))
+    return tuple(_parse_text(source, name, part, declared.hint, declared.kind) for part in parts)
 
 
-def _parse_text(source: str, name: str, text: str, hint: Any) -> Any:
-    kind = choose_option(hint)
+def _parse_text(source: str, name: str, text: str, hint: Any, kind: Any) -> Any:
     value: Any = text
     if kind is bool:
         value = {"true": True, "false": False}.get(text, text)

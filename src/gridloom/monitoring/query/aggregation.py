@@ -103,8 +103,10 @@ class Downsampling:
                 return None
             divisor = summed[1] * (size if self._aggregation is Aggregation.AVG else 1)
             found.append(SignalSeries(starts_us, summed[0] / divisor))
-        bucket_times = np.concatenate([EMPTY.times, *(one.times for one in found)])
-        return SignalSeries(bucket_times, np.concatenate([EMPTY.values, *(one.values for one in found)]))
+        if len(found) == 1:
+            return found[0]
+        bucket_times = np.concatenate([one.times for one in found])
+        return SignalSeries(bucket_times, np.concatenate([one.values for one in found]))
 
     def _find_edges(self, times: Times, buckets: TimeBuckets) -> tuple[Indices, Times, int]:
         """Where buckets start among the times, and when; how many each has, 0 where that differs."""

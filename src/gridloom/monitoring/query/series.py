@@ -64,7 +64,7 @@ def assemble(
     orders: dict[tuple[int, ...], tuple[Times, NDArray[np.intp] | None]] = {}
     for signal_id in sorted(layers) if wanted_ids is None else wanted_ids:
         parts = layers.get(signal_id, ())
-        summed = None if way is None else way.apply_packed(parts)
+        summed = None if way is None or not parts else way.apply_packed(parts)
         if summed is not None or not parts:
             yield signal_id, summed or EMPTY
             continue
