@@ -40,7 +40,7 @@ MAX_WHOLE_READS = {
     "fleet": 2,
     "idempotency": 1,
     "identity_provider": 2,
-    "job": 7,
+    "job": 8,
     "member": 2,
     "net_off": 1,
     "net_off_superseded": 1,

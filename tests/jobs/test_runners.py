@@ -135,6 +135,29 @@ class TestThePlatformsClock:
             assert await run_due_platform_jobs(pool, end, set_clock, resume_clock=False) == 0
             await until(lambda: pool.fetchval("select count(*) = 1 from done"))
 
+    @pytest.mark.parametrize("step", ["record_started", "limit_transaction"])
+    async def test_that_is_left_before_a_job_has_begun_counts_no_death(self, pool, monkeypatch, step) -> None:
+        known_job("note")(note)
+        start = await pool.fetchval("select platform_now()")
+        await enqueue(pool, "note", key="a", due=start, clock="platform")
+        real_step, reached = getattr(store, step), asyncio.Event()
+
+        async def take_step_and_wait(*given) -> None:
+            await real_step(*given)
+            reached.set()
+            await asyncio.Event().wait()
+
+        async def set_clock(_: datetime) -> None: ...
+
+        monkeypatch.setattr(store, step, take_step_and_wait)
+        walk = asyncio.create_task(run_due_platform_jobs(pool, start + timedelta(seconds=1), set_clock))
+        async with asyncio.timeout(120):
+            await reached.wait()
+        assert await pool.fetchval("select begun_at is not null from job")
+        walk.cancel()
+        await asyncio.wait([walk])
+        assert await pool.fetchval("select begun_at is null and attempts = 0 and deaths = 0 from job")
+
     async def test_leads_a_recurring_job_on_from_turn_to_turn(self, pool) -> None:
         known_job("tick", every=timedelta(hours=2))(note)
         start = await pool.fetchval("select date_trunc('second', platform_now())")

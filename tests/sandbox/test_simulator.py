@@ -15,13 +15,18 @@ import pytest
 from tests.conftest import migrated_database, running
 from tests.people import People
 
+from gridloom.database.pool import Pool, create_pool
 from gridloom.edge.application import Application
 from gridloom.identity.permissions import Role
+from gridloom.jobs import enqueue
+from gridloom.jobs import store as job_store
+from gridloom.optimiser.forecasts.publishing import PUBLISH
 from gridloom.sandbox.simulated_clock import prepare_world
 from gridloom.sandbox.simulation import start_of_history
 from gridloom.settings import Settings
 
 QUARTER = timedelta(minutes=15)
+WAITS_FOR_A_LOCK = "select exists (select from pg_locks where not granted and locktype = 'advisory')"
 
 
 class Stepper:
@@ -206,6 +211,31 @@ class TestASandboxInUse:
             async with edge.pool.acquire() as connection:
                 await prepare_world(connection, is_on=True, seed=1, history_days=1)
             assert await edge.pool.fetchval("select count(*) from sandbox_simulator") == 0
+
+
+class TestWhatRecursOnTheClock:
+    async def test_that_is_running_while_a_world_begins_is_due_from_its_beginning(self, settings: Settings):
+        """The run has read a clock that the world puts back."""
+        async with migrated_database() as url, await create_pool(url, size=4) as pool:
+            await pool.execute("delete from job")
+            await job_store.put_recurring(pool, PUBLISH, "platform", timedelta(days=1))
+            async with pool.acquire() as run, run.transaction():
+                claimed = await job_store.claim_one(run, PUBLISH, "")
+                assert claimed is not None
+                later = await run.fetchval("select platform_now() + interval '1 day'")
+                beginning = asyncio.create_task(self.begin(pool))
+                async with asyncio.timeout(120):
+                    while not beginning.done() and not await pool.fetchval(WAITS_FOR_A_LOCK):
+                        await asyncio.sleep(0.02)
+                await enqueue(run, PUBLISH, key="", due=later, clock="platform")
+                assert await job_store.finish(run, claimed)
+            await beginning
+            start = await pool.fetchval("select start from sandbox_simulator")
+            assert await pool.fetchval("select due from job where kind = $1", PUBLISH) == start
+
+    async def begin(self, pool: Pool) -> None:
+        async with pool.acquire() as connection:
+            await prepare_world(connection, is_on=True, seed=1, history_days=1)
 
 
 class TestAWorldThatWasPausedInItsPast:

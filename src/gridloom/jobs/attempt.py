@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,8 @@ async def mark_started(pool: Pool, db: PoolConnectionProxy[asyncpg.Record], clai
     The record takes a second connection for a moment, since the transaction of the claim, `db`, must stay open.
     """
     if claimed.begun_at is None:
-        return await store.record_started(pool, claimed)
+        async with _clear_if_cancelled(pool, claimed):
+            return await store.record_started(pool, claimed)
     crashes = claimed.crashes + 1
     pause = pause_after_death(crashes, random.uniform(-1, 1))  # noqa: S311
     detail = f"The run that began at {claimed.begun_at:%Y-%m-%d %H:%M:%S} UTC ended without a trace: {DIED}"
@@ -67,21 +69,17 @@ async def run_claimed(
     metrics.LAG.labels(claimed.kind).observe(claimed.lag_s)
     began = time.perf_counter()
     run = copy_fields(JobRun, claimed, db=db, attempt=claimed.attempts + 1, idle_until=idle_until)
-    await store.limit_transaction(db, kind.limit + NOTING)
     try:
-        async with asyncio.timeout(kind.limit.total_seconds()), db.transaction():
-            await kind.handler(run)
-            if not await store.finish(db, claimed):
-                raise Cancelled
+        async with _clear_if_cancelled(pool, claimed):
+            await store.limit_transaction(db, kind.limit + NOTING)
+            async with asyncio.timeout(kind.limit.total_seconds()), db.transaction():
+                await kind.handler(run)
+                if not await store.finish(db, claimed):
+                    raise Cancelled
         outcome = "done"
     except Cancelled:
         discard_callbacks(db)
         outcome = "cancelled"
-    except asyncio.CancelledError:
-        with suppress(Exception):  # at worst a run that was undone counts as one that died
-            async with asyncio.timeout(GIVING_UP_S):
-                await store.clear_started(pool, claimed)
-        raise
     except Exception as error:  # whatever a handler raises is a failed attempt
         if db.is_closed():
             raise
@@ -93,3 +91,15 @@ async def run_claimed(
         log.error("job.failed", kind=claimed.kind, key=claimed.key, attempt=run.attempt, exc_info=error)
     metrics.RUNS.labels(claimed.kind, outcome).inc()
     metrics.DURATION.labels(claimed.kind).observe(time.perf_counter() - began)
+
+
+@asynccontextmanager
+async def _clear_if_cancelled(pool: Pool, claimed: store.ClaimedJob) -> AsyncIterator[None]:
+    """A run that is undone because its runner stops, or because the caller of a walk has gone, is not one that died."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        with suppress(Exception):  # at worst it counts as one that died
+            async with asyncio.timeout(GIVING_UP_S):
+                await store.clear_started(pool, claimed)
+        raise

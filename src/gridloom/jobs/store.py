@@ -113,6 +113,20 @@ async def put_recurring(db: Database, kind: str, clock: Clock, every: timedelta)
     )  # fmt: skip
 
 
+async def lock_recurring(db: Database) -> None:
+    """Wait for what recurs on the platform's clock to end, and let none of it begin until this transaction ends.
+
+    A transaction that puts that clock back, and with it when such a job is due, calls it first: a run under way has read
+    the clock as it was.
+    """
+    await db.execute(
+        """
+        select pg_advisory_xact_lock(job_lock(kind, key)) from job
+        where every is not null and clock = 'platform' order by kind, key
+        """
+    )
+
+
 async def remove(db: Database, kind: str, key: str) -> bool:
     return await db.fetchval("delete from job where kind = $1 and key = $2 returning true", kind, key) is not None
 

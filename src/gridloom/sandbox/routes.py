@@ -11,6 +11,7 @@ from gridloom.database.clock import platform_now
 from gridloom.database.pool import Connection
 from gridloom.edge import SIGNED_IN, Instant, Request, RequestBody, ResponseBody, operation
 from gridloom.identity.store.revocations import notify_revoked, organisation_subject
+from gridloom.jobs.store import lock_recurring
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, Problem
 from gridloom.sandbox import clock, store
@@ -114,6 +115,7 @@ async def reset_sandbox(request: Request) -> None:
     if not request.caller.is_operator:
         raise Forbidden("Only the operator can reset the sandbox.")
     await store.lock_clock(request.db)
+    await lock_recurring(request.db)
     gone = await store.reset_data(cast(Connection, request.db), request.caller.organisation_id)
     for organisation_id in gone:
         await notify_revoked(request.db, organisation_subject(organisation_id))

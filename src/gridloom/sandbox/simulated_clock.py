@@ -160,6 +160,7 @@ async def prepare_world(db: Connection, *, is_on: bool, seed: int, history_days:
             await resume(db, state)
         return
     async with db.transaction():
+        await job_store.lock_recurring(db)
         await store.lock_organisations(db)
         if await store.is_untouched(db):
             start = start_of_history(await platform_now(db), history_days)
