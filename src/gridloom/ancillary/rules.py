@@ -14,76 +14,56 @@ from gridloom.kernel.problem import BadRequest, Conflict, FieldError, Unprocessa
 LOT_KW = 1000
 
 
-class ProductGateClosed(Unprocessable):
+class ProductGateClosed(Unprocessable, title="The gate is closed"):
     """The product takes no more bids: its gate is closed, by the platform's clock.
 
     FCR closes at 08:00 the day before delivery, aFRR capacity at 09:00, aFRR energy 25 minutes before its quarter-hour;
     all in market time. A bid cannot be placed, replaced or withdrawn any more.
     """
 
-    title = "The gate is closed"
 
-
-class ProductGateNotOpen(Unprocessable):
+class ProductGateNotOpen(Unprocessable, title="The gate is not open yet"):
     """The product takes no bids yet, by the platform's clock.
 
     FCR opens 14 days before the delivery day at 10:00, aFRR capacity and energy 7 days before it; all in market time.
     """
 
-    title = "The gate is not open yet"
 
-
-class LotSizeViolated(Unprocessable):
+class LotSizeViolated(Unprocessable, title="The capacity is not in whole lots"):
     """Balancing capacity is offered and accepted in whole megawatts: `offeredCapacity` and `acceptedCapacity`, in kW,
     are whole multiples of 1000."""
 
-    title = "The capacity is not in whole lots"
 
-
-class PricesDoNotFitProduct(Unprocessable):
+class PricesDoNotFitProduct(Unprocessable, title="The prices do not fit the product"):
     """Each market has its own prices: FCR a capacity price of 0 or more and no other, aFRR capacity both, aFRR energy
     an energy price and the capacity price 0."""
 
-    title = "The prices do not fit the product"
 
-
-class ResultKnown(Conflict):
+class ResultKnown(Conflict, title="The product has a result"):
     """The product already has a result for this asset, so no other bid can replace the one it was for."""
 
-    title = "The product has a result"
 
-
-class BidNotStanding(Conflict):
+class BidNotStanding(Conflict, title="The bid does not stand"):
     """The bid was replaced or withdrawn, or it has its result; it can neither be withdrawn nor get a result now."""
 
-    title = "The bid does not stand"
 
-
-class BidIdTaken(Conflict):
+class BidIdTaken(Conflict, title="The bid's id is taken"):
     """The asset has another bid under this id. Leave the id out, or choose a new one."""
 
-    title = "The bid's id is taken"
 
-
-class UnknownBids(Unprocessable):
+class UnknownBids(Unprocessable, title="The asset has no such bid"):
     """A result names a bid that the asset does not have, or one for another product. `errors` names them."""
 
-    title = "The asset has no such bid"
 
-
-class ResultDoesNotFitBid(Unprocessable):
+class ResultDoesNotFitBid(Unprocessable, title="The result does not fit the bid"):
     """An accepted bid has more than 0 and at most the offered capacity accepted, a rejected one exactly 0."""
 
-    title = "The result does not fit the bid"
 
-
-class ContradictsResult(Conflict):
+class ContradictsResult(Conflict, title="The result contradicts the known one"):
     """The bid has another result already. If that one was wrong, send this one with `correction: true`.
 
     The same result again is welcome and changes nothing.
     """
-
-    title = "The result contradicts the known one"
 
 
 def asked_keys(listed: str) -> dict[str, ProductKey]:

@@ -23,11 +23,9 @@ from gridloom.virtual_assets.backing.holdings import (
 from gridloom.virtual_assets.model import BackingShare
 
 
-class InvitationRefused(Conflict):
+class InvitationRefused(Conflict, title="An organisation cannot be invited"):
     """Who owns a battery behind the auction, or may read its revenue, cannot be invited to bid for it: the battery's
     reports would tell what others have paid. `errors` names the organisations."""
-
-    title = "An organisation cannot be invited"
 
 
 OFFER_PROBLEMS = (

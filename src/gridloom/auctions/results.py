@@ -18,11 +18,9 @@ from gridloom.response_fields import view_of
 TAG = "Auctions"
 
 
-class AuctionNotCleared(Conflict):
+class AuctionNotCleared(Conflict, title="The auction has no results"):
     """Results exist once the auction has closed and was cleared, which takes a few seconds at the most. A cancelled
     auction has none."""
-
-    title = "The auction has no results"
 
 
 @operation(

@@ -24,31 +24,23 @@ from gridloom.virtual_assets.model import BackingShare
 from gridloom.virtual_assets.rules import MAX_LIFETIME, find_share_errors
 
 
-class AuctionNotOpen(Conflict):
+class AuctionNotOpen(Conflict, title="The auction is not open"):
     """Bids count from the auction's start until just before its end, by the platform's clock at the instant at which
     the bid takes its position in the order. This one came too early or too late, and does not count."""
 
-    title = "The auction is not open"
 
-
-class AuctionFrozen(Conflict):
+class AuctionFrozen(Conflict, title="The auction cannot be changed any more"):
     """Once an auction has opened its terms and its participants stay as they are; it can only be cancelled, and only
     until it closes."""
 
-    title = "The auction cannot be changed any more"
 
-
-class BidWithdrawn(Conflict):
+class BidWithdrawn(Conflict, title="The bid is withdrawn already"):
     """The bid was withdrawn before."""
 
-    title = "The bid is withdrawn already"
 
-
-class UnfitAuction(Unprocessable):
+class UnfitAuction(Unprocessable, title="The auction's terms do not fit together"):
     """The parts of the auction contradict each other: for instance it would close after the delivery has begun, or the
     shares of the backing assets do not add up to 1. `errors` names the fields."""
-
-    title = "The auction's terms do not fit together"
 
 
 def check_terms(opening: Window, item: Item, backing: Sequence[BackingShare], now: datetime) -> None:

@@ -26,18 +26,15 @@ from gridloom.kernel.market_time import period_start
 from gridloom.kernel.problem import FieldError, Problem
 
 
-class CapacityNotAvailable(Problem):
+class CapacityNotAvailable(Problem, status=422, title="The capacity is not available"):
     """More is requested of a battery than it has at some instant of the window, held or not.
 
     Available is what is rated then, less everything unavailable; FCR needs both directions and is limited to the
     battery's `fcrLimitRatio` of rated power as well. `available` says what could be asked for, `start` and `end` when.
     """
 
-    status = 422
-    title = "The capacity is not available"
 
-
-class CapacityTaken(Problem):
+class CapacityTaken(Problem, status=409, title="The capacity is not free"):
     """A battery's capacity is given once: what is asked for must be free over the whole window.
 
     Free is what is available and not promised to a virtual asset, offered in an open auction, offered or accepted as
@@ -45,9 +42,6 @@ class CapacityTaken(Problem):
     too little is free, `holders` the kinds that hold the rest; `shortages` has the same for each battery. A virtual
     asset that is more efficient than its battery takes more of it, since the losses have to be made up.
     """
-
-    status = 409
-    title = "The capacity is not free"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

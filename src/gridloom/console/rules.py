@@ -12,15 +12,13 @@ READS = ("GET", "HEAD")
 CSRF_HEADER = "x-gridloom-console"
 
 
-class ForeignRequest(Forbidden):
+class ForeignRequest(Forbidden, title="The request does not come from the console"):
     """The console's gateway answers only the console's own pages.
 
     A browser says where a request comes from (`Sec-Fetch-Site`, `Origin`); this one came from another site, or from no
     page at all, or it changes something without the header `X-Gridloom-Console: 1`. Programs use the interface itself,
     with a Bearer token.
     """
-
-    title = "The request does not come from the console"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,8 @@ RENEWED_BEFORE_S: Final = 120.0
 _COOKIE: Final = re.compile(r"gls_[A-Za-z0-9_-]{43}")
 
 
-class NoConsoleSession(Unauthenticated):
+class NoConsoleSession(Unauthenticated, title="No session of the console"):
     """The request has no cookie of the console, or its session has ended. Sign in again."""
-
-    title = "No session of the console"
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,10 +61,8 @@ _PAGE_HEADERS = {
 }
 
 
-class NoSingleSignOn(NotFound):
+class NoSingleSignOn(NotFound, title="No single sign-on here"):
     """There is no such organisation, or it has no identity provider; which of the two is not said."""
-
-    title = "No single sign-on here"
 
 
 class StartQuery(QueryParameters):

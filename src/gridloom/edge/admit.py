@@ -23,33 +23,24 @@ class TokenSource(Protocol):
         """The current token. counts_as_use: False for the check of a response that takes long."""
 
 
-class NetworkNotAllowed(Forbidden):
+class NetworkNotAllowed(Forbidden, title="The request comes from a network that is not allowed"):
     """The caller's organisation, or its API key, is used from certain networks only, and the request comes from
     elsewhere.
 
     An ADMIN sees the networks with the organisation and changes them there; the platform's operator may clear them.
     """
 
-    status = 403
-    title = "The request comes from a network that is not allowed"
 
-
-class SecondFactorEnrolmentRequired(Forbidden):
+class SecondFactorEnrolmentRequired(Forbidden, title="A second factor has to be set up first"):
     """The organisation demands a second factor and the caller has none.
 
     Until `POST` and `PUT /auth/totp` have set one up, the token reaches only `/auth/totp`, `/auth/me` and
     `/auth/logout`.
     """
 
-    status = 403
-    title = "A second factor has to be set up first"
 
-
-class OutsideKeyAssets(Forbidden):
+class OutsideKeyAssets(Forbidden, title="The API key does not reach this"):
     """The API key was made for certain physical assets, and the request concerns something else."""
-
-    status = 403
-    title = "The API key does not reach this"
 
 
 class Authenticator(Protocol):

@@ -21,14 +21,12 @@ TAG = "Events"
 _PLACE = re.compile(r"\d{1,18}")
 
 
-class EventsForgotten(Conflict):
+class EventsForgotten(Conflict, title="The events after this one are no longer kept"):
     """The position named by `Last-Event-ID` lies before the oldest event that is still retained.
 
     Going on from there would skip events without saying so. Read the resources themselves, then open the stream anew:
     without `Last-Event-ID` for what happens from now on, or with `0` for everything that is still retained.
     """
-
-    title = "The events after this one are no longer kept"
 
 
 Subject = Annotated[str, Meta(min_length=1, max_length=300)]

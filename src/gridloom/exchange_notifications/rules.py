@@ -22,50 +22,36 @@ MAX_REMARKS_CHARACTERS = 500
 _MINUTE = timedelta(minutes=1)
 
 
-class CapacityMismatch(Unprocessable):
+class CapacityMismatch(Unprocessable, title="The capacities do not add up"):
     """Available and unavailable capacity do not add up to the installed capacity, or one of them exceeds it.
 
     Where capacity intervals are given, the message's own unavailable capacity is the most in any of them.
     """
 
-    title = "The capacities do not add up"
 
-
-class IntervalsDoNotCoverEvent(Unprocessable):
+class IntervalsDoNotCoverEvent(Unprocessable, title="The intervals do not cover the event"):
     """The capacity intervals must follow each other without gap or overlap from the event's start to its end."""
 
-    title = "The intervals do not cover the event"
 
-
-class AssetEicMissing(Unprocessable):
+class AssetEicMissing(Unprocessable, title="The asset has no EIC"):
     """A market message names the asset by its EIC. Give it in the request, or give the asset one."""
 
-    title = "The asset has no EIC"
 
-
-class UnknownUnavailabilities(Unprocessable):
+class UnknownUnavailabilities(Unprocessable, title="The asset has no such unavailabilities"):
     """Some of the unavailabilities do not exist, or belong to another asset. `errors` names them."""
 
-    title = "The asset has no such unavailabilities"
 
-
-class RemarksTooLong(Unprocessable):
+class RemarksTooLong(Unprocessable, title="The remarks do not fit the documents"):
     """Documents have one field of 500 characters for the remarks and for how sure the end is, and together they are
     longer."""
 
-    title = "The remarks do not fit the documents"
 
-
-class NotificationClosed(Conflict):
+class NotificationClosed(Conflict, title="The message is closed"):
     """The message was withdrawn or is over, so it takes no more revisions. Publish a new one."""
 
-    title = "The message is closed"
 
-
-class MessageIdTaken(Conflict):
+class MessageIdTaken(Conflict, title="The message id is taken"):
     """The asset has another notification with this message id. A change of a message is a revision of it."""
-
-    title = "The message id is taken"
 
 
 def event_window(start: datetime, end: datetime) -> tuple[datetime, datetime]:

@@ -28,35 +28,23 @@ CLOCK_TOLERANCE = timedelta(minutes=5)
 """A caller that asks for the whole time goes by a clock of its own."""
 
 
-class KeyLivesTooLong(Unprocessable):
+class KeyLivesTooLong(Unprocessable, title="The key would live too long"):
     """The key would live longer than the organisation's `maxKeyAgeDays` allow."""
 
-    status = 422
-    title = "The key would live too long"
 
-
-class UnknownKeyAssets(Unprocessable):
+class UnknownKeyAssets(Unprocessable, title="The key names assets that cannot be reached"):
     """The key is meant for physical assets that the caller's organisation neither owns nor was granted."""
 
-    status = 422
-    title = "The key names assets that cannot be reached"
 
-
-class TooManyKeys(Conflict):
+class TooManyKeys(Conflict, title="There are too many API keys"):
     """The member or the organisation has as many API keys as it may. Revoke one that is not needed.
 
     `share` is `api-keys`, and `limit` how many there may be.
     """
 
-    status = 409
-    title = "There are too many API keys"
 
-
-class ExpiryPassed(Unprocessable):
+class ExpiryPassed(Unprocessable, title="The expiry lies in the past"):
     """The key would have expired before it was made."""
-
-    status = 422
-    title = "The expiry lies in the past"
 
 
 @operation(

@@ -30,35 +30,23 @@ from gridloom.kernel.problem import Conflict, FieldError, NotFound, Problem, Una
 TAG = "Authentication"
 
 
-class RefreshRefused(Unauthenticated):
+class RefreshRefused(Unauthenticated, title="The refresh token is not accepted"):
     """The refresh token is unknown, expired or used before, or its session has ended. Log in again.
 
     A refresh token works once. When it comes a second time, it was copied: every token of that login ends.
     """
 
-    status = 401
-    title = "The refresh token is not accepted"
 
-
-class InvitationSpent(Conflict):
+class InvitationSpent(Conflict, title="The invitation can no longer be used"):
     """The invitation was accepted or revoked, or its seven days are over. Ask for a new one."""
 
-    status = 409
-    title = "The invitation can no longer be used"
 
-
-class UsernameTaken(Conflict):
+class UsernameTaken(Conflict, title="The user name is taken"):
     """The user name is taken; upper and lower case make no difference. Choose another."""
 
-    status = 409
-    title = "The user name is taken"
 
-
-class WrongCurrentPassword(Problem):
+class WrongCurrentPassword(Problem, status=422, title="The current password is wrong"):
     """The current password is not right, so the new one was not set."""
-
-    status = 422
-    title = "The current password is wrong"
 
 
 @operation(

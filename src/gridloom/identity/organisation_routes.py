@@ -31,21 +31,15 @@ TAG = "Organisations"
 MANAGE = Permission.MANAGE_ORGANISATION
 
 
-class LastAdministrator(Conflict):
+class LastAdministrator(Conflict, title="The last ADMIN has to stay"):
     """The member is the organisation's last ADMIN and can neither be removed nor given another role.
 
     Make another member ADMIN first.
     """
 
-    status = 409
-    title = "The last ADMIN has to stay"
 
-
-class InvitationAccepted(Conflict):
+class InvitationAccepted(Conflict, title="The invitation has been accepted"):
     """The invitation has been accepted and cannot be revoked. Remove the member instead."""
-
-    status = 409
-    title = "The invitation has been accepted"
 
 
 @operation(

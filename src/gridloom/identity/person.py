@@ -12,21 +12,15 @@ from gridloom.kernel.problem import Forbidden
 FRESH_FOR: Final = timedelta(minutes=10)
 
 
-class PersonNeeded(Forbidden):
+class PersonNeeded(Forbidden, title="Only a person can do this"):
     """An API key cannot do this: credentials are the business of a person who is logged in."""
 
-    status = 403
-    title = "Only a person can do this"
 
-
-class ReauthenticationRequired(Forbidden):
+class ReauthenticationRequired(Forbidden, title="Sign in again first"):
     """Credentials are changed only within ten minutes of signing in, so that a session left open is not enough.
 
     Sign in again and repeat the request with the new token.
     """
-
-    status = 403
-    title = "Sign in again first"
 
 
 def require_user(request: Request) -> Caller:

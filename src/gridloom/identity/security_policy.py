@@ -6,14 +6,11 @@ from gridloom.kernel.networks import is_within, parse_network
 from gridloom.kernel.problem import BadRequest, FieldError, Unprocessable
 
 
-class WouldLockYouOut(Unprocessable):
+class WouldLockYouOut(Unprocessable, title="The change would lock you out"):
     """The networks do not contain the address from which this request comes, so the next one would be refused.
 
     Send the request from inside, or add your own network.
     """
-
-    status = 422
-    title = "The change would lock you out"
 
 
 def parse_networks(texts: list[str], pointer: str) -> list[str]:

@@ -34,8 +34,13 @@ class Problem(Exception):
     title: ClassVar[str]
     type: ClassVar[str]
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, *, status: int | None = None, title: str | None = None) -> None:
+        """A subclass without a status or a title has that of its base."""
         super().__init_subclass__()
+        if status is not None:
+            cls.status = status
+        if title is not None:
+            cls.title = title
         assert hasattr(cls, "status"), f"{cls.__name__} has no status"
         assert hasattr(cls, "title"), f"{cls.__name__} has no title"
         cls.type = DOCUMENTATION_ROOT + _kebab_case(cls.__name__)
@@ -83,52 +88,37 @@ def _kebab_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
 
 
-class BadRequest(Problem):
+class BadRequest(Problem, status=400, title="The request is malformed"):
     """The request cannot be read: a field or parameter is missing, unknown, of the wrong type or out of range.
 
     `errors` names each one by its pointer. Sending the same request again fails again.
     """
 
-    status = 400
-    title = "The request is malformed"
 
-
-class Unauthenticated(Problem):
+class Unauthenticated(Problem, status=401, title="A valid token is needed"):
     """The path needs a Bearer token, and the request has none, or one that is malformed, expired or revoked.
 
     Obtain a token with `POST /auth/public/authenticate`, or renew it with `POST /auth/public/refresh`.
     """
-
-    status = 401
-    title = "A valid token is needed"
 
     @property
     def headers(self) -> dict[str, str]:
         return {"WWW-Authenticate": "Bearer"}
 
 
-class Forbidden(Problem):
+class Forbidden(Problem, status=403, title="Permission denied"):
     """The resource exists, but the caller lacks the permission for this operation on it.
 
     An asset's owner can give another organisation a grant; an administrator can change a member's role.
     """
 
-    status = 403
-    title = "Permission denied"
 
-
-class NotFound(Problem):
+class NotFound(Problem, status=404, title="Not found"):
     """Nothing has this path or this identifier."""
 
-    status = 404
-    title = "Not found"
 
-
-class MethodNotAllowed(Problem):
+class MethodNotAllowed(Problem, status=405, title="Method not allowed"):
     """The path exists but does not answer this method. `Allow` lists those that it does."""
-
-    status = 405
-    title = "Method not allowed"
 
     def __init__(self, detail: str = "", allow: Sequence[str] = ()) -> None:
         super().__init__(detail)
@@ -139,81 +129,51 @@ class MethodNotAllowed(Problem):
         return {"Allow": ", ".join(self.allow)}
 
 
-class NotAcceptable(Problem):
+class NotAcceptable(Problem, status=406, title="No acceptable media type"):
     """None of the media types in `Accept` is one that the operation can answer."""
 
-    status = 406
-    title = "No acceptable media type"
 
-
-class Conflict(Problem):
+class Conflict(Problem, status=409, title="The request conflicts with the present state"):
     """The request contradicts the present state of the resource. Read it again, then decide."""
 
-    status = 409
-    title = "The request conflicts with the present state"
 
-
-class IdempotencyInProgress(Problem):
+class IdempotencyInProgress(Problem, status=409, title="The first request with this key is still running"):
     """The first request with this `Idempotency-Key` is still running. Wait a moment and send the same request again."""
-
-    status = 409
-    title = "The first request with this key is still running"
 
     @property
     def headers(self) -> dict[str, str]:
         return {"Retry-After": "1"}
 
 
-class PreconditionFailed(Problem):
+class PreconditionFailed(Problem, status=412, title="The resource has changed"):
     """The resource has changed since the `ETag` in `If-Match` was given out.
 
     Read it again, apply the change to what it is now, and send that with the new tag.
     """
 
-    status = 412
-    title = "The resource has changed"
 
-
-class PayloadTooLarge(Problem):
+class PayloadTooLarge(Problem, status=413, title="The body is too large"):
     """The body is larger than the operation takes. Send it in several requests."""
 
-    status = 413
-    title = "The body is too large"
 
-
-class UnsupportedMediaType(Problem):
+class UnsupportedMediaType(Problem, status=415, title="The media type is not supported"):
     """The body's `Content-Type` or `Content-Encoding` is not one that the operation reads."""
 
-    status = 415
-    title = "The media type is not supported"
 
-
-class Unprocessable(Problem):
+class Unprocessable(Problem, status=422, title="The request violates a rule"):
     """The request is well-formed but breaks a rule of the domain. Most rules have a problem type of their own."""
 
-    status = 422
-    title = "The request violates a rule"
 
-
-class IdempotencyKeyReused(Problem):
+class IdempotencyKeyReused(Problem, status=422, title="The key belongs to another request"):
     """This `Idempotency-Key` was used within the last 24 hours for a request with another body. Use a new key."""
 
-    status = 422
-    title = "The key belongs to another request"
 
-
-class PreconditionRequired(Problem):
+class PreconditionRequired(Problem, status=428, title="If-Match is required"):
     """The operation needs `If-Match` with the resource's `ETag`, so that no change is overwritten unseen."""
 
-    status = 428
-    title = "If-Match is required"
 
-
-class TooManyRequests(Problem):
+class TooManyRequests(Problem, status=429, title="Too many requests"):
     """The caller has used up its share for now. `Retry-After` says in how many seconds to try again."""
-
-    status = 429
-    title = "Too many requests"
 
     def __init__(self, detail: str = "", retry_after_s: int = 1, **members: object) -> None:
         super().__init__(detail, (), **members)
@@ -224,19 +184,13 @@ class TooManyRequests(Problem):
         return {"Retry-After": str(self.retry_after_s)}
 
 
-class InternalError(Problem):
+class InternalError(Problem, status=500, title="Internal error"):
     """Internal error. Nothing of the request was applied; quote the `requestId` when reporting it."""
 
-    status = 500
-    title = "Internal error"
 
-
-class Unavailable(Problem):
+class Unavailable(Problem, status=503, title="Service unavailable"):
     """The service cannot answer at the moment, for instance while it starts. Try again after `Retry-After`
     seconds."""
-
-    status = 503
-    title = "Service unavailable"
 
     def __init__(self, detail: str = "", retry_after_s: int = 1, **members: object) -> None:
         super().__init__(detail, (), **members)

@@ -43,16 +43,13 @@ class ShareLimits:
     api_keys_per_user: int = 50
 
 
-class ShareExceeded(TooManyRequests):
+class ShareExceeded(TooManyRequests, title="The organisation's share is used up"):
     """Your organisation uses its whole share of something scarce, so that other organisations get theirs.
 
     `share` names it: `requests`, `body-bytes`, `computations`, `jobs` or `event-streams`; `limit` is how much there is.
     `Retry-After` says in how many seconds a part of it is expected to be free again.
     `GET /organisations/{organisationID}/usage` shows every share and its use.
     """
-
-    status = 429
-    title = "The organisation's share is used up"
 
     def __init__(self, share: Share, limit: int, detail: str, retry_after_s: float = 1) -> None:
         super().__init__(detail, -int(-retry_after_s // 1), share=share.value, limit=limit)

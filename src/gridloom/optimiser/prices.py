@@ -22,15 +22,12 @@ DAY_AHEAD: Final = "DAY_AHEAD_DE_LU"
 _MAX_PRICE: Final = timedelta(days=1)
 
 
-class PricesMissing(Problem):
+class PricesMissing(Problem, status=422, title="Prices are missing"):
     """The request needs prices that are missing.
 
     `firstMissingPeriod` is the start of the first quarter-hour without a price. Load prices (`POST /reference-prices`,
     `gridloom import day-ahead`), ask for a window that has them, or send prices along where the operation takes them.
     """
-
-    status = 422
-    title = "Prices are missing"
 
 
 def prices_missing(series: str, period: int) -> PricesMissing:

@@ -29,15 +29,13 @@ _UNICAST = ipaddress.IPv6Network("2000::/3")
 _HOST_NAME = re.compile(r"(?=.{1,253}\Z)(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
 
 
-class AddressNotAllowed(Unprocessable):
+class AddressNotAllowed(Unprocessable, title="The address is not allowed"):
     """A webhook, or an identity provider, may lead only to a public address over https.
 
     Loopback, private, link-local, multicast and reserved addresses are refused, in whatever way they are written, and
     so are names that lead to one. In the sandbox, http is allowed too, and so are addresses of this machine while the
     service listens on loopback alone, for trying things out.
     """
-
-    title = "The address is not allowed"
 
 
 @dataclass(frozen=True, slots=True)

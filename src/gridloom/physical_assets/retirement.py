@@ -18,16 +18,13 @@ from gridloom.physical_assets.model import AssetStatus
 MAX_NAMED = 50
 
 
-class AssetCommitted(Problem):
+class AssetCommitted(Problem, status=409, title="The battery has commitments"):
     """The battery backs a virtual asset or an open auction, or has accepted balancing capacity to come; `commitments`
     names them.
 
     It can be set `INACTIVE` or `DECOMMISSIONED` once they are over, or when an unavailability of its whole volume
     covers all of them. Such an unavailability stays as long as the battery is retired.
     """
-
-    status = 409
-    title = "The battery has commitments"
 
 
 async def check_retirable(db: Database, locked: LockedBatteries, asset_key: int) -> None:

@@ -12,47 +12,32 @@ from gridloom.physical_assets.model import AssetStatus, NewParameters
 ALWAYS_VALID_FROM = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class InvalidCode(Problem):
+class InvalidCode(Problem, status=422, title="The code is not valid"):
     """A code has the right shape, but the industry could not have given it: its check character does not fit, or it
     names another kind of thing.
 
     The last character of an EIC is computed from the fifteen before it; the detail says which one was expected.
     """
 
-    status = 422
-    title = "The code is not valid"
 
-
-class InconsistentParameters(Problem):
+class InconsistentParameters(Problem, status=422, title="The parameters contradict each other"):
     """The parameters contradict each other, for instance a least state of charge that is not below the greatest."""
 
-    status = 422
-    title = "The parameters contradict each other"
 
-
-class UnknownFleet(Problem):
+class UnknownFleet(Problem, status=422, title="The organisation has no such fleet"):
     """The fleet does not exist, or it is not one of the organisation that owns the asset."""
 
-    status = 422
-    title = "The organisation has no such fleet"
 
-
-class DeliveryZoneHeld(Problem):
+class DeliveryZoneHeld(Problem, status=422, title="The asset is held in its delivery zone"):
     """The asset backs virtual assets, or auctions of them, which lie in its delivery zone; it stays there until they
     end."""
 
-    status = 422
-    title = "The asset is held in its delivery zone"
 
-
-class AssetNotActive(Problem):
+class AssetNotActive(Problem, status=409, title="The asset is not active"):
     """The asset is inactive or decommissioned, so nothing can be offered from it or scheduled on it.
 
     `PATCH /physical-assets/{physicalAssetID}` with `status` changes that.
     """
-
-    status = 409
-    title = "The asset is not active"
 
 
 def check_eic_code(code: str | None, pointer: str, kind: EicKind | None = None) -> None:

@@ -18,13 +18,11 @@ PRICES: Final = "reference_price"
 MEASURED: Final = "measured_day"
 
 
-class AsOfTooEarly(Unprocessable):
+class AsOfTooEarly(Unprocessable, title="The instant lies before versions were kept"):
     """Versions of the facts asked for were not retained yet at that instant: an earlier release overwrote them.
 
     `since` is the first instant that can be asked for.
     """
-
-    title = "The instant lies before versions were kept"
 
 
 async def check_as_of(db: Database, as_of: datetime | None, *whats: str) -> None:

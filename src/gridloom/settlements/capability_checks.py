@@ -22,7 +22,7 @@ ROUNDING: Final = 1e-9
 """Relative: what a limit may be exceeded by without being exceeded."""
 
 
-class ImplausibleSettlement(Unprocessable):
+class ImplausibleSettlement(Unprocessable, title="The settlement is not plausible"):
     """A settlement lies outside its asset's life, or says more than its asset can do.
 
     An award is at most the rated power in its direction and fits into the life with its delivery hours; a trade, an
@@ -30,8 +30,6 @@ class ImplausibleSettlement(Unprocessable):
     Tolling contracts may reach beyond the life. A row of 0 takes back another and is always taken. `errors` points at
     each such row; nothing was recorded.
     """
-
-    title = "The settlement is not plausible"
 
 
 @dataclass(frozen=True, slots=True)

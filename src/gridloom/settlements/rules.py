@@ -63,27 +63,21 @@ BLOCK_OF: Final = {
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
-class UnknownSettledAsset(Unprocessable):
+class UnknownSettledAsset(Unprocessable, title="A settlement names an unknown asset"):
     """A settlement names an asset that does not exist. `errors` points at each such row; nothing was recorded."""
 
-    title = "A settlement names an unknown asset"
 
-
-class DeliveryBeyondBlock(Unprocessable):
+class DeliveryBeyondBlock(Unprocessable, title="The delivery hours exceed the block"):
     """An award claims more delivery hours than its block has on that day.
 
     A block lasts four hours on the wall clock; `00_04` lasts three on the day that loses an hour and five on the day
     that gains one. `errors` points at each such row; nothing was recorded.
     """
 
-    title = "The delivery hours exceed the block"
 
-
-class ContradictingRows(Unprocessable):
+class ContradictingRows(Unprocessable, title="Two rows of the request contradict each other"):
     """The same fact is in the request twice with different values. `errors` points at each later row; send the one
     that is true. The very same row twice is one fact."""
-
-    title = "Two rows of the request contradict each other"
 
 
 class RowErrors:

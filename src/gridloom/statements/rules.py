@@ -18,38 +18,28 @@ from gridloom.statements.model import LineKey, LineSums, Month, PartyEntry, is_z
 _OUTSIDERS: Final = frozenset(Party)
 
 
-class MonthNotOver(Conflict):
+class MonthNotOver(Conflict, title="The month is not over"):
     """The month has not ended on the platform's clock, in market time. PRELIMINARY statements show it so far."""
 
-    title = "The month is not over"
 
-
-class AlreadyIssued(Conflict):
+class AlreadyIssued(Conflict, title="The month is issued already"):
     """The month is issued, or lies before the first one that was. What changes afterwards is a CORRECTION of the
     earliest open month."""
 
-    title = "The month is issued already"
 
-
-class EarlierMonthOpen(Conflict):
+class EarlierMonthOpen(Conflict, title="An earlier month is open"):
     """Months are issued in order, and one before this is not issued yet. `openMonth` is the next in turn."""
 
-    title = "An earlier month is open"
 
-
-class BeingIssued(Conflict):
+class BeingIssued(Conflict, title="A month is being issued"):
     """A run is under way; `runID` names it. Wait for it to end."""
 
-    title = "A month is being issued"
 
-
-class FactsMissing(Conflict):
+class FactsMissing(Conflict, title="Facts of the month are missing"):
     """Facts of the month are not there yet; `missing` lists every gap.
 
     Record them, or send `allowMissing: true`: what comes later is then corrected by a later statement.
     """
-
-    title = "Facts of the month are missing"
 
 
 def check_month(month: Month, issued: Sequence[Month], now: datetime) -> None:

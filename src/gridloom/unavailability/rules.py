@@ -12,21 +12,15 @@ from gridloom.kernel.window import Window
 from gridloom.unavailability.model import NewUnavailability, NewVolume
 
 
-class VolumeBeyondRated(Problem):
+class VolumeBeyondRated(Problem, status=422, title="More is missing than is rated"):
     """More is declared missing than the asset is rated for at any instant of the window.
 
     The volume is what is *missing*, in kWh and kW. `errors` names the parts and what is rated.
     """
 
-    status = 422
-    title = "More is missing than is rated"
 
-
-class UnknownNotifications(Problem):
+class UnknownNotifications(Problem, status=422, title="The asset has no such exchange notifications"):
     """Some of the exchange notifications do not exist, or belong to another asset. `errors` names them."""
-
-    status = 422
-    title = "The asset has no such exchange notifications"
 
 
 def unavailable_window(body: NewUnavailability, pointer: str = "/end") -> Window:

@@ -22,12 +22,9 @@ from gridloom.virtual_assets.rules import first_open_period
 from gridloom.virtual_assets.schedule.change.version_store import add_first_version
 
 
-class AllocationStands(Problem):
+class AllocationStands(Problem, status=409, title="The allocation cannot be undone"):
     """An allocation can be undone before the asset's first gate closes, while nothing is traded or settled on it, and
     unless it was won in an auction. The detail names the reason."""
-
-    status = 409
-    title = "The allocation cannot be undone"
 
 
 DISPATCH_JOB: Final = "delivery.dispatch"

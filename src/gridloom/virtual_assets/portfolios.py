@@ -49,11 +49,8 @@ TAG = "Virtual assets"
 PORTFOLIOS = "/organisations/{organisationID}/portfolios"
 
 
-class UnknownVirtualAsset(Problem):
+class UnknownVirtualAsset(Problem, status=422, title="The organisation has no such virtual asset"):
     """A portfolio holds virtual assets of its own organisation only. The detail lists the ids at fault."""
-
-    status = 422
-    title = "The organisation has no such virtual asset"
 
 
 @operation("GET", PORTFOLIOS, summary="List portfolios", access=Permission.READ_VIRTUAL_ASSETS, replica_read=True)

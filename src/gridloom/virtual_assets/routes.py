@@ -47,11 +47,8 @@ from gridloom.virtual_assets.wire import (
 TAG = "Virtual assets"
 
 
-class UnknownPortfolio(Problem):
+class UnknownPortfolio(Problem, status=422, title="The organisation has no such portfolio"):
     """A virtual asset can be put into a portfolio of its own organisation only."""
-
-    status = 422
-    title = "The organisation has no such portfolio"
 
 
 @operation("GET", ASSETS, summary="List virtual assets", access=Permission.READ_VIRTUAL_ASSETS, replica_read=True)

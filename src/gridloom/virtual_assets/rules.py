@@ -61,11 +61,8 @@ def periods_between(start: datetime, end: datetime) -> tuple[int, int]:
     return period_number_from(start), period_number_from(end)
 
 
-class SharesNotWhole(Problem):
+class SharesNotWhole(Problem, status=422, title="The backing shares do not make a whole"):
     """The shares of all backing assets sum to 1, and each asset is named once."""
-
-    status = 422
-    title = "The backing shares do not make a whole"
 
 
 SHARE_TOLERANCE: Final = 1e-9

@@ -34,16 +34,12 @@ ACCESS = Permission.MANAGE_ORGANISATION
 MAX_WEBHOOKS = 100
 
 
-class TooManyWebhooks(Conflict):
+class TooManyWebhooks(Conflict, title="The organisation has as many webhooks as it can have"):
     """An organisation has at most a hundred webhooks. Remove one, or let one address take more types."""
 
-    title = "The organisation has as many webhooks as it can have"
 
-
-class WebhookDisabled(Conflict):
+class WebhookDisabled(Conflict, title="The webhook is disabled"):
     """A disabled webhook gets no calls, so nothing can be replayed to it. Enable it first."""
-
-    title = "The webhook is disabled"
 
 
 class DeliveryQuery(Paging):

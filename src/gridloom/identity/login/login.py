@@ -26,21 +26,15 @@ from gridloom.kernel.networks import is_within, network_of
 from gridloom.kernel.problem import Forbidden, Unauthenticated
 
 
-class WrongCredentials(Unauthenticated):
+class WrongCredentials(Unauthenticated, title="The credentials are wrong"):
     """The user name is unknown or the password is not theirs; which of the two is not said."""
 
-    status = 401
-    title = "The credentials are wrong"
 
-
-class SingleSignOnRequired(Forbidden):
+class SingleSignOnRequired(Forbidden, title="The organisation signs in by single sign-on"):
     """The organisation has ended passwords for its members: they sign in with its identity provider.
 
     Start at `GET /auth/public/sso/start`, or with `gridloom login --sso`. ADMINs can still use their password.
     """
-
-    status = 403
-    title = "The organisation signs in by single sign-on"
 
 
 async def sign_in(request: Request, username: str, password: str) -> TokenPair:

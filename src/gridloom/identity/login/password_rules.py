@@ -21,7 +21,7 @@ ESTIMATED_CHARACTERS: Final = 72
 """The estimate's time grows with the square of the length; the first characters decide."""
 
 
-class PasswordRefused(Problem):
+class PasswordRefused(Problem, status=422, title="The password is too easy to guess"):
     """The password is easy to guess.
 
     A password has at least 12 characters, at least five of them different, and is more than a name with something short
@@ -29,9 +29,6 @@ class PasswordRefused(Problem):
     must need more than a hundred million guesses; the user's own names and this platform's count as words that
     attackers try first. Four random words make a good one.
     """
-
-    status = 422
-    title = "The password is too easy to guess"
 
 
 # What an attacker of this platform would try besides the estimator's own (English) lists.

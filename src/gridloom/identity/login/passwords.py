@@ -27,11 +27,8 @@ NICENESS: Final = 10
 _ARGON2: Final = Argon2(time_cost=2, memory_cost=19 * 1024, parallelism=1, hash_len=32, salt_len=16, type=Type.ID)
 
 
-class LoginsBusy(TooManyRequests):
+class LoginsBusy(TooManyRequests, title="Too many logins at once"):
     """More people are logging in than passwords can be checked. Nothing is wrong with the request: send it again."""
-
-    status = 429
-    title = "Too many logins at once"
 
 
 class PasswordHasher:

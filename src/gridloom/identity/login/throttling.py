@@ -15,16 +15,13 @@ from gridloom.kernel.networks import network_of
 from gridloom.kernel.problem import TooManyRequests
 
 
-class LoginThrottled(TooManyRequests):
+class LoginThrottled(TooManyRequests, title="Too many attempts to log in"):
     """Too many attempts to log in, for this user from this address, from this address, or for this user from new ones.
 
     The password was not looked at, so nothing can be concluded about it. `Retry-After` says when the next
     attempt is taken. A successful login does not count. From an address where the user has logged in during the last
     thirty days, attempts from elsewhere make no difference.
     """
-
-    status = 429
-    title = "Too many attempts to log in"
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,15 +46,12 @@ _LOOKS_LIKE: Final = {
 }
 
 
-class UsernameRefused(Problem):
+class UsernameRefused(Problem, status=422, title="The user name cannot be used"):
     """The user name contains what must not be in one, or could be taken for that of another person.
 
     Letters, digits and the signs of a keyboard make a user name, in words with single spaces between them; invisible
     characters do not. Its letters are of one script, and not all of them such that it reads as a Latin name.
     """
-
-    status = 422
-    title = "The user name cannot be used"
 
 
 def canonical_username(username: str) -> str:

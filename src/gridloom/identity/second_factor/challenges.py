@@ -12,15 +12,12 @@ from gridloom.identity.tokens import hash_of, new_challenge
 from gridloom.kernel.problem import Unauthenticated
 
 
-class SecondFactorRequired(Unauthenticated):
+class SecondFactorRequired(Unauthenticated, title="The code of the second factor is needed"):
     """The password is right, and the user has a second factor as well.
 
     Send the `challenge` of this answer with a code of the device, or a recovery code, to
     `POST /auth/public/second-factor` within five minutes.
     """
-
-    status = 401
-    title = "The code of the second factor is needed"
 
 
 async def demand_second_factor(request: Request, account: Account, buckets: list[Bucket]) -> NoReturn:

@@ -29,25 +29,16 @@ from gridloom.kernel.problem import Conflict, FieldError, Unprocessable
 TAG = "Authentication"
 
 
-class CodeRefused(Unprocessable):
+class CodeRefused(Unprocessable, title="The code is not right"):
     """The code does not belong to the secret at this time, or was used before. Look at the device's clock."""
 
-    status = 422
-    title = "The code is not right"
 
-
-class SecondFactorExists(Conflict):
+class SecondFactorExists(Conflict, title="There is a second factor already"):
     """The caller has a second factor. Remove it before setting up another."""
 
-    status = 409
-    title = "There is a second factor already"
 
-
-class NoSecondFactor(Conflict):
+class NoSecondFactor(Conflict, title="There is no second factor"):
     """There is no second factor to confirm or remove: `POST /auth/totp` begins one."""
-
-    status = 409
-    title = "There is no second factor"
 
 
 class NewTOTP(ResponseBody):

@@ -15,11 +15,8 @@ from gridloom.kernel.networks import network_of
 from gridloom.kernel.problem import Unauthenticated
 
 
-class ChallengeExpired(Unauthenticated):
+class ChallengeExpired(Unauthenticated, title="The challenge is not accepted"):
     """The challenge is unknown, was used, or its five minutes are over, or the password was changed. Log in again."""
-
-    status = 401
-    title = "The challenge is not accepted"
 
 
 async def complete_sign_in(request: Request, challenge_text: str, code: str) -> TokenPair:

@@ -23,11 +23,8 @@ ATTEMPTS = 5
 SECONDS_EACH = 30.0
 
 
-class WrongSecondFactor(Unauthenticated):
+class WrongSecondFactor(Unauthenticated, title="The code of the second factor is wrong"):
     """The code is not right, or was used before: a code works once, and so does a recovery code."""
-
-    status = 401
-    title = "The code of the second factor is wrong"
 
 
 def attempts_bucket(member_id: UUID) -> Bucket:

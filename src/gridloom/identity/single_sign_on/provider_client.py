@@ -48,11 +48,8 @@ ALGORITHMS: Final = (
 log = structlog.get_logger(__name__)
 
 
-class ProviderUnreachable(Problem):
+class ProviderUnreachable(Problem, status=503, title="The identity provider does not answer"):
     """The organisation's identity provider does not answer, or not as OpenID Connect says. Try again later."""
-
-    status = 503
-    title = "The identity provider does not answer"
 
 
 class TokenRefused(Exception):

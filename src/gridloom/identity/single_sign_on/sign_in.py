@@ -18,15 +18,12 @@ from gridloom.kernel.problem import Forbidden
 from gridloom.kernel.text import find_forbidden
 
 
-class SingleSignOnRefused(Forbidden):
+class SingleSignOnRefused(Forbidden, title="Single sign-on did not succeed"):
     """The identity provider's answer does not let this person in.
 
     Its token was not valid or came back to another browser, or the person is no member and has no pending invitation.
     The organisation's ADMIN sees the reason in the audit log.
     """
-
-    status = 403
-    title = "Single sign-on did not succeed"
 
 
 class PersonRefused(Exception):

@@ -25,15 +25,12 @@ from gridloom.optimiser.solving.programme import Floats, InfeasibilityRule, Infe
 from gridloom.virtual_assets.schedule.points import SchedulePoints, distribute_over_blocks
 
 
-class NoFeasibleSchedule(Problem):
+class NoFeasibleSchedule(Problem, status=422, title="No schedule is feasible"):
     """No schedule of the open periods respects everything that it must.
 
     `rule` says what leaves no way (`ENERGY_ABOVE`, `ENERGY_BELOW`, `POWER`, `CYCLE_LIMIT`, `END_STATE_OF_CHARGE` or
     `SHARED_LIMIT`), `firstPeriod` where it first does. Free more periods or blocks, or ask for a FREE end.
     """
-
-    status = 422
-    title = "No schedule is feasible"
 
 
 _SAID = {

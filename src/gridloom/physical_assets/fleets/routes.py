@@ -21,14 +21,11 @@ READ = Permission.READ_PHYSICAL_ASSETS
 UPDATE = Permission.UPDATE_PHYSICAL_ASSETS
 
 
-class NotAssetsOfTheOrganisation(Problem):
+class NotAssetsOfTheOrganisation(Problem, status=422, title="Some assets are not the organisation's own"):
     """A fleet groups the physical assets of one organisation, and some of those given are not its own, or do not exist.
 
     `errors` names each of them.
     """
-
-    status = 422
-    title = "Some assets are not the organisation's own"
 
 
 @operation("GET", "/fleets", summary="List fleets", access=READ, replica_read=True)

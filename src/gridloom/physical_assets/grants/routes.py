@@ -23,26 +23,17 @@ READ = Permission.READ_PHYSICAL_ASSETS
 MANAGE = Permission.MANAGE_ORGANISATION
 
 
-class NotGrantable(Problem):
+class NotGrantable(Problem, status=422, title="The permission cannot be granted on an asset"):
     """A grant concerns one asset, and some of the permissions given concern a whole organisation or the platform."""
 
-    status = 422
-    title = "The permission cannot be granted on an asset"
 
-
-class OwnerNeedsNoGrant(Problem):
+class OwnerNeedsNoGrant(Problem, status=422, title="The owner needs no grant"):
     """The organisation owns the asset and may do everything with it."""
 
-    status = 422
-    title = "The owner needs no grant"
 
-
-class RevenueWouldTellPrice(Problem):
+class RevenueWouldTellPrice(Problem, status=409, title="The organisation was invited to an auction on the asset"):
     """`Read:revenue` on a battery is not granted to an organisation that was invited to an auction on it: the battery's
     reports would tell what others have paid."""
-
-    status = 409
-    title = "The organisation was invited to an auction on the asset"
 
 
 WAS_INVITED: Dependency[Callable[[Database, UUID, UUID], Awaitable[bool]]] = Dependency(

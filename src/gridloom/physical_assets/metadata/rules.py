@@ -8,11 +8,8 @@ from gridloom.physical_assets.metadata.model import ContractMetadata, GridMetada
 from gridloom.physical_assets.rules import check_eic_code
 
 
-class InconsistentMetadata(Problem):
+class InconsistentMetadata(Problem, status=422, title="The metadata contradicts itself"):
     """Two fields of the metadata contradict each other, such as a contract that ends before it starts."""
-
-    status = 422
-    title = "The metadata contradicts itself"
 
 
 def check_metadata(body: MetadataBody) -> None:

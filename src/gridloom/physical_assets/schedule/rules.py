@@ -20,24 +20,18 @@ from gridloom.physical_assets.schedule.model import NewSchedulePoint
 # Below what any meter resolves; sums of volumes may differ by so much.
 
 
-class PowerNotAvailable(Problem):
+class PowerNotAvailable(Problem, status=422, title="The power is not available"):
     """A scheduled power is more than the asset can do in that period: its rating then, less everything unavailable.
 
     The detail names the first such period and what is available in it. Nothing of the request was applied.
     """
 
-    status = 422
-    title = "The power is not available"
 
-
-class PeriodStarted(Problem):
+class PeriodStarted(Problem, status=409, title="The period has started"):
     """A period of a physical asset's schedule can be changed until it starts, by the platform's clock.
 
     Nothing of the request was applied; `firstOpenPeriod` is the earliest period that can still be changed.
     """
-
-    status = 409
-    title = "The period has started"
 
 
 def scheduled_window(points: Sequence[NewSchedulePoint], asked: Window | None) -> Window:

@@ -18,33 +18,21 @@ from gridloom.virtual_assets.backing.store import CycleLimits, PhysicalTerms
 from gridloom.virtual_assets.model import AssetTerms, BackingShare, Promise
 
 
-class UnknownBackingAsset(Problem):
+class UnknownBackingAsset(Problem, status=422, title="A backing asset is unknown"):
     """Each `backing` entry names a physical asset that is registered here, once. The detail lists the ids at fault."""
 
-    status = 422
-    title = "A backing asset is unknown"
 
-
-class BackingAssetInactive(Problem):
+class BackingAssetInactive(Problem, status=409, title="A backing asset is not active"):
     """Only physical assets in status `ACTIVE` can back a virtual asset."""
 
-    status = 409
-    title = "A backing asset is not active"
 
-
-class DeliveryZonesDiffer(Problem):
+class DeliveryZonesDiffer(Problem, status=422, title="A backing asset lies in another delivery zone"):
     """A virtual asset and the physical assets behind it lie in the same delivery zone."""
 
-    status = 422
-    title = "A backing asset lies in another delivery zone"
 
-
-class CycleLimitExceeded(Problem):
+class CycleLimitExceeded(Problem, status=422, title="The batteries allow fewer cycles"):
     """A virtual asset has at most the cycles a day and a year of each battery behind it, by the parameters in force at
     any instant of its life. Left out, they are the lowest of the batteries'; a battery without a limit sets none."""
-
-    status = 422
-    title = "The batteries allow fewer cycles"
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from gridloom.virtual_assets.schedule.rules import check_gate
 from gridloom.virtual_assets.schedule.store import DayPowers, LaneChange, lane_power_kw, read_day_range
 
 
-class ScheduleInTheWay(Problem):
+class ScheduleInTheWay(Problem, status=409, title="A schedule stands in the way"):
     """Power that a schedule already uses cannot be carved out for a market that takes no schedule; nor can balancing
     capacity whose energy the schedule leaves no store, or no room, for.
 
@@ -42,9 +42,6 @@ class ScheduleInTheWay(Problem):
     that is available then, or the store does not hold what the block needs. Change the schedule first, or carve out
     less.
     """
-
-    status = 409
-    title = "A schedule stands in the way"
 
 
 async def carve_block(

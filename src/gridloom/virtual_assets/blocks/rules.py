@@ -16,19 +16,13 @@ from gridloom.market_calendar import format_period
 from gridloom.virtual_assets.model import Block, Market, VirtualAsset
 
 
-class BlockOutsideAsset(Problem):
+class BlockOutsideAsset(Problem, status=422, title="The block does not fit its asset"):
     """A block lies within its asset's life and takes some of its power."""
 
-    status = 422
-    title = "The block does not fit its asset"
 
-
-class NotAMarketProduct(Problem):
+class NotAMarketProduct(Problem, status=422, title="The block is not one of the market's products"):
     """FCR and aFRR blocks are the market's products: they start and end on its four-hour blocks, on the wall clock in
     Berlin, and FCR is symmetric."""
-
-    status = 422
-    title = "The block is not one of the market's products"
 
 
 def check_market_product(market: Market, window: Window, charge_kw: float, discharge_kw: float) -> None:
@@ -59,26 +53,20 @@ def check_new_block(asset: VirtualAsset, span: tuple[int, int], charge_kw: float
         )
 
 
-class NoWholesalePower(Problem):
+class NoWholesalePower(Problem, status=409, title="The wholesale blocks do not hold this power"):
     """A block can only be carved out of power that WHOLESALE blocks hold over its whole window.
 
     The detail names the first period in which they hold too little, and how much. Give back other blocks first, or ask
     for less.
     """
 
-    status = 409
-    title = "The wholesale blocks do not hold this power"
 
-
-class NothingToJoin(Problem):
+class NothingToJoin(Problem, status=409, title="No wholesale block can take this one back"):
     """A WHOLESALE block can be given back only where another WHOLESALE block can take its power and its schedule.
 
     That is one that runs in parallel over the whole window, or one that touches it on the same lane with equal power.
     The last wholesale block of a window stays.
     """
-
-    status = 409
-    title = "No wholesale block can take this one back"
 
 
 @dataclass(frozen=True, slots=True)

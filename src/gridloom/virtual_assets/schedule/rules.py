@@ -19,45 +19,33 @@ _FEW_POINTS: Final = 8
 """They are faster one by one than as an array."""
 
 
-class BlockWithoutSchedule(Problem):
+class BlockWithoutSchedule(Problem, status=422, title="This block takes no schedule"):
     """Only `WHOLESALE` blocks take schedules; `FCR`, `AFRR_POS` and `AFRR_NEG` blocks are reserves for the grid."""
 
-    status = 422
-    title = "This block takes no schedule"
 
-
-class GateClosed(Problem):
+class GateClosed(Problem, status=409, title="The gate has closed"):
     """A period can be changed until its gate closes, `dispatchGateClosureSeconds` before it starts.
 
     Nothing of the request was applied. `firstPeriod` is the first period at fault, `firstOpenPeriod` the earliest that
     can still be changed.
     """
 
-    status = 409
-    title = "The gate has closed"
 
-
-class PowerBeyondAvailable(Problem):
+class PowerBeyondAvailable(Problem, status=422, title="The power exceeds the block's available capacity"):
     """A scheduled power must lie within what the block has available in that period, in its direction.
 
     The capacity that is available is in `powerCapacity` of the block. Nothing of the request was applied; `firstPeriod`
     is the first period at fault.
     """
 
-    status = 422
-    title = "The power exceeds the block's available capacity"
 
-
-class EnergyOutOfBounds(Problem):
+class EnergyOutOfBounds(Problem, status=422, title="The stored energy would leave its bounds"):
     """The stored energy must stay between zero and the available capacity, over the asset's whole life.
 
     It follows from the schedules of all blocks together, so a change can break the bound long after the periods it
     touches. Nothing of the request was applied; `firstPeriod` is the first period that ends out of bounds, `excess` by
     how many kWh.
     """
-
-    status = 422
-    title = "The stored energy would leave its bounds"
 
 
 def check_schedulable(block: Block) -> None:
