@@ -43,7 +43,7 @@ from gridloom.ancillary.store import StoredBid
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.capacity.rules import CapacityNotAvailable, CapacityTaken
 from gridloom.edge import Page, Request, operation
-from gridloom.identity.authorization import authorize_asset
+from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.rules import AssetNotActive
 from gridloom.response_fields import view_of
@@ -59,7 +59,7 @@ LIVE = frozenset({BidStatus.OFFERED, BidStatus.ACCEPTED, BidStatus.REJECTED})
 
 @operation(
     "GET",
-    "/physical-assets/{physicalAssetID}/ancillary/bids-without-result",
+    PHYSICAL_ASSET + "/ancillary/bids-without-result",
     summary="Read the bids that wait for their result",
     access=READ,
 )
@@ -82,10 +82,7 @@ async def list_bids_without_result(
 
 
 @operation(
-    "GET",
-    "/physical-assets/{physicalAssetID}/ancillary/bids-by-product-keys",
-    summary="Read all bids for some products",
-    access=READ,
+    "GET", PHYSICAL_ASSET + "/ancillary/bids-by-product-keys", summary="Read all bids for some products", access=READ
 )
 async def list_bids_by_product_keys(
     request: Request, physical_asset_id: UUID, query: ProductKeysQuery
@@ -105,7 +102,7 @@ async def list_bids_by_product_keys(
 
 @operation(
     "POST",
-    "/physical-assets/{physicalAssetID}/ancillary/bids",
+    PHYSICAL_ASSET + "/ancillary/bids",
     summary="Place bids",
     access=CREATE_BIDS,
     status=201,
@@ -133,13 +130,7 @@ async def place_ancillary_bids(request: Request, physical_asset_id: UUID, body: 
     ]
 
 
-@operation(
-    "GET",
-    "/physical-assets/{physicalAssetID}/ancillary/bids",
-    summary="List bids",
-    access=READ,
-    replica_read=True,
-)
+@operation("GET", PHYSICAL_ASSET + "/ancillary/bids", summary="List bids", access=READ, replica_read=True)
 async def list_ancillary_bids(request: Request, physical_asset_id: UUID, query: BidsQuery) -> Page[ProductBids]:
     """Product by product, the latest delivery day first; `limit` counts products."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
@@ -150,7 +141,7 @@ async def list_ancillary_bids(request: Request, physical_asset_id: UUID, query: 
 
 @operation(
     "DELETE",
-    "/physical-assets/{physicalAssetID}/ancillary/bids/{bidID}",
+    PHYSICAL_ASSET + "/ancillary/bids/{bidID}",
     summary="Withdraw a bid",
     access=CREATE_BIDS,
     problems=(ProductGateClosed, BidNotStanding),
@@ -163,7 +154,7 @@ async def withdraw_ancillary_bid(request: Request, physical_asset_id: UUID, bid_
 
 @operation(
     "POST",
-    "/physical-assets/{physicalAssetID}/ancillary/results",
+    PHYSICAL_ASSET + "/ancillary/results",
     summary="Record results",
     access=CREATE_RESULTS,
     status=201,
@@ -189,13 +180,7 @@ async def record_ancillary_results(request: Request, physical_asset_id: UUID, bo
     return [_results_entry(key.delivery_day, key.product.code, results) for key, results in recorded.by_entry]
 
 
-@operation(
-    "GET",
-    "/physical-assets/{physicalAssetID}/ancillary/results",
-    summary="List results",
-    access=READ,
-    replica_read=True,
-)
+@operation("GET", PHYSICAL_ASSET + "/ancillary/results", summary="List results", access=READ, replica_read=True)
 async def list_ancillary_results(
     request: Request, physical_asset_id: UUID, query: ResultsQuery
 ) -> Page[ProductResults]:

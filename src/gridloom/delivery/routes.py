@@ -29,7 +29,7 @@ from gridloom.delivery.wire import (
 from gridloom.delivery.zone_store import ZoneTotals
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Content, Page, Request, Response, Stream, operation
 from gridloom.edge.fields import parameter_error, to_json
-from gridloom.identity.authorization import authorize_asset
+from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden, NotFound
@@ -52,7 +52,7 @@ SCHEMA = pa.schema(
 
 @operation(
     "GET",
-    "/physical-assets/{physicalAssetID}/dispatch",
+    PHYSICAL_ASSET + "/dispatch",
     summary="Read what the battery must do",
     access=READ,
     produces=(JSON, CSV, ARROW, PARQUET),

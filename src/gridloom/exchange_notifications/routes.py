@@ -31,7 +31,7 @@ from gridloom.exchange_notifications.rules import (
     RemarksTooLong,
     UnknownUnavailabilities,
 )
-from gridloom.identity.authorization import authorize_asset
+from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, NotFound
@@ -54,7 +54,7 @@ PROBLEMS = (
 
 @operation(
     "POST",
-    "/physical-assets/{physicalAssetID}/exchange-notifications",
+    PHYSICAL_ASSET + "/exchange-notifications",
     summary="Publish a market message",
     access=CREATE,
     status=201,
@@ -82,11 +82,7 @@ async def publish_notification(
 
 
 @operation(
-    "GET",
-    "/physical-assets/{physicalAssetID}/exchange-notifications",
-    summary="List market messages",
-    access=READ,
-    replica_read=True,
+    "GET", PHYSICAL_ASSET + "/exchange-notifications", summary="List market messages", access=READ, replica_read=True
 )
 async def list_notifications(
     request: Request, physical_asset_id: UUID, query: NotificationsQuery
@@ -100,10 +96,7 @@ async def list_notifications(
 
 
 @operation(
-    "GET",
-    "/physical-assets/{physicalAssetID}/exchange-notifications/{notificationID}",
-    summary="Read a market message",
-    access=READ,
+    "GET", PHYSICAL_ASSET + "/exchange-notifications/{notificationID}", summary="Read a market message", access=READ
 )
 async def read_notification(
     request: Request, physical_asset_id: UUID, notification_id: UUID, query: VersionQuery
@@ -116,7 +109,7 @@ async def read_notification(
 
 @operation(
     "POST",
-    "/physical-assets/{physicalAssetID}/exchange-notifications/{notificationID}/revisions",
+    PHYSICAL_ASSET + "/exchange-notifications/{notificationID}/revisions",
     summary="Revise a market message",
     access=CREATE,
     status=201,
@@ -149,7 +142,7 @@ async def revise_notification(
 
 @operation(
     "GET",
-    "/physical-assets/{physicalAssetID}/exchange-notifications/{notificationID}/document",
+    PHYSICAL_ASSET + "/exchange-notifications/{notificationID}/document",
     summary="Read a market message as a document",
     access=READ,
     produces=(XML,),

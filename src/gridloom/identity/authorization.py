@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from gridloom.database.pool import Database
@@ -14,6 +15,10 @@ from gridloom.identity.store.organisations import organisation_exists
 from gridloom.kernel.ids import OrganisationID
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden, NotFound
+
+PHYSICAL_ASSET: Final = "/physical-assets/{physicalAssetID}"
+ORGANISATION: Final = "/organisations/{organisationID}"
+"""Where the paths of all operations on one asset or one organisation begin."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from gridloom.edge import Page, Paging, Request, operation
 from gridloom.identity import views
-from gridloom.identity.authorization import authorize_organisation
+from gridloom.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.identity.organisation_routes import lock_member
 from gridloom.identity.person import PersonNeeded, ReauthenticationRequired, fresh_person_of
 from gridloom.identity.second_factor.routes import NoSecondFactor
@@ -19,10 +19,7 @@ TAG = "Organisations"
 
 
 @operation(
-    "GET",
-    "/organisations/{organisationID}/api-keys",
-    summary="List the members' API keys",
-    access=Permission.MANAGE_ORGANISATION,
+    "GET", ORGANISATION + "/api-keys", summary="List the members' API keys", access=Permission.MANAGE_ORGANISATION
 )
 async def list_organisation_api_keys(
     request: Request, organisation_id: UUID, query: Paging
@@ -38,7 +35,7 @@ async def list_organisation_api_keys(
 
 @operation(
     "DELETE",
-    "/organisations/{organisationID}/api-keys/{apiKeyID}",
+    ORGANISATION + "/api-keys/{apiKeyID}",
     summary="Revoke a member's API key",
     access=Permission.MANAGE_ORGANISATION,
     problems=(PersonNeeded, ReauthenticationRequired),
@@ -56,7 +53,7 @@ async def delete_organisation_api_key(request: Request, organisation_id: UUID, a
 
 @operation(
     "DELETE",
-    "/organisations/{organisationID}/members/{userID}/second-factor",
+    ORGANISATION + "/members/{userID}/second-factor",
     summary="Reset a member's second factor",
     access=Permission.MANAGE_ORGANISATION,
     problems=(PersonNeeded, ReauthenticationRequired, NoSecondFactor),

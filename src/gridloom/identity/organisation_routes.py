@@ -13,7 +13,7 @@ from gridloom.database.clock import real_now
 from gridloom.database.commit.after_commit import after_commit
 from gridloom.edge import SIGNED_IN, Caller, Page, Paging, Request, Response, operation
 from gridloom.identity import views
-from gridloom.identity.authorization import authorize_organisation
+from gridloom.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.identity.mail import Mailer
 from gridloom.identity.model import InvitationStatus, Member, Organisation, new_organisation
 from gridloom.identity.permissions import OrganisationKind, Role, in_order, permissions_of
@@ -76,13 +76,7 @@ async def list_organisations(request: Request, query: Paging) -> Page[views.Orga
     return Page([views.view_of_organisation(organisation) for organisation in page.items], page.next_cursor)
 
 
-@operation(
-    "GET",
-    "/organisations/{organisationID}",
-    summary="Read an organisation",
-    access=SIGNED_IN,
-    asset_scope="free",
-)
+@operation("GET", ORGANISATION, summary="Read an organisation", access=SIGNED_IN, asset_scope="free")
 async def read_organisation(request: Request, organisation_id: UUID) -> Response[views.OrganisationView]:
     """Members of an organisation read their own; the operator reads any."""
     await authorize_organisation(request.db, request.caller, organisation_id)
@@ -93,7 +87,7 @@ async def read_organisation(request: Request, organisation_id: UUID) -> Response
 
 @operation(
     "PATCH",
-    "/organisations/{organisationID}",
+    ORGANISATION,
     summary="Change an organisation",
     access=MANAGE,
     problems=(PersonNeeded, ReauthenticationRequired, WouldLockYouOut),
@@ -126,12 +120,7 @@ async def update_organisation(
 
 
 @operation(
-    "POST",
-    "/organisations/{organisationID}/invitations",
-    summary="Invite a person",
-    access=MANAGE,
-    status=201,
-    secret_response=True,
+    "POST", ORGANISATION + "/invitations", summary="Invite a person", access=MANAGE, status=201, secret_response=True
 )
 async def create_invitation(
     request: Request, organisation_id: UUID, body: NewInvitation
@@ -157,7 +146,7 @@ async def create_invitation(
     return Response(copy_fields(views.IssuedInvitation, invitation, token=token), headers=NO_STORE)
 
 
-@operation("GET", "/organisations/{organisationID}/invitations", summary="List invitations", access=MANAGE)
+@operation("GET", ORGANISATION + "/invitations", summary="List invitations", access=MANAGE)
 async def list_invitations(request: Request, organisation_id: UUID, query: Paging) -> Page[views.InvitationView]:
     """The oldest first, those that were accepted, revoked or have expired included; never with their tokens."""
     await authorize_organisation(request.db, request.caller, organisation_id)
@@ -170,7 +159,7 @@ async def list_invitations(request: Request, organisation_id: UUID, query: Pagin
 
 @operation(
     "DELETE",
-    "/organisations/{organisationID}/invitations/{invitationID}",
+    ORGANISATION + "/invitations/{invitationID}",
     summary="Revoke an invitation",
     access=MANAGE,
     problems=(InvitationAccepted,),
@@ -187,13 +176,7 @@ async def revoke_invitation(request: Request, organisation_id: UUID, invitation_
         await invitations.revoke_invitation(request.db, invitation.id)
 
 
-@operation(
-    "GET",
-    "/organisations/{organisationID}/members",
-    summary="List members",
-    access=SIGNED_IN,
-    replica_read=True,
-)
+@operation("GET", ORGANISATION + "/members", summary="List members", access=SIGNED_IN, replica_read=True)
 async def list_members(request: Request, organisation_id: UUID, query: Paging) -> Page[views.MemberView]:
     """In the order of their joining. An API key needs the permission to manage the organisation."""
     if request.caller.kind != "USER" and MANAGE not in request.caller.permissions:
@@ -209,7 +192,7 @@ async def list_members(request: Request, organisation_id: UUID, query: Paging) -
 
 @operation(
     "PATCH",
-    "/organisations/{organisationID}/members/{userID}",
+    ORGANISATION + "/members/{userID}",
     summary="Give a member another role",
     access=MANAGE,
     problems=(LastAdministrator,),
@@ -233,7 +216,7 @@ async def update_member(
 
 @operation(
     "DELETE",
-    "/organisations/{organisationID}/members/{userID}",
+    ORGANISATION + "/members/{userID}",
     summary="Remove a member",
     access=MANAGE,
     problems=(LastAdministrator,),

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from gridloom.edge import SIGNED_IN, Request, ResponseBody, operation
 from gridloom.edge.shares import Meter
-from gridloom.identity.authorization import authorize_organisation
+from gridloom.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.shares import Share
 
@@ -42,7 +42,7 @@ class Usage(ResponseBody):
 
 @operation(
     "GET",
-    "/organisations/{organisationID}/usage",
+    ORGANISATION + "/usage",
     summary="Read what an organisation uses of its shares",
     access=SIGNED_IN,
     asset_scope="free",

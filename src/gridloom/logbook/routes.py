@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from gridloom.edge import Page, Request, Response, operation
-from gridloom.identity.authorization import authorize_asset
+from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound
 from gridloom.logbook import store
@@ -16,13 +16,7 @@ READ = Permission.READ_PHYSICAL_ASSETS
 CREATE = Permission.CREATE_LOGBOOK
 
 
-@operation(
-    "GET",
-    "/physical-assets/{physicalAssetID}/logbook",
-    summary="Search an asset's logbook",
-    access=READ,
-    replica_read=True,
-)
+@operation("GET", PHYSICAL_ASSET + "/logbook", summary="Search an asset's logbook", access=READ, replica_read=True)
 async def search_logbook(request: Request, physical_asset_id: UUID, query: LogbookQuery) -> Page[LogbookEntry]:
     """By time, type, tags, text, source and impact; the latest start first."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
@@ -36,11 +30,7 @@ async def search_logbook(request: Request, physical_asset_id: UUID, query: Logbo
 
 
 @operation(
-    "POST",
-    "/physical-assets/{physicalAssetID}/logbook",
-    summary="Write an entry into an asset's logbook",
-    access=CREATE,
-    status=201,
+    "POST", PHYSICAL_ASSET + "/logbook", summary="Write an entry into an asset's logbook", access=CREATE, status=201
 )
 async def write_logbook_entry(
     request: Request, physical_asset_id: UUID, body: NewLogbookEntry
@@ -52,12 +42,7 @@ async def write_logbook_entry(
     return _answer_entry(physical_asset_id, entry)
 
 
-@operation(
-    "GET",
-    "/physical-assets/{physicalAssetID}/logbook/{entryID}",
-    summary="Read an entry",
-    access=READ,
-)
+@operation("GET", PHYSICAL_ASSET + "/logbook/{entryID}", summary="Read an entry", access=READ)
 async def read_logbook_entry(request: Request, physical_asset_id: UUID, entry_id: UUID) -> LogbookEntry:
     """An entry is never changed; a correction is an entry of its own that names it in `correctsID`."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
@@ -66,7 +51,7 @@ async def read_logbook_entry(request: Request, physical_asset_id: UUID, entry_id
 
 @operation(
     "POST",
-    "/physical-assets/{physicalAssetID}/logbook/{entryID}/corrections",
+    PHYSICAL_ASSET + "/logbook/{entryID}/corrections",
     summary="Correct an entry by writing another",
     access=CREATE,
     status=201,

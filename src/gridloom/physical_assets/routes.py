@@ -8,7 +8,7 @@ from msgspec import UNSET, structs
 
 from gridloom.capacity.store import lock_batteries
 from gridloom.edge import Page, Paging, Request, Response, operation
-from gridloom.identity.authorization import authorize_asset, authorize_organisation
+from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset, authorize_organisation
 from gridloom.identity.permissions import GRANTABLE, in_order
 from gridloom.identity.store.grants import insert_asset, put_grant
 from gridloom.kernel.codes import EicKind
@@ -101,7 +101,7 @@ async def register_physical_asset(request: Request, body: NewPhysicalAsset) -> R
     return _answer_asset(await store.read_asset(request.db, key), {"Location": f"/physical-assets/{asset_id}"})
 
 
-@operation("GET", "/physical-assets/{physicalAssetID}", summary="Read an asset", access=READ)
+@operation("GET", PHYSICAL_ASSET, summary="Read an asset", access=READ)
 async def read_physical_asset(request: Request, physical_asset_id: UUID) -> Response[PhysicalAsset]:
     """With the parameters in force now. Where another organisation owns it, a grant is needed."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
@@ -110,7 +110,7 @@ async def read_physical_asset(request: Request, physical_asset_id: UUID) -> Resp
 
 @operation(
     "PATCH",
-    "/physical-assets/{physicalAssetID}",
+    PHYSICAL_ASSET,
     summary="Change an asset",
     access=UPDATE,
     problems=(InvalidCode, UnknownFleet, DeliveryZoneHeld, AssetCommitted),
@@ -145,7 +145,7 @@ async def update_physical_asset(
     return _answer_asset(await store.read_asset(request.db, authorized.key))
 
 
-@operation("GET", "/physical-assets/{physicalAssetID}/parameters", summary="Read the parameters in force", access=READ)
+@operation("GET", PHYSICAL_ASSET + "/parameters", summary="Read the parameters in force", access=READ)
 async def read_parameters(request: Request, physical_asset_id: UUID, query: ParametersQuery) -> Response[Parameters]:
     """Those in force at `at`; without it those in force now, or, before the first come into force, the first."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
@@ -160,7 +160,7 @@ async def read_parameters(request: Request, physical_asset_id: UUID, query: Para
 
 @operation(
     "PUT",
-    "/physical-assets/{physicalAssetID}/parameters",
+    PHYSICAL_ASSET + "/parameters",
     summary="Add a version of the parameters",
     access=UPDATE,
     problems=(InconsistentParameters, AssetCommitted),
@@ -192,7 +192,7 @@ async def put_parameters(
 
 @operation(
     "GET",
-    "/physical-assets/{physicalAssetID}/parameters/history",
+    PHYSICAL_ASSET + "/parameters/history",
     summary="List all versions of the parameters",
     access=READ,
     replica_read=True,

@@ -14,7 +14,7 @@ from gridloom.database.clock import platform_now_to_the_ms, real_now
 from gridloom.database.pool import Database, repeatable_read
 from gridloom.edge import CSV, JSON, Content, Instant, Page, Paging, QueryParameters, Request, Response, operation
 from gridloom.edge.fields import parameter_error, to_json
-from gridloom.identity.authorization import authorize_organisation
+from gridloom.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.jobs import enqueue
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.permission import Permission
@@ -193,11 +193,7 @@ class StatementsQuery(Paging):
 
 
 @operation(
-    "GET",
-    "/organisations/{organisationID}/statements",
-    summary="List an organisation's statements",
-    access=READ,
-    replica_read=True,
+    "GET", ORGANISATION + "/statements", summary="List an organisation's statements", access=READ, replica_read=True
 )
 async def list_statements(request: Request, organisation_id: UUID, query: StatementsQuery) -> Page[IssuedStatement]:
     """The newest month first: a PRELIMINARY one for each open month with lines, then those that are ISSUED.
@@ -233,7 +229,7 @@ def _read_cursor(text: str) -> Month:
 
 @operation(
     "GET",
-    "/organisations/{organisationID}/statements/{statementID}",
+    ORGANISATION + "/statements/{statementID}",
     summary="Read a statement",
     access=READ,
     produces=(JSON, CSV, PDF),

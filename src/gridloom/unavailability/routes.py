@@ -12,7 +12,7 @@ from gridloom.capacity.store import LockedBatteries, load_battery_capacity, lock
 from gridloom.database.pool import Connection
 from gridloom.edge import Page, Request, Response, operation
 from gridloom.events.outbox import record_event
-from gridloom.identity.authorization import AuthorizedAsset, authorize_asset
+from gridloom.identity.authorization import PHYSICAL_ASSET, AuthorizedAsset, authorize_asset
 from gridloom.identity.store.names import read_organisation_names
 from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.ids import uuid7
@@ -57,7 +57,7 @@ U = TypeVar("U", bound=Unavailability)
 
 @operation(
     "POST",
-    "/physical-assets/{physicalAssetID}/unavailability",
+    PHYSICAL_ASSET + "/unavailability",
     summary="Create an unavailability",
     access=CREATE,
     status=201,
@@ -95,13 +95,7 @@ async def create_unavailability(
     return Response(changed, headers=headers, etag="1")
 
 
-@operation(
-    "GET",
-    "/physical-assets/{physicalAssetID}/unavailability",
-    summary="List unavailabilities",
-    access=READ,
-    replica_read=True,
-)
+@operation("GET", PHYSICAL_ASSET + "/unavailability", summary="List unavailabilities", access=READ, replica_read=True)
 async def list_unavailabilities(
     request: Request, physical_asset_id: UUID, query: UnavailabilitiesQuery
 ) -> Page[Unavailability]:
@@ -116,12 +110,7 @@ async def list_unavailabilities(
     return Page(views, page.next_cursor)
 
 
-@operation(
-    "GET",
-    "/physical-assets/{physicalAssetID}/unavailability/{unavailabilityID}",
-    summary="Read an unavailability",
-    access=READ,
-)
+@operation("GET", PHYSICAL_ASSET + "/unavailability/{unavailabilityID}", summary="Read an unavailability", access=READ)
 async def read_unavailability(
     request: Request, physical_asset_id: UUID, unavailability_id: UUID
 ) -> Response[Unavailability]:
@@ -134,7 +123,7 @@ async def read_unavailability(
 
 @operation(
     "PATCH",
-    "/physical-assets/{physicalAssetID}/unavailability/{unavailabilityID}",
+    PHYSICAL_ASSET + "/unavailability/{unavailabilityID}",
     summary="Change an unavailability",
     access=CREATE,
     problems=(VolumeBeyondRated, UnknownNotifications, AssetCommitted),
@@ -170,7 +159,7 @@ async def update_unavailability(
 
 @operation(
     "DELETE",
-    "/physical-assets/{physicalAssetID}/unavailability/{unavailabilityID}",
+    PHYSICAL_ASSET + "/unavailability/{unavailabilityID}",
     summary="Cancel an unavailability",
     access=CREATE,
     problems=(AssetCommitted,),
@@ -197,7 +186,7 @@ class _RollbackPreview(Exception):
 
 @operation(
     "POST",
-    "/physical-assets/{physicalAssetID}/unavailability-previews",
+    PHYSICAL_ASSET + "/unavailability-previews",
     summary="See what an unavailability would do",
     access=CREATE,
     status=200,

@@ -11,7 +11,7 @@ from zlib import crc32
 
 from gridloom.database.pool import Database
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Caller, Request
-from gridloom.identity.authorization import authorize_organisation
+from gridloom.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.kernel.instant import format_instant
 from gridloom.kernel.problem import NotFound
 from gridloom.virtual_assets import store
@@ -23,7 +23,7 @@ MAX_LOCK_S: Final = 10.0
 Finalisation waits so long for changes that were in time."""
 
 
-ASSETS = "/organisations/{organisationID}/virtual-assets"
+ASSETS = ORGANISATION + "/virtual-assets"
 ASSET = ASSETS + "/{virtualAssetID}"
 TABLES = (JSON, CSV, ARROW, PARQUET)
 MAX_ANSWERED_PERIODS = 672  # a week of a long schedule is shown in the answer of a PUT

@@ -10,7 +10,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.edge import Name, Page, Paging, Request, RequestBody, Response, ResponseBody, operation
-from gridloom.identity.authorization import authorize_organisation
+from gridloom.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.ids import PortfolioID, uuid7
 from gridloom.kernel.permission import Permission
@@ -46,7 +46,7 @@ class PortfoliosQuery(Paging):
 TAG = "Virtual assets"
 
 
-PORTFOLIOS = "/organisations/{organisationID}/portfolios"
+PORTFOLIOS = ORGANISATION + "/portfolios"
 
 
 class UnknownVirtualAsset(Problem, status=422, title="The organisation has no such virtual asset"):

@@ -18,7 +18,7 @@ from gridloom.delivery.performance.performance import Performance, load_performa
 from gridloom.delivery.wire import TABLES, AsOfWindowQuery, stream_periods
 from gridloom.edge import JSON, Content, Request, ResponseBody, Stream, operation
 from gridloom.edge.fields import to_json
-from gridloom.identity.authorization import AuthorizedAsset, authorize_asset
+from gridloom.identity.authorization import PHYSICAL_ASSET, AuthorizedAsset, authorize_asset
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.market_time import period_number, period_number_from, period_start
 from gridloom.kernel.permission import Permission
@@ -99,7 +99,7 @@ class DeliveryPerformance(ResponseBody):
 
 @operation(
     "GET",
-    "/physical-assets/{physicalAssetID}/performance",
+    PHYSICAL_ASSET + "/performance",
     summary="Read what was delivered of what was asked",
     access=READ,
     produces=TABLES,

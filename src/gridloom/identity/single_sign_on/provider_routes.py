@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from gridloom.database.sealing import Sealing
 from gridloom.edge import Request, RequestBody, Response, ResponseBody, operation
-from gridloom.identity.authorization import authorize_organisation
+from gridloom.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.identity.permissions import Role, in_order, permissions_of
 from gridloom.identity.person import PersonNeeded, ReauthenticationRequired, fresh_person_of
 from gridloom.identity.single_sign_on.model import IdentityProvider
@@ -47,10 +47,7 @@ class IdentityProviderView(ResponseBody):
 
 
 @operation(
-    "GET",
-    "/organisations/{organisationID}/identity-provider",
-    summary="Read an organisation's identity provider",
-    access=MANAGE,
+    "GET", ORGANISATION + "/identity-provider", summary="Read an organisation's identity provider", access=MANAGE
 )
 async def read_identity_provider(request: Request, organisation_id: UUID) -> Response[IdentityProviderView]:
     """Without its client secret."""
@@ -63,7 +60,7 @@ async def read_identity_provider(request: Request, organisation_id: UUID) -> Res
 
 @operation(
     "PUT",
-    "/organisations/{organisationID}/identity-provider",
+    ORGANISATION + "/identity-provider",
     summary="Set an organisation's identity provider",
     access=MANAGE,
     problems=(PersonNeeded, ReauthenticationRequired, AddressNotAllowed),
@@ -96,7 +93,7 @@ async def put_identity_provider(
 
 @operation(
     "DELETE",
-    "/organisations/{organisationID}/identity-provider",
+    ORGANISATION + "/identity-provider",
     summary="Remove an organisation's identity provider",
     access=MANAGE,
     problems=(PersonNeeded, ReauthenticationRequired),

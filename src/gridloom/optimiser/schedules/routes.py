@@ -14,7 +14,7 @@ from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.clock import platform_now, real_now
 from gridloom.database.pool import Database, repeatable_read
 from gridloom.edge import BULK, Request, Response, operation
-from gridloom.identity.authorization import authorize_organisation
+from gridloom.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.jobs import admit_job, enqueue
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import PERIOD
@@ -195,7 +195,7 @@ def _points_of(asset: VirtualAsset, body: NewRepair) -> SchedulePoints:
 
 @operation(
     "POST",
-    "/organisations/{organisationID}/portfolios/{portfolioID}/optimisations",
+    ORGANISATION + "/portfolios/{portfolioID}/optimisations",
     summary="Find the best schedules of a portfolio",
     access=Permission.CREATE_OPTIMISATIONS,
     audited=False,

@@ -13,7 +13,7 @@ from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY, Availabili
 from gridloom.capacity.store import load_availability
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Content, Request, ResponseBody, Stream, operation
 from gridloom.edge.fields import to_json
-from gridloom.identity.authorization import authorize_asset
+from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.window_query import WindowQuery, requested_window
 from gridloom.tables import TIME, stream_table, time_texts
@@ -58,7 +58,7 @@ class Availability(ResponseBody):
 
 @operation(
     "GET",
-    "/physical-assets/{physicalAssetID}/availability",
+    PHYSICAL_ASSET + "/availability",
     summary="Read what the asset can do",
     access=READ,
     produces=(JSON, CSV, ARROW, PARQUET),

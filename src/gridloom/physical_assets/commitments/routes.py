@@ -15,7 +15,7 @@ from gridloom.capacity.rules import BatteryCapacity
 from gridloom.capacity.store import load_battery_capacity
 from gridloom.edge import JSON, Content, Request, operation
 from gridloom.edge.fields import to_json
-from gridloom.identity.authorization import authorize_asset
+from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.identity.store.names import read_organisation_names
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import touched_periods
@@ -35,7 +35,7 @@ READ = Permission.READ_SCHEDULES
 
 @operation(
     "GET",
-    "/physical-assets/{physicalAssetID}/commitments",
+    PHYSICAL_ASSET + "/commitments",
     summary="Read what is held of an asset and what is free",
     access=READ,
     response_schema=Commitments,

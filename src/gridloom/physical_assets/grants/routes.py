@@ -9,6 +9,7 @@ from gridloom.capacity.store import lock_batteries
 from gridloom.database.pool import Database
 from gridloom.edge import Page, Paging, Request, Response, operation
 from gridloom.identity import model as identity
+from gridloom.identity.authorization import PHYSICAL_ASSET
 from gridloom.identity.permissions import GRANTABLE, in_order
 from gridloom.identity.store import grants as store
 from gridloom.identity.store.organisations import organisation_exists
@@ -41,7 +42,7 @@ WAS_INVITED: Dependency[Callable[[Database, UUID, UUID], Awaitable[bool]]] = Dep
 )
 
 
-@operation("GET", "/physical-assets/{physicalAssetID}/grants", summary="List the grants on an asset", access=READ)
+@operation("GET", PHYSICAL_ASSET + "/grants", summary="List the grants on an asset", access=READ)
 async def list_grants(request: Request, physical_asset_id: UUID, query: Paging) -> Page[Grant]:
     """For its owner, by organisation."""
     rights = await _read_owned_rights(request, physical_asset_id)
@@ -51,7 +52,7 @@ async def list_grants(request: Request, physical_asset_id: UUID, query: Paging) 
 
 @operation(
     "GET",
-    "/physical-assets/{physicalAssetID}/grants/{organisationID}",
+    PHYSICAL_ASSET + "/grants/{organisationID}",
     summary="Read what an organisation may do with an asset",
     access=READ,
 )
@@ -68,7 +69,7 @@ async def read_grant(request: Request, physical_asset_id: UUID, organisation_id:
 
 @operation(
     "PUT",
-    "/physical-assets/{physicalAssetID}/grants/{organisationID}",
+    PHYSICAL_ASSET + "/grants/{organisationID}",
     summary="Set what an organisation may do with an asset",
     access=MANAGE,
     problems=(NotGrantable, OwnerNeedsNoGrant, RevenueWouldTellPrice),
@@ -105,12 +106,7 @@ async def put_grant(
     return Response(_show_grant(physical_asset_id, grant), etag=str(grant.version))
 
 
-@operation(
-    "DELETE",
-    "/physical-assets/{physicalAssetID}/grants/{organisationID}",
-    summary="Revoke a grant",
-    access=MANAGE,
-)
+@operation("DELETE", PHYSICAL_ASSET + "/grants/{organisationID}", summary="Revoke a grant", access=MANAGE)
 async def delete_grant(request: Request, physical_asset_id: UUID, organisation_id: UUID) -> None:
     """At once, on every replica."""
     rights = await _read_owned_rights(request, physical_asset_id)

@@ -10,7 +10,7 @@ from gridloom.capacity.availability import CHARGE, DISCHARGE, availability_at
 from gridloom.capacity.store import load_ratings_and_outages
 from gridloom.database.pool import Database
 from gridloom.edge import Request, operation
-from gridloom.identity.authorization import authorize_asset
+from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.window import Window
@@ -30,12 +30,7 @@ DISPATCH_FAILED_AT: Dependency[Callable[[Database, int], Awaitable[datetime | No
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-@operation(
-    "GET",
-    "/physical-assets/{physicalAssetID}/health",
-    summary="Read how an asset is doing",
-    access=READ,
-)
+@operation("GET", PHYSICAL_ASSET + "/health", summary="Read how an asset is doing", access=READ)
 async def read_health(request: Request, physical_asset_id: UUID) -> Health:
     """From its status, what is unavailable now, how fresh its telemetry is, and whether what was offered and
     scheduled still fits what will be available. The worst of the checks decides."""

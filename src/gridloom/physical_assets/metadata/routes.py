@@ -10,7 +10,7 @@ import msgspec
 from gridloom.capacity.store import lock_batteries
 from gridloom.edge import BodyFormat, Request, Response, operation
 from gridloom.edge.decode.json_decoder import Decoder
-from gridloom.identity.authorization import authorize_asset
+from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.permission import Permission
 from gridloom.physical_assets.metadata import store
 from gridloom.physical_assets.metadata.model import BODY_TYPES, Metadata, MetadataBody, MetadataCategory
@@ -43,7 +43,7 @@ def _body_schema() -> dict[str, Any]:
 _BODY = BodyFormat(schema=_body_schema())
 
 
-@operation("GET", "/physical-assets/{physicalAssetID}/metadata", summary="Read all metadata", access=READ)
+@operation("GET", PHYSICAL_ASSET + "/metadata", summary="Read all metadata", access=READ)
 async def read_all_metadata(request: Request, physical_asset_id: UUID) -> Metadata:
     """Every category at once; the fields of one that was never put are empty."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
@@ -53,7 +53,7 @@ async def read_all_metadata(request: Request, physical_asset_id: UUID) -> Metada
 
 @operation(
     "GET",
-    "/physical-assets/{physicalAssetID}/metadata/{category}",
+    PHYSICAL_ASSET + "/metadata/{category}",
     summary="Read one category of metadata",
     access=READ,
     response_schema=dict[str, Any],
@@ -69,7 +69,7 @@ async def read_metadata(
 
 @operation(
     "PUT",
-    "/physical-assets/{physicalAssetID}/metadata/{category}",
+    PHYSICAL_ASSET + "/metadata/{category}",
     summary="Replace one category of metadata",
     access=UPDATE,
     problems=(InvalidCode, InconsistentMetadata),

@@ -16,7 +16,7 @@ from gridloom.capacity.store import load_battery_capacity, lock_batteries
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Content, Request, Response, Stream, operation
 from gridloom.edge.fields import EARLIEST, LATEST, to_json
 from gridloom.events.outbox import record_event
-from gridloom.identity.authorization import authorize_asset
+from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.window import Window
@@ -52,7 +52,7 @@ COLUMNS = pa.schema([pa.field("time", TIME, nullable=False), pa.field("power", p
 
 @operation(
     "GET",
-    "/physical-assets/{physicalAssetID}/schedule",
+    PHYSICAL_ASSET + "/schedule",
     summary="Read the schedule",
     access=READ,
     produces=(JSON, CSV, ARROW, PARQUET),
@@ -82,7 +82,7 @@ async def _stream_batches(columns: store.ScheduleColumns) -> AsyncIterator[pa.Re
 
 @operation(
     "PUT",
-    "/physical-assets/{physicalAssetID}/schedule",
+    PHYSICAL_ASSET + "/schedule",
     summary="Replace periods of the schedule",
     access=UPDATE,
     problems=(PowerNotAvailable, CapacityTaken, PeriodStarted, AssetNotActive),
