@@ -18,7 +18,7 @@ from gridloom.capacity.store import lock_batteries
 from gridloom.database.pool import Database
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import period_number
-from gridloom.kernel.problem import BadRequest, FieldError, NotFound
+from gridloom.kernel.problem import BadRequest, NotFound
 from gridloom.physical_assets.rules import check_active
 from gridloom.physical_assets.store import read_status
 
@@ -134,8 +134,7 @@ def _check_ids(asked: Sequence[_RequestedBid]) -> None:
         if not one.bid.id:
             continue
         if one.bid.id in seen:
-            detail = f"{one.bid.id} is given twice."
-            raise BadRequest(detail, errors=[FieldError(f"{one.pointer}/id", detail)])
+            raise BadRequest.at(f"{one.pointer}/id", f"{one.bid.id} is given twice.")
         seen.add(one.bid.id)
 
 
@@ -145,8 +144,7 @@ def _is_duplicate(known: dict[UUID, StoredBid], one: _RequestedBid) -> bool:
     if bid is None:
         return False
     if not bid.says_the_same_as(one.key, one.bid):
-        detail = f"The asset has another bid under the id {one.bid.id}."
-        raise BidIdTaken(detail, errors=[FieldError(f"{one.pointer}/id", detail)])
+        raise BidIdTaken.at(f"{one.pointer}/id", f"The asset has another bid under the id {one.bid.id}.")
     return True
 
 
@@ -158,8 +156,7 @@ async def _read_standing_steps(db: Database, asset_key: int, new: Sequence[_Requ
     for one in new:
         bid = with_result.get((one.key.delivery_day, one.key.product.code))
         if bid is not None:
-            detail = f"The bid {bid.id} for {one.key} is {bid.status}."
-            raise ResultKnown(detail, errors=[FieldError(one.pointer, detail)])
+            raise ResultKnown.at(one.pointer, f"The bid {bid.id} for {one.key} is {bid.status}.")
     return [bid.id for bid in standing]
 
 

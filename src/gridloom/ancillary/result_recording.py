@@ -165,8 +165,7 @@ def _reject_repeated_results(given: Sequence[_SentResult]) -> None:
     seen = set()
     for one in given:
         if one.natural_key in seen:
-            detail = f"The bid {one.result.bid_id} has two results for {one.key}."
-            raise BadRequest(detail, errors=[FieldError(f"{one.pointer}/bidID", detail)])
+            raise BadRequest.at(f"{one.pointer}/bidID", f"The bid {one.result.bid_id} has two results for {one.key}.")
         seen.add(one.natural_key)
 
 
@@ -207,11 +206,10 @@ def _is_for(bid: StoredBid, key: ProductKey) -> bool:
 
 def _check_standing(one: _SentResult, bid: StoredBid, before: StoredResult | None) -> None:
     if bid.status in (BidStatus.WITHDRAWN, BidStatus.REPLACED):
-        detail = f"The bid {bid.id} is {bid.status}."
-        raise BidNotStanding(detail, errors=[FieldError(f"{one.pointer}/bidID", detail)])
+        raise BidNotStanding.at(f"{one.pointer}/bidID", f"The bid {bid.id} is {bid.status}.")
     if before is not None and not one.is_correction:
         detail = f"The bid {bid.id} has another result for {one.key}, recorded at {format_instant(before.recorded_at)}."
-        raise ContradictsResult(detail, errors=[FieldError(one.pointer, detail)])
+        raise ContradictsResult.at(one.pointer, detail)
 
 
 def _describe_correction(one: _SentResult, before: StoredResult) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def asked_keys(listed: str) -> dict[str, ProductKey]:
         raise BadRequest(faults[0], errors=[FieldError("query:product-keys", error) for error in faults[:MAX_KEYS]])
     if len(keys) > MAX_KEYS:
         detail = f"At most {MAX_KEYS} product keys can be asked for at once, not {len(keys)}."
-        raise BadRequest(detail, errors=[FieldError("query:product-keys", detail)])
+        raise BadRequest.at("query:product-keys", detail)
     return keys
 
 
@@ -88,14 +88,14 @@ def given_key(delivery_day: date, product: str, pointer: str) -> ProductKey:
         return product_key(delivery_day, product)
     except ValueError as error:
         field = "deliveryDay" if isinstance(error, NotADeliveryDay) else "product"
-        raise BadRequest(str(error), errors=[FieldError(f"{pointer}/{field}", str(error))]) from None
+        raise BadRequest.at(f"{pointer}/{field}", str(error)) from None
 
 
 def check_bid(key: ProductKey, bid: NewAncillaryBid, pointer: str) -> None:
     """Validation of a bid without the asset."""
     if bid.offered_capacity % LOT_KW:
         detail = f"{bid.offered_capacity:g} kW are not a whole multiple of {LOT_KW} kW."
-        raise LotSizeViolated(detail, errors=[FieldError(f"{pointer}/offeredCapacity", detail)])
+        raise LotSizeViolated.at(f"{pointer}/offeredCapacity", detail)
     match key.product.market:
         case AncillaryMarket.FCR:
             if bid.energy_price is not None:
@@ -115,7 +115,7 @@ def check_bid(key: ProductKey, bid: NewAncillaryBid, pointer: str) -> None:
 
 
 def _reject_prices(pointer: str, field: str, detail: str) -> None:
-    raise PricesDoNotFitProduct(detail, errors=[FieldError(f"{pointer}/{field}", detail)])
+    raise PricesDoNotFitProduct.at(f"{pointer}/{field}", detail)
 
 
 def check_gate(key: ProductKey, gates: TenderGates, now: datetime, pointer: str) -> None:
@@ -123,7 +123,7 @@ def check_gate(key: ProductKey, gates: TenderGates, now: datetime, pointer: str)
     opening = gates.opening(key)
     if now < opening:
         detail = f"{key} opens at {format_instant(opening)}; it is {format_instant(now)}."
-        raise ProductGateNotOpen(detail, errors=[FieldError(f"{pointer}/deliveryDay", detail)])
+        raise ProductGateNotOpen.at(f"{pointer}/deliveryDay", detail)
     check_not_closed(key, gates, now, pointer)
 
 
@@ -138,14 +138,14 @@ def check_not_closed(key: ProductKey, gates: TenderGates, now: datetime, pointer
 def check_result(result: NewResult, offered_kw: float, pointer: str) -> None:
     if result.accepted_capacity % LOT_KW:
         detail = f"{result.accepted_capacity:g} kW are not a whole multiple of {LOT_KW} kW."
-        raise LotSizeViolated(detail, errors=[FieldError(f"{pointer}/acceptedCapacity", detail)])
+        raise LotSizeViolated.at(f"{pointer}/acceptedCapacity", detail)
     if result.accepted and not 0 < result.accepted_capacity <= offered_kw:
         detail = f"An accepted bid of {offered_kw:g} kW has up to that accepted, not {result.accepted_capacity:g} kW."
     elif not result.accepted and result.accepted_capacity:
         detail = f"A rejected bid has 0 kW accepted, not {result.accepted_capacity:g} kW."
     else:
         return
-    raise ResultDoesNotFitBid(detail, errors=[FieldError(f"{pointer}/acceptedCapacity", detail)])
+    raise ResultDoesNotFitBid.at(f"{pointer}/acceptedCapacity", detail)
 
 
 def status_of(result: NewResult) -> BidStatus:

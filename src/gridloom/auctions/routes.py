@@ -53,7 +53,7 @@ from gridloom.events.model import NewEvent
 from gridloom.kernel.ids import PhysicalAssetID, uuid7
 from gridloom.kernel.instant import format_instant
 from gridloom.kernel.permission import Permission
-from gridloom.kernel.problem import BadRequest, FieldError, Forbidden, NotFound
+from gridloom.kernel.problem import BadRequest, Forbidden, NotFound
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets.model import BackingShare
 
@@ -365,9 +365,7 @@ async def _require_existing(db: Database, backing: Sequence[BackingShare], parti
 
 def _read_window(start: datetime, end: datetime, pointer: str) -> Window:
     if start >= end:
-        raise BadRequest(
-            f"{pointer}/end: comes at or before the start.", errors=[FieldError(f"{pointer}/end", "is not after start")]
-        )
+        raise BadRequest.at(f"{pointer}/end", f"{pointer}/end: comes at or before the start.", "is not after start")
     return Window(start, end)
 
 

@@ -18,7 +18,7 @@ from gridloom.auctions.model import (
 )
 from gridloom.kernel.instant import format_instant
 from gridloom.kernel.market_time import is_period_start
-from gridloom.kernel.problem import BadRequest, Conflict, FieldError, Unprocessable
+from gridloom.kernel.problem import BadRequest, Conflict, Unprocessable
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets.model import BackingShare
 from gridloom.virtual_assets.rules import MAX_LIFETIME, find_share_errors
@@ -47,15 +47,13 @@ def check_terms(opening: Window, item: Item, backing: Sequence[BackingShare], no
     """Refuse terms that could never be carried out."""
     for name, instant in (("start", item.delivery.start), ("end", item.delivery.end)):
         if not is_period_start(instant):
-            raise BadRequest(
+            raise BadRequest.at(
+                f"/item/{name}",
                 f"The delivery window is made of quarter-hours, and {format_instant(instant)} is not on one.",
-                errors=[FieldError(f"/item/{name}", "is not on a 15-minute boundary")],
+                "is not on a 15-minute boundary",
             )
     if item.delivery.duration > MAX_LIFETIME:
-        raise BadRequest(
-            "A virtual asset lives for ten years at most.",
-            errors=[FieldError("/item/end", "Expected an earlier time.")],
-        )
+        raise BadRequest.at("/item/end", "A virtual asset lives for ten years at most.", "Expected an earlier time.")
     if opening.end <= now:
         raise unfit("/end", f"the auction would be over already: it is {format_instant(now)}")
     if item.delivery.start < opening.end:
@@ -66,7 +64,7 @@ def check_terms(opening: Window, item: Item, backing: Sequence[BackingShare], no
 
 
 def unfit(pointer: str, what: str) -> UnfitAuction:
-    return UnfitAuction(f"{pointer}: {what}.", errors=[FieldError(pointer, what)])
+    return UnfitAuction.at(pointer, f"{pointer}: {what}.", what)
 
 
 def check_changeable(auction: Auction, now: datetime) -> None:

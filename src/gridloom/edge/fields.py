@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from gridloom.kernel.money import Euro, check_euro
-from gridloom.kernel.problem import BadRequest, FieldError
+from gridloom.kernel.problem import BadRequest
 from gridloom.kernel.text import FORBIDDEN_IN_NAMES
 
 # --- fields beyond their JSON type: euros to the cent, instants and days within the years we know --------------------
@@ -153,7 +153,7 @@ def escape(step: str) -> str:
 
 
 def parameter_error(source: str, name: str, what: str) -> BadRequest:
-    return BadRequest(f"The {source} parameter {name}: {what}.", errors=[FieldError(f"{source}:{name}", what)])
+    return BadRequest.at(f"{source}:{name}", f"The {source} parameter {name}: {what}.", what)
 
 
 # --- bodies out ----------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from gridloom.database.commit.deferred_rows import defer_insert
 from gridloom.database.commit.insert_target import InsertTarget
 from gridloom.database.commit.single_statement import SingleStatementWrite
 from gridloom.database.pool import Database
-from gridloom.kernel.problem import BadRequest, FieldError, IdempotencyInProgress, IdempotencyKeyReused
+from gridloom.kernel.problem import BadRequest, IdempotencyInProgress, IdempotencyKeyReused
 
 if TYPE_CHECKING:
     from gridloom.database.commit.single_statement import RowSink
@@ -78,9 +78,8 @@ class IdempotencyScope:
 
     def __init__(self, *, caller_key: str, operation_id: str, key: str, fingerprint: bytes, sealed: bool) -> None:
         if not 0 < len(key) <= MAX_KEY:
-            raise BadRequest(
-                f"Idempotency-Key is 1 to {MAX_KEY} characters long.",
-                errors=[FieldError("header:Idempotency-Key", "has the wrong length")],
+            raise BadRequest.at(
+                "header:Idempotency-Key", f"Idempotency-Key is 1 to {MAX_KEY} characters long.", "has the wrong length"
             )
         self._caller_key = caller_key
         self._digest = hashlib.sha256(f"{operation_id}\0{key}".encode()).digest()

@@ -14,7 +14,7 @@ from gridloom.events.rules import EventFilter
 from gridloom.events.stream import stream_events
 from gridloom.events.stream_slots import StreamSlots
 from gridloom.events.types import EVENT_TYPES
-from gridloom.kernel.problem import BadRequest, Conflict, FieldError
+from gridloom.kernel.problem import BadRequest, Conflict
 
 TAG = "Events"
 
@@ -64,9 +64,7 @@ async def follow_events(request: Request, query: EventQuery) -> EventStream:
 def _known_types(types: tuple[str, ...]) -> frozenset[str]:
     unknown = [type for type in types if type not in EVENT_TYPES]
     if unknown:
-        raise BadRequest(
-            f"There is no event type {unknown[0]}.", errors=[FieldError("query:types", f"{unknown[0]} is not a type")]
-        )
+        raise BadRequest.at("query:types", f"There is no event type {unknown[0]}.", f"{unknown[0]} is not a type")
     return frozenset(types)
 
 
@@ -78,9 +76,10 @@ async def _starting_place(request: Request) -> int:
     if asked is None:
         return head
     if _PLACE.fullmatch(asked) is None or int(asked) > head:
-        raise BadRequest(
+        raise BadRequest.at(
+            "header:Last-Event-ID",
             "Last-Event-ID is not the id of an event of your organisation.",
-            errors=[FieldError("header:Last-Event-ID", "is not a place in this order")],
+            "is not a place in this order",
         )
     position = int(asked)
     oldest = await store.first_retained_sequence(request.db, organisation_id)

@@ -15,7 +15,6 @@ from gridloom.exchange_notifications.rules import AssetEicMissing
 from gridloom.identity.authorization import AuthorizedAsset
 from gridloom.kernel.codes import BIDDING_ZONE_DE_LU_EIC, EicKind
 from gridloom.kernel.permission import Permission
-from gridloom.kernel.problem import FieldError
 from gridloom.physical_assets.rules import check_eic_code
 
 READ = Permission.READ_PHYSICAL_ASSETS
@@ -35,8 +34,7 @@ async def compose(
     publisher = await store.read_publisher(db, asset_key, start)
     asset_eic = publisher.asset_eic if draft.asset_eic is UNSET else draft.asset_eic
     if asset_eic is None:
-        detail = "Neither the request nor the asset has an EIC."
-        raise AssetEicMissing(detail, errors=[FieldError("/assetEic", detail)])
+        raise AssetEicMissing.at("/assetEic", "Neither the request nor the asset has an EIC.")
     check_eic_code(asset_eic, "/assetEic", EicKind.RESOURCE)
     bidding_zone = BIDDING_ZONE_DE_LU_EIC if draft.bidding_zone is UNSET else draft.bidding_zone
     check_eic_code(bidding_zone, "/biddingZone", EicKind.AREA)

@@ -34,7 +34,7 @@ from gridloom.exchange_notifications.rules import (
 from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.permission import Permission
-from gridloom.kernel.problem import FieldError, NotFound
+from gridloom.kernel.problem import NotFound
 from gridloom.physical_assets.rules import InvalidCode
 from gridloom.physical_assets.window_query import check_order
 from gridloom.response_fields import view_of
@@ -74,8 +74,7 @@ async def publish_notification(
     message_id = notification_id.hex if body.message_id is UNSET else body.message_id
     new = await compose(request.db, authorized.key, notification_id, message_id, 1, EventStatus.ACTIVE, body)
     if not await store.insert_notification(request.db, authorized.key, notification_id, message_id):
-        detail = f"The asset has another notification with the message id {message_id}."
-        raise MessageIdTaken(detail, errors=[FieldError("/messageID", detail)])
+        raise MessageIdTaken.at("/messageID", f"The asset has another notification with the message id {message_id}.")
     await publish(request.db, authorized, physical_asset_id, new, request.caller.id)
     headers = {"Location": f"/physical-assets/{physical_asset_id}/exchange-notifications/{notification_id}"}
     return Response(_show_notification(physical_asset_id, new), headers=headers, etag=_make_etag(new))

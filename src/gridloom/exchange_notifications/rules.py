@@ -57,11 +57,11 @@ class MessageIdTaken(Conflict, title="The message id is taken"):
 def event_window(start: datetime, end: datetime) -> tuple[datetime, datetime]:
     """In whole minutes, as messages are written: the start down, the end up, so that nothing of the event is lost."""
     if start >= end:
-        raise BadRequest("The event ends before it starts.", errors=[FieldError("/eventEnd", "is not after the start")])
+        raise BadRequest.at("/eventEnd", "The event ends before it starts.", "is not after the start")
     last = minute_up(end)
     if last >= LATEST:
         detail = "is, in whole minutes, beyond the year 2199"
-        raise BadRequest(f"The event's end {detail}.", errors=[FieldError("/eventEnd", detail)])
+        raise BadRequest.at("/eventEnd", f"The event's end {detail}.", detail)
     return minute_down(start), last
 
 
@@ -85,13 +85,13 @@ def available_capacity_kw(
     """Installed less unavailable capacity, in decimals as they are written; a given value must be the same."""
     if unavailable_kw > installed_kw:
         detail = f"{unavailable_kw:g} kW are more than the {installed_kw:g} kW that are installed."
-        raise CapacityMismatch(detail, errors=[FieldError(f"{pointer}/unavailableCapacity", detail)])
+        raise CapacityMismatch.at(f"{pointer}/unavailableCapacity", detail)
     rest_kw = float(Decimal(repr(installed_kw)) - Decimal(repr(unavailable_kw)))
     if given_kw is not UNSET and abs(given_kw - rest_kw) > POWER_TOLERANCE_KW:
         detail = (
             f"{given_kw:g} kW available and {unavailable_kw:g} kW unavailable are not {installed_kw:g} kW installed."
         )
-        raise CapacityMismatch(detail, errors=[FieldError(f"{pointer}/availableCapacity", detail)])
+        raise CapacityMismatch.at(f"{pointer}/availableCapacity", detail)
     return rest_kw
 
 
@@ -100,7 +100,7 @@ def check_peak_capacity(unavailable_kw: float, intervals: Sequence[CapacityInter
     most_kw = max(interval.unavailable_capacity_kw for interval in intervals)
     if abs(unavailable_kw - most_kw) > POWER_TOLERANCE_KW:
         detail = f"{unavailable_kw:g} kW are unavailable, and {most_kw:g} kW are the most in any interval."
-        raise CapacityMismatch(detail, errors=[FieldError("/unavailableCapacity", detail)])
+        raise CapacityMismatch.at("/unavailableCapacity", detail)
 
 
 def intervals_of(
@@ -111,9 +111,7 @@ def intervals_of(
     for position, interval in enumerate(given):
         pointer = f"/capacityIntervals/{position}"
         if interval.start >= interval.end:
-            raise BadRequest(
-                "An interval ends before it starts.", errors=[FieldError(f"{pointer}/end", "is not after the start")]
-            )
+            raise BadRequest.at(f"{pointer}/end", "An interval ends before it starts.", "is not after the start")
         rest_kw = available_capacity_kw(
             installed_kw, interval.unavailable_capacity, interval.available_capacity, pointer
         )
@@ -133,8 +131,8 @@ def intervals_of(
 
 
 def _reject_interval(position: int, edge: str, detail: str) -> None:
-    raise IntervalsDoNotCoverEvent(
-        f"The interval {position} {detail}.", errors=[FieldError(f"/capacityIntervals/{position}/{edge}", detail)]
+    raise IntervalsDoNotCoverEvent.at(
+        f"/capacityIntervals/{position}/{edge}", f"The interval {position} {detail}.", detail
     )
 
 
@@ -144,7 +142,7 @@ def check_remarks(message: MarketMessage) -> None:
         return
     pointer = "/durationUncertainty" if message.duration_uncertainty is not None else "/remarks"
     detail = f"Remarks and uncertainty make {length} characters together, more than {MAX_REMARKS_CHARACTERS}."
-    raise RemarksTooLong(detail, errors=[FieldError(pointer, detail)])
+    raise RemarksTooLong.at(pointer, detail)
 
 
 def check_unavailabilities(given: Sequence[UUID], known: set[UUID]) -> None:

@@ -114,10 +114,10 @@ def _choose_expiry(wanted: datetime | None, age: api_keys.KeyAge) -> datetime:
     if wanted is None:
         return latest
     if wanted <= age.now:
-        raise ExpiryPassed("expiresAt lies in the past.", errors=[FieldError("/expiresAt", "lies in the past")])
+        raise ExpiryPassed.at("/expiresAt", "expiresAt lies in the past.", "lies in the past")
     if wanted > latest + CLOCK_TOLERANCE:
         error = f"lies more than {age.max_days} days ahead"
-        raise KeyLivesTooLong(f"expiresAt {error}.", errors=[FieldError("/expiresAt", error)])
+        raise KeyLivesTooLong.at("/expiresAt", f"expiresAt {error}.", error)
     return wanted
 
 

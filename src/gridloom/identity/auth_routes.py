@@ -25,7 +25,7 @@ from gridloom.identity.store.second_factors import delete_challenges
 from gridloom.identity.tokens import hash_of
 from gridloom.identity.views import NO_STORE, Acceptance, Credentials, PasswordChange, RefreshRequest
 from gridloom.kernel.ids import UserID, uuid7
-from gridloom.kernel.problem import Conflict, FieldError, NotFound, Problem, Unauthenticated
+from gridloom.kernel.problem import Conflict, NotFound, Problem, Unauthenticated
 
 TAG = "Authentication"
 
@@ -160,7 +160,7 @@ async def accept_invitation(request: Request, body: Acceptance) -> views.User:
         email=invitation.email,
     )
     if member is None:
-        raise UsernameTaken(f"The user name {username} is taken.", errors=[FieldError("/username", "is taken")])
+        raise UsernameTaken.at("/username", f"The user name {username} is taken.", "is taken")
     request.set_caller(
         Caller(
             id=member.id,
@@ -219,14 +219,10 @@ async def update_password(request: Request, body: PasswordChange) -> None:
     names = (caller.username, caller.display_name)
     await asyncio.to_thread(check_password, body.new_password, names, pointer="/newPassword")
     if body.new_password == body.current_password:
-        raise PasswordRefused(
-            "The new password is the current one.", errors=[FieldError("/newPassword", "is the current one")]
-        )
+        raise PasswordRefused.at("/newPassword", "The new password is the current one.", "is the current one")
     account = await members.read_account(request.pool, caller.id)
     if not await check_login(request, caller.username, account, body.current_password) or account is None:
-        raise WrongCurrentPassword(
-            "The current password is not right.", errors=[FieldError("/currentPassword", "is not right")]
-        )
+        raise WrongCurrentPassword.at("/currentPassword", "The current password is not right.", "is not right")
     new_hash = await request.resources[PasswordHasher].hash(body.new_password)
     db = await request.begin()
     if not await members.change_password(db, caller.id, known_hash=account.password_hash, new_hash=new_hash):

@@ -29,4 +29,4 @@ def parse_networks(texts: list[str], pointer: str) -> list[str]:
 def reject_lockout(networks: list[str], address: str) -> None:
     if networks and not is_within(address, map(parse_network, networks)):
         error = f"do not contain your own address {address}"
-        raise WouldLockYouOut(f"The networks {error}.", errors=[FieldError("/allowedNetworks", error)])
+        raise WouldLockYouOut.at("/allowedNetworks", f"The networks {error}.", error)

@@ -10,7 +10,7 @@ import inspect
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 DOCUMENTATION_ROOT: Final = "/docs/problems/"
 _STANDARD_MEMBERS = frozenset({"type", "title", "status", "detail", "instance", "requestId", "errors"})
@@ -55,6 +55,11 @@ class Problem(Exception):
         self.detail = detail
         self.errors = tuple(errors)
         self.members = members
+
+    @classmethod
+    def at(cls, pointer: str, detail: str, error: str | None = None) -> Self:
+        """With one field at fault; `error` is what is said of the field, where that is not the whole detail."""
+        return cls(detail, [FieldError(pointer, detail if error is None else error)])
 
     @property
     def headers(self) -> dict[str, str]:

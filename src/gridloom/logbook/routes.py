@@ -7,7 +7,7 @@ from uuid import UUID
 from gridloom.edge import Page, Request, Response, operation
 from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.permission import Permission
-from gridloom.kernel.problem import BadRequest, FieldError, NotFound
+from gridloom.kernel.problem import BadRequest, NotFound
 from gridloom.logbook import store
 from gridloom.logbook.model import EntryCursor, EntrySource, LogbookEntry, LogbookQuery, NewLogbookEntry
 
@@ -21,9 +21,7 @@ async def search_logbook(request: Request, physical_asset_id: UUID, query: Logbo
     """By time, type, tags, text, source and impact; the latest start first."""
     authorized = await authorize_asset(request.db, request.caller, physical_asset_id, READ)
     if query.start is not None and query.end is not None and query.start >= query.end:
-        raise BadRequest(
-            "The window ends before it starts.", errors=[FieldError("query:end", "is not after the start")]
-        )
+        raise BadRequest.at("query:end", "The window ends before it starts.", "is not after the start")
     found = await store.search_entries(request.db, authorized.key, query, query.after(EntryCursor), query.limit + 1)
     page = query.page(found, lambda found: found.cursor)
     return Page([found.entry for found in page.items], page.next_cursor)
@@ -76,7 +74,7 @@ async def _require_entry(request: Request, asset_key: int, entry_id: UUID) -> Lo
 
 def _check_order(body: NewLogbookEntry) -> None:
     if body.end is not None and body.start >= body.end:
-        raise BadRequest("The entry ends before it starts.", errors=[FieldError("/end", "is not after the start")])
+        raise BadRequest.at("/end", "The entry ends before it starts.", "is not after the start")
 
 
 def _answer_entry(asset_id: UUID, entry: LogbookEntry) -> Response[LogbookEntry]:

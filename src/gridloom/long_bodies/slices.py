@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, TypeVar, get_args, get_origin, get_typ
 
 import msgspec
 
-from gridloom.kernel.problem import BadRequest, FieldError
+from gridloom.kernel.problem import BadRequest
 
 T = TypeVar("T")
 
@@ -53,9 +53,8 @@ def reject_long_lines(body: bytes, longest_bytes: int) -> None:
     while len(body) - start > longest_bytes:
         end = body.rfind(mark, start, start + longest_bytes + 1)  # the lines that end before it are shorter still
         if end < 0:
-            raise BadRequest(
-                f"A line of the table is longer than {longest_bytes:,} bytes.",
-                errors=[FieldError("", "a line is too long")],
+            raise BadRequest.at(
+                "", f"A line of the table is longer than {longest_bytes:,} bytes.", "a line is too long"
             )
         start = end + 1
 

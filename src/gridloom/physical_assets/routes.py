@@ -15,7 +15,7 @@ from gridloom.kernel.codes import EicKind
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.instant import format_instant
 from gridloom.kernel.permission import Permission
-from gridloom.kernel.problem import FieldError, NotFound
+from gridloom.kernel.problem import NotFound
 from gridloom.kernel.window import Window
 from gridloom.physical_assets import store
 from gridloom.physical_assets.availability.changes import (
@@ -135,7 +135,7 @@ async def update_physical_asset(
         request.db, authorized.key
     ):
         detail = f"The asset backs virtual assets in the delivery zone {before.asset.delivery_zone}."
-        raise DeliveryZoneHeld(detail, errors=[FieldError("/deliveryZone", detail)])
+        raise DeliveryZoneHeld.at("/deliveryZone", detail)
     if body.status not in (UNSET, AssetStatus.ACTIVE, before.asset.status):
         await check_retirable(request.db, locked, authorized.key)
     changes = {name: value for name, value in structs.asdict(body).items() if value is not UNSET}
@@ -209,8 +209,7 @@ async def list_parameters_history(request: Request, physical_asset_id: UUID, que
 async def _check_fleet(request: Request, fleet_id: UUID | None, organisation_id: UUID) -> None:
     if fleet_id is None or await store.fleet_belongs_to(request.db, fleet_id, organisation_id):
         return
-    detail = f"The asset's owner has no fleet {fleet_id}."
-    raise UnknownFleet(detail, errors=[FieldError("/fleetID", detail)])
+    raise UnknownFleet.at("/fleetID", f"The asset's owner has no fleet {fleet_id}.")
 
 
 def _make_etag(stored: store.StoredAsset) -> str:

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 from gridloom.kernel.codes import EicKind, check_eic
 from gridloom.kernel.market_time import market_day_window
-from gridloom.kernel.problem import FieldError, Problem
+from gridloom.kernel.problem import Problem
 from gridloom.physical_assets.model import AssetStatus, NewParameters
 
 ALWAYS_VALID_FROM = datetime(1970, 1, 1, tzinfo=UTC)
@@ -46,7 +46,7 @@ def check_eic_code(code: str | None, pointer: str, kind: EicKind | None = None) 
     try:
         check_eic(code, kind)
     except ValueError as error:
-        raise InvalidCode(str(error), errors=[FieldError(pointer, str(error))]) from None
+        raise InvalidCode.at(pointer, str(error)) from None
 
 
 def check_parameters(parameters: NewParameters, pointer: str = "") -> None:
@@ -55,11 +55,11 @@ def check_parameters(parameters: NewParameters, pointer: str = "") -> None:
             f"The least state of charge, {parameters.min_state_of_charge}, is not below the greatest, "
             f"{parameters.max_state_of_charge}."
         )
-        raise InconsistentParameters(detail, errors=[FieldError(f"{pointer}/minStateOfCharge", detail)])
+        raise InconsistentParameters.at(f"{pointer}/minStateOfCharge", detail)
     daily, annual = parameters.daily_cycle_limit, parameters.annual_cycle_limit
     if daily is not None and annual is not None and daily > annual:
         detail = f"{daily:g} cycles a day are more than the {annual:g} of a whole year."
-        raise InconsistentParameters(detail, errors=[FieldError(pointer + "/dailyCycleLimit", detail)])
+        raise InconsistentParameters.at(pointer + "/dailyCycleLimit", detail)
 
 
 def check_active(status: AssetStatus) -> None:

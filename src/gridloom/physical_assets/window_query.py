@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.database.pool import Database
 from gridloom.edge import Instant, QueryParameters
-from gridloom.kernel.problem import BadRequest, FieldError
+from gridloom.kernel.problem import BadRequest
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.conflicts import MAX_WINDOW
 
@@ -34,19 +34,14 @@ async def requested_window(db: Database, query: WindowQuery) -> Window:
 def check_order(start: datetime | None, end: datetime | None) -> None:
     """Of a filter, which may leave either end open."""
     if start is not None and end is not None and start >= end:
-        raise BadRequest(
-            "The window ends before it starts.", errors=[FieldError("query:end", "is not after the start")]
-        )
+        raise BadRequest.at("query:end", "The window ends before it starts.", "is not after the start")
 
 
 def validated_window(start: datetime, end: datetime, start_pointer: str, end_pointer: str) -> Window:
     if start >= end:
-        raise BadRequest(
-            "The window ends before it starts.", errors=[FieldError(end_pointer, "is not after the start")]
-        )
+        raise BadRequest.at(end_pointer, "The window ends before it starts.", "is not after the start")
     if end - start > MAX_WINDOW:
-        raise BadRequest(
-            f"The window is longer than {MAX_WINDOW.days} days.",
-            errors=[FieldError(start_pointer, "is too far from the end")],
+        raise BadRequest.at(
+            start_pointer, f"The window is longer than {MAX_WINDOW.days} days.", "is too far from the end"
         )
     return Window(start, end)

@@ -51,7 +51,7 @@ def read_rows(kind: FactKind, body: bytes, media_type: str) -> Sequence[Row]:
     """The rows of a bulk request; `InvalidRows` has those that can be read beside the faults of the others."""
     rows = _READERS[media_type](kind.row, body)
     if not rows:
-        raise BadRequest("At least one row is needed and none was sent.", errors=[FieldError("", "no rows")])
+        raise BadRequest.at("", "At least one row is needed and none was sent.", "no rows")
     _reject_too_many(len(rows))
     return rows
 
@@ -103,7 +103,7 @@ def _read_json(row: type[Row], body: bytes) -> Sequence[Row]:
     except msgspec.ValidationError as error:
         raise rejected_by(str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(f"The body is not JSON: {error}.", errors=[FieldError("", "not JSON")]) from None
+        raise BadRequest.at("", f"The body is not JSON: {error}.", "not JSON") from None
     _reject_too_many(len(parts))
     return _read_each(row, parts, _row_decoder(row).decode)
 
@@ -141,7 +141,7 @@ def _read_csv(row: type[Row], body: bytes) -> Sequence[Row]:
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise BadRequest("The body is not CSV in UTF-8.", errors=[FieldError("", "not UTF-8")]) from None
+        raise BadRequest.at("", "The body is not CSV in UTF-8.", "not UTF-8") from None
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         if not {"\n", "\r"} & set(text[:MAX_HEADER]) and len(text) > MAX_HEADER:
@@ -152,7 +152,7 @@ def _read_csv(row: type[Row], body: bytes) -> Sequence[Row]:
         _check_names(row, names)
         cells = list(islice((line for line in lines if line), MAX_ROWS + 1))
     except csv.Error as error:
-        raise BadRequest(f"The body is not CSV: {error}.", errors=[FieldError("", str(error))]) from None
+        raise BadRequest.at("", f"The body is not CSV: {error}.", str(error)) from None
     _reject_too_many(len(cells))
     readers = _text_readers(row)
     columns = [(name, readers[name]) for name in names]
@@ -208,9 +208,7 @@ def _read_parquet(row: type[Row], body: bytes) -> Sequence[Row]:
         table = pq.ParquetFile(pa.BufferReader(body), read_dictionary=texts).read()
         records = _without_nanoseconds(_unfold_texts(table)).to_pylist()
     except _UNREADABLE as error:
-        raise BadRequest(
-            f"The body is not Parquet: {_shorten_fault(error)}", errors=[FieldError("", "not Parquet")]
-        ) from None
+        raise BadRequest.at("", f"The body is not Parquet: {_shorten_fault(error)}", "not Parquet") from None
     return _read_each(
         row, records, lambda record: _convert_row(row, {name: _make_plain(cell) for name, cell in record.items()})
     )
@@ -231,7 +229,7 @@ def _is_text(kind: pa.DataType) -> bool:
 def _reject_nested(schema: pa.Schema) -> None:
     nested = [field.name for field in schema if pa.types.is_nested(field.type)]
     if nested:
-        raise BadRequest("A row has plain fields.", errors=[FieldError(f"/0/{nested[0]}", "is a list or a struct")])
+        raise BadRequest.at(f"/0/{nested[0]}", "A row has plain fields.", "is a list or a struct")
 
 
 def _unfold_texts(table: pa.Table) -> pa.Table:

@@ -26,7 +26,7 @@ class UnknownNotifications(Problem, status=422, title="The asset has no such exc
 def unavailable_window(body: NewUnavailability, pointer: str = "/end") -> Window:
     if body.start >= body.end:
         detail = "is not before the end" if pointer == "/start" else "is not after the start"
-        raise BadRequest("The unavailability ends before it starts.", errors=[FieldError(pointer, detail)])
+        raise BadRequest.at(pointer, "The unavailability ends before it starts.", detail)
     return Window(body.start, body.end)
 
 

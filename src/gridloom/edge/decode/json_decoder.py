@@ -34,7 +34,7 @@ def reject_long_numbers(body: bytes) -> None:
     for found in _TEXT_OR_LONG_NUMBER.finditer(body):
         if body[found.start()] != ord('"'):
             detail = f"a number has at most {MAX_NUMBER} characters"
-            raise BadRequest(f"The body cannot be read: {detail}.", errors=[FieldError("", detail)])
+            raise BadRequest.at("", f"The body cannot be read: {detail}.", detail)
 
 
 def holds_long_run(body: bytes) -> bool:
@@ -68,16 +68,16 @@ class Decoder:
 
     def __call__(self, body: bytes) -> Any:
         if not body:
-            raise BadRequest("A JSON body is needed and none was sent.", errors=[FieldError("", "missing")])
+            raise BadRequest.at("", "A JSON body is needed and none was sent.", "missing")
         reject_long_numbers(body)
         try:
             decoded = self._decode(body)
         except msgspec.ValidationError as error:
             raise self._list_errors(body, str(error)) from None
         except msgspec.DecodeError as error:
-            raise BadRequest(f"The body is not JSON: {error}.", errors=[FieldError("", str(error))]) from None
+            raise BadRequest.at("", f"The body is not JSON: {error}.", str(error)) from None
         except (UnicodeDecodeError, RecursionError, ValueError):
-            raise BadRequest("The body is not JSON in UTF-8.", errors=[FieldError("", "not JSON")]) from None
+            raise BadRequest.at("", "The body is not JSON in UTF-8.", "not JSON") from None
         if may_hold_forbidden(body) or (self._holds_decimals and _may_hold_odd_decimal(body)):
             errors = collect_errors(msgspec.json.decode(body), self._type, texts_only=True)
             if errors:

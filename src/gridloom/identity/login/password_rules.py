@@ -9,7 +9,7 @@ from typing import Final
 
 from zxcvbn import zxcvbn
 
-from gridloom.kernel.problem import FieldError, Problem
+from gridloom.kernel.problem import Problem
 
 SHORTEST: Final = 12
 LONGEST: Final = 1024
@@ -53,7 +53,7 @@ def check_password(password: str, names: Iterable[str], *, pointer: str) -> None
     """
     error = find_weakness(normalised(password), *names)
     if error is not None:
-        raise PasswordRefused(f"The password {error}.", errors=[FieldError(pointer, error)])
+        raise PasswordRefused.at(pointer, f"The password {error}.", error)
 
 
 def find_weakness(password: str, *names: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from precis_i18n import get_profile
 
-from gridloom.kernel.problem import FieldError, Problem
+from gridloom.kernel.problem import Problem
 
 _PART: Final = get_profile("UsernameCaseMapped")
 
@@ -97,4 +97,4 @@ def _script_of(letter: str) -> str | None:
 
 
 def _make_problem(pointer: str, error: str) -> UsernameRefused:
-    return UsernameRefused(f"The user name {error}.", errors=[FieldError(pointer, error)])
+    return UsernameRefused.at(pointer, f"The user name {error}.", error)

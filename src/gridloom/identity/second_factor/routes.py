@@ -24,7 +24,7 @@ from gridloom.identity.store import members
 from gridloom.identity.store import second_factors as store
 from gridloom.identity.store.login_throttle import give_back_attempt
 from gridloom.identity.views import NO_STORE, Code, SecondFactorCode
-from gridloom.kernel.problem import Conflict, FieldError, Unprocessable
+from gridloom.kernel.problem import Conflict, Unprocessable
 
 TAG = "Authentication"
 
@@ -156,7 +156,7 @@ async def delete_totp(request: Request, body: TOTPRemoval) -> None:
     if body.password is not None:
         account = await members.read_account(request.pool, caller.id)
         if not await check_login(request, caller.username, account, body.password):
-            raise WrongCurrentPassword("The password is not right.", errors=[FieldError("/password", "is not right")])
+            raise WrongCurrentPassword.at("/password", "The password is not right.", "is not right")
     begun = await store.find_second_factor(request.pool, caller.id)
     if begun is None:
         raise NoSecondFactor("You have no second factor.")
@@ -169,4 +169,4 @@ async def delete_totp(request: Request, body: TOTPRemoval) -> None:
 
 
 def _reject_code() -> CodeRefused:
-    return CodeRefused("The code is wrong or was used before.", errors=[FieldError("/code", "is not right")])
+    return CodeRefused.at("/code", "The code is wrong or was used before.", "is not right")

@@ -76,7 +76,7 @@ async def put_identity_provider(
     organisation = await lock_organisation(request.db, organisation_id)
     request.resources[UrlPolicy].check_url(body.issuer)
     if "?" in body.issuer:
-        raise BadRequest("/issuer: has a query", errors=[FieldError("/issuer", "has a query")])
+        raise BadRequest.at("/issuer", "/issuer: has a query", "has a query")
     if body.default_role is not None:
         missing = in_order(permissions_of(body.default_role, organisation.kind) - request.caller.permissions)
         if missing:

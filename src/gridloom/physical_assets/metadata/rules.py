@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gridloom.kernel.codes import EicKind
-from gridloom.kernel.problem import FieldError, Problem
+from gridloom.kernel.problem import Problem
 from gridloom.physical_assets.metadata.model import ContractMetadata, GridMetadata, MarketMetadata, MetadataBody
 from gridloom.physical_assets.rules import check_eic_code
 
@@ -27,4 +27,4 @@ def _check_order(body: ContractMetadata) -> None:
     if body.starts_on is None or body.ends_on is None or body.starts_on <= body.ends_on:
         return
     detail = f"The contract ends on {body.ends_on}, before it starts on {body.starts_on}."
-    raise InconsistentMetadata(detail, errors=[FieldError("/endsOn", detail)])
+    raise InconsistentMetadata.at("/endsOn", detail)

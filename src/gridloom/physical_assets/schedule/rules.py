@@ -53,7 +53,7 @@ def scheduled_window(points: Sequence[NewSchedulePoint], asked: Window | None) -
 
 
 def _reject_points(pointer: str, detail: str) -> None:
-    raise BadRequest(detail, errors=[FieldError(pointer, detail)])
+    raise BadRequest.at(pointer, detail)
 
 
 def check_not_started(points: Sequence[NewSchedulePoint], now: datetime) -> None:
