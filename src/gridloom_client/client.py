@@ -19,10 +19,9 @@ from gridloom_client.resources.auth import Auth
 from gridloom_client.resources.decisions import Backtests, Forecasts, Optimisations
 from gridloom_client.resources.delivery import Delivery
 from gridloom_client.resources.events import Events, Webhooks
-from gridloom_client.resources.fleets import Fleets
 from gridloom_client.resources.monitoring import Monitoring
 from gridloom_client.resources.organisations import Organisations
-from gridloom_client.resources.physical_assets import PhysicalAssets
+from gridloom_client.resources.physical_assets import Fleets, PhysicalAssets
 from gridloom_client.resources.platform import Platform, Sandbox
 from gridloom_client.resources.revenue import Revenue
 from gridloom_client.resources.settlements import ReferencePrices, Settlements

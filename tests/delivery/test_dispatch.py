@@ -15,7 +15,7 @@ from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.delivery.inputs.loading import load_zone
 from gridloom.delivery.runs.due_gates import DUE_GATES_JOB
-from gridloom.jobs.metrics import RUNS
+from gridloom.jobs.attempt import RUNS
 from gridloom.kernel.market_time import block_window, market_day_of, period_number
 
 

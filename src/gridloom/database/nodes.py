@@ -48,3 +48,12 @@ async def _count_shards(db: Database) -> Mapping[str, Mapping[str, int]]:
     for row in rows:
         found.setdefault(row["address"], {})[row["group_name"]] = row["shards"]
     return found
+
+
+async def record_write_probe(db: Database) -> None:
+    await db.execute(
+        """
+        insert into write_probe (is_only, probed_at) values (true, clock_timestamp())
+        on conflict (is_only) do update set probed_at = excluded.probed_at
+        """
+    )

@@ -11,12 +11,23 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import structlog
+from prometheus_client import Counter, Histogram
 
 from gridloom.database.commit.after_commit import discard_callbacks
-from gridloom.jobs import metrics, store
+from gridloom.jobs import store
 from gridloom.jobs.declare import KINDS, JobRun
 from gridloom.jobs.rules import MAX_CRASHES, pause_after, pause_after_death
 from gridloom.kernel.copying import copy_fields
+
+RUNS = Counter("gridloom_job_runs_total", "Attempts to run a job, by what came of them", ["kind", "outcome"])
+DURATION = Histogram("gridloom_job_duration_seconds", "How long an attempt took", ["kind"])
+LAG = Histogram(
+    "gridloom_job_lag_seconds",
+    "How long after its due time a job began",
+    ["kind"],
+    buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300, 3600),
+)
+
 
 if TYPE_CHECKING:
     import asyncpg
@@ -50,7 +61,7 @@ async def mark_started(pool: Pool, db: PoolConnectionProxy[asyncpg.Record], clai
     detail = f"The run that began at {claimed.begun_at:%Y-%m-%d %H:%M:%S} UTC ended without a trace: {DIED}"
     dead = await store.record_crash(db, claimed, detail, pause, MAX_CRASHES)
     log.error("job.crashed", kind=claimed.kind, key=claimed.key, crashes=crashes, dead=dead)
-    metrics.RUNS.labels(claimed.kind, "dead" if dead else "died").inc()
+    RUNS.labels(claimed.kind, "dead" if dead else "died").inc()
     return False
 
 
@@ -66,7 +77,7 @@ async def run_claimed(
     step in between. If the process dies, the transaction dies with it, and the next claim finds that it was begun.
     """
     kind = KINDS[claimed.kind]
-    metrics.LAG.labels(claimed.kind).observe(claimed.lag_s)
+    LAG.labels(claimed.kind).observe(claimed.lag_s)
     began = time.perf_counter()
     run = copy_fields(JobRun, claimed, db=db, attempt=claimed.attempts + 1, idle_until=idle_until)
     try:
@@ -89,8 +100,8 @@ async def run_claimed(
         await store.fail(db, claimed, detail, pause)
         outcome = "failed"
         log.error("job.failed", kind=claimed.kind, key=claimed.key, attempt=run.attempt, exc_info=error)
-    metrics.RUNS.labels(claimed.kind, outcome).inc()
-    metrics.DURATION.labels(claimed.kind).observe(time.perf_counter() - began)
+    RUNS.labels(claimed.kind, outcome).inc()
+    DURATION.labels(claimed.kind).observe(time.perf_counter() - began)
 
 
 @asynccontextmanager

@@ -6,11 +6,15 @@ import asyncio
 import ipaddress
 import re
 import socket
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address
+from typing import Any
 from urllib.parse import urlsplit
+
+import httpcore2
 
 from gridloom.kernel.problem import Unprocessable
 
@@ -144,3 +148,26 @@ def effective_address(address: IPAddress) -> IPAddress:
     if any(address in network for network in _TRANSLATED) and not address.is_loopback:
         return IPv6Address("::")
     return address
+
+
+class PinnedAddressBackend(httpcore2.AsyncNetworkBackend):
+    """Resolves a name once, checks what it found, and connects to exactly that.
+
+    The check is made where the socket is opened, so no other name, redirect or second answer of a name server can lead
+    past it. The certificate is still checked against the name.
+    """
+
+    def __init__(self, rules: UrlPolicy) -> None:
+        self._rules = rules
+        self._network = httpcore2.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109  # the signature is httpcore's
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        address = await self._rules.resolve(host, port)
+        return await self._network.connect_tcp(str(address), port, timeout, local_address, socket_options)

@@ -13,8 +13,7 @@ from functools import cache
 import httpcore2
 
 from gridloom.kernel.problem import Problem
-from gridloom.outbound.network import PinnedAddressBackend
-from gridloom.outbound.url_policy import UrlPolicy
+from gridloom.outbound.url_policy import PinnedAddressBackend, UrlPolicy
 
 CONNECT_S = 5.0
 CALL_TIMEOUT_S = 15.0

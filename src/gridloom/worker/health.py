@@ -17,8 +17,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, 
 
 from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.database.migrate import MigrationError, pending_migrations
-from gridloom.database.nodes import WorkerNode, read_worker_nodes
-from gridloom.database.probe import record_write_probe
+from gridloom.database.nodes import WorkerNode, read_worker_nodes, record_write_probe
 from gridloom.database.replicas import Replicas
 from gridloom.edge import PROBE, PUBLIC, Content, Request, Response, ResponseBody, operation
 from gridloom.health_checks import Check, HealthCheck, HealthChecks, Readiness

@@ -14,8 +14,7 @@ from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.finding import find_organisation, find_thing
 from gridloom_client.commands.terminal.options import USUAL, Confirmed, CycleLimit, EachWay, Options, connect
 from gridloom_client.commands.terminal.rendering import instant_text, print_facts, print_one, short_id, show_lines
-from gridloom_client.commands.terminal.service_clock import service_time
-from gridloom_client.commands.terminal.windows import choose_day, market_day, read_instant
+from gridloom_client.commands.terminal.windows import choose_day, market_day, read_instant, service_time
 from gridloom_client.errors import ConflictError, GridloomError
 from gridloom_client.literals import DeliveryZone
 

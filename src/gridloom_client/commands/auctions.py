@@ -23,7 +23,7 @@ from gridloom_client.commands.terminal.rendering import (
     short_id,
     show_lines,
 )
-from gridloom_client.commands.terminal.service_clock import service_time
+from gridloom_client.commands.terminal.windows import service_time
 from gridloom_client.literals import AuctionStatus, ValuationBasis
 
 if TYPE_CHECKING:

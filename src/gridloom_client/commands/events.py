@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gridloom_client.commands.terminal.ending import CommandGroup
+from gridloom_client.commands.terminal.ending import CommandGroup, strip_controls
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.rendering import instant_text, print_followed
-from gridloom_client.commands.terminal.stripping import strip_controls
 
 if TYPE_CHECKING:
     from gridloom_client.streams import Event

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from cyclopts import Parameter
 
-from gridloom_client.commands.semicolons import commas_for_semicolons
+from gridloom_client.commands.table_files import commas_for_semicolons
 from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
 from gridloom_client.commands.terminal.progress import count_progress

@@ -11,8 +11,7 @@ from cyclopts import Parameter
 from gridloom_client.commands.terminal.options import USUAL, MarketDay, Options, connect
 from gridloom_client.commands.terminal.plots import plot_lines
 from gridloom_client.commands.terminal.rendering import print_data, print_table
-from gridloom_client.commands.terminal.service_clock import service_time
-from gridloom_client.commands.terminal.windows import choose_day, market_day
+from gridloom_client.commands.terminal.windows import choose_day, market_day, service_time
 from gridloom_client.errors import ProblemError
 from gridloom_client.literals import PriceSeries
 

@@ -13,8 +13,7 @@ from gridloom_client.commands.terminal.options import USUAL, AssetName, Options,
 from gridloom_client.commands.terminal.plots import plot_bars
 from gridloom_client.commands.terminal.progress import waiting
 from gridloom_client.commands.terminal.rendering import MARKET_ZONE, print_data, print_table, short_id, show_lines
-from gridloom_client.commands.terminal.service_clock import service_time
-from gridloom_client.commands.terminal.windows import past_window
+from gridloom_client.commands.terminal.windows import past_window, service_time
 
 if TYPE_CHECKING:
     from gridloom_client.answers import RevenueDataPoints, Statement

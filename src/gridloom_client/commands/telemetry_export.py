@@ -14,8 +14,7 @@ from gridloom_client.commands.terminal.finding import find_battery
 from gridloom_client.commands.terminal.options import USUAL, BatteryName, Options, WindowEnd, connect
 from gridloom_client.commands.terminal.progress import count_progress
 from gridloom_client.commands.terminal.rendering import count_text, print_json, show_lines
-from gridloom_client.commands.terminal.service_clock import service_time
-from gridloom_client.commands.terminal.windows import market_day, past_window, today
+from gridloom_client.commands.terminal.windows import market_day, past_window, service_time, today
 from gridloom_client.frames import load_library
 from gridloom_client.literals import Aggregation, SeriesResolution
 from gridloom_client.wire import ARROW, CSV

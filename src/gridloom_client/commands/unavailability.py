@@ -14,8 +14,7 @@ from gridloom_client.commands.terminal.finding import find_battery, find_id
 from gridloom_client.commands.terminal.options import USUAL, BatteryName, Confirmed, MarketDay, Options, connect
 from gridloom_client.commands.terminal.plots import plot_lines
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_json, print_table, show_lines
-from gridloom_client.commands.terminal.service_clock import service_time
-from gridloom_client.commands.terminal.windows import choose_day, market_day, read_instant
+from gridloom_client.commands.terminal.windows import choose_day, market_day, read_instant, service_time
 from gridloom_client.literals import UnavailabilityKind
 
 if TYPE_CHECKING:

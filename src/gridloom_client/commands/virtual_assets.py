@@ -10,7 +10,7 @@ from gridloom_client.commands.terminal.ending import CommandGroup
 from gridloom_client.commands.terminal.finding import choose_organisation, find_virtual
 from gridloom_client.commands.terminal.options import USUAL, AssetName, Options, OwnerName, connect
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_one, print_table, show_lines
-from gridloom_client.commands.terminal.service_clock import service_time
+from gridloom_client.commands.terminal.windows import service_time
 
 app = CommandGroup(
     name="virtual", help="Virtual batteries of your organisation: list, show.", group="Using the platform"

@@ -16,6 +16,7 @@ from gridloom_client.answers import (
     DeliveryPerformance,
     Dispatch,
     ExchangeNotification,
+    Fleet,
     Grant,
     Health,
     LogbookEntry,
@@ -325,3 +326,29 @@ class PhysicalAssets(Resource[M]):
 
     @operation("DELETE", "/physical-assets/{physicalAssetID}/grants/{organisationID}")
     def revoke_grant(self, physical_asset_id: ID, organisation_id: ID, *, if_match: str | None = None) -> None: ...
+
+
+class Fleets(Resource[M]):
+    """Groups of physical assets."""
+
+    @collection("/fleets")
+    def list(self, *, organisation_id: ID | None = None, page_size: int | None = None) -> Fleet: ...
+
+    @operation("POST", "/fleets")
+    def create(self, *, name: str, organisation_id: ID, physical_asset_ids: Sequence[ID] = ()) -> Fleet: ...
+
+    @operation("GET", "/fleets/{fleetID}")
+    def get(self, fleet_id: ID) -> Fleet: ...
+
+    @operation("PATCH", "/fleets/{fleetID}")
+    def update(
+        self,
+        fleet_id: ID,
+        *,
+        name: str | UnsetType = UNSET,
+        physical_asset_ids: Sequence[ID] | UnsetType = UNSET,
+        if_match: str | None = None,
+    ) -> Fleet: ...
+
+    @operation("DELETE", "/fleets/{fleetID}")
+    def delete(self, fleet_id: ID, *, if_match: str | None = None) -> None: ...

@@ -21,8 +21,7 @@ from joserfc.jwk import KeySet
 
 from gridloom.identity.single_sign_on.model import ExternalPerson, IdentityProvider, SignOnAttempt
 from gridloom.kernel.problem import Problem
-from gridloom.outbound.network import PinnedAddressBackend
-from gridloom.outbound.url_policy import UrlPolicy
+from gridloom.outbound.url_policy import PinnedAddressBackend, UrlPolicy
 
 CONNECT_S: Final = 5.0
 CALL_TIMEOUT_S: Final = 10.0

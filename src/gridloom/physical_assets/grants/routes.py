@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Annotated
 from uuid import UUID
+
+from msgspec import Meta
 
 from gridloom.capacity.store import lock_batteries
 from gridloom.database.pool import Database
-from gridloom.edge import Page, Paging, Request, Response, operation
+from gridloom.edge import Page, Paging, Request, RequestBody, Response, ResponseBody, operation
 from gridloom.identity import model as identity
 from gridloom.identity.authorization import PHYSICAL_ASSET
 from gridloom.identity.permissions import GRANTABLE, in_order
@@ -17,7 +21,22 @@ from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, PreconditionFailed, Problem
-from gridloom.physical_assets.grants.model import Grant, NewGrant
+
+
+class NewGrant(RequestBody):
+    """Everything the organisation may do with the asset from now on."""
+
+    permissions: Annotated[list[Permission], Meta(min_length=1, max_length=100)]
+
+
+class Grant(ResponseBody):
+    physical_asset_id: UUID
+    organisation_id: UUID
+    organisation_name: str
+    permissions: list[Permission]
+    created_at: datetime
+    updated_at: datetime
+
 
 TAG = "Physical assets"
 READ = Permission.READ_PHYSICAL_ASSETS

@@ -16,7 +16,7 @@ from gridloom.kernel.permission import Permission
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.conflicts import find_conflicts
 from gridloom.physical_assets.health import rules
-from gridloom.physical_assets.health.model import AvailablePower, Health
+from gridloom.physical_assets.health.rules import AvailablePower, Health
 from gridloom.physical_assets.health.store import read_health_input
 from gridloom.physical_assets.telemetry import LATEST_TELEMETRY
 

@@ -11,11 +11,43 @@ from gridloom.capacity.store import lock_batteries
 from gridloom.edge import BodyFormat, Request, Response, operation
 from gridloom.edge.decode.json_decoder import Decoder
 from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
+from gridloom.kernel.codes import EicKind
 from gridloom.kernel.permission import Permission
+from gridloom.kernel.problem import Problem
 from gridloom.physical_assets.metadata import store
-from gridloom.physical_assets.metadata.model import BODY_TYPES, Metadata, MetadataBody, MetadataCategory
-from gridloom.physical_assets.metadata.rules import InconsistentMetadata, check_metadata
-from gridloom.physical_assets.rules import InvalidCode
+from gridloom.physical_assets.metadata.model import (
+    BODY_TYPES,
+    ContractMetadata,
+    GridMetadata,
+    MarketMetadata,
+    Metadata,
+    MetadataBody,
+    MetadataCategory,
+)
+from gridloom.physical_assets.rules import InvalidCode, check_eic_code
+
+
+class InconsistentMetadata(Problem, status=422, title="The metadata contradicts itself"):
+    """Two fields of the metadata contradict each other, such as a contract that ends before it starts."""
+
+
+def check_metadata(body: MetadataBody) -> None:
+    if isinstance(body, GridMetadata):
+        check_eic_code(body.eic_code, "/eicCode", EicKind.RESOURCE)
+    if isinstance(body, MarketMetadata):
+        check_eic_code(body.bidding_zone, "/biddingZone", EicKind.AREA)
+        check_eic_code(body.balancing_group, "/balancingGroup", EicKind.PARTY)
+        check_eic_code(body.market_participant_eic, "/marketParticipantEic", EicKind.PARTY)
+    if isinstance(body, ContractMetadata):
+        _check_order(body)
+
+
+def _check_order(body: ContractMetadata) -> None:
+    if body.starts_on is None or body.ends_on is None or body.starts_on <= body.ends_on:
+        return
+    detail = f"The contract ends on {body.ends_on}, before it starts on {body.starts_on}."
+    raise InconsistentMetadata.at("/endsOn", detail)
+
 
 TAG = "Physical assets"
 READ = Permission.READ_PHYSICAL_ASSETS

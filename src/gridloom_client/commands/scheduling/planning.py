@@ -19,8 +19,7 @@ from gridloom_client.commands.terminal.options import USUAL, AssetName, Confirme
 from gridloom_client.commands.terminal.plots import plot_lines
 from gridloom_client.commands.terminal.progress import waiting
 from gridloom_client.commands.terminal.rendering import print_data, print_facts, print_table, show_lines
-from gridloom_client.commands.terminal.service_clock import service_time
-from gridloom_client.commands.terminal.windows import choose_day, market_day, read_instant
+from gridloom_client.commands.terminal.windows import choose_day, market_day, read_instant, service_time
 from gridloom_client.errors import UnprocessableError
 from gridloom_client.literals import RepairObjective
 

@@ -23,8 +23,7 @@ from gridloom_client.commands.terminal.finding import find_virtual
 from gridloom_client.commands.terminal.options import USUAL, AssetName, Confirmed, Options, OwnerName, connect
 from gridloom_client.commands.terminal.plots import plot_lines
 from gridloom_client.commands.terminal.rendering import print_data, print_table, show_lines
-from gridloom_client.commands.terminal.service_clock import service_time
-from gridloom_client.commands.terminal.windows import choose_day, market_day
+from gridloom_client.commands.terminal.windows import choose_day, market_day, service_time
 
 app = CommandGroup(
     name="schedule",

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 from collections.abc import Callable
-from typing import Any, NoReturn, ParamSpec
+from typing import Any, Final, NoReturn, ParamSpec
 
 import msgspec
 from cyclopts import App
 
-from gridloom_client.commands.terminal.stripping import strip_controls
 from gridloom_client.errors import (
     CredentialsError,
     GridloomError,
@@ -29,6 +29,14 @@ from gridloom_client.errors import (
     TransportError,
     UnauthenticatedError,
 )
+
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def strip_controls(text: str) -> str:
+    """Without what would move the cursor, colour the terminal or turn the text round."""
+    return _CONTROLS.sub("", text)
+
 
 P = ParamSpec("P")
 

@@ -18,8 +18,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gridloom_client.commands.terminal.ending import Misunderstood
-from gridloom_client.commands.terminal.stripping import strip_controls
+from gridloom_client.commands.terminal.ending import Misunderstood, strip_controls
 from gridloom_client.frames import load_library, table_of
 
 if TYPE_CHECKING:

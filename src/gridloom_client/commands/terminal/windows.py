@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, time, timedelta
+from time import time as time_s
+from typing import TYPE_CHECKING
 
 from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.rendering import MARKET_ZONE
+from gridloom_client.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from gridloom_client.client import Client
+
 
 _TYPED = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?:in)?)?(?:(\d+)s)?", re.IGNORECASE)
 _DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
@@ -71,3 +78,11 @@ def iso_duration(text: str) -> str:
         raise Misunderstood(f"{text} is no span of time; expected one such as 1h, 90m, 1d or PT1H.")
     days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
     return f"P{days}DT{hours}H{minutes}M{seconds}S"
+
+
+def service_time(client: Client) -> datetime:
+    """The sandbox's clock where there is one; in production this machine's."""
+    try:
+        return client.sandbox.clock().now
+    except NotFoundError:
+        return datetime.fromtimestamp(time_s(), UTC)
