@@ -51,12 +51,17 @@ class AfrrCapacityAward(ResponseStruct):
     superseded_by: UUID | None = None  # User or API key that recorded the later version; null for the one in force
 
 
-class AllWritten(ResponseStruct):
+class Written(ResponseStruct):
+    """received = written + overwritten + refused."""
+
     received: int  # Number of rows or points in the request
     written: int  # Points that were new
     overwritten: int  # Stored points that were replaced
     refused: int  # Number of points refused
     refusals: tuple[Refusal, ...]  # Refused points by reason
+
+
+class AllWritten(Written, kw_only=True):
     assets: tuple[AssetWritten, ...]  # Counts of each asset's points
 
 
@@ -424,9 +429,7 @@ class Cancelled(ResponseStruct):
     reason: str  # By the operator, or NOT_DELIVERABLE: its batteries could deliver too little of it at the end
 
 
-class ChangedUnavailability(ResponseStruct):
-    """With what was offered or scheduled in its window and no longer fits."""
-
+class Unavailability(ResponseStruct):
     id: UUID  # Its identifier
     physical_asset_id: UUID  # The physical asset
     description: str  # Description in words
@@ -435,6 +438,11 @@ class ChangedUnavailability(ResponseStruct):
     end: datetime  # End, exclusive
     volume: Volume  # Missing capacity: energy in kWh, power in kW
     exchange_notification_ids: tuple[UUID, ...]  # The exchange notifications linked to it
+
+
+class ChangedUnavailability(Unavailability, kw_only=True):
+    """With what was offered or scheduled in its window and no longer fits."""
+
     conflicts: tuple[Conflict, ...]  # Bids, schedules and promises that no longer fit
 
 
@@ -846,17 +854,10 @@ class Invitation(ResponseStruct):
     expires_at: datetime  # When it stops working
 
 
-class IssuedApiKey(ResponseStruct):
+class IssuedApiKey(ApiKeyEntry, kw_only=True):
     """A new key with its secret, which is shown this once."""
 
-    id: UUID  # Its identifier
-    name: str  # Name of the key
-    permissions: tuple[str, ...]  # Permissions, as `Action:resource` words
-    created_at: datetime  # When it was created
-    expires_at: datetime  # When it stops working
-    allowed_networks: tuple[str, ...]  # Networks from which calls are taken, in CIDR notation; none means any
     secret: str  # Sent as a Bearer token; shown only now
-    physical_asset_ids: tuple[UUID, ...] | None = None  # Assets that it may reach; null: all of its creator's
 
 
 class IssuedInvitation(ResponseStruct):
@@ -990,18 +991,11 @@ class Member(ResponseStruct):
     email: str | None = None  # E-mail address of the invitation; shown to ADMINs
 
 
-class MemberApiKey(ResponseStruct):
+class MemberApiKey(ApiKeyEntry, kw_only=True):
     """A member's key without its secret."""
 
-    id: UUID  # Its identifier
-    name: str  # Name of the key
-    permissions: tuple[str, ...]  # Permissions, as `Action:resource` words
-    created_at: datetime  # When it was created
-    expires_at: datetime  # When it stops working
-    allowed_networks: tuple[str, ...]  # Networks from which calls are taken, in CIDR notation; none means any
     user_id: UUID  # The member who created the key
     username: str  # User name of the member who created the key
-    physical_asset_ids: tuple[UUID, ...] | None = None  # Assets that it may reach; null: all of its creator's
 
 
 class Metadata(ResponseStruct):
@@ -1398,41 +1392,18 @@ class ScheduleVersion(ResponseStruct):
     block_id: UUID | None = None  # The block that was changed; null where it is not one block
 
 
-class ScheduledAsset(ResponseStruct, RowsField):
+class ScheduledAsset(AssetSchedule, kw_only=True):
     """The asset after its schedule was accepted, the imbalance report, and the cuts that it has to expect."""
 
-    rows_field: ClassVar = "schedule"
-
-    id: UUID  # The virtual asset
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    market: str  # Always WHOLESALE
-    rated_charge_power: float  # Rated charge power, kW
-    rated_discharge_power: float  # Rated discharge power, kW
-    version: int  # Version of the asset's schedule, from 1
-    schedule: tuple[SchedulePoint, ...]  # Power by quarter-hour
-    power_capacity: tuple[BlockPowerCapacity, ...]  # Available and rated power by quarter-hour
     imbalance: Imbalance  # Imbalance at the end of life
     expected_cuts: tuple[ExpectedCut, ...]  # Cuts expected at gate closure, in the order of time
-    units_power: str = "kW"  # The unit of the powers
 
 
-class ScheduledBlock(ResponseStruct, RowsField):
+class ScheduledBlock(Block, kw_only=True):
     """The block after its schedule was accepted, the imbalance report, and the cuts that the asset has to expect."""
 
-    rows_field: ClassVar = "schedule"
-
-    id: UUID  # Its identifier
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    market: str  # Market that the block is for
-    rated_charge_power: float  # Rated charge power, kW
-    rated_discharge_power: float  # Rated discharge power, kW
-    schedule: tuple[SchedulePoint, ...]  # Power by quarter-hour
-    power_capacity: tuple[BlockPowerCapacity, ...]  # Available and rated power by quarter-hour
     imbalance: Imbalance  # Imbalance at the end of life
     expected_cuts: tuple[ExpectedCut, ...]  # Cuts expected at gate closure, in the order of time
-    units_power: str = "kW"  # The unit of the powers
 
 
 class SeriesDescription(ResponseStruct):
@@ -1672,17 +1643,6 @@ class TollingContract(ResponseStruct):
     superseded_by: UUID | None = None  # User or API key that recorded the later version; null for the one in force
 
 
-class Unavailability(ResponseStruct):
-    id: UUID  # Its identifier
-    physical_asset_id: UUID  # The physical asset
-    description: str  # Description in words
-    type: str  # Type of the unavailability
-    start: datetime  # Start, inclusive
-    end: datetime  # End, exclusive
-    volume: Volume  # Missing capacity: energy in kWh, power in kW
-    exchange_notification_ids: tuple[UUID, ...]  # The exchange notifications linked to it
-
-
 class UnavailabilityPreview(ResponseStruct):
     """Free capacity is lost first, then the own schedule, then bids without a result, then all that is firm alike."""
 
@@ -1781,19 +1741,8 @@ class Webhook(ResponseStruct):
     previous_secret_expires_at: datetime | None = None  # Until when the old secret still signs as well
 
 
-class WebhookWithSecret(ResponseStruct):
-    id: UUID  # Its identifier
-    organisation_id: UUID  # The organisation
-    url: str  # Address that gets the calls: https, public; in the sandbox also http and this machine
-    types: tuple[str, ...]  # Types of events that are sent; an empty list means every type
-    enabled: bool  # Whether calls are made
-    created_at: datetime  # When it was created
-    updated_at: datetime  # When it was last changed
+class WebhookWithSecret(Webhook, kw_only=True):
     secret: str  # Signs the calls; shown only now
-    description: str | None = None  # Description in words
-    disabled_at: datetime | None = None  # When it was disabled; null while it is enabled
-    disabled_because: str | None = None  # Why the service disabled it; null where a person did
-    previous_secret_expires_at: datetime | None = None  # Until when the old secret still signs as well
 
 
 class WholesaleTrade(ResponseStruct):
@@ -1810,16 +1759,6 @@ class WholesaleTrade(ResponseStruct):
     superseded_at: datetime | None = None  # When a later version replaced it; null for the one in force
     superseded_by: UUID | None = None  # User or API key that recorded the later version; null for the one in force
     executed_at: datetime | None = None  # When the trade was made; null where it is not known
-
-
-class Written(ResponseStruct):
-    """received = written + overwritten + refused."""
-
-    received: int  # Number of rows or points in the request
-    written: int  # Points that were new
-    overwritten: int  # Stored points that were replaced
-    refused: int  # Number of points refused
-    refusals: tuple[Refusal, ...]  # Refused points by reason
 
 
 class ZoneQuarter(ResponseStruct):

@@ -202,20 +202,9 @@ class Parameters(InputStruct):
     fcr_limit_ratio: float | None = None  # Share of rated power that may be offered as FCR
 
 
-class ParametersVersion(InputStruct):
+class ParametersVersion(Parameters, kw_only=True):
     """Parameters with the instant from which they hold; left out, they hold from now on."""
 
-    rated_charge_power: float  # Rated charge power, kW
-    rated_discharge_power: float  # Rated discharge power, kW
-    energy_capacity: float  # Energy capacity, kWh
-    charge_efficiency: float  # Energy stored ÷ energy taken from the grid, 0 to 1
-    discharge_efficiency: float  # Energy given to the grid ÷ energy taken from the store, 0 to 1
-    min_state_of_charge: float | None = None  # Lowest ratio of the energy capacity that is used
-    max_state_of_charge: float | None = None  # Highest ratio of the energy capacity that is used
-    ramp_rate: float | None = None  # Greatest change of power, kW per second
-    daily_cycle_limit: float | None = None  # Most full cycles in a market day
-    annual_cycle_limit: float | None = None  # Most full cycles in a calendar year
-    fcr_limit_ratio: float | None = None  # Share of rated power that may be offered as FCR
     valid_from: datetime | None = None  # When these values take effect
 
 
