@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
-from uuid import UUID
 
 import numpy as np
 from msgspec import Meta
 
-from gridloom.edge import Instant, Paging, RequestBody, ResponseBody
+from gridloom.edge import Instant, Paging, RequestBody
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import Floats
 from gridloom.physical_assets.model import PowerKW
@@ -20,6 +19,7 @@ from gridloom.virtual_assets.energy.imbalance import Imbalance
 from gridloom.virtual_assets.model import Adjustment, Block, Market
 from gridloom.virtual_assets.schedule.views import (
     FEW_POINTS,
+    BlockHead,
     ExpectedCut,
     ImbalanceView,
     PowerCapacity,
@@ -39,18 +39,6 @@ class NewBlock(RequestBody):
     market: Market
     rated_charge_power: PowerKW
     rated_discharge_power: PowerKW
-
-
-class BlockHead(ResponseBody, kw_only=True):
-    """A block without its series."""
-
-    id: UUID
-    start: datetime
-    end: datetime
-    market: Market
-    rated_charge_power: float
-    rated_discharge_power: float
-    units_power: str = "kW"
 
 
 class BlockView(BlockHead, kw_only=True):

@@ -62,8 +62,8 @@ class ExpectedCut(ScheduleCut):
     timestamp: datetime
 
 
-class AssetScheduleHead(ResponseBody, kw_only=True):
-    """A virtual asset as what it can trade, without its series."""
+class BlockHead(ResponseBody, kw_only=True):
+    """A block without its series."""
 
     id: UUID
     start: datetime
@@ -72,6 +72,11 @@ class AssetScheduleHead(ResponseBody, kw_only=True):
     rated_charge_power: float
     rated_discharge_power: float
     units_power: str = "kW"
+
+
+class AssetScheduleHead(BlockHead, kw_only=True):
+    """A virtual asset as what it can trade, without its series."""
+
     version: int
 
 
