@@ -18,9 +18,8 @@ from gridloom.edge import (
     JSON,
     NDJSON,
     PARQUET,
-    Instant,
     Page,
-    Paging,
+    PagedWindow,
     Request,
     ResponseBody,
     Stream,
@@ -54,9 +53,7 @@ class AuditEntry(ResponseBody):
     details: dict[str, Any] | None
 
 
-class AuditQuery(Paging):
-    start: Instant | None = None
-    end: Instant | None = None
+class AuditQuery(PagedWindow):
     actor_id: UUID | None = None
     resource: Annotated[str, Meta(max_length=500)] | None = None
     action: Annotated[str, Meta(max_length=200)] | None = None

@@ -15,7 +15,7 @@ from gridloom.edge.operation import (
     operation,
     operations_of,
 )
-from gridloom.edge.paging import Paging, encode_cursor
+from gridloom.edge.paging import PagedWindow, Paging, encode_cursor
 from gridloom.edge.request import AppState, Request
 from gridloom.edge.responses import (
     ARROW,
@@ -32,43 +32,3 @@ from gridloom.edge.responses import (
     Response,
     Stream,
 )
-
-__all__ = [
-    "ARROW",
-    "BULK",
-    "CONSOLE_SESSION",
-    "CONSOLE_SIGN_IN",
-    "CSV",
-    "ENROLLING",
-    "EVENT_STREAM",
-    "HTML",
-    "JSON",
-    "NDJSON",
-    "PARQUET",
-    "PROBE",
-    "PUBLIC",
-    "SIGNED_IN",
-    "XML",
-    "AppState",
-    "BodyFormat",
-    "Caller",
-    "Content",
-    "EventStream",
-    "Instant",
-    "Name",
-    "Operation",
-    "Page",
-    "Paging",
-    "QueryParameters",
-    "Request",
-    "RequestBody",
-    "Response",
-    "ResponseBody",
-    "Stream",
-    "Text",
-    "encode_cursor",
-    "operation",
-    "operations_of",
-    "pattern_meta",
-    "to_json",
-]

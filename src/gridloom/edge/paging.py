@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import msgspec
 from msgspec import Meta
 
-from gridloom.edge.fields import QueryParameters, accept_day, accept_instant, parameter_error
+from gridloom.edge.fields import Instant, QueryParameters, accept_day, accept_instant, parameter_error
 from gridloom.edge.responses import Page
 
 T = TypeVar("T")
@@ -38,6 +38,13 @@ class Paging(QueryParameters):
             return Page(rows)
         kept = rows[: self.limit]
         return Page(kept, encode_cursor(cursor_of(kept[-1])))
+
+
+class PagedWindow(Paging):
+    """A page of what lies in a window that may be open at either end."""
+
+    start: Instant | None = None
+    end: Instant | None = None
 
 
 def encode_cursor(position: Any) -> str:

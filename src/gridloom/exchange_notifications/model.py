@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Instant, Paging, QueryParameters, RequestBody, ResponseBody, pattern_meta
+from gridloom.edge import Instant, PagedWindow, QueryParameters, RequestBody, ResponseBody, pattern_meta
 from gridloom.exchange_notifications.message import EventStatus, ReasonCode, UmmEventType, UnavailabilityType, UnitType
 from gridloom.physical_assets.model import EicCode, PowerKW
 
@@ -116,11 +116,9 @@ class ExchangeNotification(ResponseBody):
     units_power: str = "kW"
 
 
-class NotificationsQuery(Paging):
+class NotificationsQuery(PagedWindow):
     """The newest first, each in its latest version. `start` and `end` ask for events that overlap that window."""
 
-    start: Instant | None = None
-    end: Instant | None = None
     event_status: EventStatus | None = None
 
 

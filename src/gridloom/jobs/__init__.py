@@ -4,17 +4,3 @@ from gridloom.jobs.declare import Clock, JobKind, JobRun, job, jobs_of, register
 from gridloom.jobs.fast_forward import run_due_platform_jobs
 from gridloom.jobs.queue import admit_job, cancel, enqueue
 from gridloom.jobs.runner import JobRunner
-
-__all__ = [
-    "Clock",
-    "JobKind",
-    "JobRun",
-    "JobRunner",
-    "admit_job",
-    "cancel",
-    "enqueue",
-    "job",
-    "jobs_of",
-    "register_jobs",
-    "run_due_platform_jobs",
-]

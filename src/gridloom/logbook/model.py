@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
-from gridloom.edge import Instant, Name, Paging, RequestBody, ResponseBody, Text
+from gridloom.edge import Instant, Name, PagedWindow, RequestBody, ResponseBody, Text
 
 EntryType = Annotated[str, Meta(min_length=1, max_length=50)]
 Tag = Annotated[str, Meta(min_length=1, max_length=50)]
@@ -53,12 +53,10 @@ class LogbookEntry(ResponseBody):
     corrects_id: UUID | None
 
 
-class LogbookQuery(Paging):
+class LogbookQuery(PagedWindow):
     """The latest start first. `start` and `end` ask for entries of which some part lies in that window; of several tags
     an entry must have all; text is found anywhere in title and description, in upper or lower case."""
 
-    start: Instant | None = None
-    end: Instant | None = None
     type: Annotated[str, Meta(min_length=1, max_length=50)] | None = None
     tag: tuple[Tag, ...] | None = None
     text: Annotated[str, Meta(min_length=1, max_length=200)] | None = None

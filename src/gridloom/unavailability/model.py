@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from gridloom.edge import Instant, Paging, RequestBody, ResponseBody, Text
+from gridloom.edge import Instant, PagedWindow, RequestBody, ResponseBody, Text
 from gridloom.physical_assets.conflicts import CapacityConflict
 
 # No upper bound here: more than is rated is well-formed and breaks a rule.
@@ -93,11 +93,9 @@ class ChangedUnavailability(Unavailability):
     conflicts: list[CapacityConflict]
 
 
-class UnavailabilitiesQuery(Paging):
+class UnavailabilitiesQuery(PagedWindow):
     """By start, the latest first. `start` and `end` ask for those that overlap that window."""
 
-    start: Instant | None = None
-    end: Instant | None = None
     type: UnavailabilityKind | None = None
 
 

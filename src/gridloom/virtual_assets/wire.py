@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from gridloom.edge import Instant, Name, Paging, RequestBody, ResponseBody
+from gridloom.edge import Instant, Name, PagedWindow, RequestBody, ResponseBody
 from gridloom.kernel.codes import ControlArea
 from gridloom.physical_assets.model import CycleLimit, Efficiency, EnergyKWh, PowerKW, RampRate
 from gridloom.virtual_assets.model import (
@@ -109,11 +109,8 @@ class VirtualAssetView(ResponseBody, kw_only=True):
     units_energy: str = "kWh"
 
 
-class VirtualAssetsQuery(Paging):
+class VirtualAssetsQuery(PagedWindow):
     """Those whose life overlaps the window, in the order of their allocation."""
-
-    start: Instant | None = None
-    end: Instant | None = None
 
 
 def raw_json(body: bytes) -> Any:

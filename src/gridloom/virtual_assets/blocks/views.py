@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from msgspec import Meta
 
-from gridloom.edge import Instant, Paging, RequestBody
+from gridloom.edge import Instant, PagedWindow, RequestBody
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import Floats
 from gridloom.physical_assets.model import PowerKW
@@ -62,11 +62,9 @@ class BlockQuery(WindowQuery):
     as_of: AsOf | None = None
 
 
-class BlocksQuery(Paging):
+class BlocksQuery(PagedWindow):
     """All blocks in the order of time; `start` and `end` are the window of their schedules (−24 h … +48 h)."""
 
-    start: Instant | None = None
-    end: Instant | None = None
     as_of: AsOf | None = None
 
 

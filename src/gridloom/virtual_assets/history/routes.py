@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Meta
 
 from gridloom.database.pool import Database, repeatable_read
-from gridloom.edge import JSON, Instant, Page, Paging, Request, ResponseBody, Stream, operation
+from gridloom.edge import JSON, Page, PagedWindow, Request, ResponseBody, Stream, operation
 from gridloom.identity.store.names import read_author_names
 from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.market_time import period_start
@@ -29,11 +29,8 @@ from gridloom.virtual_assets.schedule.views import ScheduledPower
 from gridloom.virtual_assets.wire import raw_json
 
 
-class AdjustmentsQuery(Paging):
+class AdjustmentsQuery(PagedWindow):
     """Left out: the whole life."""
-
-    start: Instant | None = None
-    end: Instant | None = None
 
 
 class AdjustmentView(ResponseBody):
@@ -45,11 +42,9 @@ class AdjustmentView(ResponseBody):
     reason: AdjustmentReason
 
 
-class HistoryQuery(Paging):
+class HistoryQuery(PagedWindow):
     """By when a version was accepted; `version` asks for one alone, with all its periods."""
 
-    start: Instant | None = None
-    end: Instant | None = None
     version: Annotated[int, Meta(ge=1, le=2_147_483_647)] | None = None
 
 
