@@ -26,7 +26,6 @@ async def notify_expiring_keys(run: JobRun) -> None:
             organisation_id=key.organisation_id,
             subject=f"api-keys/{key.id}",
             permission=Permission.MANAGE_ORGANISATION,
-            asset_key=None,
             data={
                 "apiKeyID": str(key.id),
                 "name": key.name,

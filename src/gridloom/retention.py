@@ -1,4 +1,4 @@
-"""Deletes expired rows: responses stored for safe retries, windows of rate limits, events, deliveries of webhooks."""
+"""Deletes expired rows: stored responses, windows of rate limits, events, deliveries of webhooks, past sessions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from gridloom.edge.idempotency import delete_expired
 from gridloom.edge.shares import delete_full_buckets
 from gridloom.events import slot_store
 from gridloom.events.store import delete_events_before
+from gridloom.identity.store import retention as identity_store
 from gridloom.jobs import JobRun, job
 from gridloom.webhooks.delivery_store import delete_deliveries_before
 
@@ -35,6 +36,11 @@ async def delete_expired_events(run: JobRun) -> None:
 @job("webhooks.retention", every=timedelta(hours=1), bulk=True)
 async def delete_expired_deliveries(run: JobRun) -> None:
     await _delete_in_batches(run.db, delete_deliveries_before)
+
+
+@job("identity.retention", every=timedelta(hours=1), bulk=True)
+async def delete_expired_sign_ins(run: JobRun) -> None:
+    await identity_store.delete_expired(run.db)
 
 
 async def _delete_in_batches(db: Database, delete: Callable[[Database, timedelta, int], Awaitable[int]]) -> None:

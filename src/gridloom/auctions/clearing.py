@@ -206,6 +206,5 @@ def _make_event(type: str, auction_id: UUID, organisation_id: UUID, data: Mappin
         organisation_id=organisation_id,
         subject=f"auctions/{auction_id}",
         permission=Permission.READ_AUCTIONS,
-        asset_key=None,
         data=data,
     )

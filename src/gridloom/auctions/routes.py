@@ -232,7 +232,6 @@ async def place_bid(request: Request, auction_id: UUID, body: NewBid) -> BidView
             organisation_id=caller.organisation_id,
             subject=f"auctions/{auction_id}",
             permission=Permission.READ_AUCTIONS,
-            asset_key=None,
             data={"auctionID": auction_id, "bidID": bid_id, "price": float(body.price)},
         ),
         entry=entry_of(request, 201),

@@ -9,6 +9,9 @@ from typing import Final
 
 from cryptography.fernet import Fernet, InvalidToken
 
+from gridloom.database.composition import compose
+from gridloom.database.pool import Database
+
 _OPEN: Final = b"\x00"
 _SEALED: Final = b"\x01"
 
@@ -67,6 +70,17 @@ class Sealing:
         self.signing_keys = Seal(key, "signing-key", former_keys)
         self.second_factors = Seal(key, "second-factor", former_keys)
         self.identity_providers = Seal(key, "identity-provider", former_keys)
+
+
+async def reseal_column(db: Database, seal: Seal, *, table: str, key: str, column: str) -> int:
+    """Seal every secret of a column with the present secrets key; how many were not."""
+    rows = await db.fetch(compose("select {key}, {column} from {table}", table=table, key=key, column=column))
+    stale = [row for row in rows if not seal.is_current(row[column])]
+    update = "update {table} set {column} = $2 where {key} = $1 and {column} = $3"
+    for row in stale:
+        sealed = seal.close(seal.open(row[column]))
+        await db.execute(compose(update, table=table, key=key, column=column), row[key], sealed, row[column])
+    return len(stale)
 
 
 def _make_fernet(key: str, purpose: str) -> Fernet:

@@ -29,8 +29,8 @@ class NewEvent(Struct, frozen=True, kw_only=True):
     organisation_id: UUID
     subject: str
     permission: str
-    asset_key: int | None
     data: Mapping[str, Any]
+    asset_key: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

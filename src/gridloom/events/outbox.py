@@ -26,8 +26,8 @@ async def record_event(
     organisation_id: UUID,
     subject: str,
     permission: Permission,
-    asset_key: int | None,
     data: Mapping[str, Any],
+    asset_key: int | None = None,
 ) -> UUID:
     """Record an event that exists if and only if the caller's transaction commits; its id.
 

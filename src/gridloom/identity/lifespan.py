@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from functools import partial
@@ -18,7 +17,6 @@ from gridloom.identity.api_key_routes import read_key_use
 from gridloom.identity.login.passwords import PasswordHasher
 from gridloom.identity.login.throttling import ThrottleCache
 from gridloom.identity.mail import Mailer
-from gridloom.identity.retention import delete_expired_forever
 from gridloom.identity.signing_key_cache import SigningKeyCache
 from gridloom.identity.single_sign_on.provider_client import ProviderClient
 from gridloom.identity.token_verification.verification import TokenAuthenticator
@@ -60,11 +58,9 @@ async def lifespan(edge: Application, settings: Settings) -> AsyncIterator[None]
     edge.resources[HealthChecks].checks.append(check_revocations)
     authenticator.start()
     mailer.start()
-    tidying = asyncio.create_task(delete_expired_forever(edge.pool), name="identity-upkeep")
     try:
         yield
     finally:
-        tidying.cancel()
         await authenticator.stop()
         await providers.close()
         mailer.close()

@@ -207,7 +207,6 @@ def _make_event(statement: NewStatement) -> NewEvent:
         organisation_id=statement.organisation_id,
         subject=f"organisations/{statement.organisation_id}/statements/{statement.id}",
         permission=Permission.READ_REVENUE,
-        asset_key=None,
         data={
             "statementID": statement.id,
             "number": number_of(statement.year, statement.number),

@@ -81,6 +81,5 @@ async def _note_outcome(db: Database, claimed: LeasedDelivery, headers: dict[str
             organisation_id=claimed.organisation_id,
             subject=f"webhooks/{claimed.webhook_id}",
             permission=Permission.MANAGE_ORGANISATION,
-            asset_key=None,
             data={"webhookID": claimed.webhook_id, "url": claimed.url, "reason": reason},
         )

@@ -61,7 +61,6 @@ async def emit_run_failed(db: Database, zone: str, now: datetime, reason: str) -
             organisation_id=organisation_id,
             subject=f"delivery/zones/{zone}",
             permission=READ,
-            asset_key=None,
             data={"deliveryZone": zone, "failedAt": now, "reason": reason},
         )
         for organisation_id in await read_owners(db, zone)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from gridloom.database.pool import Database
 from gridloom.database.rows import read_row
-from gridloom.database.sealing import Seal
+from gridloom.database.sealing import Seal, reseal_column
 from gridloom.database.statement import NamedStatement
 from gridloom.identity.permissions import Role
 from gridloom.identity.single_sign_on.model import IdentityProvider, SignOnAttempt
@@ -59,20 +59,9 @@ async def delete_provider(db: Database, organisation_id: UUID) -> None:
 
 
 async def reseal_providers(db: Database, seal: Seal) -> int:
-    """Seal every client secret with the present secrets key; how many were not."""
-    rows = await db.fetch("select organisation_id, sealed_client_secret from identity_provider")
-    stale = [row for row in rows if not seal.is_current(row["sealed_client_secret"])]
-    for row in stale:
-        await db.execute(
-            """
-            update identity_provider set sealed_client_secret = $2
-            where organisation_id = $1 and sealed_client_secret = $3
-            """,
-            row["organisation_id"],
-            seal.close(seal.open(row["sealed_client_secret"])),
-            row["sealed_client_secret"],
-        )
-    return len(stale)
+    return await reseal_column(
+        db, seal, table="identity_provider", key="organisation_id", column="sealed_client_secret"
+    )
 
 
 async def find_organisation_named(db: Database, name: str) -> UUID | None:

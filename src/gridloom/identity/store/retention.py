@@ -20,7 +20,7 @@ _EXPIRED_NETWORKS: Final = "delete from sign_in_network where last_at < statemen
 
 
 async def delete_expired(db: Database) -> None:
-    """Safe to run in any number of replicas at once."""
+    """All that has expired, whichever organisation it belongs to."""
     for statement in _EXPIRED:
         await db.execute(statement)
     await db.execute(_EXPIRED_NETWORKS, KNOWN_NETWORK_RETENTION)

@@ -9,7 +9,7 @@ from typing import Final
 from uuid import UUID
 
 from gridloom.database.pool import Database
-from gridloom.database.sealing import Seal
+from gridloom.database.sealing import Seal, reseal_column
 from gridloom.identity.store.revocations import member_subject, notify_revoked
 from gridloom.kernel.ids import UserID
 
@@ -111,17 +111,7 @@ async def delete_second_factor(db: Database, member_id: UUID) -> bool:
 
 
 async def reseal_second_factors(db: Database, seal: Seal) -> int:
-    """Seal every secret with the present secrets key; how many were not."""
-    rows = await db.fetch("select member_id, sealed_secret from second_factor")
-    stale = [row for row in rows if not seal.is_current(row["sealed_secret"])]
-    for row in stale:
-        await db.execute(
-            "update second_factor set sealed_secret = $2 where member_id = $1 and sealed_secret = $3",
-            row["member_id"],
-            seal.close(seal.open(row["sealed_secret"])),
-            row["sealed_secret"],
-        )
-    return len(stale)
+    return await reseal_column(db, seal, table="second_factor", key="member_id", column="sealed_secret")
 
 
 async def insert_challenge(

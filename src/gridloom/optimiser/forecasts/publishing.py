@@ -63,7 +63,6 @@ async def publish_forecast(run: JobRun) -> None:
                 organisation_id=organisation_id,
                 subject="forecasts/day-ahead",
                 permission=Permission.READ_VIRTUAL_ASSETS,
-                asset_key=None,
                 data=data,
             )
             for organisation_id in await store.organisation_ids(run.db)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
 from msgspec import UNSET, UnsetType
 
-from gridloom.database.pool import repeatable_read
+from gridloom.database.pool import Database, repeatable_read
 from gridloom.edge import Request, ResponseBody, operation
 from gridloom.edge.fields import parameter_error
 from gridloom.edge.operation import H
@@ -63,9 +64,7 @@ async def read_virtual_asset_statement(request: Request, virtual_asset_id: UUID,
     Whatever the buckets, amounts add up to the same cents. Shares of an amount are rounded towards zero, and what that
     leaves goes to the largest.
     """
-    window, grid = _read_asked(query)
-    async with repeatable_read(request.pool) as db:
-        await check_as_of(db, query.as_of, PRICES, MEASURED)
+    async with _open_statement(request, query) as (db, window, grid):
         authorized = await authorize_asset(db, request.caller, virtual_asset_id, READ, kind="VIRTUAL")
         entries = await list_virtual(db, [authorized.key], window, grid, query.as_of)
     return _make_statement(window, grid, entries)
@@ -74,9 +73,7 @@ async def read_virtual_asset_statement(request: Request, virtual_asset_id: UUID,
 @_declare_statement("/revenue-reporting/portfolios/{portfolioID}/statement", "Statement of a portfolio")
 async def read_portfolio_statement(request: Request, portfolio_id: UUID, query: StatementQuery) -> Statement:
     """The statements of its virtual assets together."""
-    window, grid = _read_asked(query)
-    async with repeatable_read(request.pool) as db:
-        await check_as_of(db, query.as_of, PRICES, MEASURED)
+    async with _open_statement(request, query) as (db, window, grid):
         group = await require_portfolio(db, request.caller, portfolio_id)
         entries = await list_virtual(db, group.asset_keys, window, grid, query.as_of)
     return _make_statement(window, grid, entries)
@@ -85,9 +82,7 @@ async def read_portfolio_statement(request: Request, portfolio_id: UUID, query: 
 @_declare_statement("/revenue-reporting/physical-assets/{physicalAssetID}/statement", "Statement of a physical asset")
 async def read_physical_asset_statement(request: Request, physical_asset_id: UUID, query: StatementQuery) -> Statement:
     """From its owner's side: its share of auction prices and tolls, its own trades, awards and imbalance."""
-    window, grid = _read_asked(query)
-    async with repeatable_read(request.pool) as db:
-        await check_as_of(db, query.as_of, PRICES, MEASURED)
+    async with _open_statement(request, query) as (db, window, grid):
         authorized = await authorize_asset(db, request.caller, physical_asset_id, READ, kind="PHYSICAL")
         entries = await list_physical(db, [authorized.key], window, grid, query.as_of)
     return _make_statement(window, grid, entries)
@@ -96,9 +91,7 @@ async def read_physical_asset_statement(request: Request, physical_asset_id: UUI
 @_declare_statement("/revenue-reporting/fleets/{fleetID}/statement", "Statement of a fleet")
 async def read_fleet_statement(request: Request, fleet_id: UUID, query: StatementQuery) -> Statement:
     """The statements of its physical assets together."""
-    window, grid = _read_asked(query)
-    async with repeatable_read(request.pool) as db:
-        await check_as_of(db, query.as_of, PRICES, MEASURED)
+    async with _open_statement(request, query) as (db, window, grid):
         group = await require_fleet(db, request.caller, fleet_id)
         entries = await list_physical(db, group.asset_keys, window, grid, query.as_of)
     return _make_statement(window, grid, entries)
@@ -107,14 +100,21 @@ async def read_fleet_statement(request: Request, fleet_id: UUID, query: Statemen
 @_declare_statement("/revenue-reporting/organisations/{organisationID}/statement", "Statement of an organisation")
 async def read_organisation_statement(request: Request, organisation_id: UUID, query: StatementQuery) -> Statement:
     """All that it holds and owns together, in a portfolio or not; what it would pay to itself is left out."""
-    window, grid = _read_asked(query)
-    async with repeatable_read(request.pool) as db:
-        await check_as_of(db, query.as_of, PRICES, MEASURED)
+    async with _open_statement(request, query) as (db, window, grid):
         await authorize_organisation(db, request.caller, organisation_id)
         entries = await list_organisation(
             db, await read_holdings(db, organisation_id, window), window, grid, query.as_of
         )
     return _make_statement(window, grid, entries)
+
+
+@asynccontextmanager
+async def _open_statement(request: Request, query: StatementQuery) -> AsyncIterator[tuple[Database, Window, Grid]]:
+    """The snapshot that a statement is read from, its window and its buckets."""
+    window, grid = _read_asked(query)
+    async with repeatable_read(request.pool) as db:
+        await check_as_of(db, query.as_of, PRICES, MEASURED)
+        yield db, window, grid
 
 
 def _read_asked(query: StatementQuery) -> tuple[Window, Grid]:
