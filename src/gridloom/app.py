@@ -18,10 +18,9 @@ from gridloom.auctions import routes as auctions
 from gridloom.audit import routes as audit_routes
 from gridloom.audit.recording import record_audit
 from gridloom.capacity.model import ReserveMinutes
-from gridloom.console import lifespan as console
+from gridloom.console import application as console
 from gridloom.console import routes as console_routes
 from gridloom.console import sso_routes
-from gridloom.console.application import ConsoleMiddleware
 from gridloom.database.listener import Listener
 from gridloom.database.pool import Pool, create_pool, detect_distribution
 from gridloom.database.replicas import Replicas, follow_replica
@@ -281,7 +280,7 @@ def create_app(settings: Settings) -> Any:
 def _create_application(settings: Settings) -> Any:
     edge = create_edge(settings)
     if not settings.cors_origins:
-        return ConsoleMiddleware(edge)
+        return console.ConsoleMiddleware(edge)
     from starlette.middleware.cors import CORSMiddleware  # only where it is asked for: it costs a start its time
 
     open_to_origins = CORSMiddleware(
@@ -308,4 +307,4 @@ def _create_application(settings: Settings) -> Any:
             POSITION,
         ],
     )
-    return ConsoleMiddleware(edge, behind=open_to_origins)
+    return console.ConsoleMiddleware(edge, behind=open_to_origins)

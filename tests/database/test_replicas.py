@@ -23,8 +23,7 @@ from tests.people import People
 
 from gridloom.app import ROUTE_MODULES
 from gridloom.database.errors import DatabaseFailure, classify_error
-from gridloom.database.lsn import LsnCipher, read_position
-from gridloom.database.replicas import Replica, Replicas
+from gridloom.database.replicas import LsnCipher, Replica, Replicas, read_position
 from gridloom.edge import operations_of
 from gridloom.edge.application import Application
 from gridloom.settings import Settings, read_settings

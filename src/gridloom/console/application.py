@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
+from collections.abc import AsyncIterator
 from typing import Any
 
 import structlog
 
 from gridloom.console.gateway import PREFIX, Gateway
 from gridloom.console.pages import StaticFiles
+from gridloom.console.rules import AllowedOrigins
+from gridloom.console.sessions import ConsoleSessions
 from gridloom.console.sign_in_refusal import SINGLE_SIGN_ON_PATHS, answer_with_page
 from gridloom.edge.answer.errors import problem_of
 from gridloom.edge.answer.negotiation import negotiate
@@ -17,7 +21,9 @@ from gridloom.edge.application import Application
 from gridloom.edge.request import Receive, Scope, Send
 from gridloom.guide.pages import HOME as GUIDE
 from gridloom.guide.pages import GuidePages
+from gridloom.identity.signing_key_cache import SigningKeyCache
 from gridloom.kernel.problem import MethodNotAllowed, NotAcceptable, Problem
+from gridloom.settings import Settings
 
 log = structlog.get_logger("gridloom.console")
 
@@ -111,3 +117,13 @@ def _wants_a_page(scope: Scope) -> bool:
         return "text/html" in accept and negotiate(accept, ("application/json", "text/html")) == "text/html"
     except NotAcceptable:
         return False
+
+
+@contextlib.asynccontextmanager
+async def lifespan(edge: Application, settings: Settings) -> AsyncIterator[None]:
+    is_production = settings.environment == "production"
+    own = settings.base_url if is_production else settings.sandbox_base_url
+    addresses = (own,) if is_production else (own, settings.base_url)
+    edge.resources.add(AllowedOrigins(tuple(filter(None, addresses)), is_sandbox=not is_production))
+    edge.resources.add(ConsoleSessions(edge.pool, edge.resources[SigningKeyCache], is_production=is_production))
+    yield

@@ -85,7 +85,7 @@ def serve(settings: Settings, announce: Callable[[StartupReport], None]) -> None
         settings = replace(settings, workers=min(settings.workers, _count_cores()))
 
         def on_ready() -> None:
-            from gridloom.serving.history import describe_history, follow_history
+            from gridloom.serving.simulator_process import describe_history, follow_history
 
             seconds = time.monotonic() - began
             embedded = postgres is not None

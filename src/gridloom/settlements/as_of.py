@@ -10,7 +10,7 @@ from gridloom.edge import Instant
 from gridloom.edge.fields import parameter_error
 from gridloom.kernel.instant import format_instant
 from gridloom.kernel.problem import Unprocessable
-from gridloom.settlements import version_store
+from gridloom.settlements.store import read_version_start
 
 AsOf = Instant | None
 
@@ -29,7 +29,7 @@ async def check_as_of(db: Database, as_of: datetime | None, *whats: str) -> None
     """An instant before now at which versions of these kinds of facts were kept."""
     if as_of is None:
         return
-    now, since = await version_store.read_version_start(db, whats)
+    now, since = await read_version_start(db, whats)
     if as_of >= now:
         raise parameter_error("query", "as-of", "is not before now")
     if since is not None and as_of < since:

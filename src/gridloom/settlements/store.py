@@ -326,3 +326,13 @@ async def awarded_products(db: Database, asset_id: UUID) -> set[tuple[date, str]
         asset_id,
     )
     return {(row["delivery_day"], row["product"]) for row in rows}
+
+
+async def read_version_start(db: Database, whats: Sequence[str]) -> tuple[datetime, datetime | None]:
+    """The platform's clock, and from when on all of these are kept; None for ever."""
+    row = await db.fetchrow(
+        "select platform_now() as now, (select max(since) from version_start where what = any($1::text[])) as since",
+        list(whats),
+    )
+    assert row is not None
+    return row["now"], row["since"]

@@ -13,7 +13,7 @@ from gridloom.database.pool import Connection
 from gridloom.edge import Page, Request, Response, operation
 from gridloom.events.outbox import record_event
 from gridloom.identity.authorization import PHYSICAL_ASSET, AuthorizedAsset, authorize_asset
-from gridloom.identity.store.names import read_organisation_names
+from gridloom.identity.store.organisations import read_organisation_names
 from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import PERIOD, period_start

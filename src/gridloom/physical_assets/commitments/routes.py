@@ -16,7 +16,7 @@ from gridloom.capacity.store import load_battery_capacity
 from gridloom.edge import JSON, Content, Request, operation
 from gridloom.edge.fields import to_json
 from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
-from gridloom.identity.store.names import read_organisation_names
+from gridloom.identity.store.organisations import read_organisation_names
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import touched_periods
 from gridloom.physical_assets.commitments.model import (

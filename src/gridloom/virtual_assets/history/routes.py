@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from gridloom.database.pool import Database, repeatable_read
 from gridloom.edge import JSON, Page, PagedWindow, Request, ResponseBody, Stream, operation
-from gridloom.identity.store.names import read_author_names
+from gridloom.identity.store.organisations import read_author_names
 from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
