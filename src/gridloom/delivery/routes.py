@@ -36,6 +36,7 @@ from gridloom.kernel.problem import Forbidden, NotFound
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import PERIOD_S
 from gridloom.physical_assets.window_query import WindowQuery, requested_window
+from gridloom.response_fields import view_of
 from gridloom.tables import TIME, stream_table
 
 TAG = "Delivery"
@@ -193,23 +194,14 @@ def _reject_others(request: Request) -> None:
 
 
 def _view_run(run: run_store.Run) -> DeliveryRun:
-    return DeliveryRun(
-        id=run.id,
+    return view_of(
+        DeliveryRun,
+        run,
         time=run.began_at,
         zones=[run.delivery_zone],
         start=period_start(run.first_period),
         end=period_start(run.end_period),
         final_until=period_start(run.final_until),
-        virtual_assets=run.virtual_assets,
-        batteries=run.batteries,
-        scheduled_export=run.scheduled_export_mwh,
-        scheduled_import=run.scheduled_import_mwh,
-        netted=run.netted_mwh,
-        spread=run.spread_mwh,
-        unserved=run.unserved_mwh,
-        reserve_shortfall=run.reserve_shortfall_mwh,
-        forced_periods=run.forced_periods,
         changed_dispatches=run.changed_batteries,
-        method=run.method,
         solver_seconds=run.solver_s,
     )

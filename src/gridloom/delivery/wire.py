@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import math
+from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 from uuid import UUID
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from msgspec import UNSET, UnsetType
 
 from gridloom.delivery.model import DistributionMethod, PartKind
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Instant, Paging, ResponseBody, Stream
+from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import PERIOD_S, Floats
 from gridloom.physical_assets.window_query import WindowQuery
 from gridloom.settlements.as_of import AsOf
 from gridloom.tables import TIME, stream_table
 
+P = TypeVar("P", bound=ResponseBody)
 TABLES: Final = (JSON, CSV, ARROW, PARQUET)
 
 
@@ -98,6 +102,16 @@ class RunsQuery(Paging):
 
 class AsOfWindowQuery(WindowQuery, kw_only=True):
     as_of: AsOf = None
+
+
+def list_points(kind: type[P], first: int, columns: Mapping[str, Floats], indices: Iterable[int]) -> list[P]:
+    """A point for each of these quarter-hours from `first` on, with the columns' names on the wire; NaN is left out."""
+    points = []
+    for index in indices:
+        values = {name: float(column[index]) + 0.0 for name, column in columns.items()}
+        known = {name: value for name, value in values.items() if not math.isnan(value)}
+        points.append(msgspec.convert({"time": period_start(first + index), **known}, kind))
+    return points
 
 
 def stream_periods(

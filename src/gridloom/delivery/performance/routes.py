@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from uuid import UUID
 
@@ -15,7 +14,7 @@ from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, repeatable_read
 from gridloom.delivery.performance.energy_use import EnergyUse, load_energy_use
 from gridloom.delivery.performance.performance import Performance, load_performance
-from gridloom.delivery.wire import TABLES, AsOfWindowQuery, stream_periods
+from gridloom.delivery.wire import TABLES, AsOfWindowQuery, list_points, stream_periods
 from gridloom.edge import JSON, Content, Request, ResponseBody, Stream, operation
 from gridloom.edge.fields import to_json
 from gridloom.identity.authorization import PHYSICAL_ASSET, AuthorizedAsset, authorize_asset
@@ -139,10 +138,7 @@ async def read_performance(request: Request, physical_asset_id: UUID, query: AsO
         summary=_sum_up(performance, counts, earned),
         days=[_view_energy_use(one) for one in uses.days],
         years=[_view_energy_use(one) for one in uses.years],
-        performance=[
-            _performance_point(first + index, {name: float(column[index]) + 0.0 for name, column in columns.items()})
-            for index in np.flatnonzero(performance.dispatch.is_planned).tolist()
-        ],
+        performance=list_points(PerformancePoint, first, columns, np.flatnonzero(performance.dispatch.is_planned)),
     )
     return Content(to_json(answer), JSON)
 
@@ -192,25 +188,6 @@ def _performance_columns(performance: Performance, counts: Flags) -> dict[str, F
         "availabilityDelivered": np.where(counts, performance.delivered_part, np.nan),
     }
     return {name: np.round(column, 6) for name, column in columns.items()}
-
-
-def _performance_point(period: int, values: Mapping[str, float]) -> PerformancePoint:
-    def known(name: str) -> float | UnsetType:
-        return UNSET if math.isnan(values[name]) else values[name]
-
-    return PerformancePoint(
-        time=period_start(period),
-        dispatched_power=values["dispatchedPower"],
-        planned_state_of_charge_percentage=values["plannedStateOfChargePercentage"],
-        measured_share=values["measuredShare"],
-        measured_power=known("measuredPower"),
-        reserve_response=known("reserveResponse"),
-        power_deviation=known("powerDeviation"),
-        energy_deviation=known("energyDeviation"),
-        measured_state_of_charge_percentage=known("measuredStateOfChargePercentage"),
-        state_of_charge_drift=known("stateOfChargeDrift"),
-        availability_delivered=known("availabilityDelivered"),
-    )
 
 
 def _sum_up(performance: Performance, counts: Flags, earned_per_mw: float | UnsetType) -> PerformanceSummary:

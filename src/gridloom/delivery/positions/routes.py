@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import datetime
 from uuid import UUID
 
@@ -12,10 +11,9 @@ from msgspec import UNSET, UnsetType
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import repeatable_read
 from gridloom.delivery.positions.position import Position, load_position
-from gridloom.delivery.wire import TABLES, AsOfWindowQuery, stream_periods
+from gridloom.delivery.wire import TABLES, AsOfWindowQuery, list_points, stream_periods
 from gridloom.edge import JSON, Content, Request, ResponseBody, Stream, operation
 from gridloom.edge.fields import to_json
-from gridloom.kernel.market_time import period_start
 from gridloom.kernel.permission import Permission
 from gridloom.market_calendar import Floats
 from gridloom.settlements.as_of import PRICES, AsOfTooEarly, check_as_of
@@ -66,24 +64,7 @@ async def read_position(
     columns = _position_columns(position)
     if request.accepts != JSON:
         return stream_periods(request.accepts, first, columns, f"position-{virtual_asset_id}")
-    points = []
-    for index in range(end - first):
-        values = {name: float(column[index]) + 0.0 for name, column in columns.items()}
-        priced = not math.isnan(values["imbalancePrice"])
-        points.append(
-            PositionPoint(
-                time=period_start(first + index),
-                bought=values["bought"],
-                sold=values["sold"],
-                scheduled=values["scheduled"],
-                netted=values["netted"],
-                activated=values["activated"],
-                delivered=values["delivered"],
-                open=values["open"],
-                imbalance_price=values["imbalancePrice"] if priced else UNSET,
-                imbalance_cost=values["imbalanceCost"] if priced else UNSET,
-            )
-        )
+    points = list_points(PositionPoint, first, columns, range(end - first))
     return Content(to_json(points), JSON)
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
 
+from gridloom.database.composition import compose
 from gridloom.database.keyed import fetch_by_keys
 from gridloom.database.pool import Database
 from gridloom.database.statement import NamedStatement
 from gridloom.delivery.model import DistributionMethod
 from gridloom.delivery.planning.drift import NoonDrift
+from gridloom.kernel.copying import field_names_of
 from gridloom.market_calendar import Floats
 from gridloom.virtual_assets.allocation import DISPATCH_JOB
 
@@ -43,21 +45,13 @@ class Run:
     solver_s: float
 
 
-_RUN = """select id, delivery_zone, began_at, first_period, end_period, final_until, virtual_assets, batteries,
-  scheduled_export_mwh, scheduled_import_mwh, netted_mwh, spread_mwh, unserved_mwh, reserve_shortfall_mwh,
-  forced_periods, changed_batteries, method, solver_s from delivery_run """
-
-
-_ADD_RUN = NamedStatement("""
-insert into delivery_run (
-  id, delivery_zone, began_at, first_period, end_period, final_until, virtual_assets, batteries, scheduled_export_mwh,
-  scheduled_import_mwh, netted_mwh, spread_mwh, unserved_mwh, reserve_shortfall_mwh,
-  forced_periods, changed_batteries, method, solver_s)
-values (
-  :id, :delivery_zone, :began_at, :first_period, :end_period, :final_until, :virtual_assets, :batteries,
-  :scheduled_export_mwh, :scheduled_import_mwh, :netted_mwh, :spread_mwh, :unserved_mwh, :reserve_shortfall_mwh,
-  :forced_periods, :changed_batteries, :method, :solver_s)
-""")
+_COLUMNS: Final = tuple(field_names_of(Run))
+_RUN: Final = compose("select {columns} from delivery_run ", columns=", ".join(_COLUMNS))
+_ADD_RUN = NamedStatement(
+    "insert into delivery_run ({columns}) values ({values})",
+    columns=", ".join(_COLUMNS),
+    values=", ".join(f":{name}" for name in _COLUMNS),
+)
 
 
 async def add_run(db: Database, run: Run) -> None:

@@ -39,6 +39,7 @@ from gridloom.optimiser.backtests.planner import BatterySpec
 from gridloom.optimiser.backtests.rolling import MIN_HISTORY_DAYS, Policy
 from gridloom.optimiser.prices import DAY_AHEAD, PricesMissing, load_day_table, prices_missing
 from gridloom.optimiser.solver_queue import SolverQueue
+from gridloom.response_fields import view_of
 from gridloom.tables import stream_table
 
 TAG = "Decisions"
@@ -256,14 +257,8 @@ async def _require_backtest(request: Request, backtest_id: UUID) -> Backtest:
 
 
 def _day_view(day: BacktestDay, backtest: Backtest) -> BacktestDayView:
-    return BacktestDayView(
-        delivery_day=day.day,
-        earned=day.earned_eur,
-        foresight=day.foresight_eur,
-        charged=day.charged_kwh,
-        discharged=day.discharged_kwh,
-        end_state_of_charge_percentage=min(max(100 * day.end_kwh / backtest.battery.energy_kwh, 0.0), 100.0),
-    )
+    charged_percentage = min(max(100 * day.end_kwh / backtest.battery.energy_kwh, 0.0), 100.0)
+    return view_of(BacktestDayView, day, delivery_day=day.day, end_state_of_charge_percentage=charged_percentage)
 
 
 def _view_backtest(backtest: Backtest) -> BacktestView:

@@ -14,6 +14,7 @@ from gridloom.edge import JSON, ResponseBody, Stream
 from gridloom.edge.fields import to_json
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import Floats
+from gridloom.response_fields import view_of
 from gridloom.tables import points_json
 from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.energy.imbalance import Imbalance
@@ -106,13 +107,7 @@ FEW_POINTS: Final = 24
 
 
 def imbalance_view(imbalance: Imbalance) -> ImbalanceView:
-    return ImbalanceView(
-        balanced=imbalance.balanced,
-        end_state_of_charge_percentage=imbalance.end_state_of_charge_percentage,
-        imbalance_charge=imbalance.imbalance_charge_kwh,
-        imbalance_discharge=imbalance.imbalance_discharge_kwh,
-        feedback=imbalance.feedback,
-    )
+    return view_of(ImbalanceView, imbalance)
 
 
 def expected_cuts(cuts: Sequence[Adjustment]) -> list[ExpectedCut]:
