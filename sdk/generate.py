@@ -239,6 +239,10 @@ class Answers:
             else:
                 self.classes[made.name] = made
 
+        for name, wires in names.SHARED_ANSWERS.items():
+            holder = next(each for each in self.classes.values() if {*wires} <= each.fields.keys())
+            self.classes[name] = Class(name, "ResponseStruct", "", {wire: holder.fields[wire] for wire in wires})
+
     def _make_class(self, name: str, schema: Schema) -> Class:
         bases, extra = "ResponseStruct", ""
         if name in names.ROWS:

@@ -36,6 +36,11 @@ ANSWERS: Final = {
 }
 """Two components with one name are one type; a field that only one of them has is optional."""
 
+SHARED_ANSWERS: Final = {
+    "RecordedFact": ("assetID", "recordedAt", "recordedBy", "origin", "supersededAt", "supersededBy"),
+}
+"""Bases of answers that all have these fields."""
+
 SAME_ANSWERS: Final = {"Me": "User"}
 """Further names of an answer."""
 

@@ -24,31 +24,28 @@ class Adjustment(ResponseStruct):
     reason: str  # Reason of the cut
 
 
-class AfrrActivation(ResponseStruct):
+class RecordedFact(ResponseStruct):
     asset_id: UUID  # A virtual or a physical asset
     recorded_at: datetime  # When it was recorded
     recorded_by: UUID  # User or API key that recorded it
     origin: str  # OPERATOR, TRADER, COMPUTED by the platform, or PROVISIONAL until it is settled
-    time: datetime  # Start of the delivery period
-    direction: str  # POS: upward, discharging; NEG: downward, charging
-    volume: Decimal  # Activated energy, MWh
-    price: Decimal  # EUR/MWh; positive is paid to the provider
     superseded_at: datetime | None = None  # When a later version replaced it; null for the one in force
     superseded_by: UUID | None = None  # User or API key that recorded the later version; null for the one in force
 
 
-class AfrrCapacityAward(ResponseStruct):
-    asset_id: UUID  # A virtual or a physical asset
-    recorded_at: datetime  # When it was recorded
-    recorded_by: UUID  # User or API key that recorded it
-    origin: str  # OPERATOR, TRADER, COMPUTED by the platform, or PROVISIONAL until it is settled
+class AfrrActivation(RecordedFact, kw_only=True):
+    time: datetime  # Start of the delivery period
+    direction: str  # POS: upward, discharging; NEG: downward, charging
+    volume: Decimal  # Activated energy, MWh
+    price: Decimal  # EUR/MWh; positive is paid to the provider
+
+
+class AfrrCapacityAward(RecordedFact, kw_only=True):
     delivery_day: date  # Market day: a calendar day in Europe/Berlin
     product: str  # Product code, POS_00_04 to NEG_20_24
     capacity: Decimal  # Awarded capacity, MW
     price: Decimal  # EUR/MW per hour; positive is paid to the provider
     delivery_hours: Decimal  # Hours of delivery in the block
-    superseded_at: datetime | None = None  # When a later version replaced it; null for the one in force
-    superseded_by: UUID | None = None  # User or API key that recorded the later version; null for the one in force
 
 
 class Written(ResponseStruct):
@@ -717,18 +714,12 @@ class ExpectedCut(ResponseStruct):
     timestamp: datetime  # Start of the quarter-hour
 
 
-class FcrAward(ResponseStruct):
-    asset_id: UUID  # A virtual or a physical asset
-    recorded_at: datetime  # When it was recorded
-    recorded_by: UUID  # User or API key that recorded it
-    origin: str  # OPERATOR, TRADER, COMPUTED by the platform, or PROVISIONAL until it is settled
+class FcrAward(RecordedFact, kw_only=True):
     delivery_day: date  # Market day: a calendar day in Europe/Berlin
     product: str  # Product code, NEGPOS_00_04 to NEGPOS_20_24
     capacity: Decimal  # Awarded capacity, MW
     settlement_price: Decimal  # EUR/MW per hour
     delivery_hours: Decimal  # Hours of delivery in the block
-    superseded_at: datetime | None = None  # When a later version replaced it; null for the one in force
-    superseded_by: UUID | None = None  # User or API key that recorded the later version; null for the one in force
 
 
 class Fleet(ResponseStruct):
@@ -1035,15 +1026,9 @@ class MovedPower(ResponseStruct):
     power: float  # Power proposed instead, kW; positive is export
 
 
-class NetOff(ResponseStruct):
-    asset_id: UUID  # A virtual or a physical asset
-    recorded_at: datetime  # When it was recorded
-    recorded_by: UUID  # User or API key that recorded it
-    origin: str  # OPERATOR, TRADER, COMPUTED by the platform, or PROVISIONAL until it is settled
+class NetOff(RecordedFact, kw_only=True):
     time: datetime  # Start of the quarter-hour
     volume: Decimal  # Netted energy, MWh; positive for exports, negative for imports
-    superseded_at: datetime | None = None  # When a later version replaced it; null for the one in force
-    superseded_by: UUID | None = None  # User or API key that recorded the later version; null for the one in force
 
 
 class NewTotp(ResponseStruct):
@@ -1630,17 +1615,11 @@ class TechnicalMetadata(ResponseStruct):
     firmware_version: str | None = None  # Version of the controller's software
 
 
-class TollingContract(ResponseStruct):
-    asset_id: UUID  # A virtual or a physical asset
-    recorded_at: datetime  # When it was recorded
-    recorded_by: UUID  # User or API key that recorded it
-    origin: str  # OPERATOR, TRADER, COMPUTED by the platform, or PROVISIONAL until it is settled
+class TollingContract(RecordedFact, kw_only=True):
     contract_id: str  # Number of the contract, unique for its asset
     start: datetime  # Start, inclusive
     end: datetime  # End, exclusive
     annual_price: Decimal  # EUR per MW of rated power and year
-    superseded_at: datetime | None = None  # When a later version replaced it; null for the one in force
-    superseded_by: UUID | None = None  # User or API key that recorded the later version; null for the one in force
 
 
 class UnavailabilityPreview(ResponseStruct):
@@ -1745,19 +1724,13 @@ class WebhookWithSecret(Webhook, kw_only=True):
     secret: str  # Signs the calls; shown only now
 
 
-class WholesaleTrade(ResponseStruct):
-    asset_id: UUID  # A virtual or a physical asset
-    recorded_at: datetime  # When it was recorded
-    recorded_by: UUID  # User or API key that recorded it
-    origin: str  # OPERATOR, TRADER, COMPUTED by the platform, or PROVISIONAL until it is settled
+class WholesaleTrade(RecordedFact, kw_only=True):
     trade_id: str  # Number of the trade at the exchange
     time: datetime  # Start of the delivery period
     side: str  # BUY: import; SELL: export
     volume: Decimal  # Traded energy, MWh
     price: Decimal  # EUR/MWh
     market: str  # Market in which it was traded: DAY_AHEAD, INTRADAY_AUCTION, INTRADAY_CONTINUOUS or OTC
-    superseded_at: datetime | None = None  # When a later version replaced it; null for the one in force
-    superseded_by: UUID | None = None  # User or API key that recorded the later version; null for the one in force
     executed_at: datetime | None = None  # When the trade was made; null where it is not known
 
 
