@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from gridloom.capacity.rules import CapacityNotAvailable, CapacityTaken
 from gridloom.capacity.store import load_firm_capacity
@@ -21,6 +20,7 @@ from gridloom.kernel.market_time import period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, Problem
 from gridloom.kernel.window import Window
+from gridloom.response_fields import view_of
 from gridloom.virtual_assets import block_store, portfolio_store, store
 from gridloom.virtual_assets.allocation import AllocationStands, allocate, undo_allocation
 from gridloom.virtual_assets.asset_lookup import ASSET, ASSETS, author_of, etag_of, require_asset, require_locked_asset
@@ -220,28 +220,23 @@ def _asset_view(
     asset: VirtualAsset, blocks: Sequence[Block], available_kwh: float, imbalance: Imbalance
 ) -> VirtualAssetView:
     terms = asset.terms
-    return VirtualAssetView(
+    return view_of(
+        VirtualAssetView,
+        terms,
         id=asset.id,
         organisation_id=asset.organisation_id,
-        portfolio_id=terms.portfolio_id,
-        name=terms.name,
         created_at=asset.created_at,
         start=terms.window.start,
         end=terms.window.end,
         delivery_zone=ControlArea(terms.delivery_zone),
-        eic_code=_unless_none(terms.eic_code),
         rated_charge_power=terms.charge_kw,
         rated_discharge_power=terms.discharge_kw,
-        energy_capacity=terms.energy_capacity_kwh,
         available_energy_capacity=available_kwh,
         charge_efficiency=terms.efficiency.charge,
         discharge_efficiency=terms.efficiency.discharge,
-        daily_cycle_limit=_unless_none(terms.daily_cycle_limit),
-        annual_cycle_limit=_unless_none(terms.annual_cycle_limit),
-        ramp_rate=_unless_none(terms.ramp_rate_kw_s),
+        ramp_rate=UNSET if terms.ramp_rate_kw_s is None else terms.ramp_rate_kw_s,
         dispatch_gate_closure_seconds=terms.gate_closure_s,
         initial_state_of_charge_percentage=round(100 * terms.initial_soc, 10),  # 57 % is 57, not 56.99999999999999
-        final_soc_tolerance=terms.final_soc_tolerance,
         end_state_of_charge_percentage=imbalance.end_state_of_charge_percentage,
         imbalance_charge=imbalance.imbalance_charge_kwh,
         imbalance_discharge=imbalance.imbalance_discharge_kwh,
@@ -251,9 +246,4 @@ def _asset_view(
             BlockMetadata(id=b.id, start=b.window.start, end=b.window.end, market=b.market) for b in blocks
         ],
         backing=[BackingView(physical_asset_id=b.physical_asset_id, share=b.share) for b in terms.backing],
-        auction_id=_unless_none(terms.auction_id),
     )
-
-
-def _unless_none(value: Any) -> Any | UnsetType:
-    return UNSET if value is None else value
