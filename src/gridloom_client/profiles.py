@@ -128,15 +128,15 @@ class Profiles:
         except msgspec.DecodeError:
             return None
 
-    def keep_secret(self, name: str, secret: Secret | None) -> None:
+    def store_secret(self, name: str, secret: Secret | None) -> None:
         """Replace what is kept of a profile that exists; the caller holds the lock."""
         profile = self.find(name)
         if profile is not None:
             self._put_entry(name, profile, secret)
 
-    def forget_secret(self, name: str) -> None:
+    def delete_secret(self, name: str) -> None:
         with self.lock():
-            self.keep_secret(name, None)
+            self.store_secret(name, None)
 
     def _put_entry(self, name: str, profile: Profile, secret: Secret | None) -> None:
         written = self._read_file()
@@ -200,7 +200,7 @@ class ProfileTokens:
         return secret.tokens if secret else None
 
     def save(self, tokens: Tokens | None) -> None:
-        self.profiles.keep_secret(self.name, Secret(tokens=tokens) if tokens else None)
+        self.profiles.store_secret(self.name, Secret(tokens=tokens) if tokens else None)
 
     def lock(self) -> contextlib.AbstractContextManager[object]:
         return self.profiles.lock()

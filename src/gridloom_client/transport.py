@@ -31,11 +31,11 @@ STREAM_SILENCE_S = 60.0
 
 def _describe_loss(fault: Exception, base_url: httpx2.URL) -> TransportError:
     if isinstance(fault, _UNSENT):
-        return TransportError(f"The service at {base_url} cannot be reached: {_tell_reason(fault)}.", is_sent=False)
-    return TransportError(f"The connection to {base_url} was lost: {_tell_reason(fault)}.", is_sent=True)
+        return TransportError(f"The service at {base_url} cannot be reached: {_describe_reason(fault)}.", is_sent=False)
+    return TransportError(f"The connection to {base_url} was lost: {_describe_reason(fault)}.", is_sent=True)
 
 
-def _tell_reason(fault: Exception) -> str:
+def _describe_reason(fault: Exception) -> str:
     return str(fault).rstrip(".") or type(fault).__name__
 
 

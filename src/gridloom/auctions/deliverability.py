@@ -22,11 +22,11 @@ async def load_item_availability(db: Database, auctions: Sequence[Auction]) -> d
     keys = await backing_store.read_keys(db, [part.physical_asset_id for parts in backing.values() for part in parts])
     spans = {auction.id: window_periods(auction.item.delivery) for auction in auctions}
     first, end = min(span[0] for span in spans.values()), max(span[1] for span in spans.values())
-    standing = await load_firm_capacity(db, list(keys.values()), first, end)
+    capacities = await load_firm_capacity(db, list(keys.values()), first, end)
     return {
         auction.id: mean_available_of(
             [(keys[part.physical_asset_id], part.share) for part in backing[auction.id]],
-            standing,
+            capacities,
             *spans[auction.id],
             rated_kw=(auction.item.rated_charge_power_kw, auction.item.rated_discharge_power_kw),
         )

@@ -14,7 +14,7 @@ from gridloom.kernel.problem import BadRequest, PayloadTooLarge
 
 MAX_PATHS: Final = 100
 MAX_BODY_BYTES: Final = 64 * 1024
-AT_ONCE: Final = 4
+MAX_CONCURRENT: Final = 4
 _NOT_REPEATED: Final = (b"content-length", b"content-type", b"accept", b"accept-encoding", b"idempotency-key", b"range")
 _JSON: Final = (b"application/json", b"application/problem+json")
 
@@ -53,7 +53,7 @@ async def read_batch(receive: Receive) -> Batch:
 
 async def answer_batch(scope: Scope, batch: Batch, inner_path: Callable[[str], str], call: Call) -> list[Answered]:
     """Each path as a GET of its own, with the caller's rights and limits, a few at a time."""
-    free = asyncio.Semaphore(AT_ONCE)
+    free = asyncio.Semaphore(MAX_CONCURRENT)
 
     async def answer(path: str) -> Answered:
         async with free:

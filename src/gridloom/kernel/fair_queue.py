@@ -1,4 +1,4 @@
-"""Turns at a few slots: round robin by organisation, short work before long, never first come, first served."""
+"""A few slots for work: round robin by organisation, short work before long, never first come, first served."""
 
 from __future__ import annotations
 

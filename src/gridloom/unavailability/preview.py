@@ -88,7 +88,7 @@ class _BookCoverage:
 
 
 def _list_holders(
-    standing: BatteryCapacity,
+    capacity: BatteryCapacity,
     old: _BookCoverage,
     new: _BookCoverage,
     edges: np.ndarray,
@@ -98,7 +98,7 @@ def _list_holders(
     names: Mapping[UUID, str],
 ) -> list[HolderPreview]:
     found = []
-    for one in standing.holdings:
+    for one in capacity.holdings:
         held = [each for each in (step, worst_energy) if one.first <= edges[each] < one.end]
         if not held:
             continue

@@ -232,12 +232,12 @@ async def preview_unavailability(
 
 
 async def _read_holder_names(
-    request: Request, authorized: AuthorizedAsset, standing: BatteryCapacity
+    request: Request, authorized: AuthorizedAsset, capacity: BatteryCapacity
 ) -> dict[UUID, str]:
     """Who holds capacity is named to the asset's owner and to the operator."""
     if not request.caller.is_operator and authorized.organisation_id != request.caller.organisation_id:
         return {}
-    return await read_organisation_names(request.db, holding_organisations(standing))
+    return await read_organisation_names(request.db, holding_organisations(capacity))
 
 
 async def _require_unavailability(

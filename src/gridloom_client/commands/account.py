@@ -141,10 +141,10 @@ def logout(*, options: Options = USUAL) -> None:
         except CredentialsError:
             pass  # the session had ended by itself
         except GridloomError as error:
-            profiles.forget_secret(name)
+            profiles.delete_secret(name)
             print(f"Forgotten here, but the session may go on for a while: {error}", file=sys.stderr)
             return
-    profiles.forget_secret(name)
+    profiles.delete_secret(name)
     if not print_one({"signedIn": False}, options):
         print("Signed out.")
 

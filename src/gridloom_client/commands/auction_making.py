@@ -114,7 +114,7 @@ def create(
         }
         standing = _find_standing(client, item, [battery.id for battery, _ in parts])
         if standing is not None:
-            raise GridloomError(f"Nothing was created: {_tell_standing(standing, options)} exists already.")
+            raise GridloomError(f"Nothing was created: {_describe_auction(standing, options)} exists already.")
         if options.form == "table":
             _show_offer(body, parts, invite, options)
         if not agree("Create this auction?", yes=yes):
@@ -168,12 +168,12 @@ def _create_auction(client: Client, body: dict[str, Any], options: Options) -> A
             if wanted & {part.physical_asset_id for part in auction.backing}
         ]
         if others:
-            existing = "; ".join(_tell_standing(auction, options) for auction in others[:3])
+            existing = "; ".join(_describe_auction(auction, options) for auction in others[:3])
             refusal.args = (f"{refusal} What exists already: {existing}.",)
         raise
 
 
-def _tell_standing(auction: Auction, options: Options) -> str:
+def _describe_auction(auction: Auction, options: Options) -> str:
     delivery = instant_text((auction.item.start, auction.item.end), utc=options.utc)
     closes = instant_text(auction.end, utc=options.utc)
     return f"auction {short_id(auction.id)} of {delivery} on these batteries ({auction.status}, closes {closes})"

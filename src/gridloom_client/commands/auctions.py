@@ -225,12 +225,12 @@ def watch(auction: ListedID, *, options: Options = USUAL) -> None:
         with Live(console=Console(stderr=True), transient=True, auto_refresh=False) as live:
             while (seen := client.auctions.get.answer(id)).value.status in _OPEN:
                 now = service_time(client)
-                live.update(_tell_countdown(seen.value, now), refresh=True)
+                live.update(_describe_countdown(seen.value, now), refresh=True)
                 time.sleep(1)
     print_facts(f"Auction {id}", {"Status": seen.value.status, "Virtual asset": seen.value.virtual_asset_id}, options)
 
 
-def _tell_countdown(auction: Auction, now: datetime) -> str:
+def _describe_countdown(auction: Auction, now: datetime) -> str:
     target, word = (auction.start, "opens in") if auction.status in _COMING else (auction.end, "closes in")
     left = max(timedelta(), target - now) // timedelta(seconds=1)
     bid = f", your bid {auction.current_bid.price:,.2f} EUR stands" if auction.current_bid else ""

@@ -132,7 +132,7 @@ def settlements(
             except ProblemError as refusal:
                 if options.form == "json" or not any(_ROW.match(fault.pointer) for fault in refusal.errors):
                     raise
-                raise GridloomError(_tell_refused_rows(path, piece, refusal)) from refusal
+                raise GridloomError(_describe_refused_rows(path, piece, refusal)) from refusal
             progress.advance(task, len(piece.body))
     _print_outcome(outcomes, options)
 
@@ -171,7 +171,7 @@ class _Piece:
     first_row: int
 
 
-def _tell_refused_rows(path: Path, piece: _Piece, refusal: ProblemError) -> str:
+def _describe_refused_rows(path: Path, piece: _Piece, refusal: ProblemError) -> str:
     """Which rows of the file, not of the request, are at fault, and what of the file is recorded already."""
     rows = [(_ROW.match(fault.pointer), fault.detail) for fault in refusal.errors]
     faults = [f"row {piece.first_row + int(m[1]) + 1:,}{m[2]}: {detail}" for m, detail in rows if m is not None]

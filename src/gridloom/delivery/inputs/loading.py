@@ -197,8 +197,8 @@ async def _apply_expected_cuts(
         whole = await read_asset_by_key(db, asset.key)
         if whole is None or low >= high:
             continue
-        _, standing = await load_projection_input(db, whole, low, high)
-        power_kw[row, low - first : high - first] = project(standing).power_kw.sum(axis=0)
+        _, projected = await load_projection_input(db, whole, low, high)
+        power_kw[row, low - first : high - first] = project(projected).power_kw.sum(axis=0)
 
 
 def _block_reserves(blocks: Sequence[Reserve], backing: _Backing, first: int, end: int) -> list[ReservePower]:

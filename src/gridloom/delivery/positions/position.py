@@ -150,8 +150,8 @@ async def _load_powers_kw(
             powers = await read_day_range(db, asset.key, utc_days_of(first, max(end, first + 1)))
         power_kw = accepted_kw = total_power_kw(powers, first, end)
     else:
-        _, standing = await load_projection_input(db, asset, first, end)
-        accepted_kw, projection = standing.power_kw.sum(axis=0), project(standing)
+        _, accepted = await load_projection_input(db, asset, first, end)
+        accepted_kw, projection = accepted.power_kw.sum(axis=0), project(accepted)
         power_kw = projection.total_kw
         expected = [Adjustment(first + c.position, c.accepted_kw, c.adjusted_kw, c.reason) for c in projection.cuts]
         for one in await with_announced(db, asset, expected, own_cycles=True):

@@ -28,7 +28,7 @@ from gridloom.kernel.units import POWER_TOLERANCE_KW
 
 async def release_batteries(db: Database, plan: ZonePlan, keys: Sequence[int], first: int, now: datetime) -> None:
     """From `first` on these batteries of the plan do what their owners have scheduled and hold what those were awarded,
-    and nothing else; who owns one that was to move is told."""
+    and nothing else; the owners of those that were to move are notified."""
     low = max(0, first - plan.first)
     if not keys or first >= plan.end:
         return
