@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from gridloom.kernel.instant import format_instant
+from gridloom.kernel.market_time import format_instant
 
 pytestmark = pytest.mark.pure
 

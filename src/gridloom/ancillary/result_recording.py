@@ -22,7 +22,7 @@ from gridloom.capacity.store import LockedBatteries, lock_batteries
 from gridloom.database.pool import Database
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_events
-from gridloom.kernel.instant import format_instant
+from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.logbook.model import Impact, NewLogbookEntry

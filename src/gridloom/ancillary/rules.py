@@ -8,7 +8,7 @@ from typing import assert_never
 from gridloom.ancillary.gates import TenderGates
 from gridloom.ancillary.model import MAX_KEYS, BidStatus, NewAncillaryBid, NewResult
 from gridloom.ancillary.products import AncillaryMarket, NotADeliveryDay, ProductKey, parse_product_key, product_key
-from gridloom.kernel.instant import format_instant
+from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.problem import BadRequest, Conflict, FieldError, Unprocessable
 
 LOT_KW = 1000

@@ -51,7 +51,7 @@ from gridloom.edge import Caller, Page, Paging, Request, Response, operation
 from gridloom.edge.idempotency import IdempotencyScope, still_running
 from gridloom.events.model import NewEvent
 from gridloom.kernel.ids import PhysicalAssetID, uuid7
-from gridloom.kernel.instant import format_instant
+from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, Forbidden, NotFound
 from gridloom.kernel.window import Window

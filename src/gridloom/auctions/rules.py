@@ -16,8 +16,7 @@ from gridloom.auctions.model import (
     Item,
     OperatorStatus,
 )
-from gridloom.kernel.instant import format_instant
-from gridloom.kernel.market_time import is_period_start
+from gridloom.kernel.market_time import format_instant, is_period_start
 from gridloom.kernel.problem import BadRequest, Conflict, Unprocessable
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets.model import BackingShare

@@ -21,8 +21,7 @@ from gridloom.capacity.book import (
     with_fewer_holdings,
 )
 from gridloom.capacity.model import TOLERANCE, Floats, Holding, HoldingGroup, HoldingKind, Ints, OwnSchedule
-from gridloom.kernel.instant import format_instant
-from gridloom.kernel.market_time import period_start
+from gridloom.kernel.market_time import format_instant, period_start
 from gridloom.kernel.problem import FieldError, Problem
 
 

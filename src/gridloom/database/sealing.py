@@ -9,7 +9,6 @@ from typing import Final
 
 from cryptography.fernet import Fernet, InvalidToken
 
-from gridloom.database.composition import compose
 from gridloom.database.pool import Database
 
 _OPEN: Final = b"\x00"
@@ -72,14 +71,14 @@ class Sealing:
         self.identity_providers = Seal(key, "identity-provider", former_keys)
 
 
-async def reseal_column(db: Database, seal: Seal, *, table: str, key: str, column: str) -> int:
-    """Seal every secret of a column with the present secrets key; how many were not."""
-    rows = await db.fetch(compose("select {key}, {column} from {table}", table=table, key=key, column=column))
-    stale = [row for row in rows if not seal.is_current(row[column])]
-    update = "update {table} set {column} = $2 where {key} = $1 and {column} = $3"
+async def reseal_rows(db: Database, seal: Seal, select: str, update: str) -> int:
+    """Seal every secret of a table with the present secrets key; how many were not.
+
+    `select` gives each as `key` and `secret`; `update` takes the key, the secret as it is to be, and as it was.
+    """
+    stale = [row for row in await db.fetch(select) if not seal.is_current(row["secret"])]
     for row in stale:
-        sealed = seal.close(seal.open(row[column]))
-        await db.execute(compose(update, table=table, key=key, column=column), row[key], sealed, row[column])
+        await db.execute(update, row["key"], seal.close(seal.open(row["secret"])), row["secret"])
     return len(stale)
 
 

@@ -96,3 +96,10 @@ def _wall_clock(day: date, hour: int) -> datetime:
 def _demand_offset(instant: datetime) -> None:
     if instant.tzinfo is None:
         raise ValueError("An instant needs an offset from UTC.")
+
+
+def format_instant(instant: datetime) -> str:
+    """RFC 3339 in UTC with `Z`: whole seconds, or milliseconds where there are any."""
+    utc = instant.astimezone(UTC)
+    precision = "milliseconds" if utc.microsecond >= 1000 else "seconds"
+    return utc.isoformat(timespec=precision).replace("+00:00", "Z")

@@ -28,13 +28,11 @@ CACHED_FOR_S: Final = 10.0
 MAX_CACHED: Final = 10_000
 
 
-class QuotaExceeded(Conflict):
+class QuotaExceeded(Conflict, title="The quota of stored telemetry is used up"):
     """The organisation that owns the batteries stores as much telemetry as its `telemetryQuota` allows.
 
     Points of the last hour are still stored, older ones are not. The operator can raise the quota.
     """
-
-    title = "The quota of stored telemetry is used up"
 
 
 class Quotas:

@@ -10,8 +10,7 @@ from typing import Final
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.kernel.instant import format_instant
-from gridloom.kernel.market_time import market_day_window, period_number, period_start
+from gridloom.kernel.market_time import format_instant, market_day_window, period_number, period_start
 from gridloom.kernel.problem import Problem
 from gridloom.market_calendar import PERIOD_S
 from gridloom.optimiser.day_table import DayTable, quarters_of, table_of

@@ -13,7 +13,7 @@ from gridloom.identity.permissions import GRANTABLE, in_order
 from gridloom.identity.store.grants import insert_asset, put_grant
 from gridloom.kernel.codes import EicKind
 from gridloom.kernel.ids import uuid7
-from gridloom.kernel.instant import format_instant
+from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import NotFound
 from gridloom.kernel.window import Window

@@ -12,7 +12,7 @@ from gridloom.database.pool import Database, Pool
 from gridloom.jobs import store as job_store
 from gridloom.jobs.fast_forward import run_due_platform_jobs
 from gridloom.kernel.ids import uuid7
-from gridloom.kernel.instant import format_instant
+from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.problem import Conflict, FieldError, Unavailable, Unprocessable
 from gridloom.sandbox import simulator_store, store
 from gridloom.sandbox.simulated_clock import fast_forward_to
@@ -21,23 +21,17 @@ MAX_WAIT_S, POLL_INTERVAL_S = 30.0, 0.05
 MAX_WALK: Final = timedelta(days=31)
 
 
-class ClockMovesForward(Conflict):
+class ClockMovesForward(Conflict, title="The clock only moves forward"):
     """The sandbox's clock can be moved to a later instant, never to an earlier one: what has happened has happened."""
 
-    title = "The clock only moves forward"
 
-
-class ClockWalkTooLong(Unprocessable):
+class ClockWalkTooLong(Unprocessable, title="The clock moves at most 31 days a call"):
     """One call moves the sandbox's clock by at most 31 days. Move it in several calls to get further."""
 
-    title = "The clock moves at most 31 days a call"
 
-
-class ClockWalkStopped(Conflict):
+class ClockWalkStopped(Conflict, title="The clock was stopped on its way"):
     """The operator stopped the clock (`DELETE /sandbox/clock/walk`), or paused or reset the sandbox, before the clock
     had reached the requested instant. What was due until then has happened; `now` is the time on the clock."""
-
-    title = "The clock was stopped on its way"
 
 
 async def move_clock(pool: Pool, *, to: datetime | None, by: timedelta | None) -> datetime:

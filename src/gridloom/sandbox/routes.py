@@ -22,11 +22,8 @@ from gridloom.settings import Settings
 TAG = "Sandbox"
 
 
-class NoClockWalk(Problem):
+class NoClockWalk(Problem, status=404, title="The clock is not being moved"):
     """No request is moving the sandbox's clock, so there is nothing to stop."""
-
-    status = 404
-    title = "The clock is not being moved"
 
 
 class ClockWalkView(ResponseBody):

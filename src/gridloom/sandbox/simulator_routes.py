@@ -31,12 +31,10 @@ NOT_MOVED_IN = (
 )
 
 
-class NoSimulator(Conflict):
+class NoSimulator(Conflict, title="The sandbox has no simulator"):
     """There is nothing to steer. Either the sandbox was started without its simulator (`GRIDLOOM_SIMULATOR=off`), or
     it was in use before the simulator came: then the world begins when the operator asks for it, by
     `PUT /sandbox/simulator {"running": true}`."""
-
-    title = "The sandbox has no simulator"
 
 
 class SimulatorView(ResponseBody):

@@ -8,7 +8,7 @@ from typing import Final
 from gridloom.database.pool import Database
 from gridloom.edge import Instant
 from gridloom.edge.fields import parameter_error
-from gridloom.kernel.instant import format_instant
+from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.problem import Unprocessable
 from gridloom.settlements.store import read_version_start
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import numpy as np
 
-from gridloom.kernel.instant import format_instant
+from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.problem import Conflict
 from gridloom.revenue.statement.model import Cents, LineType, Party
 from gridloom.statements.model import LineKey, LineSums, Month, PartyEntry, is_zero

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from gridloom.capacity.availability import Rating, maximum_rating
-from gridloom.kernel.instant import format_instant
+from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.window import Window
 from gridloom.unavailability.model import NewUnavailability, NewVolume

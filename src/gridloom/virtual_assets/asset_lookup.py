@@ -12,7 +12,7 @@ from zlib import crc32
 from gridloom.database.pool import Database
 from gridloom.edge import ARROW, CSV, JSON, PARQUET, Caller, Request
 from gridloom.identity.authorization import ORGANISATION, authorize_organisation
-from gridloom.kernel.instant import format_instant
+from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.problem import NotFound
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.model import Author, LockedAsset, VirtualAsset

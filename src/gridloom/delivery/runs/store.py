@@ -45,13 +45,10 @@ class Run:
     solver_s: float
 
 
-_COLUMNS: Final = tuple(field_names_of(Run))
-_RUN: Final = compose("select {columns} from delivery_run ", columns=", ".join(_COLUMNS))
-_ADD_RUN = NamedStatement(
-    "insert into delivery_run ({columns}) values ({values})",
-    columns=", ".join(_COLUMNS),
-    values=", ".join(f":{name}" for name in _COLUMNS),
-)
+_COLUMNS: Final = ", ".join(field_names_of(Run))
+_VALUES: Final = ", ".join(f":{name}" for name in field_names_of(Run))
+_RUN: Final = compose("select {columns} from delivery_run ", columns=_COLUMNS)
+_ADD_RUN = NamedStatement("insert into delivery_run ({columns}) values ({values})", columns=_COLUMNS, values=_VALUES)
 
 
 async def add_run(db: Database, run: Run) -> None:

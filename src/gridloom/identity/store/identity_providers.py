@@ -8,7 +8,7 @@ from uuid import UUID
 
 from gridloom.database.pool import Database
 from gridloom.database.rows import read_row
-from gridloom.database.sealing import Seal, reseal_column
+from gridloom.database.sealing import Seal, reseal_rows
 from gridloom.database.statement import NamedStatement
 from gridloom.identity.permissions import Role
 from gridloom.identity.single_sign_on.model import IdentityProvider, SignOnAttempt
@@ -59,8 +59,12 @@ async def delete_provider(db: Database, organisation_id: UUID) -> None:
 
 
 async def reseal_providers(db: Database, seal: Seal) -> int:
-    return await reseal_column(
-        db, seal, table="identity_provider", key="organisation_id", column="sealed_client_secret"
+    return await reseal_rows(
+        db,
+        seal,
+        "select organisation_id as key, sealed_client_secret as secret from identity_provider",
+        """update identity_provider set sealed_client_secret = $2
+           where organisation_id = $1 and sealed_client_secret = $3""",
     )
 
 

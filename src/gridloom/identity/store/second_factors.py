@@ -9,7 +9,7 @@ from typing import Final
 from uuid import UUID
 
 from gridloom.database.pool import Database
-from gridloom.database.sealing import Seal, reseal_column
+from gridloom.database.sealing import Seal, reseal_rows
 from gridloom.identity.store.revocations import member_subject, notify_revoked
 from gridloom.kernel.ids import UserID
 
@@ -111,7 +111,12 @@ async def delete_second_factor(db: Database, member_id: UUID) -> bool:
 
 
 async def reseal_second_factors(db: Database, seal: Seal) -> int:
-    return await reseal_column(db, seal, table="second_factor", key="member_id", column="sealed_secret")
+    return await reseal_rows(
+        db,
+        seal,
+        "select member_id as key, sealed_secret as secret from second_factor",
+        "update second_factor set sealed_secret = $2 where member_id = $1 and sealed_secret = $3",
+    )
 
 
 async def insert_challenge(

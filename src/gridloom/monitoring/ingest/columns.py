@@ -27,10 +27,8 @@ _NAME = re.compile(r"[a-z0-9_.]{1,64}")
 _TIME_REASONS = {timestamps.MALFORMED: Reason.INVALID_TIME, timestamps.WITHOUT_OFFSET: Reason.TIME_WITHOUT_OFFSET}
 
 
-class TooManyPoints(PayloadTooLarge):
+class TooManyPoints(PayloadTooLarge, title="Too many points in one request"):
     """One request carries at most 1,000,000 points. Send the rest in further requests: points may come in any order."""
-
-    title = "Too many points in one request"
 
 
 def error(reason: Reason) -> int:

@@ -10,8 +10,7 @@ from uuid import UUID
 from gridloom.database.pool import Database
 from gridloom.jobs import JobRun, enqueue, job
 from gridloom.kernel.copying import copy_fields
-from gridloom.kernel.instant import format_instant
-from gridloom.kernel.market_time import market_day_window
+from gridloom.kernel.market_time import format_instant, market_day_window
 from gridloom.long_bodies.decoder_process import compute_apart
 from gridloom.optimiser.backtests import store
 from gridloom.optimiser.backtests.model import Backtest, BacktestDay

@@ -13,8 +13,14 @@ from gridloom.ancillary.gates import TenderGates
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.pool import Database
 from gridloom.kernel.balancing import BLOCK_START_HOURS
-from gridloom.kernel.instant import format_instant
-from gridloom.kernel.market_time import BLOCK_HOURS, block_window, market_days_in, period_number, period_start
+from gridloom.kernel.market_time import (
+    BLOCK_HOURS,
+    block_window,
+    format_instant,
+    market_days_in,
+    period_number,
+    period_start,
+)
 from gridloom.kernel.window import Window
 from gridloom.optimiser.prices import PricesMissing
 from gridloom.optimiser.schedules.scope import OptimisationScope

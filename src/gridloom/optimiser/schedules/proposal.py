@@ -7,8 +7,7 @@ from datetime import datetime
 
 import numpy as np
 
-from gridloom.kernel.instant import format_instant
-from gridloom.kernel.market_time import period_start
+from gridloom.kernel.market_time import format_instant, period_start
 from gridloom.kernel.problem import Problem
 from gridloom.market_calendar import Ints
 from gridloom.optimiser.schedules.scope import OptimisationScope

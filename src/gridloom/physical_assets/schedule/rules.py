@@ -9,8 +9,7 @@ import numpy as np
 
 from gridloom.capacity.availability import CHARGE, DISCHARGE, AvailabilitySeries, milliseconds_of
 from gridloom.capacity.rules import OwnChange
-from gridloom.kernel.instant import format_instant
-from gridloom.kernel.market_time import PERIOD, floor_to_period, is_period_start, period_number
+from gridloom.kernel.market_time import PERIOD, floor_to_period, format_instant, is_period_start, period_number
 from gridloom.kernel.problem import BadRequest, FieldError, Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.kernel.window import Window

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from gridloom.kernel.ids import BlockID, uuid7
-from gridloom.kernel.instant import format_instant
-from gridloom.kernel.market_time import is_block_start, period_start
+from gridloom.kernel.market_time import format_instant, is_block_start, period_start
 from gridloom.kernel.problem import FieldError, Problem
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.kernel.window import Window

@@ -9,8 +9,7 @@ import numpy as np
 from gridloom.capacity.availability import AvailabilitySeries
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
-from gridloom.kernel.instant import format_instant
-from gridloom.kernel.market_time import period_start
+from gridloom.kernel.market_time import format_instant, period_start
 from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats, Ints, utc_days_of
