@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
@@ -199,21 +199,24 @@ def auction_view(
     status = status_for(auction, now=seen.now, organisation_id=organisation_id, has_standing_bid=bid is not None)
     has_won = status is AuctionStatus.WON and auction.virtual_asset_id is not None
     return AuctionView(
-        id=auction.id,
-        start=auction.open.start,
-        end=auction.open.end,
-        status=VisibleStatus(status.value),
-        item=item_view(auction.item, availability),
-        minimum_availability=auction.minimum_availability,
-        cancelled=_cancelled_view(auction),
+        **_common_fields(auction, status, availability),
         current_bid=CurrentBid(id=bid.id, price=bid.price_eur, timestamp=bid.placed_at) if bid else UNSET,
         virtual_asset_id=auction.virtual_asset_id if has_won and auction.virtual_asset_id else UNSET,
     )
 
 
-def _cancelled_view(auction: Auction) -> CancelledView | UnsetType:
-    cancelled = auction.cancelled
-    return UNSET if cancelled is None else view_of(CancelledView, cancelled)
+def _common_fields(
+    auction: Auction, status: AuctionStatus | OperatorStatus, availability: ItemAvailability | None
+) -> dict[str, Any]:
+    return {
+        "id": auction.id,
+        "start": auction.open.start,
+        "end": auction.open.end,
+        "status": VisibleStatus(status.value),
+        "item": item_view(auction.item, availability),
+        "minimum_availability": auction.minimum_availability,
+        "cancelled": UNSET if auction.cancelled is None else view_of(CancelledView, auction.cancelled),
+    }
 
 
 def own_view(seen: VisibleAuction, availability: ItemAvailability | None = None) -> AuctionView:
@@ -221,13 +224,7 @@ def own_view(seen: VisibleAuction, availability: ItemAvailability | None = None)
     auction = seen.auction
     state = own_state(auction, seen.now)
     return AuctionView(
-        id=auction.id,
-        start=auction.open.start,
-        end=auction.open.end,
-        status=VisibleStatus(state.value),
-        item=item_view(auction.item, availability),
-        minimum_availability=auction.minimum_availability,
-        cancelled=_cancelled_view(auction),
+        **_common_fields(auction, state, availability),
         has_bid=seen.has_standing_bid if state is OperatorStatus.RUNNING else UNSET,
         virtual_asset_id=auction.virtual_asset_id or UNSET,
         state=state,

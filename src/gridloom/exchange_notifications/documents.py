@@ -34,21 +34,9 @@ STORAGE_PSR_TYPE: Final = "B25"
 COMPLEMENTARY_INFORMATION: Final = "A95"
 EIC_CODING_SCHEME: Final = "A01"
 
-EVENT_STATUS_WORDS: Final[Mapping[EventStatus, str]] = {
-    EventStatus.ACTIVE: "Active",
-    EventStatus.DISMISSED: "Dismissed",
-    EventStatus.INACTIVE: "Inactive",
-}
-EVENT_TYPE_WORDS: Final[Mapping[UmmEventType, str]] = {
-    UmmEventType.PRODUCTION_UNAVAILABILITY: "Production unavailability",
-    UmmEventType.CONSUMPTION_UNAVAILABILITY: "Consumption unavailability",
-    UmmEventType.TRANSMISSION_UNAVAILABILITY: "Transmission unavailability",
-    UmmEventType.OTHER_UNAVAILABILITY: "Other unavailability",
-}
-UNAVAILABILITY_TYPE_WORDS: Final[Mapping[UnavailabilityType, str]] = {
-    UnavailabilityType.PLANNED: "Planned",
-    UnavailabilityType.UNPLANNED: "Unplanned",
-}
+EVENT_STATUS_WORDS: Final = {each: each.capitalize() for each in EventStatus}
+EVENT_TYPE_WORDS: Final = {each: each.replace("_", " ").capitalize() for each in UmmEventType}
+UNAVAILABILITY_TYPE_WORDS: Final = {each: each.capitalize() for each in UnavailabilityType}
 DOCUMENT_STATUS_CODES: Final[Mapping[EventStatus, str]] = {
     EventStatus.ACTIVE: "A05",
     EventStatus.INACTIVE: "A09",

@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta
 
+from gridloom.database.rows import read_row
 from gridloom.edge import ResponseBody
 from gridloom.settlements.model import FactKind, Origin
 
@@ -54,15 +55,7 @@ class Listing:
 
     def show(self, row: Any) -> RecordedFact:
         fields = {column.field: _make_plain(row[column.name]) for column in self.kind.columns[1:]}
-        return self.view(
-            **fields,
-            asset_id=row["asset_id"],
-            recorded_at=row["recorded_at"],
-            recorded_by=row["recorded_by"],
-            origin=Origin(row["origin"]),
-            superseded_at=row["superseded_at"],
-            superseded_by=row["superseded_by"],
-        )
+        return read_row(self.view, row, **fields, origin=Origin(row["origin"]))
 
     @property
     def cursor_of(self) -> Callable[[Any], list[Any]]:
