@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import asyncpg
 import numpy as np
@@ -24,35 +24,14 @@ from gridloom.virtual_assets.schedule.store import LaneChange
 if TYPE_CHECKING:
     from gridloom.database.commit.single_statement import RowSink
 
-_RAISE_VERSION: Final = """
-update virtual_asset set version = version + 1, end_kwh = :end_kwh, revision = revision + 1
-where asset_key = :asset_key and version = :version and revision = :revision
-"""
-_SET_POWERS: Final = """
-update virtual_schedule set power_kw[:first_slot : :last_slot] = :power_kw::text::float8[]
-where asset_key = :asset_key and day = :day and lane = :lane::int
-"""
-_SET_SUMMARY: Final = """
-update virtual_energy
-set change_kwh[:index] = :change_kwh, lowest_kwh[:index] = :lowest_kwh, highest_kwh[:index] = :highest_kwh,
-    exported_kwh[:index] = :exported_kwh
-where asset_key = :asset_key and span = :span
-"""
-_ADD_NEXT_VERSION: Final = """made as (
-  insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
-  select :asset_key, max(next.version), :kind, :accepted_at::timestamptz, :author_kind, :author_id::uuid,
-         :block_id::uuid
-  from next
-  returning version
-)
-select version from made"""
-
 # Days, the summaries of their spans, the powers that were set and the version, in one statement. Each array of a row is
 # sent as text, so that the columns of rows are plain lists. If the asset has another revision than the one that was
 # read, there is no next version, and the null number of the version aborts the statement.
-_WRITE_VERSION = NamedStatement(
-    """
-with next as ({raise_version} returning version), day as (
+_WRITE_VERSION = NamedStatement("""
+with next as (
+  update virtual_asset set version = version + 1, end_kwh = :end_kwh, revision = revision + 1
+  where asset_key = :asset_key and version = :version and revision = :revision returning version
+), day as (
   insert into virtual_schedule (asset_key, lane, day, power_kw)
   select :asset_key, d.lane, d.day, d.power_kw::float8[]
   from unnest(:day_lanes::int[], :days::int[], :day_powers_kw::text[]) d(lane, day, power_kw)
@@ -73,46 +52,71 @@ with next as ({raise_version} returning version), day as (
   from next, unnest(:lanes::int[], :first_periods::int[], :end_periods::int[], :runs_first::text[],
                     :runs_length::text[], :set_powers_kw::text[])
     c(lane, first_period, end_period, run_first, run_length, power_kw)
-), {add_version}
-""",
-    raise_version=_RAISE_VERSION,
-    add_version=_ADD_NEXT_VERSION,
+), made as (
+  insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
+  select :asset_key, max(next.version), :kind, :accepted_at::timestamptz, :author_kind, :author_id::uuid,
+         :block_id::uuid
+  from next
+  returning version
 )
+select version from made
+""")
 
 
 # The same for consecutive periods on one lane of a day that has a row: most changes are of one period.
-_WRITE_INTERVAL = NamedStatement(
-    """
-with next as ({raise_version} returning version), day as ({set_powers}), span as ({set_summary}), change as (
+_WRITE_INTERVAL = NamedStatement("""
+with next as (
+  update virtual_asset set version = version + 1, end_kwh = :end_kwh, revision = revision + 1
+  where asset_key = :asset_key and version = :version and revision = :revision returning version
+), day as (
+  update virtual_schedule set power_kw[:first_slot : :last_slot] = :power_kw::text::float8[]
+  where asset_key = :asset_key and day = :day and lane = :lane::int
+), span as (
+  update virtual_energy
+  set change_kwh[:index] = :change_kwh, lowest_kwh[:index] = :lowest_kwh, highest_kwh[:index] = :highest_kwh,
+      exported_kwh[:index] = :exported_kwh
+  where asset_key = :asset_key and span = :span
+), change as (
   insert into schedule_change (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
   select :asset_key, next.version, :lane::int, :first_period::int, :first_period::int + :length::int,
          array[:first_period::int], array[:length::int], :power_kw::text::float8[]
   from next
-), {add_version}
-""",
-    raise_version=_RAISE_VERSION,
-    set_powers=_SET_POWERS,
-    set_summary=_SET_SUMMARY,
-    add_version=_ADD_NEXT_VERSION,
+), made as (
+  insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
+  select :asset_key, max(next.version), :kind, :accepted_at::timestamptz, :author_kind, :author_id::uuid,
+         :block_id::uuid
+  from next
+  returning version
 )
+select version from made
+""")
 
 
 # The same by a statement for each part: a distributed database keeps the plan of each of them.
-_INTERVAL_PARTS: Final = (
-    NamedStatement(_RAISE_VERSION),
-    NamedStatement(_SET_POWERS),
-    NamedStatement(_SET_SUMMARY),
-    NamedStatement("""
+_RAISE_VERSION = NamedStatement("""
+update virtual_asset set version = version + 1, end_kwh = :end_kwh, revision = revision + 1
+where asset_key = :asset_key and version = :version and revision = :revision
+""")
+_SET_POWERS = NamedStatement("""
+update virtual_schedule set power_kw[:first_slot : :last_slot] = :power_kw::text::float8[]
+where asset_key = :asset_key and day = :day and lane = :lane::int
+""")
+_SET_SUMMARY = NamedStatement("""
+update virtual_energy
+set change_kwh[:index] = :change_kwh, lowest_kwh[:index] = :lowest_kwh, highest_kwh[:index] = :highest_kwh,
+    exported_kwh[:index] = :exported_kwh
+where asset_key = :asset_key and span = :span
+""")
+_ADD_CHANGE = NamedStatement("""
 insert into schedule_change (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
 values (:asset_key, :next_version::int, :lane::int, :first_period::int, :first_period::int + :length::int,
         array[:first_period::int], array[:length::int], :power_kw::text::float8[])
-"""),
-    NamedStatement("""
+""")
+_ADD_VERSION = NamedStatement("""
 insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
 values (:asset_key, :next_version::int, :kind, :accepted_at::timestamptz, :author_kind, :author_id::uuid,
         :block_id::uuid)
-"""),
-)
+""")
 
 
 class RevisionConflict(Exception):
@@ -171,10 +175,9 @@ def _find_connection(db: RowSink) -> Database:
 
 async def _write_interval_by_parts(db: RowSink, values: dict[str, object]) -> int:
     async with write_by_parts(db) as connection:
-        raise_version, *others = _INTERVAL_PARTS
-        if await raise_version.execute_part(connection, values) == "UPDATE 0":
+        if await _RAISE_VERSION.execute_part(connection, values) == "UPDATE 0":
             raise RevisionConflict
-        for part in others:
+        for part in (_SET_POWERS, _SET_SUMMARY, _ADD_CHANGE, _ADD_VERSION):
             await part.execute_part(connection, values)
     version = values["next_version"]
     assert isinstance(version, int)
