@@ -116,8 +116,8 @@ async def put_recurring(db: Database, kind: str, clock: Clock, every: timedelta)
 async def lock_recurring(db: Database) -> None:
     """Wait for what recurs on the platform's clock to end, and let none of it begin until this transaction ends.
 
-    A transaction that puts that clock back, and with it when such a job is due, calls it first: a run under way has read
-    the clock as it was.
+    A transaction that puts that clock back, and with it when such a job is due, calls it first: a run under way has
+    read the clock as it was.
     """
     await db.execute(
         """
