@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime, timedelta
 
+import asyncpg
 import pytest
 from tests.jobs.known import known_job
 from tests.jobs.running import note, now, running, until
 
-from gridloom.database.pool import create_pool
+from gridloom.database.pool import Database, create_pool
 from gridloom.jobs import JobRun, JobRunner, enqueue, run_due_platform_jobs, store
 
 pytestmark = pytest.mark.usefixtures("kinds")
@@ -119,6 +120,62 @@ class TestThePlatformsClock:
             assert ran <= 4  # a runner may have been quicker
             assert await pool.fetchval("select key from job") == "beyond"
 
+    async def test_runs_a_job_that_can_wait_when_it_says(self, pool) -> None:
+        asked = []
+
+        async def postpone(_: Database, due: datetime, idle_until: datetime) -> datetime:
+            asked.append((due, idle_until))
+            return idle_until - timedelta(minutes=1)
+
+        seen = {}
+
+        async def record_clock(run: JobRun) -> None:
+            seen[run.kind, run.due] = await run.db.fetchval("select platform_now()")
+
+        known_job("look", postpone=postpone)(record_clock)
+        known_job("other")(record_clock)
+        start = await pool.fetchval("select date_trunc('second', platform_now())")
+        first, other, end = (start + timedelta(hours=hours) for hours in (1, 2, 4))
+        await enqueue(pool, "look", key="", due=first, clock="platform")
+        await enqueue(pool, "other", key="", due=other, clock="platform")
+
+        async def set_clock(instant: datetime) -> None:
+            await pool.execute(
+                "update sandbox_clock set ahead = greatest(ahead, $1::timestamptz - clock_timestamp())", instant
+            )
+
+        assert await run_due_platform_jobs(pool, end, set_clock) == 2
+        assert asked == [(first, other)]
+        assert other - timedelta(minutes=1) <= seen["look", first] < other
+        assert seen["other", other] >= other
+
+    async def test_wakes_no_runner_for_what_its_own_jobs_enqueue(self, pool, dsn) -> None:
+        known_job("note")(note)
+
+        @known_job("parent")
+        async def enqueue_child(run: JobRun) -> None:
+            await enqueue(run.db, "note", key="child", due=run.due, clock="platform")
+            await enqueue(run.db, "note", key="real", due=now(), clock="real")
+
+        start = await pool.fetchval("select platform_now()")
+        await enqueue(pool, "parent", key="", due=start + timedelta(hours=1), clock="platform")
+        heard, listener = asyncio.Queue[str](), await asyncpg.connect(dsn)
+        await listener.add_listener(store.CHANNEL, lambda *given: heard.put_nowait(given[-1]))
+
+        async def set_clock(instant: datetime) -> None:
+            await pool.execute(
+                "update sandbox_clock set ahead = greatest(ahead, $1::timestamptz - clock_timestamp())", instant
+            )
+
+        try:
+            assert await run_due_platform_jobs(pool, start + timedelta(hours=2), set_clock, resume_clock=False) == 2
+            assert await pool.fetchval("select key from done") == "child"
+            await pool.execute("select pg_notify($1, 'last')", store.CHANNEL)
+            # One for the job on the real clock, which no walk runs.
+            assert [await heard.get(), await heard.get()] == ["", "last"]
+        finally:
+            await listener.close()
+
     async def test_leaves_to_the_runners_what_comes_after_its_last_look(self, pool, dsn) -> None:
         known_job("note")(note)
         start = await pool.fetchval("select platform_now()")
@@ -142,8 +199,8 @@ class TestThePlatformsClock:
         await enqueue(pool, "note", key="a", due=start, clock="platform")
         real_step, reached = getattr(store, step), asyncio.Event()
 
-        async def take_step_and_wait(*given) -> None:
-            await real_step(*given)
+        async def take_step_and_wait(*given, **options) -> None:
+            await real_step(*given, **options)
             reached.set()
             await asyncio.Event().wait()
 

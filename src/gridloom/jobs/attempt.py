@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import structlog
@@ -69,7 +69,8 @@ async def run_claimed(
     pool: Pool,
     db: PoolConnectionProxy[asyncpg.Record],
     claimed: store.ClaimedJob,
-    idle_until: datetime | None = None,
+    *,
+    is_walk: bool = False,
 ) -> None:
     """Run the handler in a savepoint of the transaction that claimed the job.
 
@@ -79,10 +80,10 @@ async def run_claimed(
     kind = KINDS[claimed.kind]
     LAG.labels(claimed.kind).observe(claimed.lag_s)
     began = time.perf_counter()
-    run = copy_fields(JobRun, claimed, db=db, attempt=claimed.attempts + 1, idle_until=idle_until)
+    run = copy_fields(JobRun, claimed, db=db, attempt=claimed.attempts + 1)
     try:
         async with _clear_if_cancelled(pool, claimed):
-            await store.limit_transaction(db, kind.limit + NOTING)
+            await store.limit_transaction(db, kind.limit + NOTING, is_walk=is_walk)
             async with asyncio.timeout(kind.limit.total_seconds()), db.transaction():
                 await kind.handler(run)
                 if not await store.finish(db, claimed):

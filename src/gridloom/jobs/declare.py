@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import asyncpg
     from asyncpg.pool import PoolConnectionProxy
 
+    from gridloom.database.pool import Database
+
 Clock = Literal["real", "platform"]
 
 
@@ -20,7 +22,6 @@ class JobRun:
     """One attempt.
 
     `db` is in the transaction that also ends the job: what the run writes counts exactly once, or not at all.
-    `idle_until` is there while a sandbox's clock leaps: before that instant nothing else falls due.
     """
 
     db: PoolConnectionProxy[asyncpg.Record]
@@ -29,10 +30,11 @@ class JobRun:
     payload: Mapping[str, Any]
     due: datetime
     attempt: int
-    idle_until: datetime | None = None
 
 
 Handler = Callable[[JobRun], Awaitable[None]]
+Postpone = Callable[["Database", datetime, datetime], Awaitable[datetime]]
+"""When to run a job that is due at the first instant, where nothing else falls due before the second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,7 @@ class JobKind:
     clock: Clock
     bulk: bool
     for_organisations: bool
+    postpone: Postpone | None
 
 
 KINDS: dict[str, JobKind] = {}
@@ -76,12 +79,14 @@ def job(
     clock: Clock = "real",
     bulk: bool = False,
     for_organisations: bool = False,
+    postpone: Postpone | None = None,
 ) -> Callable[[Handler], Handler]:
     """Declare the handler of a kind of job. It runs in processes that `register_jobs` it, as the wiring has them do.
 
     `limit`: how long one attempt may take. `every`: makes it a recurring job that needs no enqueue, on `clock`.
     `bulk`: long work of which a worker does one at a time, so that it never delays what must happen on
     the second. `for_organisations`: organisations ask for it; it runs at slots of their own, by turns.
+    `postpone`: while a sandbox's clock leaps, for a job that is due again and again, mostly with nothing to do.
     """
     assert not (for_organisations and every is not None), "what recurs is the platform's"
     assert every is None or every > timedelta()
@@ -95,6 +100,7 @@ def job(
             clock=clock,
             bulk=bulk,
             for_organisations=for_organisations,
+            postpone=postpone,
         )
         handler.__job__ = declared  # type: ignore[attr-defined]
         return handler

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from gridloom.database.pool import Pool
 
 
-MAX_CONCURRENT_JOBS = 4
+MAX_CONCURRENT_JOBS = 2
+"""Of a walk itself: where more are due at one instant, runners of other processes are woken to take the rest."""
 
 
 async def run_due_platform_jobs(
@@ -35,20 +36,23 @@ async def run_due_platform_jobs(
     while coming := await store.earliest_platform_jobs(pool, kinds, until, MAX_CONCURRENT_JOBS + 1):
         kind, _, instant = coming[0]
         # Jobs of a kind that are due at the same instant have no order.
-        keys = [key for other, key, due in coming if (other, due) == (kind, instant)][:MAX_CONCURRENT_JOBS]
-        idle_until = coming[len(keys)][2] if len(coming) > len(keys) else until
+        keys = [key for other, key, due in coming if (other, due) == (kind, instant)]
+        if (postpone := KINDS[kind].postpone) is not None:
+            instant = await postpone(pool, instant, coming[len(keys)][2] if len(coming) > len(keys) else until)
         await set_clock(instant)
-        ran += sum(await asyncio.gather(*(_run_one(pool, kind, key, idle_until) for key in keys)))
+        if len(keys) > MAX_CONCURRENT_JOBS:
+            await store.wake(pool)
+        ran += sum(await asyncio.gather(*(_run_one(pool, kind, key) for key in keys[:MAX_CONCURRENT_JOBS])))
     await set_clock(until)
     if resume_clock:  # the runners' timers were set by the clock as it stood before
         await store.wake(pool)
     return ran
 
 
-async def _run_one(pool: Pool, kind: str, key: str, idle_until: datetime) -> bool:
+async def _run_one(pool: Pool, kind: str, key: str) -> bool:
     async with transaction(pool) as db:
         claimed = await store.claim_one(db, kind, key)
         if claimed is None or not await mark_started(pool, db, claimed):
             return False
-        await run_claimed(pool, db, claimed, idle_until)
+        await run_claimed(pool, db, claimed, is_walk=True)
         return True

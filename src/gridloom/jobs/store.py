@@ -55,6 +55,7 @@ class QueueHealth:
 
 
 # A notification costs a lock that all notifying commits share, so it is sent only for what cannot wait for a look.
+# Platform jobs that a walk of a sandbox's clock enqueues are run by the walk, in their turn.
 _PUT: Final = NamedStatement("""
 with put as (
   insert into job (kind, key, clock, due, payload, organisation_id, size)
@@ -69,7 +70,9 @@ with put as (
     where :restart or (job.state = 'WAITING' and job.attempts = 0)
   returning due, clock, pg_try_advisory_xact_lock(job_put_lock(kind, key, enqueued_at)) as is_held
 )
-select pg_notify(:channel, '') from put where due < job_now(clock) + :soon::interval
+select pg_notify(:channel, '') from put
+where due < job_now(clock) + :soon::interval
+  and (clock = 'real' or coalesce(current_setting('gridloom.clock_walk', true), '') <> 'on')
 """)
 
 
@@ -234,15 +237,17 @@ async def clear_started(pool: Pool, job: ClaimedJob) -> None:
     )  # fmt: skip
 
 
-async def limit_transaction(db: Database, limit: timedelta) -> None:
+async def limit_transaction(db: Database, limit: timedelta, *, is_walk: bool = False) -> None:
+    """`is_walk`: the job is run by a walk of a sandbox's clock, not by a runner."""
     limit_ms = str(round(limit.total_seconds() * 1000))
     await db.execute(
         """
         select set_config('statement_timeout', $1, true),
-               set_config('idle_in_transaction_session_timeout', $1, true)
+               set_config('idle_in_transaction_session_timeout', $1, true),
+               set_config('gridloom.clock_walk', $2, true)
         """,
-        limit_ms,
-    )
+        limit_ms, "on" if is_walk else "off",
+    )  # fmt: skip
 
 
 async def finish(db: Database, job: ClaimedJob) -> bool:

@@ -111,8 +111,8 @@ async def read_price_arrays(
     """All prices that begin in the window, by start: starts and ends in seconds since 1970, and the prices."""
     row = await db.fetchrow(
         """
-        select coalesce(array_agg(extract(epoch from start_at)::int8 order by start_at), '{}') as starts,
-          coalesce(array_agg(extract(epoch from end_at)::int8 order by start_at), '{}') as ends,
+        select coalesce(array_agg(date_part('epoch', start_at)::int8 order by start_at), '{}') as starts,
+          coalesce(array_agg(date_part('epoch', end_at)::int8 order by start_at), '{}') as ends,
           coalesce(array_agg(price::float8 order by start_at), '{}') as prices
         from reference_price
         where series = $1 and ($2::timestamptz is null or start_at >= $2) and start_at < $3

@@ -60,21 +60,18 @@ TIMETABLE: Final[dict[tuple[int, int], tuple[tuple[Item, ...], ...]]] = {
         (_for_day(1, operator.publish_afrr), _for_day(1, owners.report_results)),
         (_for_day(0, operator.offer_auctions),),
     ),
-    (10, 15): ((partial(traders.bid, is_last=False),),),
-    (10, 30): ((publish_third_auction,),),
+    (10, 30): ((publish_third_auction, partial(traders.bid, is_last=False)),),
     (11, 30): ((_for_day(1, traders.take_what_was_won),), (_for_day(1, traders.plan),)),
     (12, 0): ((publish_intraday,),),
-    (12, 45): ((publish_day_ahead,),),
-    (13, 0): ((_for_day(1, trading.sell_day_ahead),),),
+    (12, 45): ((publish_day_ahead, _for_day(1, trading.sell_day_ahead)),),
     (15, 30): ((publish_first_auction, _for_day(1, trading.sell_at_auction, IntradayAuction.FIRST)),),
-    (16, 0): ((publish_intraday, trading.trade_intraday),),
-    (17, 0): ((renew_tolls,),),
-    (18, 30): ((partial(traders.bid, is_last=True),),),
-    (20, 0): ((publish_intraday,),),
+    (16, 0): ((publish_intraday, trading.trade_intraday, renew_tolls),),
+    (20, 0): ((publish_intraday, partial(traders.bid, is_last=True)),),
     (22, 30): ((publish_second_auction, _for_day(1, trading.sell_at_auction, IntradayAuction.SECOND)),),
 }
 """By the hour and minute on the wall; nothing between two and three, which some days have twice and some not at all.
-Groups of actions one after the other; those of a group do not depend on each other and run concurrently."""
+Groups of actions one after the other; those of a group do not depend on each other and run concurrently. Actions share
+a quarter-hour where they can: at each one in the table the clock waits."""
 
 CATCH_UP_ACTIONS: Final = frozenset(
     {

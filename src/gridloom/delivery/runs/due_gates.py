@@ -29,22 +29,38 @@ from gridloom.virtual_assets.rules import first_open_period
 _ONE_MICROSECOND = timedelta(microseconds=1)
 DUE_GATES_JOB: Final = "delivery.close-gates"
 """The job, one for all zones, at the last gate of each quarter-hour. Where nothing has changed it only notes that the
-gate has passed: what was planned is final. When a sandbox's clock leaps, the gates up to the next thing that happens
-are looked at together: nothing can change between them."""
+gate has passed: what was planned is final."""
 
 
-@job(DUE_GATES_JOB, clock="platform")
+async def find_last_idle_gate(db: Database, due: datetime, idle_until: datetime) -> datetime:
+    """When a sandbox's clock leaps, the gates up to the next thing that happens are closed together: another job, a
+    market day that comes into view, the gate of a period that will be cut. The one that is due is closed by itself
+    where something has changed or was measured."""
+    await wait_for_writers(db)
+    span = planning_window(due)
+    statuses = await read_zone_status(db, due, span.start, span.end, period_number(span.end))
+    if any(status.needs_run for status in statuses) or await read_measured_zones(db, due):
+        return due
+    idle_until = min(idle_until, market_day_window(market_day_of(due)).end + PERIOD)
+    for status in statuses:
+        if status.first_misfit is not None:
+            gate = period_start(status.first_misfit) - timedelta(seconds=status.gate_closure_s)
+            idle_until = min(idle_until, gate + PERIOD)
+    return due + max(0, (idle_until - due - _ONE_MICROSECOND) // PERIOD) * PERIOD
+
+
+@job(DUE_GATES_JOB, clock="platform", postpone=find_last_idle_gate)
 async def close_due_gates(run: JobRun) -> None:
     now, is_alive = await read_clock_and_activity(run.db)
     if not is_alive:
         return
     await wait_for_writers(run.db)
     # Before the status is read, so that a transaction that brings a zone into view waits and is not written over.
-    expected = run.due + PERIOD
+    expected = run.due + ((now - run.due) // PERIOD + 1) * PERIOD
     await enqueue(run.db, DUE_GATES_JOB, key="", due=expected, clock="platform")
     span = planning_window(now)
     statuses = await read_zone_status(run.db, now, span.start, span.end, period_number(span.end))
-    due = _next_due(run, statuses, now) if statuses else expected
+    due = next_gate_closure(statuses, now) if statuses else expected
     if due != expected:
         await enqueue(run.db, DUE_GATES_JOB, key="", due=due, clock="platform")
     closing = [status for status in statuses if status.next_asset_start < span.end and _has_closed(status, now)]
@@ -75,20 +91,6 @@ def next_gate_closure(statuses: Sequence[ZoneStatus], now: datetime) -> datetime
         else market_day_window(market_day_of(status.next_asset_start) - timedelta(days=1)).start
         for status in statuses
     )
-
-
-def _next_due(run: JobRun, statuses: Sequence[ZoneStatus], now: datetime) -> datetime:
-    """The next gate or, where nothing happens until then, the last before something does: another job, a market day
-    that comes into view, the gate of a period that will be cut."""
-    due = next_gate_closure(statuses, now)
-    if run.idle_until is None or any(status.needs_run for status in statuses):
-        return due
-    idle_until = min(run.idle_until, market_day_window(market_day_of(now)).end + PERIOD)
-    for status in statuses:
-        if status.first_misfit is not None:
-            gate = period_start(status.first_misfit) - timedelta(seconds=status.gate_closure_s)
-            idle_until = min(idle_until, gate + PERIOD)
-    return due + max(0, (idle_until - due - _ONE_MICROSECOND) // PERIOD) * PERIOD
 
 
 def _next_gate(status: ZoneStatus, now: datetime) -> datetime:
