@@ -258,8 +258,15 @@ async def running_edge(edge: Application) -> AsyncIterator[Application]:
 
 @pytest.fixture(scope="session")
 async def database_url() -> AsyncIterator[str]:
-    """One database a test process; tests keep apart by making organisations of their own."""
+    """One database a test process, with its operator; tests keep apart by making organisations of their own."""
+    from tests.people import hash_cheaply, make_operator
+
+    from gridloom.database.pool import create_pool
+
     async with migrated_database() as url:
+        hash_cheaply()
+        async with await create_pool(url, size=1) as pool:
+            await make_operator(pool)
         yield url
 
 

@@ -19,7 +19,7 @@ from gridloom.kernel.ids import OrganisationID, UserID, uuid7
 if TYPE_CHECKING:
     import httpx2
 
-    from gridloom.database.pool import Connection
+    from gridloom.database.pool import Connection, Pool
     from gridloom.edge.application import Application
     from gridloom.identity.login.sessions import TokenPair
 
@@ -101,6 +101,13 @@ def client_of(edge: Application, token: str | None = None, address: str | None =
     return httpx2.AsyncClient(transport=transport, base_url="http://gridloom.test", headers=headers)
 
 
+async def make_operator(pool: Pool) -> None:
+    """Where there is no organisation yet."""
+    from gridloom.identity.bootstrap import bootstrap_operator
+
+    await bootstrap_operator(pool, OPERATOR_USERNAME, PASSWORD)
+
+
 class People:
     """Makes organisations and people on one service; leaving it closes their clients."""
 
@@ -109,10 +116,8 @@ class People:
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> People:
-        from gridloom.identity.bootstrap import bootstrap_operator
-
         hash_cheaply()
-        await bootstrap_operator(self.edge.pool, OPERATOR_USERNAME, PASSWORD)
+        await make_operator(self.edge.pool)
         return self
 
     async def __aexit__(self, *_: Any) -> None:
