@@ -10,6 +10,7 @@ from typing import Any
 
 import asyncpg
 import httpx2
+import numpy as np
 import pytest
 from tests.costs import rows_read
 
@@ -118,6 +119,17 @@ class TestReferencePrice:
         first = int(datetime.fromisoformat(hour["start"]).timestamp()) // 900
         assert (await read_period_prices(pool, "REBAP_DE", first, first + 4)).tolist() == [9, 1, 9, 9]
 
+    async def test_of_a_year_is_found_in_each_of_its_days(
+        self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]
+    ) -> None:
+        year = {**PRICE, "series": "REBAP_DE", "start": "2041-01-01T00:00:00Z", "end": "2042-01-01T00:00:00Z"}
+        for price in (9, 11):
+            answer = await operator.post("/reference-prices", json=[{**year, "price": price}])
+            assert answer.status_code == 200, answer.text
+        first = int(datetime.fromisoformat(year["end"]).timestamp()) // 900
+        found = await read_period_prices(pool, "REBAP_DE", first - 2, first + 1)
+        assert found.tolist() == pytest.approx([11, 11, np.nan], nan_ok=True)
+
     async def test_is_not_asked_for_as_of_a_future_instant(self, operator: httpx2.AsyncClient) -> None:
         query = {"series": "FCR_DE", "as-of": "2090-01-01T00:00:00Z"}
         answer = await operator.get("/reference-prices", params=query)
@@ -159,7 +171,6 @@ class TestReferencePrice:
         [
             ({"series": "LUCK"}, "/1/series"),
             ({"end": PRICE["start"]}, "/1/end"),
-            ({"start": "2026-01-01T00:00:00Z", "end": "2026-02-01T00:15:00Z"}, "/1/end"),
             ({"price": "x"}, "/1/price"),
             ({"colour": 1}, "/1/colour"),
         ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Final, Literal
@@ -42,10 +42,6 @@ _TABLE: Final = (
     ),
 )
 SERIES: Final[Mapping[str, PriceSeries]] = MappingProxyType({series.name: series for series in _TABLE})
-
-MAX_PRICE_SPAN: Final = timedelta(days=31)
-"""The longest time that one price holds: readers find the price of an instant without reading the series from its
-beginning."""
 
 CheckedKind = Literal["wholesale-trades", "fcr", "afrr-capacity"]
 

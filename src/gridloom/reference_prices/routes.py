@@ -20,7 +20,7 @@ from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound, PayloadTooLarge
 from gridloom.physical_assets.window_query import check_order
 from gridloom.reference_prices import store
-from gridloom.reference_prices.model import MAX_PRICE_SPAN, SERIES, CheckedKind, PublishedPrice
+from gridloom.reference_prices.model import SERIES, CheckedKind, PublishedPrice
 from gridloom.response_fields import view_of
 from gridloom.settlements.as_of import PRICES, AsOf, AsOfTooEarly, check_as_of
 from gridloom.settlements.model import Counts
@@ -92,8 +92,6 @@ def _validate_row(position: int, row: NewReferencePrice) -> list[FieldError]:
         found.append(FieldError(f"/{position}/series", f"is not one of {', '.join(SERIES)}"))
     if row.start >= row.end:
         found.append(FieldError(f"/{position}/end", "is not after the start"))
-    if row.end - row.start > MAX_PRICE_SPAN:
-        found.append(FieldError(f"/{position}/end", f"is more than {MAX_PRICE_SPAN.days} days after the start"))
     return found
 
 

@@ -15,7 +15,7 @@ from gridloom.database.clock import platform_now_to_the_ms
 from gridloom.database.composition import compose
 from gridloom.database.pool import Database
 from gridloom.database.statement import NamedStatement
-from gridloom.reference_prices.model import MAX_PRICE_SPAN, PublishedPrice, SettledPriceDeviation
+from gridloom.reference_prices.model import PublishedPrice, SettledPriceDeviation
 
 _WRITING: Final = 7_108_260
 """The advisory lock of a price import."""
@@ -137,12 +137,13 @@ async def read_period_prices(
           price::float8 as price
         from reference_price_version
         where series = $1 and end_at > to_timestamp($2::bigint * 900) and start_at < to_timestamp($3::bigint * 900)
-          and start_at >= to_timestamp($2::bigint * 900) - $5::interval
+          and (start_at >= to_timestamp($2::bigint * 900) - interval '31 days'
+               or end_at - start_at > interval '31 days')
           and case when $4::timestamptz is null then superseded_at is null
                    else recorded_at <= $4 and (superseded_at is null or superseded_at > $4) end
         order by start_at
         """,
-        series, first, end, as_of, MAX_PRICE_SPAN,
+        series, first, end, as_of,
     ):  # fmt: skip
         prices[max(0, row["first"] - first) : max(0, row["last"] - first)] = row["price"]
     return prices
