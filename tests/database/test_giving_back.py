@@ -13,10 +13,13 @@ import pytest
 from gridloom.database import pool as pool_module
 from gridloom.database.pool import NoResetConnection, acquire, create_pool, release, repeatable_read
 
+OURS = "pid in (select pid from pg_stat_activity where application_name = 'giving-back')"
+"""The connections of the pool under test: services of other tests use the same database."""
+
 
 @pytest.fixture
 async def pool(database_url: str) -> AsyncIterator[Any]:
-    async with await create_pool(database_url, size=2) as made:
+    async with await create_pool(f"{database_url}&application_name=giving-back", size=2) as made:
         yield made
 
 
@@ -63,7 +66,7 @@ class TestAConnectionGivenBack:
                 await pool.fetchval("select count(*) from pg_class")
         onlooker = await asyncpg.connect(database_url)
         held = await onlooker.fetchval(
-            "select count(*) from pg_locks where relation = 'pg_class'::regclass and pid <> pg_backend_pid()"
+            f"select count(*) from pg_locks where relation = 'pg_class'::regclass and {OURS}"
         )
         await onlooker.close()
         assert held == 0, "a change of the table would have to wait for a connection that nobody uses"
@@ -96,8 +99,7 @@ class TestAConnectionGivenBack:
             await cancel_as_it_arrives(reading)
             assert reading.cancelled() or reading.exception() is None
             begun = await onlooker.fetch(
-                "select state, query from pg_stat_activity where datname = current_database()"
-                " and pid <> pg_backend_pid() and xact_start is not null"
+                f"select state, query from pg_stat_activity where {OURS} and xact_start is not null"
             )
             assert begun == []
         await onlooker.close()

@@ -26,7 +26,9 @@ from gridloom.sandbox.simulation import start_of_history
 from gridloom.settings import Settings
 
 QUARTER = timedelta(minutes=15)
-WAITS_FOR_A_LOCK = "select exists (select from pg_locks where not granted and locktype = 'advisory')"
+WAITS_FOR_A_LOCK = """
+select exists (select from pg_stat_activity where datname = current_database() and wait_event = 'advisory')
+"""
 
 
 class Stepper:
