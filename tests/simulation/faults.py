@@ -78,7 +78,8 @@ async def disturb(life: Life, step: Step, number: int) -> None:
 
 
 async def restart_service(life: Life) -> None:
-    """Everything is as it was."""
+    """Everything is as it was. (A walk that was stopped leaves the runners what is due at the instant it reached.)"""
+    await life.service.await_due_jobs()
     now = quarter_of(life.world.now)
     requests = [book_request(life.world, one, now, now + 96) for one in life.world.batteries.values()]
     requests += [dispatch_request(life.world, one, now - 48, now + 48) for one in life.world.batteries.values()]

@@ -64,10 +64,10 @@ async def _move_clock(pool: Pool, turn: Database, to: datetime | None, by: timed
     try:
         await run_due_platform_jobs(pool, target, set_clock)
     except _WalkEndedError:
-        await job_store.wake(pool)  # the runners' timers were set by the clock as it stood before
         return _reject_stopped(await platform_now(turn), target)
     finally:
         await store.end_walk(pool, walk_id)
+        await job_store.wake(pool)  # the runners' timers were set by the clock as it stood before the walk
     return await platform_now(turn)
 
 
