@@ -388,11 +388,12 @@ def describe_machine() -> dict[str, Any]:
 
 
 def _processor() -> str:
+    """By the name that `lscpu` has for it: on arm64 the system itself has only numbers."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    names = [line.partition(":")[2].strip() for line in lines if line.lower().startswith(("model name", "cpu part"))]
+        shown = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in shown.splitlines() if line.startswith("Model name")]
     return names[0] if names else platform.machine()
 
 
