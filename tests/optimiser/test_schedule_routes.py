@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from datetime import datetime, timedelta
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from gridloom.edge.application import Application
 from gridloom.kernel.problem import BadRequest
 from gridloom.optimiser.solver_queue import SolverQueue, SolverTurn
 from gridloom.optimiser.solving.linear import Deadline
+from gridloom.optimiser.solving.programme import CancelledError
 
 __all__ = ["make_battery"]
 QUARTER = timedelta(minutes=15)
@@ -248,13 +250,23 @@ class TestTheSolver:
             loop.call_soon_threadsafe(seen.set)
             while not deadline.stopped:
                 pass
+            raise CancelledError
 
-        task = asyncio.create_task(queue.run(request, lambda turn: turn.solve(spin)))
-        await seen.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert await queue.run(request, lambda turn: turn.solve(lambda deadline: 7)) == 7
+        logged: list[dict[str, Any]] = []
+        before = loop.get_exception_handler()
+        loop.set_exception_handler(lambda _, context: logged.append(context))
+        try:
+            task = asyncio.create_task(queue.run(request, lambda turn: turn.solve(spin)))
+            await seen.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert await queue.run(request, lambda turn: turn.solve(lambda deadline: 7)) == 7
+            del task
+            gc.collect()
+        finally:
+            loop.set_exception_handler(before)
+        assert [one for one in logged if isinstance(one.get("exception"), CancelledError)] == []
 
     async def test_stops_when_the_caller_closes_the_connection(self, app: Application) -> None:
         queue, seen, stopped = app.resources[SolverQueue], asyncio.Event(), asyncio.Event()

@@ -43,6 +43,8 @@ class SolverTurn:
             return work(deadline)
 
         solving = asyncio.get_running_loop().run_in_executor(self._threads, begin)
+        # Work that is stopped because its caller has gone ends with an exception that no task awaits: no error to log.
+        solving.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         try:
             return await asyncio.shield(solving)
         finally:
