@@ -222,9 +222,9 @@ class PointWriter:
                 self._openings = _write_cached_times(times_us.tobytes(), self._before, self._after)
             else:
                 self._openings = _write_times(times_us.view("datetime64[us]"), self._before, self._after)
-        return self._interleave(numbers)
+        return self._interleave_numbers(numbers)
 
-    def _interleave(self, numbers: bytes) -> memoryview:
+    def _interleave_numbers(self, numbers: bytes) -> memoryview:
         """An opening before each number of an array in JSON, without an object for each. Numbers are copied as items
         of one width: what is copied from behind a shorter one is overwritten by the next opening."""
         characters = np.frombuffer(b",%b}%b" % (numbers[1:-1], bytes(_NUMBER.itemsize)), np.uint8)

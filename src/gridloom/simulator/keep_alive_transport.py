@@ -29,7 +29,7 @@ class KeepAliveTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         message = _write_request(request, await request.aread())
-        connection = self._pop_idle() or await self._connect()
+        connection = self._pop_idle() or await self._open_connection()
         is_reusable = False
         try:
             async with asyncio.timeout(request.extensions["timeout"]["read"]):
@@ -59,7 +59,7 @@ class KeepAliveTransport(httpx2.AsyncBaseTransport):
             connection.writer.close()  # the service has closed it meanwhile
         return None
 
-    async def _connect(self) -> Connection:
+    async def _open_connection(self) -> Connection:
         try:
             return Connection(*await asyncio.open_connection(self._host, self._port, limit=MAX_HEAD_BYTES))
         except OSError as fault:
