@@ -5,51 +5,25 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
-import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
+from tests.decoder_processes import forking
 
 from gridloom.edge.decode.json_decoder import Decoder
 from gridloom.edge.responses import JSON
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
-from gridloom.long_bodies import decoder_process
-from gridloom.long_bodies.decoder_process import ForkServer, compute_apart, run_in_subprocess
+from gridloom.long_bodies.decoder_process import compute_apart, run_in_subprocess
 from gridloom.long_bodies.slices import SLICE_BYTES
 from gridloom.monitoring.ingest.parsing import parse
 from gridloom.settlements.model import NET_OFFS
 from gridloom.settlements.rules import read_columns
 
-ROOT = Path(__file__).parents[2]
 ASSET = "0197a5c0-0000-7000-8000-000000000001"
-
-
-# A worker forks before it has threads or open files; the process of all these tests has both.
-A_YOUNG_PROCESS = """
-import os, socket, sys
-from gridloom.long_bodies.decoder_process import _fork_for_ever
-_fork_for_ever(socket.socket(fileno=int(sys.argv[1])), os.getppid())
-"""
-
-
-@contextmanager
-def forking() -> Iterator[int]:
-    here, there = socket.socketpair()
-    with there:
-        command = [sys.executable, "-c", A_YOUNG_PROCESS, str(there.fileno())]
-        young = subprocess.Popen(command, pass_fds=[there.fileno()], cwd=ROOT)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(decoder_process, "_forker", ForkServer(here))
-        yield young.pid
-    here.close()
-    assert young.wait(30) in (0, -signal.SIGKILL), "it leaves with the worker"
 
 
 @pytest.fixture(scope="module")

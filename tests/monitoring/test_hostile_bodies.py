@@ -1,5 +1,6 @@
-"""Bodies made to cost more than they are worth: refused before they are unpacked, and never a failure of ours."""
+"""Bodies made to cost more than they are worth: refused at a bounded price, and never a failure of ours."""
 
+import asyncio
 import io
 import json
 import random
@@ -9,7 +10,10 @@ from contextlib import suppress
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.assets import register_asset
+from tests.decoder_processes import forking, measured_growth
 
+from gridloom.edge import BULK
 from gridloom.edge.responses import ARROW, CSV, JSON, NDJSON
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
 from gridloom.monitoring.ingest.columns import MAX_NAMES
@@ -17,6 +21,13 @@ from gridloom.monitoring.ingest.parsing import parse
 from gridloom.monitoring.ingest.tables import MAX_TYPED_COLUMNS, is_typed
 
 LATEST_US = 2_000_000_000_000_000
+MAX_GROWTH_BYTES = 96 << 20
+"""Of the service's process, while it refuses a body: the body itself and its copies on the way."""
+
+
+async def send(owner, asset, body, media_type=ARROW):
+    url, headers = f"/monitoring/{asset.id}/datapoints", {"Content-Type": media_type}
+    return await owner.engineer.post(url, content=body, headers=headers)
 
 
 def read(body, media_type=ARROW):
@@ -38,40 +49,78 @@ def moments(rows):
     return pa.array(np.arange(rows) * 1_000_000 + 1_750_000_000_000_000, pa.timestamp("us", tz="UTC"))
 
 
-class TestALongTextInADictionary:
-    @pytest.mark.parametrize("column", ["time", "value", "quality"])
-    def test_is_not_unfolded_row_by_row(self, column):
-        rows = 1_000_000
-        table = {
-            "signal": dictionary(["active_power"], rows),
-            "time": moments(rows),
-            "value": pa.array(np.ones(rows)),
-            "quality": dictionary(["GOOD"], rows),
-            column: dictionary(["x" * 3000], rows),
-        }
-        body = stream_of(pa.table(table), compression="zstd")
-        assert len(body) < 10_000_000
-        before = pa.total_allocated_bytes()
-        with pytest.raises(PayloadTooLarge):
-            read(body)
-        assert pa.total_allocated_bytes() - before < 64 << 20
+def points(rows, **columns):
+    given = {"signal": dictionary(["active_power"], rows), "time": moments(rows), "value": pa.array(np.ones(rows))}
+    return pa.table(given | columns)
 
+
+def repeat_view(text, rows):
+    """One text, seen by every row."""
+    views = np.zeros((rows, 4), dtype=np.int32)
+    views[:, 0], views[:, 1] = len(text), int.from_bytes(text[:4], "little")
+    buffers = [None, pa.py_buffer(views.tobytes()), pa.py_buffer(text)]
+    return pa.Array.from_buffers(pa.string_view(), rows, buffers, 0)
+
+
+def one_long_text(size_bytes):
+    """Of zeros, which take no memory until they are written to."""
+    offsets = pa.py_buffer(np.array([0, size_bytes]))
+    buffers = [None, offsets, pa.py_buffer(np.zeros(size_bytes, np.uint8))]
+    return pa.Array.from_buffers(pa.large_string(), 1, buffers)
+
+
+HOSTILE = {
+    "a long text in the dictionary of times": lambda: points(10**6, time=dictionary(["x" * 3000], 10**6)),
+    "a long text in the dictionary of values": lambda: points(10**6, value=dictionary(["x" * 3000], 10**6)),
+    "a long text in the dictionary of qualities": lambda: points(10**6, quality=dictionary(["x" * 3000], 10**6)),
+    "a view of one long text": lambda: points(10**5, time=repeat_view(b"y" * 60_000, 10**5)),
+    "a view of one long text, in few rows": lambda: points(2000, time=repeat_view(b"y" * 600_000, 2000)),
+    "a gigabyte of zeros": lambda: points(1, signal=one_long_text(1 << 30)),
+    "more rows than points": lambda: points(10**6 + 1),
+    "more columns than signals": lambda: pa.Table.from_arrays(
+        [pa.array([1.0])] * 20_000, [f"a{n}" for n in range(20_000)]
+    ),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fork_server():
+    with forking() as pid:
+        yield pid
+
+
+class TestAHostileStream:
+    @pytest.mark.parametrize(
+        ("name", "compression"),
+        [(name, compression) for name in HOSTILE for compression in ("zstd", "lz4" if "gigabyte" in name else None)],
+    )
+    async def test_is_refused_and_others_are_served(self, new_organisation, name, compression):
+        body = stream_of(HOSTILE[name](), compression=compression)
+        assert len(body) < BULK.limit_bytes, "nor is it refused by its length"
+        (attacker, hostile), (other, sound) = [
+            (owner := await new_organisation(), await register_asset(owner)) for _ in range(2)
+        ]
+        with measured_growth() as growth:
+            refused, served = await asyncio.gather(
+                send(attacker, hostile, body), send(other, sound, stream_of(points(100), compression="zstd"))
+            )
+        assert refused.status_code in (400, 413), refused.text
+        assert refused.json()["detail"]
+        assert served.status_code == 200, served.text
+        assert growth.peak_bytes < MAX_GROWTH_BYTES
+        stored = await attacker.viewer.get(f"/monitoring/{hostile.id}/signals")
+        assert stored.json() == []
+
+
+class TestALongText:
     def test_is_read_once_where_it_names_the_signal(self):
         rows = 100_000
-        table = pa.table(
-            {"signal": dictionary(["x" * 100_000], rows), "time": moments(rows), "value": pa.array(np.ones(rows))}
-        )
+        table = points(rows, signal=dictionary(["x" * 100_000], rows))
         received = read(stream_of(table, compression="zstd"))
         assert received.refusals.total == rows
 
-    def test_is_fine_as_long_as_it_is_proportionate(self):
-        table = pa.table(
-            {
-                "signal": dictionary(["active_power"], 1000),
-                "time": dictionary(["2026-01-05T10:00:00Z"], 1000),
-                "value": dictionary(["1.5"], 1000),
-            }
-        )
+    def test_in_a_dictionary_is_fine_as_long_as_it_is_proportionate(self):
+        table = points(1000, time=dictionary(["2026-01-05T10:00:00Z"], 1000), value=dictionary(["1.5"], 1000))
         assert read(stream_of(table)).refusals.total == 0
 
 
@@ -86,17 +135,6 @@ class TestAView:
         )
         received = read(stream_of(table))
         assert (received.count, received.refusals.total) == (2, 1)
-
-    def test_of_one_long_text_many_times_is_not_unfolded(self):
-        rows, text = 100_000, b"y" * 60_000
-        views = np.zeros((rows, 4), dtype=np.int32)
-        views[:, 0], views[:, 1] = len(text), int.from_bytes(text[:4], "little")
-        times = pa.Array.from_buffers(
-            pa.string_view(), rows, [None, pa.py_buffer(views.tobytes()), pa.py_buffer(text)], 0
-        )
-        table = pa.table({"signal": dictionary(["a"], rows), "time": times, "value": pa.array(np.ones(rows))})
-        with pytest.raises(PayloadTooLarge):
-            read(stream_of(table, compression="zstd"))
 
 
 class TestABodyOfNothing:

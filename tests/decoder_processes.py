@@ -1,0 +1,62 @@
+"""A fork server for long bodies, as each worker of the service has one, and the memory that this process takes."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gridloom.long_bodies import decoder_process
+from gridloom.long_bodies.decoder_process import ForkServer
+
+ROOT = Path(__file__).parents[1]
+
+# A worker forks before it has threads or open files; the process of all these tests has both.
+A_YOUNG_PROCESS = """
+import os, socket, sys
+import gridloom.monitoring.ingest.parsing, gridloom.settlements.rules
+from gridloom.long_bodies.decoder_process import _fork_for_ever
+_fork_for_ever(socket.socket(fileno=int(sys.argv[1])), os.getppid())
+"""
+
+
+@contextmanager
+def forking() -> Iterator[int]:
+    """While it lasts, long bodies are decoded by forks of the process with this number."""
+    here, there = socket.socketpair()
+    with there:
+        command = [sys.executable, "-c", A_YOUNG_PROCESS, str(there.fileno())]
+        young = subprocess.Popen(command, pass_fds=[there.fileno()], cwd=ROOT)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(decoder_process, "_forker", ForkServer(here))
+        yield young.pid
+    here.close()
+    assert young.wait(30) in (0, -signal.SIGKILL), "it leaves with the worker"
+
+
+@dataclass
+class Growth:
+    """How far the memory of this process rose above what it held."""
+
+    peak_bytes: int = 0
+
+
+@contextmanager
+def measured_growth() -> Iterator[Growth]:
+    growth = Growth()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
+    before = _read_status("VmRSS")
+    yield growth
+    growth.peak_bytes = _read_status("VmHWM") - before
+
+
+def _read_status(name: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
