@@ -67,6 +67,10 @@ def make_bodies(scene: Scene) -> Iterator[Body]:
     yield Body("Arrow, a long text in `signal`", telemetry, _stream_of(pa.table(plain | long_signal | times)), ARROW)
     wide = {f"s{number}": np.ones(244) for number in range(4096)}
     yield Body("Arrow, 4,096 columns", telemetry, _stream_of(pa.table({"time": [TIME] * 244, **wide})), ARROW)
+    zeros = pa.Array.from_buffers(
+        pa.large_string(), 1, [None, pa.py_buffer(np.array([0, 1 << 30])), pa.py_buffer(bytes(1 << 30))]
+    )
+    yield Body("Arrow, a gigabyte of zeros", telemetry, _stream_of(pa.table({"time": [TIME], "s": zeros})), ARROW)
     yield Body("Parquet, a long text", netted, _parquet_of("x" * 28_000, 100_000), PARQUET, operator)
     start = b"assetID,time,volume\n"
     yield Body("CSV line of 60 M commas", netted, start + b"," * 60_000_000, CSV, operator)

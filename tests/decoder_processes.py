@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,31 +11,19 @@ from pathlib import Path
 import pytest
 
 from gridloom.long_bodies import decoder_process
-from gridloom.long_bodies.decoder_process import ForkServer
-
-ROOT = Path(__file__).parents[1]
-
-# A worker forks before it has threads or open files; the process of all these tests has both.
-A_YOUNG_PROCESS = """
-import os, socket, sys
-import gridloom.monitoring.ingest.parsing, gridloom.settlements.rules
-from gridloom.long_bodies.decoder_process import _fork_for_ever
-_fork_for_ever(socket.socket(fileno=int(sys.argv[1])), os.getppid())
-"""
+from gridloom.long_bodies.decoder_process import spawn_fork_server
 
 
 @contextmanager
 def forking() -> Iterator[int]:
     """While it lasts, long bodies are decoded by forks of the process with this number."""
-    here, there = socket.socketpair()
-    with there:
-        command = [sys.executable, "-c", A_YOUNG_PROCESS, str(there.fileno())]
-        young = subprocess.Popen(command, pass_fds=[there.fileno()], cwd=ROOT)
+    forker = spawn_fork_server("gridloom.monitoring.ingest.parsing")
+    assert forker.process is not None
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(decoder_process, "_forker", ForkServer(here))
-        yield young.pid
-    here.close()
-    assert young.wait(30) in (0, -signal.SIGKILL), "it leaves with the worker"
+        patched.setattr(decoder_process, "_forker", forker)
+        yield forker.process.pid
+    forker.close()
+    assert forker.process.wait(30) in (0, -signal.SIGKILL), "it leaves with the worker"
 
 
 @dataclass

@@ -17,7 +17,7 @@ from tests.decoder_processes import forking
 from gridloom.edge.decode.json_decoder import Decoder
 from gridloom.edge.responses import JSON
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
-from gridloom.long_bodies.decoder_process import compute_apart, run_in_subprocess
+from gridloom.long_bodies.decoder_process import MAX_MEMORY_BYTES, compute_apart, run_in_subprocess
 from gridloom.long_bodies.slices import SLICE_BYTES
 from gridloom.monitoring.ingest.parsing import parse
 from gridloom.settlements.model import NET_OFFS
@@ -62,6 +62,14 @@ def run_out_of_memory(body: bytes) -> None:
     raise MemoryError
 
 
+def take_much_memory(body: bytes) -> int:
+    return len(bytes(2 * MAX_MEMORY_BYTES))
+
+
+def take_some_memory(body: bytes) -> int:
+    return len(bytes(MAX_MEMORY_BYTES // 2))
+
+
 class TestALongBody:
     async def test_is_read_in_another_process_that_yields_to_the_workers(self, forker: int) -> None:
         pid, parent, niceness = await run_in_subprocess(None, tell_process, b"")
@@ -86,17 +94,22 @@ class TestALongBody:
             await run_in_subprocess(None, fail, b"")
         assert any("in fail" in note for note in failed.value.__notes__)
 
-    @pytest.mark.parametrize("end", [crash, run_out_of_memory])
+    @pytest.mark.parametrize("end", [crash, run_out_of_memory, take_much_memory])
     async def test_that_brings_its_reader_down_is_refused_and_the_next_is_read(self, forker: int, end: Any) -> None:
         with pytest.raises(PayloadTooLarge):
             await run_in_subprocess(None, end, b"x" * 1_000_000)
         assert len(await run_in_subprocess(None, count_bytes, b"abc", times=1)) == 3
 
-    async def test_is_decoded_in_the_worker_once_the_fork_server_is_gone(self) -> None:
+    async def test_may_take_several_times_its_size(self, forker: int) -> None:
+        assert await run_in_subprocess(None, take_some_memory, b"x" * 60_000_000) == MAX_MEMORY_BYTES // 2
+
+    async def test_is_read_by_another_fork_server_once_the_first_is_gone(self) -> None:
         with forking() as pid:
             os.kill(pid, signal.SIGKILL)
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-            assert (await run_in_subprocess(None, tell_process, b""))[0] == os.getpid()
+            _, first_parent, _ = await run_in_subprocess(None, tell_process, b"")
+            _, parent, _ = await run_in_subprocess(None, tell_process, b"")
+            assert first_parent == parent not in (pid, os.getpid())
 
     async def test_does_not_wait_for_what_no_body_needs(self, forker: int) -> None:
         """Beside pandas, pyarrow loads it with the first array."""

@@ -5,7 +5,7 @@ import io
 import json
 import random
 import tracemalloc
-from contextlib import suppress
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +16,11 @@ from tests.decoder_processes import forking, measured_growth
 from gridloom.edge import BULK
 from gridloom.edge.responses import ARROW, CSV, JSON, NDJSON
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
+from gridloom.long_bodies.decoder_process import run_in_subprocess
 from gridloom.monitoring.ingest.columns import MAX_NAMES
 from gridloom.monitoring.ingest.parsing import parse
-from gridloom.monitoring.ingest.tables import MAX_TYPED_COLUMNS, is_typed
+from gridloom.monitoring.ingest.tables import MAX_INLINE_COLUMNS, is_bounded
+from gridloom.monitoring.model import Reason
 
 LATEST_US = 2_000_000_000_000_000
 MAX_GROWTH_BYTES = 96 << 20
@@ -34,10 +36,10 @@ def read(body, media_type=ARROW):
     return parse(body, media_type, many=False, latest_us=LATEST_US)
 
 
-def stream_of(table, **options):
+def stream_of(table, rows_a_batch=None, **options):
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
-        writer.write_table(table)
+        writer.write_table(table, max_chunksize=rows_a_batch)
     return sink.getvalue()
 
 
@@ -72,7 +74,6 @@ def one_long_text(size_bytes):
 HOSTILE = {
     "a long text in the dictionary of times": lambda: points(10**6, time=dictionary(["x" * 3000], 10**6)),
     "a long text in the dictionary of values": lambda: points(10**6, value=dictionary(["x" * 3000], 10**6)),
-    "a long text in the dictionary of qualities": lambda: points(10**6, quality=dictionary(["x" * 3000], 10**6)),
     "a view of one long text": lambda: points(10**5, time=repeat_view(b"y" * 60_000, 10**5)),
     "a view of one long text, in few rows": lambda: points(2000, time=repeat_view(b"y" * 600_000, 2000)),
     "a gigabyte of zeros": lambda: points(1, signal=one_long_text(1 << 30)),
@@ -119,6 +120,18 @@ class TestALongText:
         received = read(stream_of(table, compression="zstd"))
         assert received.refusals.total == rows
 
+    def test_is_not_handed_on_beside_good_names(self):
+        names = pa.array(["active_power", "x" * 100_000])
+        table = points(2, signal=pa.DictionaryArray.from_arrays(pa.array([0, 1]), names))
+        assert list(read(stream_of(table)).points[None].names) == ["active_power", ""]
+
+    def test_is_read_once_where_it_is_the_quality(self):
+        table = points(10**6, quality=dictionary(["x" * 3000], 10**6))
+        before = pa.total_allocated_bytes()
+        received = read(stream_of(table, compression="zstd"))
+        assert received.refusals.counts == {Reason.INVALID_QUALITY: 10**6}
+        assert pa.total_allocated_bytes() - before < 64 << 20
+
     def test_in_a_dictionary_is_fine_as_long_as_it_is_proportionate(self):
         table = points(1000, time=dictionary(["2026-01-05T10:00:00Z"], 1000), value=dictionary(["1.5"], 1000))
         assert read(stream_of(table)).refusals.total == 0
@@ -163,53 +176,84 @@ class TestABodyOfNothing:
             read(body, JSON)
 
 
+def read_damaged(sound, times):
+    """How often the stream was read and how often refused, with a few of its bytes changed each time."""
+    chance, found = random.Random(7), Counter[str]()
+    for _ in range(times):
+        mutated = bytearray(sound)
+        for _ in range(chance.randint(1, 6)):
+            mutated[chance.randrange(len(mutated))] = chance.randrange(256)
+        if chance.random() < 0.1:
+            del mutated[chance.randrange(len(mutated)) :]
+        try:
+            is_here = is_bounded(bytes(mutated), 10**6)
+            read(bytes(mutated))
+            found["here" if is_here else "in a process"] += 1
+        except (BadRequest, PayloadTooLarge, MemoryError):
+            found["refused"] += 1
+    return found
+
+
 class TestAMutatedStream:
-    def test_is_read_or_refused_and_never_a_failure(self):
+    @pytest.mark.parametrize("compression", [None, "zstd", "lz4"])
+    @pytest.mark.parametrize("quality", [pa.string(), pa.string_view()])
+    async def test_is_read_or_refused_and_never_a_failure(self, compression, quality):
         """Ten thousand of them are tried by the bench of attacks."""
-        rows = 64
-        table = pa.table(
-            {
-                "signal": dictionary(["active_power", "state_of_charge"], rows),
-                "time": moments(rows),
-                "value": pa.array(np.ones(rows)),
-                "quality": pa.array(["GOOD"] * rows, pa.string_view()),
-            }
-        )
-        chance = random.Random(7)
-        for compression in (None, "zstd", "lz4"):
-            sound = stream_of(table, compression=compression)
-            for _ in range(400):
-                mutated = bytearray(sound)
-                for _ in range(chance.randint(1, 6)):
-                    mutated[chance.randrange(len(mutated))] = chance.randrange(256)
-                if chance.random() < 0.1:
-                    del mutated[chance.randrange(len(mutated)) :]
-                is_typed(bytes(mutated))
-                with suppress(BadRequest, PayloadTooLarge):
-                    read(bytes(mutated))
+        names = dictionary(["active_power", "state_of_charge"], 64)
+        sound = stream_of(points(64, signal=names, quality=pa.array(["GOOD"] * 64, quality)), compression=compression)
+        found = await run_in_subprocess(None, read_damaged, sound, times=200)
+        assert found["refused"]
+        assert found["here" if compression is None and pa.types.is_string(quality) else "in a process"]
+        assert found.total() == 200
 
     def test_whose_names_are_no_texts_is_refused(self):
         body = stream_of(pa.table({"time": moments(4), "active": np.ones(4)})).replace(b"active", b"\xff\xa8tive")
-        assert not is_typed(body)
+        for refuse in (read, lambda body: is_bounded(body, 10**6)):
+            with pytest.raises(BadRequest):
+                refuse(body)
+
+
+class TestAStreamThatIsReadInTheService:
+    @pytest.mark.parametrize(
+        "columns",
+        [
+            {"signal": dictionary(["p"], 10), "time": moments(10), "value": np.ones(10)},
+            {"signal": ["p"] * 10, "time": moments(10), "value": np.ones(10), "quality": dictionary(["GOOD"], 10)},
+            {"time": moments(10), "p": np.arange(10)},
+        ],
+    )
+    def test_holds_instants_and_numbers_however_long_it_is(self, columns):
+        assert is_bounded(stream_of(pa.table(columns)), 0)
+
+    @pytest.mark.parametrize(
+        "columns", [{"time": ["2026-01-05T10:00:00Z"] * 10, "p": np.ones(10)}, {"time": moments(10), "p": ["1.0"] * 10}]
+    )
+    def test_holds_texts_for_them_if_it_is_short(self, columns):
+        body = stream_of(pa.table(columns))
+        assert is_bounded(body, len(body))
+        assert not is_bounded(body, len(body) - 1)
+
+    @pytest.mark.parametrize(
+        "columns",
+        [
+            {"time": moments(10), "p": dictionary(["1.0"], 10)},
+            {"time": moments(10), "p": pa.array(["1.0"] * 10, pa.string_view())},
+            {"time": moments(10), "p": [[1.0]] * 10},
+            {"time": moments(10), **{f"s{number}": np.ones(10) for number in range(MAX_INLINE_COLUMNS)}},
+        ],
+    )
+    def test_has_nothing_that_unfolds_and_few_columns(self, columns):
+        assert not is_bounded(stream_of(pa.table(columns)), 10**6)
+
+    @pytest.mark.parametrize("compression", ["zstd", "lz4"])
+    @pytest.mark.parametrize("rows", [1, 2, 10, 10_000])
+    def test_is_not_compressed(self, compression, rows):
+        assert not is_bounded(stream_of(points(rows), compression=compression), 10**6)
+
+    def test_has_few_messages(self):
+        batches = stream_of(points(10_000)), stream_of(points(10_000), rows_a_batch=2)
+        assert [is_bounded(body, 10**6) for body in batches] == [True, False]
+
+    def test_is_a_stream(self):
         with pytest.raises(BadRequest):
-            read(body)
-
-
-class TestAStreamOfMomentsAndNumbers:
-    def test_is_known_by_its_columns(self):
-        rows = 10
-        typed = {"signal": dictionary(["p"], rows), "time": moments(rows), "value": np.ones(rows)}
-        assert is_typed(stream_of(pa.table(typed)))
-        assert is_typed(stream_of(pa.table({"time": moments(rows), "p": np.arange(rows)})))
-
-    def test_is_none_that_brings_texts_for_them_or_more_columns_than_are_read_at_once(self):
-        rows = 10
-        times, texts = moments(rows), ["2026-01-05T10:00:00Z"] * rows
-        for columns in (
-            {"time": texts, "p": np.ones(rows)},
-            {"time": times, "p": ["1.0"] * rows},
-            {"time": times, "p": dictionary(["1.0"], rows)},
-            {"time": times, **{f"s{number}": np.ones(rows) for number in range(MAX_TYPED_COLUMNS)}},
-        ):
-            assert not is_typed(stream_of(pa.table(columns)))
-        assert not is_typed(b"no stream at all")
+            is_bounded(b"no stream at all", 10**6)

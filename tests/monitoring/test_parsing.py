@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from gridloom.edge.responses import ARROW, CSV, JSON, NDJSON
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
 from gridloom.long_bodies.slices import SLICE_BYTES
-from gridloom.monitoring.ingest import arrow_limits, json_rows
+from gridloom.monitoring.ingest import json_rows
 from gridloom.monitoring.ingest.columns import TooManyPoints
 from gridloom.monitoring.ingest.parsing import parse
 from gridloom.monitoring.model import Reason, Received, microseconds
@@ -323,23 +323,6 @@ class TestTooMuch:
         )
         with pytest.raises(TooManyPoints):
             read(arrow_stream(table), ARROW)
-
-    def test_is_an_arrow_stream_that_unpacks_to_more_than_memory_should_hold(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        table = pa.table(
-            {
-                "signal": pa.repeat("x", 100_000),
-                "time": pa.repeat("2026-01-01T00:00:00Z", 100_000),
-                "value": np.zeros(100_000),
-            }
-        )
-        body = arrow_stream(table, "zstd")
-        assert len(body) < 1_000_000
-        read(body, ARROW)
-        monkeypatch.setattr(arrow_limits, "MAX_UNPACKED_BYTES", 2 << 20)
-        with pytest.raises(PayloadTooLarge):
-            read(body, ARROW)
 
     @pytest.mark.parametrize(
         ("body", "media_type"),

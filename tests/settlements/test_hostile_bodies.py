@@ -67,7 +67,7 @@ def fork_server():
 
 def read_damaged(sound, times):
     """How often the file was read and how often refused, with a few of its bytes changed each time."""
-    chance, found = random.Random(11), Counter()
+    chance, found = random.Random(11), Counter[int]()
     for _ in range(times):
         mutated = bytearray(sound)
         for _ in range(chance.randint(1, 6)):
@@ -100,7 +100,7 @@ class TestAParquetFile:
         assert growth.peak_bytes < MAX_GROWTH_BYTES
         assert len((await operator.get("/settlements/net-off", params={"asset-id": asset})).json()) == 1
 
-    @pytest.mark.parametrize("options", [{}, {"compression": "zstd"}, {"data_page_version": "2.0"}])
+    @pytest.mark.parametrize("options", [{}, {"compression": "zstd"}, {"data_page_version": "2.0"}, FRONT_CODED])
     def test_of_honest_rows_is_read(self, options):
         assert len(decode_rows(NET_OFFS, parquet_of(rows(500), **options), PARQUET)) == 500
 

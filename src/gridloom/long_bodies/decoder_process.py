@@ -2,7 +2,8 @@
 
 Each worker has a process that does nothing but fork. A fork reads one body, hands back what it found and
 ends: its memory goes with it, a crash of a library in it is one refused request, and it runs behind the workers where
-there are more processes than cores. Without such a process (in tools and tests) a thread does the reading.
+there are more processes than cores. Its address space and its processor time are limited, so that no body need be
+trusted to unpack to what it says. Without such a process (in tools and tests) a thread does the reading.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import resource
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import threading
 import traceback
@@ -49,6 +51,8 @@ INLINE_MAX_BYTES: Final = 32 * KIBIBYTE
 SUBPROCESS_MIN_BYTES: Final = MEBIBYTE
 """A shorter body is decoded in a thread sooner than a process has started."""
 MAX_CPU_S: Final = 60
+MAX_MEMORY_BYTES: Final = 512 * MEBIBYTE
+"""For reading one body, beside the body itself; 320 MiB do for the longest lawful ones."""
 SHORT_BYTES: Final = 4 * MEBIBYTE
 """Longer bodies are read after shorter ones, and behind them."""
 _NICENESS: Final = 5
@@ -63,8 +67,10 @@ class DecoderProcessDied(Exception):
 class ForkServer:
     """The end of the wire to the process that forks."""
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, process: subprocess.Popen[bytes] | None = None) -> None:
         self._control = control
+        self.process = process
+        """Where it was spawned, not forked."""
         self._sending = threading.Lock()
 
     def begin(self) -> socket.socket:
@@ -73,6 +79,10 @@ class ForkServer:
         with there, self._sending:
             socket.send_fds(self._control, [b"\0"], [there.fileno()])
         return here
+
+    def close(self) -> None:
+        """It ends once its forks have."""
+        self._control.close()
 
 
 _forker: ForkServer | None = None
@@ -102,6 +112,23 @@ def start_fork_server() -> int:
     there.close()
     _forker = ForkServer(here)
     return pid
+
+
+def spawn_fork_server(preloaded: str) -> ForkServer:
+    """Start the process that forks, from one that has threads; it loads a module of the service anew."""
+    here, there = socket.socketpair()
+    with there:
+        command = [sys.executable, "-c", _FORK_SERVER, str(there.fileno()), preloaded]
+        process = subprocess.Popen(command, pass_fds=[there.fileno()])  # noqa: S603 — all of it is ours
+    return ForkServer(here, process)
+
+
+_FORK_SERVER: Final = f"""
+import importlib, os, socket, sys
+from {__name__} import _fork_for_ever
+importlib.import_module(sys.argv[2])
+_fork_for_ever(socket.socket(fileno=int(sys.argv[1])), os.getppid())
+"""
 
 
 async def run_in_subprocess(
@@ -162,9 +189,9 @@ def _read_body(work: Callable[..., R], body: bytes, args: tuple[Any, ...], kwarg
     try:
         connection = forker.begin()
     except OSError:
-        log.error("decoder.fork_server_lost", action="bodies are read in this process from now on")
-        _forker = None
-        return work(body, *args, **kwargs)
+        log.error("decoder.fork_server_lost", action="another one is started")
+        _forker = forker = spawn_fork_server(work.__module__)
+        connection = forker.begin()
     with connection:
         try:
             _send_parts(connection, pickle.dumps((work, args, kwargs)), body)
@@ -250,6 +277,8 @@ def _serve_worker(connection: socket.socket) -> NoReturn:
         work, args, kwargs = pickle.loads(order)  # noqa: S301 — from the worker
         if len(body) > SHORT_BYTES or work is _compute_result:
             os.nice(_BEHIND_SHORT_BODIES)
+        if work is not _compute_result:
+            _limit_memory()
         buffers: list[pickle.PickleBuffer] = []
         outcome = _work_out(work, body, args, kwargs)
         packed = pickle.dumps(outcome, protocol=5, buffer_callback=buffers.append)
@@ -260,6 +289,12 @@ def _serve_worker(connection: socket.socket) -> NoReturn:
         traceback.print_exc()
     finally:
         os._exit(0)
+
+
+def _limit_memory() -> None:
+    with suppress(OSError, ValueError):  # where the system does not say, or allows less
+        mapped_bytes = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (mapped_bytes + MAX_MEMORY_BYTES,) * 2)
 
 
 def _work_out(work: Callable[..., Any], body: bytes, args: Any, kwargs: Any) -> tuple[bool, Any]:

@@ -15,7 +15,6 @@ from uuid import UUID
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from gridloom.edge import CSV, JSON, NDJSON, PARQUET
@@ -23,7 +22,6 @@ from gridloom.edge.decode.json_decoder import reject_long_numbers, rejected_by
 from gridloom.edge.fields import escape
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
 from gridloom.long_bodies.slices import count_in_slices, decode_in_batches, reject_long_lines
-from gridloom.settlements import parquet_limits
 from gridloom.settlements.model import FactKind, Row
 
 MAX_ROWS: Final = 100_000
@@ -31,7 +29,6 @@ MAX_ERRORS: Final = 100
 MAX_FIELDS: Final = 10
 MAX_COLUMNS: Final = 100
 MAX_HEADER: Final = 10_000
-MAX_TEXT_BYTES: Final = 64 << 20
 MAX_LINE_BYTES: Final = 16 * 1024
 BULK_FORMATS: Final = (JSON, NDJSON, CSV, PARQUET)
 
@@ -196,17 +193,18 @@ def _text_readers(row: type[Row]) -> dict[str, Callable[[str], Any]]:
 
 
 def _read_parquet(row: type[Row], body: bytes) -> Sequence[Row]:
+    """A small file may unpack to any size: it is read where memory is limited."""
     try:
-        parquet_limits.check(body, MAX_ROWS)
         facts = pq.read_metadata(pa.BufferReader(body))
         _reject_too_many(facts.num_rows)
         schema = facts.schema.to_arrow_schema()
         _check_names(row, schema.names)
         _reject_nested(schema)
-        # Texts stay in their dictionaries until it is known what they unfold to.
-        texts = [field.name for field in schema if _is_text(field.type)]
-        table = pq.ParquetFile(pa.BufferReader(body), read_dictionary=texts).read()
-        records = _without_nanoseconds(_unfold_texts(table)).to_pylist()
+        table = pq.ParquetFile(pa.BufferReader(body), pre_buffer=False).read(use_threads=False)
+        _reject_too_many(table.num_rows)
+        records = _without_nanoseconds(table).to_pylist()
+    except MemoryError:
+        raise
     except _UNREADABLE as error:
         raise BadRequest.at("", f"The body is not Parquet: {_shorten_fault(error)}", "not Parquet") from None
     return _read_each(
@@ -222,28 +220,10 @@ def _shorten_fault(error: Exception) -> str:
     return (str(error).splitlines() or ["unreadable"])[0][:200]
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind))
-
-
 def _reject_nested(schema: pa.Schema) -> None:
     nested = [field.name for field in schema if pa.types.is_nested(field.type)]
     if nested:
         raise BadRequest.at(f"/0/{nested[0]}", "A row has plain fields.", "is a list or a struct")
-
-
-def _unfold_texts(table: pa.Table) -> pa.Table:
-    """Every text beside its row: refused where rows times the widest text is out of all proportion."""
-    for number, field in enumerate(table.schema):
-        if not pa.types.is_dictionary(field.type):
-            continue
-        column = table.column(number)
-        for chunk in column.chunks:
-            widest = pc.max(pc.binary_length(chunk.dictionary)).as_py() or 0
-            if len(chunk) * widest > MAX_TEXT_BYTES:
-                raise PayloadTooLarge(f"The column {field.name} unfolds to more than {MAX_TEXT_BYTES >> 20} MiB.")
-        table = table.set_column(number, field.name, column.cast(field.type.value_type))
-    return table
 
 
 def _without_nanoseconds(table: pa.Table) -> pa.Table:

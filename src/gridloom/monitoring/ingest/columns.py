@@ -78,6 +78,7 @@ def drop_invalid(columns: PointColumns, latest_us: int) -> Received:
     good_names = np.array([_NAME.fullmatch(name) is not None for name in columns.names], dtype=bool)
     if not good_names.all():
         columns.refuse(~good_names[columns.codes], Reason.INVALID_SIGNAL)
+        columns.names = [name if is_good else "" for name, is_good in zip(columns.names, good_names, strict=True)]
     if columns.time_faults.any():
         for time_fault, reason in _TIME_REASONS.items():
             columns.refuse(columns.time_faults == time_fault, reason)

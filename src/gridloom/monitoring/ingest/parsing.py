@@ -7,9 +7,7 @@ A body is parsed in one of three ways, by its size:
 |---|---|
 | on the event loop | up to 32 KiB (`INLINE_MAX_BYTES`), except Arrow; fast path up to 320 KiB (`FAST_PATH_MAX_BYTES`) |
 | in a thread | up to 1 MiB (`SUBPROCESS_MIN_BYTES`), and Arrow of instants and numbers alone |
-| in a process of its own | above |
-
-The size of Arrow is what it unpacks to, 8 bytes a row at least: a few bytes may stand for a million rows.
+| in a process of its own | above, and Arrow that may unpack to more than its size (`tables.is_bounded`) |
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from gridloom.edge.responses import ARROW, CSV, JSON, NDJSON
 from gridloom.long_bodies.decoder_process import INLINE_MAX_BYTES, SUBPROCESS_MIN_BYTES, run_in_subprocess
 from gridloom.long_bodies.slices import count_in_slices
 from gridloom.monitoring import metrics
-from gridloom.monitoring.ingest import arrow_limits, json_columns, json_rows, tables
+from gridloom.monitoring.ingest import json_columns, json_rows, tables
 from gridloom.monitoring.ingest.columns import TooManyPoints, check_count, drop_invalid
 from gridloom.monitoring.model import (
     LATEST_US,
@@ -50,7 +48,6 @@ MAX_FAST_PATH_BRACES: Final = 65
 MAX_FAST_PATH_COMMAS: Final = 40_000
 CLOCK_CACHE_TTL_S: Final = 5.0
 
-_ROW_BYTES: Final = 8
 _ARRAY: Final = re.compile(rb"\s*\[")
 
 
@@ -146,9 +143,7 @@ async def _parse_by_size(request: Request, body: bytes, many: bool, now_us: int)
 
 
 def _parse_unless_long(body: bytes, media_type: str, *, many: bool, latest_us: int) -> Received | None:
-    """None for Arrow that is long, or unfolds to as much, and has more to it than columns of instants and numbers."""
-    if media_type == ARROW and not tables.is_typed(body):
-        extent = arrow_limits.check(body)
-        if max(len(body), extent.unpacked_bytes, _ROW_BYTES * extent.rows) > SUBPROCESS_MIN_BYTES:
-            return None
+    """None for Arrow that may unpack to more than its size, or is long and has more to it than instants and numbers."""
+    if media_type == ARROW and not tables.is_bounded(body, SUBPROCESS_MIN_BYTES):
+        return None
     return parse(body, media_type, many=many, latest_us=latest_us)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,27 +11,31 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
-from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
+from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.monitoring.codec import Times, Values
-from gridloom.monitoring.ingest import arrow_limits, timestamps
+from gridloom.monitoring.ingest import timestamps
 from gridloom.monitoring.ingest.columns import PointColumns, check_count, codes_of, error, point_to_row, quality_faults
 from gridloom.monitoring.ingest.timestamps import Faults
-from gridloom.monitoring.model import MAX_SIGNALS, Reason
+from gridloom.monitoring.model import MAX_POINTS, MAX_SIGNALS, Reason
 
 ASSET = "physicalAssetID"
 MAX_CELLS_A_POINT = 4
 MAX_COLUMNS = MAX_SIGNALS + 2
-MAX_TYPED_COLUMNS = 256
 MAX_FAST_PATH_COLUMNS = 40
 MAX_FAST_PATH_CELLS = 40_000
 MAX_FAST_PATH_ENTRIES = 256
-MAX_TEXT_BYTES = 64 << 20
-"""Of one column, unfolded: a million times take less."""
+MAX_FAST_PATH_METADATA = 16 * 1024
+MAX_INLINE_COLUMNS = 256
+MAX_METADATA = 512 * 1024
+"""Of all messages of a stream: unpacked, it takes ten times as much."""
 MAX_HEADER_BYTES = 100 * MAX_COLUMNS
 _LONG = {"signal", "time", "value"}
+_NAMES = ("signal", "quality", ASSET)
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
-_UNREADABLE = (pa.ArrowException, OSError, ValueError, OverflowError, TypeError, KeyError, IndexError, MemoryError)
+_UNREADABLE = (pa.ArrowException, OSError, ValueError, OverflowError, TypeError, KeyError, IndexError)
 """Errors of pyarrow over bytes that are no stream, or not one of the expected schema."""
+_ALIGNED = pa.ipc.IpcReadOptions(ensure_alignment=pa.ipc.Alignment.DataTypeSpecific, use_threads=False)
+_AS_IT_IS = pa.ipc.IpcReadOptions(ensure_native_endian=False, use_threads=False)
 _FACTORS = {"s": 1_000_000, "ms": 1000, "us": 1}
 
 
@@ -71,10 +74,16 @@ def _read_csv(body: bytes, types: dict[str, pa.DataType]) -> pa.Table:
 
 
 def from_arrow(body: bytes, *, many: bool) -> PointColumns:
-    arrow_limits.check(body)
+    """A stream that is not `is_bounded` may unpack to any size: it is read where memory is limited."""
     try:
-        with pa.ipc.open_stream(pa.BufferReader(body)) as reader:
-            return _from_stream(reader, many=many)
+        with pa.ipc.open_stream(pa.BufferReader(body), options=_ALIGNED) as reader:
+            _check_header(reader.schema.names, many=many)
+            table = reader.read_all()
+        check_count(table.num_rows)
+        table.validate(full=True)
+        return _from_table(table, many=many)
+    except MemoryError:
+        raise
     except _UNREADABLE as error:
         raise BadRequest(f"The Arrow stream cannot be read: {_shorten_error(error)}") from None
 
@@ -83,52 +92,69 @@ def from_arrow_fast(body: bytes, *, many: bool) -> PointColumns | None:
     """The result of `from_arrow` for a small stream of instants and numbers, wide or with the signals' names in a
     dictionary; None for any other."""
     try:
-        extent = arrow_limits.check(body, is_fast=True)
-    except (BadRequest, PayloadTooLarge):
-        return None
-    if extent.unpacked_bytes or extent.entries > MAX_FAST_PATH_ENTRIES:
-        return None
-    try:
-        with pa.ipc.open_stream(pa.BufferReader(body)) as reader:
-            schema: pa.Schema = reader.schema
-            if len(schema) > MAX_FAST_PATH_COLUMNS or extent.rows * len(schema) > MAX_FAST_PATH_CELLS:
-                return None
-            return _from_stream(reader, many=many) if all(map(_takes_fast_path, schema)) else None
+        outline = _read_outline(body, MAX_FAST_PATH_METADATA)
+        if outline is None or not _takes_fast_path(outline):
+            return None
     except _UNREADABLE:
         return None
+    return from_arrow(body, many=many)
 
 
-def _from_stream(reader: Any, *, many: bool) -> PointColumns:
-    _check_header(reader.schema.names, many=many)
-    table = reader.read_all()
-    table.validate(full=True)
-    return _from_table(table, many=many)
-
-
-def _takes_fast_path(column: pa.Field) -> bool:
-    is_name = column.name in ("signal", ASSET)
-    is_dictionary_of_text = pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type)
-    return is_dictionary_of_text if is_name else column.name != "quality" and _is_typed_column(column)
-
-
-def is_typed(body: bytes) -> bool:
-    """Whether an Arrow stream brings instants and numbers as such: then Arrow reads a million in some milliseconds,
-    without holding the interpreter. Texts that mean instants or numbers cost far more."""
+def is_bounded(body: bytes, max_text_bytes: int) -> bool:
+    """Whether reading the stream takes little more memory than its size: it is not compressed, its columns share no
+    bytes, and no texts unfold. Beyond some length only instants and numbers count, of which Arrow reads a million in
+    some milliseconds without holding the interpreter; texts that mean them cost far more."""
     try:
-        with pa.ipc.open_stream(pa.BufferReader(body)) as reader:
-            schema: pa.Schema = reader.schema
-            return len(schema) <= MAX_TYPED_COLUMNS and all(_is_typed_column(column) for column in schema)
-    except _UNREADABLE:  # a name may be no text at all
-        return False
+        outline = _read_outline(body, MAX_METADATA)
+        if outline is None or outline.num_columns > MAX_INLINE_COLUMNS:
+            return False
+        if outline.num_rows * outline.num_columns > min(len(body), MAX_CELLS_A_POINT * MAX_POINTS):
+            return False
+        is_short = len(body) <= max_text_bytes
+        return all(_is_typed_column(column) or (is_short and _is_text(column.type)) for column in outline.schema)
+    except _UNREADABLE as error:
+        raise BadRequest(f"The Arrow stream is cut off or malformed: {_shorten_error(error)}") from None
+
+
+def _read_outline(body: bytes, max_metadata_bytes: int) -> pa.Table | None:
+    """The table of a stream with zeros for all its values, which takes no memory; None if its metadata is long, or if
+    it is compressed: what a buffer unpacks to is found in the buffer, and zeros are no frame of a codec."""
+    source, given, blank = pa.BufferReader(body), np.frombuffer(body, np.uint8), np.zeros(len(body), np.uint8)
+    start = metadata_bytes = 0
+    for message in pa.ipc.MessageReader.open_stream(source):
+        end = source.tell()
+        values = end - message.body.size
+        metadata_bytes += values - start
+        if metadata_bytes > max_metadata_bytes:
+            return None
+        blank[start:values] = given[start:values]
+        start = end
+    try:
+        with pa.ipc.open_stream(blank, options=_AS_IT_IS) as reader:
+            return reader.read_all()
+    except (pa.ArrowException, OSError):
+        return None
+
+
+def _takes_fast_path(outline: pa.Table) -> bool:
+    schema, dictionaries = outline.schema, [name for name in outline.column_names if name in _NAMES]
+    return (
+        len(schema) <= MAX_FAST_PATH_COLUMNS
+        and outline.num_rows * len(schema) <= MAX_FAST_PATH_CELLS
+        and outline.column(0).num_chunks == 1
+        and "quality" not in dictionaries
+        and all(pa.types.is_dictionary(schema.field(name).type) for name in dictionaries)
+        and all(map(_is_typed_column, schema))
+        and sum(len(outline.column(name).chunk(0).dictionary) for name in dictionaries) <= MAX_FAST_PATH_ENTRIES
+    )
 
 
 def _is_typed_column(column: pa.Field) -> bool:
     kind = column.type
     if column.name == "time":
         return bool(pa.types.is_timestamp(kind))
-    if column.name in ("signal", "quality", ASSET):
-        is_dictionary = pa.types.is_dictionary(kind)
-        return _is_text(kind.value_type if is_dictionary else kind)
+    if column.name in _NAMES:
+        return _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
@@ -162,48 +188,24 @@ def _from_table(table: pa.Table, *, many: bool) -> PointColumns:
 
 def _read_column(table: pa.Table, name: str) -> pa.Array:
     """One column in one piece, texts as texts however they were packed."""
-    column = table.column(name).combine_chunks()
+    column = table.column(name)
+    column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
-    column = _plain_texts(column, name)
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if name in ("signal", "quality", ASSET) and not _is_text(kind):
-        raise BadRequest("A column is of the wrong type.", [FieldError(f"/{name}", f"is {kind}, not text")])
+    kind = column.type
+    if pa.types.is_string_view(kind):
+        return column.cast(pa.string())
+    if name in _NAMES:
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if not _is_text(kind):
+            raise BadRequest("A column is of the wrong type.", [FieldError(f"/{name}", f"is {kind}, not text")])
+    elif pa.types.is_dictionary(kind):
+        return column.dictionary_decode()
     return column
 
 
-def _plain_texts(column: pa.Array, name: str) -> pa.Array:
-    """Texts beside their rows, once it is known that they do not unfold to more than is allowed."""
-    if pa.types.is_string_view(column.type):
-        _reject_unfolding(_view_bytes(column), name)
-        return column.cast(pa.string())
-    if not pa.types.is_dictionary(column.type):
-        return column
-    kind = column.type.value_type
-    if pa.types.is_string_view(kind):
-        raise BadRequest("A column is of the wrong type.", [FieldError(f"/{name}", f"is {column.type}, not text")])
-    if name in ("signal", ASSET):
-        return column
-    if _is_text(kind) and len(column.dictionary):
-        widest = pc.max(pc.binary_length(column.dictionary)).as_py() or 0
-        _reject_unfolding(len(column) * int(widest), name)
-    return column.dictionary_decode()
-
-
-def _view_bytes(column: pa.Array) -> int:
-    """The length of all texts together: each view of sixteen bytes opens with the length of its text."""
-    _, views, *_ = column.buffers()
-    lengths = np.frombuffer(views, dtype=np.int32)[::4][column.offset : column.offset + len(column)]
-    return int(lengths.astype(np.int64).sum())
-
-
-def _reject_unfolding(size_bytes: int, name: str) -> None:
-    if size_bytes > MAX_TEXT_BYTES:
-        raise PayloadTooLarge(f"The column {name[:64]} unfolds to more than {MAX_TEXT_BYTES >> 20} MiB.")
-
-
 def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _from_long(table: pa.Table) -> PointColumns:
