@@ -1,6 +1,7 @@
 """What a caller may reach, on the real database."""
 
 from dataclasses import replace
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -14,6 +15,7 @@ from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden, NotFound
 
 READ = Permission.READ_SCHEDULES
+NO_DATABASE: Any = None
 
 
 @pytest.fixture
@@ -83,6 +85,41 @@ class TestAssetReach:
         assert (await authorize_asset(app.pool, operator, asset_id, READ, kind="VIRTUAL")).organisation_id == owner.id
         with pytest.raises(Forbidden):
             await authorize_asset(app.pool, caller(other), asset_id, READ, kind="VIRTUAL")
+
+
+class TestAPhysicalAssetThatWasReadBefore:
+    async def test_is_the_owner_s_without_another_read(self, app, owner, asset):
+        first = await authorize_asset(app.pool, caller(owner), asset[0], READ)
+        assert await authorize_asset(NO_DATABASE, caller(owner), asset[0], READ) == first
+        with pytest.raises(Forbidden):
+            await authorize_asset(NO_DATABASE, caller(owner, Role.VIEWER), asset[0], Permission.UPDATE_SCHEDULES)
+
+    async def test_is_read_again_for_the_operator_who_outlives_a_reset(self, app, people, owner):
+        operator = (await people.operator()).tokens.caller
+        asset_id = uuid7()
+        await grants.insert_asset(app.pool, asset_id, "PHYSICAL", operator.organisation_id)
+        assert (await authorize_asset(app.pool, operator, asset_id, READ)).organisation_id == operator.organisation_id
+        with pytest.raises(Forbidden):
+            await authorize_asset(app.pool, caller(owner), asset_id, READ)
+        await app.pool.execute("delete from asset where id = $1", asset_id)
+        with pytest.raises(NotFound):
+            await authorize_asset(app.pool, operator, asset_id, READ)
+
+    async def test_makes_room_for_others(self, app, owner, asset, monkeypatch):
+        monkeypatch.setattr(grants, "MAX_CACHED_ASSETS", 1)
+        other_id = uuid7()
+        await grants.insert_asset(app.pool, other_id, "PHYSICAL", owner.id)
+        for asset_id in (asset[0], other_id):
+            await authorize_asset(app.pool, caller(owner), asset_id, READ)
+        assert list(grants._asset_cache) == [other_id]
+
+    async def test_is_never_a_virtual_one_which_may_be_deleted(self, app, owner):
+        asset_id = uuid7()
+        await grants.insert_asset(app.pool, asset_id, "VIRTUAL", owner.id)
+        await authorize_asset(app.pool, caller(owner), asset_id, READ, kind="VIRTUAL")
+        await app.pool.execute("delete from asset where id = $1", asset_id)
+        with pytest.raises(NotFound):
+            await authorize_asset(app.pool, caller(owner), asset_id, READ, kind="VIRTUAL")
 
 
 class TestOrganisationReach:

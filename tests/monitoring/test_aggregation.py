@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_count
 from gridloom.kernel.resolution import Resolution
 from gridloom.market_calendar import market_date, market_day_number
+from gridloom.monitoring.codec import PackedValues, encode_values, list_times
 from gridloom.monitoring.model import (
     HOUR_US,
     MINUTE_US,
@@ -24,7 +25,7 @@ from gridloom.monitoring.model import (
     instant_of,
     microseconds,
 )
-from gridloom.monitoring.query.aggregation import Aggregation, aggregate, carry_forward, energy, summarise
+from gridloom.monitoring.query.aggregation import Aggregation, Downsampling, aggregate, carry_forward, energy, summarise
 
 pytestmark = pytest.mark.pure
 
@@ -98,6 +99,35 @@ class TestABucket:
     def test_of_the_raw_series_is_the_point_itself(self) -> None:
         points = series({0: 1.0, 10: 2.0})
         assert aggregate(points, Resolution.RAW, Aggregation.AVG, START + 1, END).values.tolist() == [2.0]
+
+
+class TestBucketsOfTimesThatKeepAStep:
+    @given(
+        st.sampled_from([7, 10, 60, 300, 900, 1800]),
+        st.integers(0, 1000),
+        st.integers(0, 400),
+        st.integers(1, 400),
+        st.sampled_from(list(MINUTES)),
+        st.sampled_from([Aggregation.AVG, Aggregation.SUM, Aggregation.MAX]),
+    )
+    def test_are_those_of_their_points_and_need_none_where_all_are_complete(
+        self, step_s: int, offset_s: int, first: int, count: int, resolution: Resolution, aggregation: Aggregation
+    ) -> None:
+        step_us, width_us = step_s * 1_000_000, MINUTES[resolution] * MINUTE_US
+        grid = range(START + offset_s * 1_000_000, START + offset_s * 1_000_000 + 800 * step_us, step_us)
+        values = np.round(1000 * np.sin(np.arange(800)), 1)
+        inside = grid[first : first + count]
+        span = inside[0], inside[-1] + 1
+        part = inside, PackedValues(encode_values(values), first, first + count)
+        found = Downsampling(resolution, aggregation, *span).apply_packed([part])
+        points = SignalSeries(list_times(inside), values[first : first + count])
+        expected = aggregate(points, resolution, aggregation, *span)
+        is_complete = width_us % step_us == 0 and grid[first] % width_us < step_us <= width_us
+        is_complete = is_complete and count % (width_us // step_us) == 0 and aggregation is not Aggregation.MAX
+        assert (found is not None) == is_complete
+        if found is not None:
+            assert found.times.tolist() == expected.times.tolist()
+            assert found.values == pytest.approx(expected.values, rel=1e-12, abs=1e-9)
 
 
 class TestATimeWeightedAverage:

@@ -30,6 +30,7 @@ def round_trip(times: np.ndarray, values: np.ndarray) -> None:
     assert same_bits(codec.decode_times(body), times)
     assert same_bits(decoded_values, values)
     assert same_bits(codec.decode_times(codec.encode_times(times)), times)
+    assert same_bits(codec.list_times(codec.decode_grid(codec.encode_times(times))), times)
     assert same_bits(codec.PackedValues(codec.encode_values(values), 0, len(values)).decode(), values)
 
 
@@ -56,6 +57,12 @@ class TestARoundTrip:
     def test_keeps_the_extremes(self, extreme: float) -> None:
         for values in ([extreme], [extreme] * 100, [1.5] * 99 + [extreme], [extreme, 0.0] * 50):
             round_trip(np.arange(len(values), dtype=np.int64), np.array(values))
+
+    def test_keeps_times_with_a_step_as_a_range(self) -> None:
+        for steps in (range(5, 65, 10), range(7, 8), range(9, 11)):
+            grid = codec.decode_grid(codec.encode_times(np.array(steps)))
+            assert list(grid) == list(steps)
+            assert isinstance(grid, range) == (len(steps) > 1)
 
     def test_lets_several_series_share_their_times(self) -> None:
         round_trip(np.arange(100, dtype=np.int64) * 1_000_000, np.linspace(0, 1, 300))

@@ -7,9 +7,10 @@ beside it, so that one signal, or its days, is read without the rest.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,42 +39,27 @@ def encode(first_day: date, last_day: date, found: Iterable[tuple[int, SignalSer
         grids_of.append(grids.setdefault(series.times.tobytes(), len(grids)))
     packed = [codec.encode_times(np.frombuffer(grid, np.int64)) for grid in grids]
     header = _TIMES_HEADER.pack(len(ids), len(packed)) + np.array(grids_of, "<u2").tobytes()
-    lengths = np.array([len(grid) for grid in packed], "<u4").tobytes()
-    return PackedBlock(
-        first_day,
-        last_day,
-        ids,
-        points,
-        first_us,
-        list(accumulate(map(len, slices), initial=0)),
-        header + lengths + b"".join(packed),
-        b"".join(summaries),
-        b"".join(slices),
-    )
+    times = header + np.array([len(grid) for grid in packed], "<u4").tobytes() + b"".join(packed)
+    starts = list(accumulate(map(len, slices), initial=0))
+    return PackedBlock(first_day, last_day, ids, points, first_us, starts, times, b"".join(summaries), b"".join(slices))
 
 
-def unpack(block: StoredBlock) -> Iterator[tuple[int, Times, bytes]]:
-    """Each signal that was asked for, its times, and its packed values, empty where they were not asked for.
-
-    Signals that share their times have the same array.
-    """
-    slices = block.slices or [b""] * len(block.indices)
-    for index, times, packed in zip(block.indices, _unpack_times(block.times, block.indices), slices, strict=True):
-        yield block.signal_ids[index], times, packed
-
-
-def _unpack_times(packed: bytes, indices: Iterable[int]) -> Iterator[Times]:
-    signals, grids = _TIMES_HEADER.unpack_from(packed)
-    start = _TIMES_HEADER.size
-    grids_of = np.frombuffer(packed, "<u2", signals, start)
-    lengths = np.frombuffer(packed, "<u4", grids, start + 2 * signals)
-    ends = (start + 2 * signals + 4 * grids + np.cumsum(lengths, dtype=np.int64)).tolist()
-    decoded: dict[int, Times] = {}
-    for index in indices:
+def unpack(
+    block: StoredBlock, decode: Callable[[memoryview], Any] = codec.decode_times
+) -> Iterator[tuple[int, Any, bytes]]:
+    """Each signal that was asked for, its times as they were decoded, and its packed values, empty where they were not
+    asked for. Signals that share their times have the same object."""
+    signals, grids = _TIMES_HEADER.unpack_from(block.times)
+    grids_of = np.frombuffer(block.times, "<u2", signals, _TIMES_HEADER.size)
+    start = _TIMES_HEADER.size + 2 * signals
+    lengths = np.frombuffer(block.times, "<u4", grids, start).tolist()
+    edges = list(accumulate(lengths, initial=start + 4 * grids))
+    decoded: dict[int, Any] = {}
+    for index, packed in zip(block.indices, block.slices or [b""] * len(block.indices), strict=True):
         grid = int(grids_of[index])
         if grid not in decoded:
-            decoded[grid] = codec.decode_times(memoryview(packed)[ends[grid] - int(lengths[grid]) : ends[grid]])
-        yield decoded[grid]
+            decoded[grid] = decode(memoryview(block.times)[edges[grid] : edges[grid + 1]])
+        yield block.signal_ids[index], decoded[grid], packed
 
 
 def _summarise_days(series: SignalSeries, bounds: Times) -> NDArray[np.void]:

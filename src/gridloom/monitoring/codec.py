@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 Times = NDArray[np.int64]
 """Microseconds since 1970 in UTC."""
 Values = NDArray[np.float64]
+TimeGrid = Times | range
+"""Times that keep a step are a range, of which parts and buckets are found by arithmetic."""
 
 LEVEL: Final = 1
 """Of zstd. Sensors are noisy: after differences and planes a higher level takes longer and packs no better."""
@@ -57,7 +59,7 @@ def encode(times: Times, values: Values) -> bytes:
 def decode(body: bytes | memoryview) -> tuple[Times, Values]:
     unpacked = _unpack_body(body)
     times, end = _decode_times(unpacked)
-    return times, _decode_values(unpacked, end)
+    return list_times(times), _decode_values(unpacked, end)
 
 
 def encode_times(times: Times) -> bytes:
@@ -66,7 +68,15 @@ def encode_times(times: Times) -> bytes:
 
 def decode_times(body: bytes | memoryview) -> Times:
     """Times alone, also of a body that holds both columns."""
+    return list_times(decode_grid(body))
+
+
+def decode_grid(body: bytes | memoryview) -> TimeGrid:
     return _decode_times(_unpack_body(body))[0]
+
+
+def list_times(grid: TimeGrid) -> Times:
+    return np.arange(grid.start, grid.stop, grid.step) if isinstance(grid, range) else grid
 
 
 def encode_values(values: Values) -> bytes:
@@ -140,12 +150,11 @@ def _encode_times(times: Times) -> bytes:
     return _TIMES.pack(_DELTAS, width, count, first, divisor) + planes
 
 
-def _decode_times(body: bytes | memoryview) -> tuple[Times, int]:
+def _decode_times(body: bytes | memoryview) -> tuple[TimeGrid, int]:
     mode, width, count, first, step = _TIMES.unpack_from(body)
     end = _TIMES.size
     if mode == _STEP:
-        last = first + step * count
-        return np.arange(first, last, step, dtype=np.int64) if step else np.full(count, first, dtype=np.int64), end
+        return range(first, first + step * count, step) if step else np.full(count, first, dtype=np.int64), end
     times = np.zeros(count, dtype=np.int64)
     np.cumsum(_decode_zigzag(_join_planes(body, end, count - 1, width, 0, count - 1)), dtype=np.int64, out=times[1:])
     times *= step

@@ -22,10 +22,8 @@ from gridloom.settings import Settings
 async def lifespan(edge: Application, settings: Settings) -> AsyncIterator[None]:
     hub = TelemetryHub()
     hub.attach(edge.resources[Listener])
-    edge.resources.add(hub)
-    edge.resources.add(CachedClock())
-    edge.resources.add(SignalIdCache())
-    edge.resources.add(Quotas())
+    for resource in (hub, CachedClock(), SignalIdCache(), Quotas()):
+        edge.resources.add(resource)
     edge.shares.add_meter(Share.STORED_TELEMETRY, read_telemetry_use)
     days = settings.monitoring_retention_days
     Retention.keep = None if days is None else timedelta(days=days)

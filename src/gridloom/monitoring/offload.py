@@ -52,8 +52,7 @@ async def hold_for_each(semaphore: asyncio.Semaphore, steps: AsyncIterator[R]) -
     """The same steps, each made under the semaphore; the consumer does not hold it between them."""
     while True:
         async with semaphore:
-            try:
-                step = await anext(steps)
-            except StopAsyncIteration:
-                return
+            step = await anext(steps, None)
+        if step is None:
+            return
         yield step

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -48,20 +48,44 @@ async def insert_asset(db: Database, asset_id: UUID, kind: str, organisation_id:
     )
 
 
-async def read_rights(db: Database, asset_id: UUID, asking_organisation_id: UUID) -> AssetRights | None:
+MAX_CACHED_ASSETS: Final = 20_000
+_asset_cache: dict[UUID, AssetRights] = {}
+"""Physical assets without their grants. The row of one never changes, and only the reset of a sandbox deletes it,
+together with every organisation but the operator's."""
+
+
+async def read_rights(
+    db: Database, asset_id: UUID, asking_organisation_id: UUID, *, is_operator: bool = True
+) -> AssetRights | None:
     """By a statement for each table: a distributed database keeps the plan of such a read, not of a join, and an owner
-    needs no grant."""
-    asset = await db.fetchrow("select key, kind, organisation_id from asset where id = $1", asset_id)
+    needs no grant.
+
+    is_operator: whether the asker outlives the reset of a sandbox, so that the asset is read and not taken from the
+    cache. A grant is always read.
+    """
+    asset = None if is_operator else _asset_cache.get(asset_id)
     if asset is None:
-        return None
-    granted = None
-    if asset["organisation_id"] != asking_organisation_id:
-        granted = await db.fetchval(
-            "select permissions from asset_grant where asset_key = $1 and organisation_id = $2",
-            asset["key"],
-            asking_organisation_id,
-        )
-    return AssetRights(asset["key"], asset["kind"], OrganisationID(asset["organisation_id"]), frozenset(granted or ()))
+        row = await db.fetchrow("select key, kind, organisation_id from asset where id = $1", asset_id)
+        if row is None:
+            return None
+        asset = AssetRights(row["key"], row["kind"], OrganisationID(row["organisation_id"]), frozenset())
+        _cache_asset(asset_id, asset)
+    if asset.organisation_id == asking_organisation_id:
+        return asset
+    granted = await db.fetchval(
+        "select permissions from asset_grant where asset_key = $1 and organisation_id = $2",
+        asset.key,
+        asking_organisation_id,
+    )
+    return replace(asset, granted=frozenset(granted or ()))
+
+
+def _cache_asset(asset_id: UUID, asset: AssetRights) -> None:
+    if asset.kind != "PHYSICAL":  # a virtual one may be deleted
+        return
+    if len(_asset_cache) >= MAX_CACHED_ASSETS:
+        _asset_cache.clear()
+    _asset_cache[asset_id] = asset
 
 
 async def list_reached_assets(db: Database, organisation_id: UUID, asset_ids: list[UUID]) -> frozenset[UUID]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gridloom.kernel.resolution import Resolution
 from gridloom.monitoring import model
-from gridloom.monitoring.codec import PackedValues, Times, Values
+from gridloom.monitoring.codec import PackedValues, TimeGrid, Times, Values
 from gridloom.monitoring.model import EMPTY, HOUR_US, MINUTE_US, SignalSeries
 
 Indices = NDArray[np.intp]
@@ -43,10 +43,12 @@ class TimeBuckets:
 
     number: Callable[[Times], NDArray[np.int64]]
     start: Callable[[NDArray[np.int64]], Times]
+    width_us: int = 0
+    """0 where it differs."""
 
 
 def _make_fixed_buckets(width_us: int) -> TimeBuckets:
-    return TimeBuckets(lambda times: times // width_us, lambda numbers: numbers * width_us)
+    return TimeBuckets(lambda times: times // width_us, lambda numbers: numbers * width_us, width_us)
 
 
 BUCKETS: Final[dict[Resolution, TimeBuckets]] = {
@@ -77,7 +79,7 @@ class Downsampling:
         self._buckets = None if resolution is Resolution.RAW else BUCKETS[resolution]
         self._aggregation = aggregation
         self._span = (start_us, end_us)
-        self._edges: dict[int, tuple[Times, Indices, Times, int]] = {}
+        self._edges: dict[int, tuple[TimeGrid, Indices, Times, int]] = {}
 
     def apply(self, series: SignalSeries) -> SignalSeries:
         """Of the points in [start, end); those that hold on into it may come before them."""
@@ -90,7 +92,7 @@ class Downsampling:
         with np.errstate(over="ignore", invalid="ignore"):
             return SignalSeries(starts_us, _REDUCTIONS[self._aggregation](series.values, starts, ends))
 
-    def apply_packed(self, parts: Sequence[tuple[Times, Values | PackedValues]]) -> SignalSeries | None:
+    def apply_packed(self, parts: Sequence[tuple[TimeGrid, Values | PackedValues]]) -> SignalSeries | None:
         """Averages and sums of parts that follow each other, without decoding a point; None where that takes more than
         sums of whole buckets of one size."""
         if self._buckets is None or self._aggregation not in (Aggregation.AVG, Aggregation.SUM):
@@ -108,25 +110,32 @@ class Downsampling:
         bucket_times = np.concatenate([one.times for one in found])
         return SignalSeries(bucket_times, np.concatenate([one.values for one in found]))
 
-    def _find_edges(self, times: Times, buckets: TimeBuckets) -> tuple[Indices, Times, int]:
+    def _find_edges(self, grid: TimeGrid, buckets: TimeBuckets) -> tuple[Indices, Times, int]:
         """Where buckets start among the times, and when; how many each has, 0 where that differs."""
-        if id(times) not in self._edges:
-            edges = _find_even_edges(times, buckets)
-            if edges is None:
-                numbers = buckets.number(times)
-                starts = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
-                edges = starts, buckets.start(numbers[starts]), 0
-            self._edges[id(times)] = times, *edges
-        return self._edges[id(times)][1:]
+        if id(grid) not in self._edges:
+            edges = _find_step_edges(grid, buckets) if isinstance(grid, range) else _find_array_edges(grid, buckets)
+            self._edges[id(grid)] = grid, *edges
+        return self._edges[id(grid)][1:]
 
 
-def _find_even_edges(times: Times, buckets: TimeBuckets) -> tuple[Indices, Times, int] | None:
-    """The same from the first and the last time of each bucket alone, where all have as many as the first one."""
+def _find_step_edges(grid: range, buckets: TimeBuckets) -> tuple[Indices, Times, int]:
+    """The same by arithmetic, where buckets are complete and of so many whole steps; none where they are not."""
+    width_us, size = buckets.width_us, buckets.width_us // grid.step
+    if not size or size * grid.step != width_us or len(grid) % size or grid[0] % width_us >= grid.step:
+        return np.empty(0, np.intp), EMPTY.times, 0
+    starts_us = np.arange(grid[0] // width_us, grid[-1] // width_us + 1) * width_us
+    return np.arange(0, len(grid), size), starts_us, size
+
+
+def _find_array_edges(times: Times, buckets: TimeBuckets) -> tuple[Indices, Times, int]:
+    """From the first and the last time of each bucket alone, where all have as many as the first one."""
     size = int(np.searchsorted(times, buckets.start(buckets.number(times[:1]) + 1))[0])
     numbers, lasts = buckets.number(times[::size]), buckets.number(times[size - 1 :: size])
-    if len(times) % size or (numbers != lasts).any() or (numbers[1:] == numbers[:-1]).any():
-        return None
-    return np.arange(0, len(times), size), buckets.start(numbers), size
+    if not (len(times) % size or (numbers != lasts).any() or (numbers[1:] == numbers[:-1]).any()):
+        return np.arange(0, len(times), size), buckets.start(numbers), size
+    numbers = buckets.number(times)
+    starts = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
+    return starts, buckets.start(numbers[starts]), 0
 
 
 def _average_values(values: Values, starts: Indices, ends: Indices) -> Values:

@@ -132,7 +132,8 @@ async def _known_pieces(db: Database, selection: Selection) -> AsyncIterator[tup
         steps_of_group = read_each(db, asset_key, group, early_us, end_us, whole)
         async for signal_id, series in hold_for_each(semaphore, steps_of_group):
             yield signal_id, series
-            await asyncio.sleep(0)  # thousands of small steps, and others in between
+            if len(group) > 1:
+                await asyncio.sleep(0)  # thousands of small steps, and others in between
 
 
 async def _stream_json(found: AsyncIterator[tuple[str, SignalSeries]], selection: Selection) -> AsyncIterator[bytes]:

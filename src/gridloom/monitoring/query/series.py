@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from itertools import islice
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from gridloom.database.pool import Database
 from gridloom.market_calendar import market_date, market_day_number
 from gridloom.monitoring import blocks, segments
-from gridloom.monitoring.codec import PackedValues, Times, Values
+from gridloom.monitoring.codec import PackedValues, TimeGrid, Times, Values, decode_grid, list_times
 from gridloom.monitoring.model import DAY_US, EMPTY, SignalSeries, day_number, day_start, days_between
 from gridloom.monitoring.offload import HEAVY_BYTES, HEAVY_SIGNALS, off_loop
 from gridloom.monitoring.query.aggregation import Downsampling
@@ -39,17 +40,17 @@ def assemble(
     Values of blocks are decoded one signal at a time, and only those of the span. Signals that were sampled together
     have the same array of times: what depends on times alone is found once for all of them.
     """
-    cuts: dict[int, tuple[Times, int, Times]] = {}
+    cuts: dict[int, tuple[TimeGrid, int, TimeGrid]] = {}
 
-    def cut(times: Times) -> tuple[Times, int]:
+    def cut(times: TimeGrid) -> tuple[TimeGrid, int]:
         if id(times) not in cuts:
-            first, end = np.searchsorted(times, (start_us, end_us)).tolist()
-            cuts[id(times)] = times[first:end], first, times  # the array itself too, so that its id stays its own
+            first, end = (bisect_left(times, edge_us) for edge_us in (start_us, end_us))
+            cuts[id(times)] = times[first:end], first, times  # the times themselves too, so that their id stays theirs
         return cuts[id(times)][:2]
 
-    layers: dict[int, list[tuple[Times, Values | PackedValues]]] = defaultdict(list)
+    layers: dict[int, list[tuple[TimeGrid, Values | PackedValues]]] = defaultdict(list)
     for block in found.blocks:
-        for signal_id, times, packed in blocks.unpack(block) if block.slices else ():
+        for signal_id, times, packed in blocks.unpack(block, decode_grid) if block.slices else ():
             within, first = cut(times)
             if len(within):
                 layers[signal_id].append((within, PackedValues(packed, first, first + len(within))))
@@ -70,7 +71,8 @@ def assemble(
             continue
         key = tuple(id(times) for times, _ in parts)
         if key not in orders:
-            orders[key] = segments.merge_times([times for times, _ in parts]) if len(parts) > 1 else (parts[0][0], None)
+            arrays = [list_times(times) for times, _ in parts]
+            orders[key] = segments.merge_times(arrays) if len(arrays) > 1 else (arrays[0], None)
         times, order = orders[key]
         decoded = [values.decode() if isinstance(values, PackedValues) else values for _, values in parts]
         values = decoded[0] if len(decoded) == 1 else np.concatenate(decoded)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -61,26 +60,21 @@ async def signal_ids(db: Database, asset_key: int) -> dict[str, int]:
 
 
 class SignalIdCache:
-    """The names of a bounded number of assets with their ids, which never change; the least recently used is evicted.
+    """The names of a bounded number of assets with their ids, which never change.
 
     The key is something that never means another asset: a UUID, or an asset's key with the birth of its telemetry.
     """
 
     def __init__(self) -> None:
-        self._ids: OrderedDict[Hashable, dict[str, int]] = OrderedDict()
+        self._ids: dict[Hashable, dict[str, int]] = {}
 
     def find(self, key: Hashable) -> dict[str, int]:
-        ids = self._ids.get(key)
-        if ids is None:
-            return {}
-        self._ids.move_to_end(key)
-        return ids
+        return self._ids.get(key, {})
 
     def put(self, key: Hashable, ids: dict[str, int]) -> None:
+        if len(self._ids) >= MAX_CACHED_ASSETS:
+            self._ids.clear()
         self._ids[key] = ids
-        self._ids.move_to_end(key)
-        if len(self._ids) > MAX_CACHED_ASSETS:
-            self._ids.popitem(last=False)
 
     async def read(self, db: Database, asset_id: UUID, asset_key: int, names: tuple[str, ...] | None) -> dict[str, int]:
         """The ids of the asset's signals; from the cache alone where that has all the names asked for."""
