@@ -11,6 +11,8 @@ from pathlib import Path
 import httpx2
 from tests.ports import free_port
 
+from gridloom_client.client import trust_certificates
+
 HERE = Path(__file__).parent / "oidc"
 ADA = {"sub": "ada-1", "email": "ada@example.org", "email_verified": True, "name": "Ada Lovelace"}
 
@@ -44,8 +46,13 @@ def running_provider(place: Path, callback: str) -> Iterator[str]:
         process.wait()
 
 
+def browser_outside() -> httpx2.AsyncClient:
+    """A client for the provider. (One that reads the system's certificates anew takes a twentieth of a second.)"""
+    return httpx2.AsyncClient(timeout=120, verify=trust_certificates(True))
+
+
 async def tell(issuer, person=None, error=""):
-    async with httpx2.AsyncClient(timeout=120) as client:
+    async with browser_outside() as client:
         if person is not None:
             await client.post(f"{issuer}/__person", json=person)
         await client.post(f"{issuer}/__fault", json={"fault": error})

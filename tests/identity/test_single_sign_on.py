@@ -8,10 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from urllib.parse import parse_qs, urljoin, urlsplit
 
-import httpx2
 import pytest
 from tests.conftest import running
-from tests.identity.openid_provider import ADA, running_provider, tell
+from tests.identity.openid_provider import ADA, browser_outside, running_provider, tell
 from tests.people import PASSWORD, People, client_of, wait_for_status
 
 from gridloom.identity.permissions import Role
@@ -56,7 +55,7 @@ async def invite(organisation, email, role="TRADER"):
 
 async def sign_in(service, organisation, *, browser=None, state=None, more="", instead=None, **query):
     """As a browser does: to the provider and back, with its cookies; the service's last answer."""
-    async with client_of(service) as client, httpx2.AsyncClient(timeout=120) as outside:
+    async with client_of(service) as client, browser_outside() as outside:
         start = await client.get("/auth/public/sso/start", params={"organisation": str(organisation.id), **query})
         if start.status_code != 302:
             return start

@@ -1,4 +1,4 @@
-"""A world that was lived through for three days, for tests that only look at it."""
+"""A world that was lived through for three days. Some tests look at its past, others live on in it."""
 
 from __future__ import annotations
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Any
 
 import msgspec
-from tests.simulator.worlds import simulated_world
+from tests.simulator.worlds import SimulatedWorld
 
 from gridloom.sandbox import simulator_store
-from gridloom.settings import Settings
 from gridloom.simulator.state import OpenAuction, SimulatorState
 
 AUCTION = {"id": "a", "zone": "TenneT", "delivery_day": "2026-11-18", "end": "2026-11-17T09:00:00Z", "worth_eur": 10.0}
@@ -22,14 +20,12 @@ def test_an_auction_of_an_earlier_release_is_read_without_its_power():
     assert msgspec.convert(memory, SimulatorState).auctions == [OpenAuction("a", "TenneT", date(2026, 11, 18), end)]
 
 
-async def test_a_trader_that_was_unknown_joins_the_world(settings: Settings, tmp_path: Path):
-    async with simulated_world(settings, tmp_path, days=0) as world:
-        await world.live_until()
-        async with world.edge.pool.acquire() as connection:
-            known = (await simulator_store.read_memory(connection))["organisations"]
-            await connection.execute(
-                "update sandbox_simulator set memory = memory #- '{organisations,neckar}' #- '{portfolios,neckar}'"
-            )
-        await world.live_on()
-        async with world.edge.pool.acquire() as connection:
-            assert (await simulator_store.read_memory(connection))["organisations"] == known
+async def test_a_trader_that_was_unknown_joins_the_world(world: SimulatedWorld):
+    async with world.edge.pool.acquire() as connection:
+        known = (await simulator_store.read_memory(connection))["organisations"]
+        await connection.execute(
+            "update sandbox_simulator set memory = memory #- '{organisations,neckar}' #- '{portfolios,neckar}'"
+        )
+    await world.live_on()
+    async with world.edge.pool.acquire() as connection:
+        assert (await simulator_store.read_memory(connection))["organisations"] == known

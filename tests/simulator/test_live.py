@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.simulator.worlds import SimulatedWorld, simulated_world
+from tests.simulator.worlds import SimulatedWorld
 
 from gridloom.kernel.market_time import PERIOD, floor_to_period
 from gridloom.sandbox import simulated_clock, simulator_routes
-from gridloom.settings import Settings
 from gridloom.simulator import main_loop
 
 pytestmark = pytest.mark.slow
@@ -22,6 +21,14 @@ SPEED = 120.0
 FOLLOWED_SPEED = 20.0
 MAX_TEST_S = 600.0
 """On the busiest machine: nothing here is a matter of seconds."""
+
+
+@pytest.fixture
+async def present(world: SimulatedWorld) -> AsyncIterator[SimulatedWorld]:
+    """The world at its usual speed, to which it returns."""
+    speed = (await world.get("/sandbox/simulator"))["speed"]
+    yield world
+    await world.operator.put("/sandbox/simulator", json={"speed": speed})
 
 
 async def read_minutes(world: SimulatedWorld, asset_id: str, start: datetime) -> dict[str, dict[datetime, float]]:
@@ -35,65 +42,60 @@ async def read_minutes(world: SimulatedWorld, asset_id: str, start: datetime) ->
 
 
 async def test_minutes_are_reported_one_by_one_and_stay_as_they_were(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    present: SimulatedWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(main_loop, "WATCHABLE_SPEED", SPEED)
-    async with simulated_world(settings, tmp_path, days=0) as world:
-        await world.live_until()
-        asset_id = (await world.get("/physical-assets"))[0]["id"]
-        answer = await world.operator.put("/sandbox/simulator", json={"speed": SPEED})
-        assert answer.status_code == 200, answer.text
-        async with world.alive(), asyncio.timeout(MAX_TEST_S):
-            # Within a quarter-hour that is not over, some of its minutes are known and the rest are not.
-            while True:
-                step = floor_to_period(await world.now())
-                first = await read_minutes(world, asset_id, step)
-                if 2 <= len(first.get("active_power", {})) < 12:
-                    break
-                await asyncio.sleep(0.1)
-            times = sorted(first["active_power"])
-            assert times == [step + number * MINUTE for number in range(len(times))]
-            assert {"state_of_charge", "frequency", "temperature"} <= first.keys()
-            while len((later := await read_minutes(world, asset_id, step))["active_power"]) == len(times):
-                await asyncio.sleep(0.1)
-            # The step at its end reports the whole quarter-hour, and changes nothing of what was told before.
-            while await world.now() < step + PERIOD + MINUTE:
-                await asyncio.sleep(0.1)
-            whole = await read_minutes(world, asset_id, step)
-        assert sorted(whole["active_power"]) == [step + number * MINUTE for number in range(15)]
-        for told in (first, later):
-            for signal, points in told.items():
-                assert points.items() <= whole[signal].items(), signal
+    asset_id = (await present.get("/physical-assets"))[0]["id"]
+    answer = await present.operator.put("/sandbox/simulator", json={"speed": SPEED})
+    assert answer.status_code == 200, answer.text
+    async with present.alive(), asyncio.timeout(MAX_TEST_S):
+        # Within a quarter-hour that is not over, some of its minutes are known and the rest are not.
+        while True:
+            step = floor_to_period(await present.now())
+            first = await read_minutes(present, asset_id, step)
+            if 2 <= len(first.get("active_power", {})) < 12:
+                break
+            await asyncio.sleep(0.1)
+        times = sorted(first["active_power"])
+        assert times == [step + number * MINUTE for number in range(len(times))]
+        assert {"state_of_charge", "frequency", "temperature"} <= first.keys()
+        while len((later := await read_minutes(present, asset_id, step))["active_power"]) == len(times):
+            await asyncio.sleep(0.1)
+        # The step at its end reports the whole quarter-hour, and changes nothing of what was told before.
+        while await present.now() < step + PERIOD + MINUTE:
+            await asyncio.sleep(0.1)
+        whole = await read_minutes(present, asset_id, step)
+    assert sorted(whole["active_power"]) == [step + number * MINUTE for number in range(15)]
+    for told in (first, later):
+        for signal, points in told.items():
+            assert points.items() <= whole[signal].items(), signal
 
 
 async def test_telemetry_is_fresh_once_the_past_is_over_and_after_every_jump(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    present: SimulatedWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(simulated_clock, "MAX_REPORT_WAIT_S", MAX_TEST_S)
-    async with simulated_world(settings, tmp_path, days=0) as world, asyncio.timeout(MAX_TEST_S), world.alive():
-        while not (await world.get("/sandbox/simulator"))["historyComplete"]:
-            await asyncio.sleep(0.25)
-        assets = [asset["id"] for asset in await world.get("/physical-assets")]
-        while await measure_age(world, assets[0]) > 2 * MINUTE:
+    assets = [asset["id"] for asset in await present.get("/physical-assets")]
+    async with asyncio.timeout(MAX_TEST_S), present.alive():
+        while await measure_age(present, assets[0]) > 2 * MINUTE:
             await asyncio.sleep(0.25)
         # To the last minutes of a quarter-hour, within it, and across several.
         for jump in (timedelta(minutes=14, seconds=20), timedelta(hours=2, minutes=9), timedelta(minutes=20)):
-            target = floor_to_period(await world.now()) + PERIOD + jump
-            answer = await world.operator.put("/sandbox/clock", json={"now": target.isoformat()})
+            target = floor_to_period(await present.now()) + PERIOD + jump
+            answer = await present.operator.put("/sandbox/clock", json={"now": target.isoformat()})
             assert answer.status_code == 200, answer.text
             for asset_id in assets:
-                assert await measure_age(world, asset_id) <= 2 * MINUTE, jump
+                assert await measure_age(present, asset_id) <= 2 * MINUTE, jump
 
 
 async def test_telemetry_goes_on_within_the_quarter_hour_after_a_restart(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    present: SimulatedWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(main_loop, "WATCHABLE_SPEED", FOLLOWED_SPEED)
     monkeypatch.setattr(simulator_routes, "PATIENCE_S", 0.2)
-    async with simulated_world(settings, tmp_path, days=0) as world, asyncio.timeout(MAX_TEST_S):
-        await world.live_until()
-        asset_id = (await world.get("/physical-assets"))[0]["id"]
-        while not await is_gone_on_with(world, asset_id):
+    asset_id = (await present.get("/physical-assets"))[0]["id"]
+    async with asyncio.timeout(MAX_TEST_S):
+        while not await is_gone_on_with(present, asset_id):
             pass
 
 

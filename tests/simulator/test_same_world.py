@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.simulator.worlds import SimulatedWorld, simulated_world
 
+from gridloom.kernel.market_time import market_day_of
 from gridloom.settings import Settings
 from gridloom.simulator.api_session import written
 
@@ -28,13 +29,15 @@ UNTIL = timedelta(hours=38, minutes=30)
 
 
 async def facts_of(world: SimulatedWorld, start: datetime, end: datetime, lived_until: datetime) -> dict[str, Any]:
-    """Everything that happened, without ids and real times; the world may have lived on for some hours."""
+    """Everything that happened, without ids and real times; the world may have lived on."""
     window = {"start": start.isoformat(), "end": end.isoformat()}
     names = {one["id"]: one["name"] for one in await world.get("/organisations")}
     batteries = {one["id"]: one["name"] for one in await world.get("/physical-assets")}
     virtual: dict[str, str] = {}
     found: dict[str, Any] = {"batteries": sorted(batteries.values())}
     for listed in await world.pages("/auctions"):
+        if datetime.fromisoformat(listed["start"]) > end:
+            continue
         auction = await world.get(f"/auctions/{listed['id']}")
         item = auction["item"]
         name = f"{item['deliveryZone']} {item['start']}"
@@ -46,14 +49,14 @@ async def facts_of(world: SimulatedWorld, start: datetime, end: datetime, lived_
             bids = [(names[bid["organisationID"]], bid["price"], bid["fate"]) for bid in results["bids"]]
             found[f"results {name}"] = bids
     for organisation_id in names:
-        for asset in await world.pages(f"/organisations/{organisation_id}/virtual-assets"):
+        for asset in await world.pages(f"/organisations/{organisation_id}/virtual-assets", **window):
             name = virtual.setdefault(asset["id"], asset["name"])
             blocks = await world.get(f"/organisations/{organisation_id}/virtual-assets/{asset['id']}/blocks", **window)
             schedules = [[point["power"] for point in block["schedule"]] for block in blocks]
             found[f"virtual battery {name}"] = (names[organisation_id], asset["start"], asset["end"], schedules)
     known = {**batteries, **virtual}
     for kind in ("wholesale-trades", "fcr", "afrr-capacity", "afrr-energy", "net-off", "tolling-contracts"):
-        rows = [row for row in await world.pages(f"/settlements/{kind}") if row["recordedAt"] < written(lived_until)]
+        rows = await world.pages(f"/settlements/{kind}", **{"as-of": written(lived_until)})
         found[kind] = sorted(str((known[row["assetID"]], *_plain(row))) for row in rows)
     for series in PUBLISHED:
         rows = await world.pages("/reference-prices", series=series, **window)
@@ -87,22 +90,18 @@ def _plain(row: dict[str, Any]) -> list[str]:
     ]
 
 
-async def live_through(world: SimulatedWorld, *, is_killed: bool) -> dict[str, Any]:
-    start = await world.now()
-    end = start + UNTIL
-    if is_killed:
-        for number in range(1, DEATHS + 1):
-            await world.live_until(start + number * (end - start) / (DEATHS + 1), salt=number)
-    await world.live_until(end, salt=DEATHS + 1 if is_killed else None)
-    return await facts_of(world, start, end - timedelta(hours=4), end)
-
-
-async def test_a_world_is_the_same_though_its_simulator_was_killed_again_and_again(settings: Settings, tmp_path: Path):
+async def test_a_world_is_the_same_though_its_simulator_was_killed_again_and_again(
+    world: SimulatedWorld, settings: Settings, tmp_path: Path
+):
     """Killed are processes, each with hashes of its own: what depends on them would differ."""
-    async with simulated_world(settings, tmp_path / "first", days=2, seed=5) as world:
-        undisturbed = await live_through(world, is_killed=False)
-    async with simulated_world(settings, tmp_path / "second", days=2, seed=5) as world:
-        disturbed = await live_through(world, is_killed=True)
+    days = world.settings.simulator_days + (market_day_of(datetime.now(UTC)) - market_day_of(world.made_at)).days
+    async with simulated_world(settings, tmp_path, days=days) as mortal:
+        start = await mortal.now()
+        end = start + UNTIL
+        for number in range(1, DEATHS + 2):
+            await mortal.live_until(start + number * (end - start) / (DEATHS + 1), salt=number)
+        disturbed = await facts_of(mortal, start, end - timedelta(hours=4), end)
+    undisturbed = await facts_of(world, start, end - timedelta(hours=4), end)
     assert disturbed.keys() == undisturbed.keys()
     assert len(undisturbed["wholesale-trades"]) > 100
     for name, fact in undisturbed.items():
