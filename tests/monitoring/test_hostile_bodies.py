@@ -19,7 +19,7 @@ from gridloom.kernel.problem import BadRequest, PayloadTooLarge
 from gridloom.long_bodies.decoder_process import run_in_subprocess
 from gridloom.monitoring.ingest.columns import MAX_NAMES
 from gridloom.monitoring.ingest.parsing import parse
-from gridloom.monitoring.ingest.tables import MAX_INLINE_COLUMNS, is_bounded
+from gridloom.monitoring.ingest.tables import MAX_DICTIONARIES, MAX_INLINE_COLUMNS, is_bounded
 from gridloom.monitoring.model import Reason
 
 LATEST_US = 2_000_000_000_000_000
@@ -253,6 +253,17 @@ class TestAStreamThatIsReadInTheService:
     def test_has_few_messages(self):
         batches = stream_of(points(10_000)), stream_of(points(10_000), rows_a_batch=2)
         assert [is_bounded(body, 10**6) for body in batches] == [True, False]
+
+    @pytest.mark.parametrize(("count", "is_here"), [(MAX_DICTIONARIES, True), (MAX_DICTIONARIES + 1, False)])
+    def test_has_few_dictionaries(self, count, is_here):
+        names, sink = [f"s{number}" for number in range(count)], io.BytesIO()
+        growing = [points(1, signal=dictionary(names[: number + 1], 1)) for number in range(count)]
+        options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+        with pa.ipc.new_stream(sink, growing[0].schema, options=options) as writer:
+            for table in growing:
+                writer.write_table(table)
+        assert is_bounded(sink.getvalue(), 10**6) is is_here
+        assert read(sink.getvalue()).count == count
 
     def test_is_a_stream(self):
         with pytest.raises(BadRequest):

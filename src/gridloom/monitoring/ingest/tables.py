@@ -28,6 +28,8 @@ MAX_FAST_PATH_METADATA = 16 * 1024
 MAX_INLINE_COLUMNS = 256
 MAX_METADATA = 512 * 1024
 """Of all messages of a stream: unpacked, it takes ten times as much."""
+MAX_DICTIONARIES = 64
+"""Each that continues another is joined with all that came before."""
 MAX_HEADER_BYTES = 100 * MAX_COLUMNS
 _LONG = {"signal", "time", "value"}
 _NAMES = ("signal", "quality", ASSET)
@@ -76,9 +78,9 @@ def _read_csv(body: bytes, types: dict[str, pa.DataType]) -> pa.Table:
 def from_arrow(body: bytes, *, many: bool) -> PointColumns:
     """A stream that is not `is_bounded` may unpack to any size: it is read where memory is limited."""
     try:
-        with pa.ipc.open_stream(pa.BufferReader(body), options=_ALIGNED) as reader:
-            _check_header(reader.schema.names, many=many)
-            table = reader.read_all()
+        reader = pa.ipc.open_stream(body, options=_ALIGNED)
+        _check_header(reader.schema.names, many=many)
+        table = reader.read_all()
         check_count(table.num_rows)
         table.validate(full=True)
         return _from_table(table, many=many)
@@ -117,21 +119,21 @@ def is_bounded(body: bytes, max_text_bytes: int) -> bool:
 
 
 def _read_outline(body: bytes, max_metadata_bytes: int) -> pa.Table | None:
-    """The table of a stream with zeros for all its values, which takes no memory; None if its metadata is long, or if
-    it is compressed: what a buffer unpacks to is found in the buffer, and zeros are no frame of a codec."""
+    """The table of a stream with zeros for all its values, which takes no memory; None if it has much metadata or many
+    dictionaries, or is compressed: what a buffer unpacks to is found in it, and zeros are no frame of a codec."""
     source, given, blank = pa.BufferReader(body), np.frombuffer(body, np.uint8), np.zeros(len(body), np.uint8)
-    start = metadata_bytes = 0
+    start = metadata_bytes = dictionaries = 0
     for message in pa.ipc.MessageReader.open_stream(source):
         end = source.tell()
         values = end - message.body.size
         metadata_bytes += values - start
-        if metadata_bytes > max_metadata_bytes:
+        dictionaries += message.type == "dictionary"
+        if metadata_bytes > max_metadata_bytes or dictionaries > MAX_DICTIONARIES:
             return None
         blank[start:values] = given[start:values]
         start = end
     try:
-        with pa.ipc.open_stream(blank, options=_AS_IT_IS) as reader:
-            return reader.read_all()
+        return pa.ipc.open_stream(blank, options=_AS_IT_IS).read_all()
     except (pa.ArrowException, OSError):
         return None
 
