@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.kernel.market_time import market_day_of, market_day_window, period_count
-from gridloom.kernel.resolution import Resolution
+from gridloom.kernel.market_time import Resolution, market_day_of, market_day_window, period_count
 from gridloom.market_calendar import market_date, market_day_number
 from gridloom.monitoring.codec import PackedValues, encode_values, list_times
 from gridloom.monitoring.model import (

@@ -19,7 +19,7 @@ from gridloom.database.commit.after_commit import transaction
 from gridloom.database.migrate import MIGRATIONS
 from gridloom.database.pool import create_pool
 from gridloom.kernel.ids import uuid7
-from gridloom.kernel.resolution import Resolution
+from gridloom.kernel.market_time import Resolution
 from gridloom.market_calendar import market_date, market_day_number
 from gridloom.monitoring import codec
 from gridloom.monitoring.compaction import day_compaction

@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 from tests.revenue.world import World
 
-from gridloom.kernel.resolution import Resolution
+from gridloom.kernel.market_time import Resolution
 from gridloom.kernel.window import Window
 from gridloom.revenue.model import Contribution, Subject
 from gridloom.revenue.reporting import Report, all_categories, report_parts

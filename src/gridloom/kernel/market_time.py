@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -18,6 +19,16 @@ PERIOD: Final = timedelta(minutes=15)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _DAY = timedelta(days=1)
+
+
+class Resolution(StrEnum):
+    """Minutes and quarter-hours are fixed lengths; hours and days are those of the market's clock."""
+
+    RAW = "raw"
+    MINUTE = "1-minute"
+    QUARTER_HOUR = "15-minute"
+    HOUR = "hourly"
+    DAY = "daily"
 
 
 def market_day_of(instant: datetime) -> date:

@@ -24,9 +24,9 @@ from gridloom.edge import (
 )
 from gridloom.events.stream_slots import StreamSlots
 from gridloom.identity.authorization import authorize_asset
+from gridloom.kernel.market_time import Resolution
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError, NotFound
-from gridloom.kernel.resolution import Resolution
 from gridloom.kernel.window import Window
 from gridloom.monitoring import segments, views
 from gridloom.monitoring.ingest.columns import TooManyPoints

@@ -7,7 +7,7 @@ from datetime import datetime
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.kernel.resolution import Resolution
+from gridloom.kernel.market_time import Resolution
 from gridloom.kernel.window import Window
 from gridloom.revenue import store
 from gridloom.revenue.categories import CATEGORIES

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from gridloom.kernel.resolution import Resolution
+from gridloom.kernel.market_time import Resolution
 from gridloom.market_calendar import (
     PERIOD_S,
     Ints,

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gridloom.kernel.resolution import Resolution
+from gridloom.kernel.market_time import Resolution
 from gridloom.market_calendar import PERIOD_S, Ints
 from gridloom.revenue.accruals import AUCTION_MEASURES, TOLLING_MEASURES, auction_sums, tolling_sums
 from gridloom.revenue.aggregation import DaySheets, sum_over_assets

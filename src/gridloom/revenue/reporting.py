@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from gridloom.database.pool import Database, Pool, repeatable_read
-from gridloom.kernel.resolution import Resolution
+from gridloom.kernel.market_time import Resolution
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Ints, day_start
 from gridloom.revenue import store

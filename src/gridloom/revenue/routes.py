@@ -26,9 +26,9 @@ from gridloom.edge import (
 from gridloom.edge.fields import parameter_error
 from gridloom.edge.operation import H
 from gridloom.identity.authorization import authorize_asset, authorize_organisation
+from gridloom.kernel.market_time import Resolution
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden, NotFound
-from gridloom.kernel.resolution import Resolution
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import calendar_edges_s, instant_of
 from gridloom.revenue import store

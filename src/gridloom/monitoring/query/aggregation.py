@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gridloom.kernel.resolution import Resolution
+from gridloom.kernel.market_time import Resolution
 from gridloom.monitoring import model
 from gridloom.monitoring.codec import PackedValues, TimeGrid, Times, Values
 from gridloom.monitoring.model import EMPTY, HOUR_US, MINUTE_US, SignalSeries

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gridloom.database.pool import Database
 from gridloom.edge import JSON, Content, Stream, to_json
-from gridloom.kernel.resolution import Resolution
+from gridloom.kernel.market_time import Resolution
 from gridloom.monitoring.model import DAY_US, EMPTY, MAX_CARRY_FORWARD_US, SignalSeries, days_between, signal_type
 from gridloom.monitoring.offload import HEAVY_POINTS, HEAVY_SIGNALS, hold_for_each, off_loop
 from gridloom.monitoring.query.aggregation import Aggregation, Downsampling

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database
-from gridloom.kernel.resolution import Resolution
+from gridloom.kernel.market_time import Resolution
 from gridloom.market_calendar import market_date, market_day_number
 from gridloom.monitoring import segments
 from gridloom.monitoring.codec import Values

@@ -15,8 +15,7 @@ from gridloom.edge import Request, ResponseBody, operation
 from gridloom.edge.fields import parameter_error
 from gridloom.edge.operation import H
 from gridloom.identity.authorization import authorize_asset, authorize_organisation
-from gridloom.kernel.market_time import is_period_start
-from gridloom.kernel.resolution import Resolution
+from gridloom.kernel.market_time import Resolution, is_period_start
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import calendar_edges_s, instant_of
 from gridloom.revenue.grid import Grid, days_of, grid_of
