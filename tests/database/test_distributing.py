@@ -16,6 +16,7 @@ import pytest
 from tests.conftest import migrated_database
 
 from gridloom.database.citus import (
+    FUNCTIONS_OF_A_SHARD,
     KEYS_TO_MEMBERS,
     ONE_PHASE_TABLES,
     PLACEMENTS,
@@ -91,7 +92,12 @@ create function undistribute_table(asked regclass, cascade_via_foreign_keys bool
 $$;
 create function citus_add_local_table_to_metadata(asked regclass) returns void language sql as
   $$ insert into pg_dist_partition values (asked, 'n', 's', null) $$;
-create function create_distributed_function(asked regprocedure) returns void language sql as 'select';
+create table delegated (function regprocedure, argument text, beside text, forced boolean);
+create function create_distributed_function(
+  asked regprocedure, argument text default null, colocate_with text default null, force_delegation bool default null
+) returns void language sql as $$
+  insert into delegated select asked, argument, colocate_with, force_delegation where argument is not null
+$$;
 set citus.multi_shard_modify_mode = '';
 """
 
@@ -128,6 +134,14 @@ class TestDistributing:
         done = await spread_tables(cluster)
         here = {row[0] for row in await cluster.fetch("select relname::text from pg_class where relkind = 'r'")}
         assert done == [one.table for one in PLACEMENTS if one.kind is not TableKind.LOCAL and one.table in here]
+
+    async def test_has_functions_of_a_shard_run_there_within_transactions_too(self, cluster: Any) -> None:
+        await cluster.execute("insert into pg_dist_node values (0)")
+        await spread_tables(cluster)
+        rows = await cluster.fetch(
+            "select p.proname, argument, beside from delegated d join pg_proc p on p.oid = d.function where forced"
+        )
+        assert {row["proname"]: (row["argument"], row["beside"]) for row in rows} == FUNCTIONS_OF_A_SHARD
 
     async def test_sets_every_session_to_come_as_the_tables_want_it(self, cluster: Any, cluster_url: str) -> None:
         await cluster.execute("insert into pg_dist_node values (0)")

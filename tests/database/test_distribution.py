@@ -15,7 +15,14 @@ from tests.database.composed_statements import COMPOSED, gather_all
 from tests.database.parse_trees import ast, find_all, name_function
 from tests.database.statements import find_queries, gather, gather_module
 
-from gridloom.database.citus import FUNCTIONS_ON_WORKERS, KEYS_TO_MEMBERS, PLACEMENT_OF, PLACEMENTS, TableKind
+from gridloom.database.citus import (
+    FUNCTIONS_OF_A_SHARD,
+    FUNCTIONS_ON_WORKERS,
+    KEYS_TO_MEMBERS,
+    PLACEMENT_OF,
+    PLACEMENTS,
+    TableKind,
+)
 
 OF_MANY_KEYS = {
     "events/store.py:delete_events_before": "a job's",
@@ -118,6 +125,20 @@ class TestAStatement:
             assert find_all(body, ast.RangeVar) == []
             called = {name_function(call) for call in find_all(body, ast.FuncCall)}
             assert called & catalogue.own_functions <= FUNCTIONS_ON_WORKERS
+
+    async def test_of_a_function_of_a_shard_touches_rows_of_its_key_alone(
+        self, db: asyncpg.Connection[asyncpg.Record], catalogue: Catalogue
+    ) -> None:
+        for name, (argument, table) in FUNCTIONS_OF_A_SHARD.items():
+            text = await db.fetchval("select pg_get_functiondef($1::text::regproc)", name)
+            parsed = pglast.parse_plpgsql(text)
+            names = frozenset(find_variables(parsed))
+            touching = [query for query in find_queries(parsed) if Judge(query, catalogue, names).tables]
+            assert touching
+            for query in touching:
+                groups = {PLACEMENT_OF[touched].group for touched in Judge(query, catalogue, names).tables}
+                assert groups == {PLACEMENT_OF[table].group}
+                assert f"asset_key = {argument}" in query or f"values ({argument}," in query
 
 
 def find_variables(node: Any) -> Iterator[str]:

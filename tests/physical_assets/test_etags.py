@@ -35,23 +35,6 @@ class TestAChange:
         for permissions in (["Read:monitoring"], ["Read:monitoring", "Read:schedules"]):
             await assert_etag_follows(admin, path, await admin.put(path, json={"permissions": permissions}))
 
-    async def test_is_read_by_parts_as_it_is_in_one_statement(self, new_organisation, by_parts):
-        """As from a distributed database, by its owner and by an organisation with a grant."""
-        asset, other = await register_asset(await new_organisation()), await new_organisation()
-        admin = asset.owner.admin
-        await admin.put(asset.path(f"/grants/{other.id}"), json={"permissions": ["Read:physical-assets"]})
-        await admin.put(
-            asset.path("/parameters"), json={**PARAMETERS, "ratedChargePower": 9_000}, headers={"If-Match": "*"}
-        )
-        whole = await admin.get(asset.path())
-        with by_parts():
-            parted = await admin.get(asset.path())
-            granted = await other.admin.get(asset.path())
-            refused = await (await new_organisation()).admin.get(asset.path())
-        assert (parted.content, parted.headers["etag"]) == (whole.content, whole.headers["etag"])
-        assert granted.content == whole.content
-        assert refused.status_code == 403
-
     async def test_of_an_asset_waits_for_the_one_under_way(self, app, new_organisation):
         asset = await register_asset(await new_organisation())
         read = await asset.owner.engineer.get(asset.path())

@@ -45,34 +45,15 @@ BATTERY_CAPACITY_JSON: Final = compose(
     outage=_OUTAGE,
     holding=_HOLDING,
 )
-_OF_ONE_BATTERY: Final = (
-    NamedStatement(
-        """select string_agg({rating}, ',') from physical_asset_parameters p
-           where p.asset_key = :battery and p.valid_from < :to_instant""",
-        rating=_RATING,
-    ),
-    NamedStatement(
-        """select string_agg({outage}, ',') from unavailability u
-           where u.asset_key = :battery and u.ends_at > :from_instant and u.starts_at < :to_instant""",
-        outage=_OUTAGE,
-    ),
-    NamedStatement(
-        """select string_agg({holding}, ',') from capacity_holding h
-           where h.asset_key = :battery and h.end_period > :from_period and h.first_period < :to_period
-             and h.is_firm""",
-        holding=_HOLDING,
-    ),
+_READ_BATTERY: Final = NamedStatement(
+    "select read_battery_capacity(:battery, :from_instant, :to_instant, :from_period, :to_period)"
 )
-"""By the key of one battery, from one table each: what a distributed database plans once."""
+"""On a distributed database each battery has a shard of its own, where this makes its part of the same text."""
 
 
 async def read_capacity_json(db: Database, batteries: Sequence[int], values: Mapping[str, Any]) -> str:
-    """The text by a statement for each battery and kind of row; values: those of `BATTERY_CAPACITY_JSON`."""
-    lines = [
-        await statement.fetchval_part(db, {"battery": battery, **values})
-        for battery in batteries
-        for statement in _OF_ONE_BATTERY
-    ]
+    """The text by a statement for each battery; values: those of `BATTERY_CAPACITY_JSON`."""
+    lines = [await _READ_BATTERY.fetchval_part(db, {"battery": battery, **values}) for battery in batteries]
     return f"[{','.join(filter(None, lines))}]"
 
 

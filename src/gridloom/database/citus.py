@@ -106,6 +106,14 @@ TWO_PHASE_TRIGGER: Final = "commits_in_two_phases"
 FUNCTIONS_ON_WORKERS: Final = frozenset({"moment_on_wire"})
 """Our functions that statements of distributed tables may call: they read no table, so a worker can have them."""
 
+FUNCTIONS_OF_A_SHARD: Final = {
+    "read_battery_capacity": ("battery", "physical_asset_parameters"),
+    "read_schedule_shard": ("of_asset", "virtual_asset"),
+    "write_schedule_interval": ("of_asset", "virtual_asset"),
+}
+"""Our functions whose whole work lies on one shard, and which run there, by one command: the argument that says which,
+and the table whose shard is meant. Called by themselves, they touch tables of that group alone, by that key."""
+
 
 class DistributionRefused(Exception):
     """The database cannot be spread over several machines, in a sentence that says why."""
@@ -145,6 +153,8 @@ async def spread_tables(connection: asyncpg.Connection[asyncpg.Record]) -> list[
         done.append(placement.table)
     for function in sorted(FUNCTIONS_ON_WORKERS):
         await _distribute_function(connection, function)
+    for function, (argument, table) in sorted(FUNCTIONS_OF_A_SHARD.items()):
+        await _delegate_function(connection, function, argument, table)
     return done
 
 
@@ -242,3 +252,16 @@ async def _set_parameters(connection: asyncpg.Connection[asyncpg.Record]) -> Non
 async def _distribute_function(connection: asyncpg.Connection[asyncpg.Record], name: str) -> None:
     signature = await connection.fetchval("select $1::text::regproc::regprocedure::text", name)
     await connection.execute("select create_distributed_function($1::text::regprocedure)", signature)
+
+
+async def _delegate_function(
+    connection: asyncpg.Connection[asyncpg.Record], name: str, argument: str, table: str
+) -> None:
+    """Have it called on the worker, within transactions too, where the change of that worker is then a part of them."""
+    signature = await connection.fetchval("select $1::text::regproc::regprocedure::text", name)
+    await connection.execute(
+        "select create_distributed_function($1::text::regprocedure, $2, colocate_with => $3, force_delegation => true)",
+        signature,
+        argument,
+        table,
+    )

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeAlias
 from uuid import UUID
 
 import asyncpg
 
 from gridloom.database.clock import platform_now, platform_now_to_the_ms
 from gridloom.database.composition import compose
-from gridloom.database.pool import Database, is_distributed
+from gridloom.database.pool import Database
 from gridloom.database.rows import read_row
 from gridloom.database.statement import NamedStatement
 from gridloom.physical_assets.model import (
@@ -22,8 +21,6 @@ from gridloom.physical_assets.model import (
     Parameters,
     PhysicalAsset,
 )
-
-AssetRow: TypeAlias = asyncpg.Record | Mapping[str, Any]
 
 _LAST_KEY = 2**31 - 1
 _ASSET = """
@@ -41,18 +38,6 @@ where p.asset_key = $1
 """,
     asset=_ASSET,
 )
-
-
-# The same by a statement for each table: a distributed database plans each of them once.
-_READ_OWNED = "select key, id, organisation_id from asset where key = $1"
-_READ_REGISTERED = """
-select fleet_id, name, delivery_zone, control_area, eic_code, commissioned_on, status, version as asset_version,
-       created_at
-from physical_asset where asset_key = $1
-"""
-_READ_LAST_PARAMETERS = """
-select * from physical_asset_parameters q where q.asset_key = $1 order by q.valid_from desc, q.version desc limit 1
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +78,12 @@ async def read_asset(db: Database, asset_key: int, *, for_change: bool = False) 
     """for_change: hold the row, so that what is decided about it stays true."""
     if for_change:
         await db.execute("select from physical_asset where asset_key = $1 for update", asset_key)
-    row = await (_read_by_parts(db, asset_key) if is_distributed(db) else db.fetchrow(_READ, asset_key))
+    row = await db.fetchrow(_READ, asset_key)
     assert row is not None, "every physical asset has parameters"
     return (await _read_asset_rows(db, [row]))[0]
 
 
-async def _read_by_parts(db: Database, asset_key: int) -> AssetRow | None:
-    owned = await db.fetchrow(_READ_OWNED, asset_key)
-    registered = await db.fetchrow(_READ_REGISTERED, asset_key)
-    parameters = await db.fetchrow(_READ_LAST_PARAMETERS, asset_key)
-    if owned is None or registered is None or parameters is None:
-        return None
-    return {**parameters, **registered, **owned}
-
-
-async def _read_asset_rows(db: Database, rows: Sequence[AssetRow]) -> list[StoredAsset]:
+async def _read_asset_rows(db: Database, rows: Sequence[asyncpg.Record]) -> list[StoredAsset]:
     """Assets with the parameters in force now, or with the first to come where none is yet.
 
     Each row brings the parameters with the latest start of validity. If that had come when they were recorded, they
@@ -293,7 +269,7 @@ async def latest_parameters_version(db: Database, asset_key: int) -> int:
     return version
 
 
-def read_parameters_row(row: AssetRow) -> Parameters:
+def read_parameters_row(row: asyncpg.Record) -> Parameters:
     return read_row(
         Parameters,
         row,
@@ -304,5 +280,5 @@ def read_parameters_row(row: AssetRow) -> Parameters:
     )
 
 
-def _read_asset_row(row: AssetRow, parameters: Parameters) -> StoredAsset:
+def _read_asset_row(row: asyncpg.Record, parameters: Parameters) -> StoredAsset:
     return StoredAsset(row["key"], row["asset_version"], read_row(PhysicalAsset, row, parameters=parameters))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -127,7 +128,7 @@ def cached_asset(asset_id: UUID) -> VirtualAsset | None:
     return _asset_cache.get(asset_id)
 
 
-def refresh_asset(row: asyncpg.Record, known: VirtualAsset) -> VirtualAsset:
+def refresh_asset(row: asyncpg.Record | Mapping[str, Any], known: VirtualAsset) -> VirtualAsset:
     """The asset from a row of its `MUTABLE_COLUMNS`; the rest is that of `known`."""
     terms = known.terms
     if row["name"] != terms.name or row["portfolio_id"] != terms.portfolio_id:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import asyncpg
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from gridloom.capacity.capacity_json_store import (
     BATTERY_CAPACITY_JSON,
@@ -24,7 +24,7 @@ from gridloom.database.composition import compose
 from gridloom.database.pool import Database, is_distributed
 from gridloom.database.statement import NamedStatement
 from gridloom.kernel.copying import copy_fields
-from gridloom.kernel.ids import BlockID
+from gridloom.kernel.ids import BlockID, PortfolioID
 from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import first_period_of_utc_day
 from gridloom.virtual_assets.backing.availability import AvailableFraction, available_fraction
@@ -82,17 +82,27 @@ _PARTS = compose(
     spans=_SPANS,
     battery_capacity_json=BATTERY_CAPACITY_JSON,
 )
-# By a statement each, a distributed database plans every part once.
-_SINGLE_PARTS: Final = {
-    "blocks": NamedStatement(_BLOCKS),
-    "days": NamedStatement(_DAYS),
-    "spans": NamedStatement(_SPANS),
-}
-_MUTABLE_COLUMNS: Final = compose(
-    """select {mutable_columns} from virtual_asset v
-       where v.asset_key = $1 and v.organisation_id = $2 and v.created_at = $3""",
-    mutable_columns=MUTABLE_COLUMNS,
-)
+# On a distributed database: all of it that lies on the asset's shard. The batteries lie on others, and are read after.
+_READ_SHARD: Final = "select read_schedule_shard($1, $2, $3, $4)"
+
+
+class _ShardRow(Struct, frozen=True):
+    """The columns of `_ASSET_AND_CONTEXT` that the asset's shard has."""
+
+    name: str
+    portfolio_id: PortfolioID | None
+    version: int
+    end_kwh: float
+    first_misfit: int | None
+    judged_until: int | None
+    first_activated: int | None
+    revision: int
+    blocks: str | None
+    days: bytes | None
+    spans: bytes | None
+
+
+_decode_shard_row = msgspec.json.Decoder(_ShardRow).decode
 
 # Materialised parts are computed first, also where other parts are on other nodes. So a revision that a revalidation
 # has raised after a change of the batteries is never read together with the batteries before that change.
@@ -126,7 +136,7 @@ async def read_asset_and_context(
     read for all periods that matter.
     """
     if is_distributed(db):
-        return await _read_asset_and_parts(db, organisation_id, known, days)
+        return await _read_asset_by_shards(db, organisation_id, known, days)
     own = {"asset_key": known.key, "days": days, "asset_id": known.id, "organisation_id": organisation_id}
     arguments = _ASSET_AND_CONTEXT.arguments(own | _battery_query(known, days))
     row = await db.fetchrow(_ASSET_AND_CONTEXT.text, *arguments)
@@ -136,26 +146,22 @@ async def read_asset_and_context(
     return asset, _read_context_row(asset, row)
 
 
-async def _read_asset_and_parts(
+async def _read_asset_by_shards(
     db: Database, organisation_id: UUID, known: VirtualAsset, days: Sequence[int]
 ) -> tuple[VirtualAsset, ScheduleContext] | None:
-    """The asset first: if anything that is read after it has changed since, so has its revision, and the change that
-    is validated against it is not written. A key is given again only after a reset, to an asset that was made later.
+    """The asset first: if its batteries, which are read after it, have changed since, so has its revision, and the
+    change that is validated against it is not written. A key is given again only after a reset, to an asset that was
+    made later.
     """
-    row = await db.fetchrow(_MUTABLE_COLUMNS, known.key, organisation_id, known.created_at)
-    if row is None:
+    text = await db.fetchval(_READ_SHARD, known.key, organisation_id, known.created_at, days)
+    if text is None:
         return None
-    asset = refresh_asset(row, known)
-    return asset, _read_context_row(asset, await _read_parts(db, known, days))
-
-
-async def _read_parts(db: Database, asset: VirtualAsset, days: Sequence[int]) -> Mapping[str, Any]:
-    """The columns of `_ASSET_AND_CONTEXT` besides the asset's own, the batteries as the last of them."""
-    values = {"asset_key": asset.key, "days": days}
+    row = structs.asdict(_decode_shard_row(text))
     now = await platform_now(db)
-    parts = {name: await statement.fetchval_part(db, values) for name, statement in _SINGLE_PARTS.items()}
-    query = _battery_query(asset, days)
-    return {"now": now, **parts, "batteries": await read_capacity_json(db, query["batteries"], query)}
+    query = _battery_query(known, days)
+    batteries = await read_capacity_json(db, query["batteries"], query)
+    asset = refresh_asset(row, known)
+    return asset, _read_context_row(asset, {**row, "now": now, "batteries": batteries})
 
 
 def _battery_query(asset: VirtualAsset, days: Sequence[int]) -> dict[str, Any]:

@@ -92,30 +92,11 @@ select version from made
 """)
 
 
-# The same by a statement for each part: a distributed database keeps the plan of each of them.
-_RAISE_VERSION = NamedStatement("""
-update virtual_asset set version = version + 1, end_kwh = :end_kwh, revision = revision + 1
-where asset_key = :asset_key and version = :version and revision = :revision
-""")
-_SET_POWERS = NamedStatement("""
-update virtual_schedule set power_kw[:first_slot : :last_slot] = :power_kw::text::float8[]
-where asset_key = :asset_key and day = :day and lane = :lane::int
-""")
-_SET_SUMMARY = NamedStatement("""
-update virtual_energy
-set change_kwh[:index] = :change_kwh, lowest_kwh[:index] = :lowest_kwh, highest_kwh[:index] = :highest_kwh,
-    exported_kwh[:index] = :exported_kwh
-where asset_key = :asset_key and span = :span
-""")
-_ADD_CHANGE = NamedStatement("""
-insert into schedule_change (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
-values (:asset_key, :next_version::int, :lane::int, :first_period::int, :first_period::int + :length::int,
-        array[:first_period::int], array[:length::int], :power_kw::text::float8[])
-""")
-_ADD_VERSION = NamedStatement("""
-insert into schedule_version (asset_key, version, kind, accepted_at, author_kind, author_id, block_id)
-values (:asset_key, :next_version::int, :kind, :accepted_at::timestamptz, :author_kind, :author_id::uuid,
-        :block_id::uuid)
+# The same on a distributed database, by one command to the asset's shard.
+_WRITE_ON_SHARD = NamedStatement("""
+select write_schedule_interval(:asset_key, :version, :revision, :end_kwh, :day, :lane, :first_slot, :last_slot,
+  :power_kw, :span, :index, :change_kwh, :lowest_kwh, :highest_kwh, :exported_kwh, :first_period,
+  :length, :kind, :accepted_at, :author_kind, :author_id, :block_id)
 """)
 
 
@@ -152,7 +133,10 @@ async def write_version(
         statement = _WRITE_INTERVAL
         values |= _interval_values(asset, draft.after, draft.days[0], *interval)
         if is_distributed(_find_connection(db)):
-            return await _write_interval_by_parts(db, values | {"next_version": asset.version + 1})
+            async with write_by_parts(db) as connection:
+                if not await _WRITE_ON_SHARD.fetchval_part(connection, values):
+                    raise RevisionConflict
+            return asset.version + 1
     else:
         statement = _WRITE_VERSION
         values |= _day_columns(draft) | _span_columns(asset, draft.after, draft.days) | _change_columns(draft.changes)
@@ -171,17 +155,6 @@ def _find_connection(db: RowSink) -> Database:
     connection = db.connection if isinstance(db, SingleStatementWrite) else db
     assert connection is not None, "a version is written where its asset was read"
     return connection
-
-
-async def _write_interval_by_parts(db: RowSink, values: dict[str, object]) -> int:
-    async with write_by_parts(db) as connection:
-        if await _RAISE_VERSION.execute_part(connection, values) == "UPDATE 0":
-            raise RevisionConflict
-        for part in (_SET_POWERS, _SET_SUMMARY, _ADD_CHANGE, _ADD_VERSION):
-            await part.execute_part(connection, values)
-    version = values["next_version"]
-    assert isinstance(version, int)
-    return version
 
 
 def _find_interval(draft: Draft) -> tuple[int, LaneChange] | None:
