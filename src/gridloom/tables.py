@@ -206,23 +206,30 @@ class PointWriter:
         self._before, self._after = b'},{"time":"', f'","{name}":'.encode()
         self._times_us: NDArray[np.int64] = np.empty(0, np.int64)
         self._openings: NDArray[np.void] = np.empty(0, "V1")
+        self._few_openings: list[bytes] = []
 
     def write(self, times_us: NDArray[np.int64], values: NDArray[Any]) -> bytes | memoryview:
         """As `points_json`, without the brackets."""
         if len(times_us) == 0:
             return b""
         numbers = orjson.dumps(np.ascontiguousarray(values), option=orjson.OPT_SERIALIZE_NUMPY)
-        if len(times_us) <= _FEW_TIMES:
-            pairs = zip(_list_few_times(times_us.view("datetime64[us]")), numbers[1:-1].split(b","), strict=True)
-            points = [self._before + text.encode() + self._after + number for text, number in pairs]
-            return b"".join(points)[2:] + b"}"
         if times_us is not self._times_us and not np.array_equal(times_us, self._times_us):
             self._times_us = times_us
-            if len(times_us) <= _MAX_CACHED_TIMES:
-                self._openings = _write_cached_times(times_us.tobytes(), self._before, self._after)
-            else:
-                self._openings = _write_times(times_us.view("datetime64[us]"), self._before, self._after)
-        return self._interleave_numbers(numbers)
+            self._write_openings()
+        if len(times_us) > _FEW_TIMES:
+            return self._interleave_numbers(numbers)
+        pairs = zip(self._few_openings, numbers[1:-1].split(b","), strict=True)
+        return b"".join([opening + number for opening, number in pairs])[2:] + b"}"
+
+    def _write_openings(self) -> None:
+        """The text before each number, with the present times."""
+        times = self._times_us.view("datetime64[us]")
+        if len(times) <= _FEW_TIMES:
+            self._few_openings = [self._before + text.encode() + self._after for text in _list_few_times(times)]
+        elif len(times) <= _MAX_CACHED_TIMES:
+            self._openings = _write_cached_times(self._times_us.tobytes(), self._before, self._after)
+        else:
+            self._openings = _write_times(times, self._before, self._after)
 
     def _interleave_numbers(self, numbers: bytes) -> memoryview:
         """An opening before each number of an array in JSON, without an object for each. Numbers are copied as items

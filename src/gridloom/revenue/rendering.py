@@ -18,7 +18,7 @@ from gridloom.revenue.aggregation import BoolArray
 from gridloom.revenue.categories import CATEGORIES, Category
 from gridloom.revenue.formulas import FloatArray, MemoizedSums
 from gridloom.revenue.reporting import Part, Report
-from gridloom.tables import TIME, points_json
+from gridloom.tables import TIME, PointWriter
 
 
 class DataPointMetaData(ResponseBody):
@@ -83,8 +83,12 @@ def _make_column(category: Category, values: FloatArray, shown: BoolArray | None
     return pa.Array.from_buffers(pa.float64(), len(values), [bits, pa.py_buffer(np.ascontiguousarray(values))])
 
 
+_MAX_CHUNK_POINTS: Final = 10_000
+"""Categories are rendered together up to so many points: a few hundred kilobytes, and one hand-over to a thread."""
+
+
 async def json_chunks(report: Report, parts: AsyncIterator[Part]) -> AsyncIterator[bytes]:
-    """`{"metaData": […], "data": {"<category>": [{"time", "value"}, …]}}`, category by category.
+    """`{"metaData": […], "data": {"<category>": [{"time", "value"}, …]}}`, some categories at a time.
 
     What is held meanwhile are the sums, a few numbers a bucket; points are made as they are sent.
     """
@@ -97,22 +101,36 @@ async def json_chunks(report: Report, parts: AsyncIterator[Part]) -> AsyncIterat
         )
         for category in report.categories
     ]
-    opening = b'{"metaData":' + msgspec.json.encode(meta_data) + b',"data":{'
-    for number, category in enumerate(report.categories):
-        points = await asyncio.to_thread(_render_points, category, found)
-        separator = b"," if number else opening
-        yield separator + b'"' + category.name.encode() + b'":' + points
+    before = b'{"metaData":' + msgspec.json.encode(meta_data) + b',"data":{'
+    for categories in _divide_categories(report.categories, found):
+        yield before + await asyncio.to_thread(_render_categories, categories, found)
+        before = b","
     yield b"}}"
 
 
-def _render_points(category: Category, parts: Sequence[Part]) -> bytes:
-    times: list[NDArray[np.datetime64]] = []
+def _divide_categories(categories: Sequence[Category], parts: Sequence[Part]) -> Sequence[Sequence[Category]]:
+    points = sum(len(part.buckets.labels_s) for part in parts)
+    count = max(1, _MAX_CHUNK_POINTS // max(1, points))
+    return [categories[first : first + count] for first in range(0, len(categories), count)]
+
+
+def _render_categories(categories: Sequence[Category], parts: Sequence[Part]) -> bytes:
+    remembering = [replace(part, sums=MemoizedSums(part.sums)) for part in parts]
+    writer = PointWriter()
+    return b",".join(
+        b"".join((b'"', one.name.encode(), b'":[', _render_points(one, remembering, writer), b"]"))
+        for one in categories
+    )
+
+
+def _render_points(category: Category, parts: Sequence[Part], writer: PointWriter) -> bytes | memoryview:
+    times_s: list[NDArray[np.int64]] = []
     values: list[FloatArray] = []
     for part in parts:
         shown = part.is_shown(category)
         kept = slice(None) if shown is None else np.flatnonzero(shown)
-        times.append(part.buckets.labels_s[kept].astype("datetime64[s]"))
+        times_s.append(part.buckets.labels_s[kept].astype(np.int64))
         values.append(part.values(category)[kept])
-    if not times:
-        return b"[]"
-    return points_json(np.concatenate(times), np.concatenate(values))
+    if not times_s:
+        return b""
+    return writer.write(np.concatenate(times_s) * 1_000_000, np.concatenate(values))
