@@ -341,6 +341,21 @@ class TestABattery:
         assert points[4]["parts"] == [{"kind": "OWN", "power": 300.0}]
         assert points[6]["stateOfChargePercentage"] < points[4]["stateOfChargePercentage"]
 
+    async def test_goes_on_with_what_it_stored_when_it_backs_a_virtual_asset_again(self, yard: Yard) -> None:
+        battery, other = await yard.battery(energyCapacity=8000), await yard.battery()
+        ending = await yard.virtual(battery, end=wire(yard.start + 2 * QUARTER))
+        going_on = await yard.virtual(other)
+        await yard.schedule(ending, [400.0, 400.0])
+        await yard.gate_of(1)
+        await yard.schedule(going_on, [100.0], offset=3)
+        await yard.gate_of(3)  # the zone is planned without the battery
+        await yard.virtual(battery, start=wire(yard.start + 8 * QUARTER))
+        await yard.gate_of(5)
+        charges = [point["stateOfChargePercentage"] for point in (await yard.dispatch(battery))["dispatch"]]
+        assert charges[0] == pytest.approx(50.0)
+        assert charges[2] < 48
+        assert charges[2:8] == pytest.approx([charges[2]] * 6)
+
 
 class TestAnAllocationThatWasUndone:
     async def test_leaves_nothing_for_its_batteries_to_do(self, yard: Yard) -> None:

@@ -21,6 +21,7 @@ from gridloom.database.errors import DATABASE_ERRORS
 from gridloom.database.pool import Connection, Database
 from gridloom.delivery import plan_store, zone_store
 from gridloom.delivery.dispatch import store as dispatch_store
+from gridloom.delivery.dispatch.reading import load_dispatch
 from gridloom.delivery.dispatch.versions import (
     NewDispatchVersion,
     batteries_with_new_power,
@@ -194,7 +195,7 @@ async def _load_start(
     db: Database, loaded: LoadedZone, state: ZoneState, corrections: Mapping[int, SocCorrection], now: datetime
 ) -> PlanStart:
     """Each battery at the zone's first period: as planned and, where it was measured to be off, corrected by that; else
-    as measured lately, else half of what it may store."""
+    as measured lately, else as last dispatched until then, else half of what it may store."""
     zone, before = loaded.zone, state.plan
     count = len(zone.battery_keys)
     rows = {} if before is None else {key: row for row, key in enumerate(before.battery_keys.tolist())}
@@ -224,7 +225,7 @@ async def _load_start(
     charges = await input_store.read_states_of_charge(db, new_keys, now - MAX_SOC_AGE) if new_keys else {}
     least_export_kwh = np.minimum(limits.daily_export_kwh, limits.annual_export_kwh).min(axis=1, initial=np.inf)
     for index in np.flatnonzero(fresh).tolist():
-        energy_kwh[index] = _find_first_energy_kwh(zone, index, charges.get(keys[index]))
+        energy_kwh[index] = await _find_first_energy_kwh(db, zone, index, charges.get(keys[index]))
         if np.isfinite(least_export_kwh[index]):
             exported_kwh = await load_exported_kwh(db, keys[index], zone.first)
             start.day_export_kwh[index], start.year_export_kwh[index] = exported_kwh
@@ -232,12 +233,17 @@ async def _load_start(
     return PlanStart(energy_kwh, share_energy_kwh, start)
 
 
-def _find_first_energy_kwh(zone: ZoneInput, index: int, charge: float | None) -> float:
-    """By its state of charge (%) or, where that was not measured lately, half of what it may store."""
+async def _find_first_energy_kwh(db: Database, zone: ZoneInput, index: int, charge: float | None) -> float:
+    """By its state of charge (%) or, where that was not measured lately, by the dispatch of a plan that it was in until
+    lately, or half of what it may store."""
     limits, capacity_kwh = zone.limits, float(zone.capacity_kwh[index, 0])
-    if charge is None:
-        return (float(limits.low_kwh[index, 0]) + float(limits.high_kwh[index, 0])) / 2
-    return min(max(charge / 100 * capacity_kwh, 0.0), capacity_kwh)
+    if charge is not None:
+        return min(max(charge / 100 * capacity_kwh, 0.0), capacity_kwh)
+    last = await load_dispatch(db, int(zone.battery_keys[index]), zone.first - 1, zone.first + 1)
+    if last.is_planned.any():
+        planned_kwh = float(last.energy_kwh[1] if last.is_planned[1] else last.after_kwh[0])
+        return min(max(planned_kwh, 0.0), capacity_kwh)
+    return (float(limits.low_kwh[index, 0]) + float(limits.high_kwh[index, 0])) / 2
 
 
 async def _store_netting(db: Database, horizon: Horizon, before: ZonePlan | None, plan: ZonePlan) -> None:
