@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import logging
 import pickle
 import signal
@@ -15,6 +16,7 @@ import time
 from pathlib import Path
 
 import structlog
+import uvloop
 from tests.database_server import read_server_cpu_s
 from tests.simulation.calls import Finding
 from tests.simulation.harness import brief, explain, find_shortest, own_server, run_life, script_of, start_of
@@ -56,7 +58,7 @@ async def simulate(arguments: argparse.Namespace) -> Total:
 
 def run(arguments: argparse.Namespace) -> int:
     begun_s = time.monotonic()
-    total = asyncio.run(simulate(arguments)) if arguments.jobs == 1 else run_parallel(arguments)
+    total = run_lives(arguments) if arguments.jobs == 1 else run_parallel(arguments)
     if arguments.report is not None:
         arguments.report.write_bytes(pickle.dumps(total))
     elif not arguments.trace:
@@ -65,6 +67,13 @@ def run(arguments: argparse.Namespace) -> int:
         is_long = arguments.seconds >= LONG_RUN_S and not arguments.lives and not total.failures
         return 1 if total.failures or (is_long and list_unreached(total.reach)) else 0
     return 1 if total.failures else 0
+
+
+def run_lives(arguments: argparse.Namespace) -> Total:
+    """In this process, with the event loop and the garbage collection of a deployed worker."""
+    gc.freeze()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(simulate(arguments))
 
 
 def show_cost(total: Total, took_s: float) -> str:

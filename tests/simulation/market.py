@@ -30,6 +30,7 @@ def quarter_after(moment: datetime) -> int:
     return -int(-moment.timestamp() // QUARTER_S)
 
 
+@cache
 def start_of_quarter(number: int) -> datetime:
     return datetime.fromtimestamp(number * QUARTER_S, UTC)
 

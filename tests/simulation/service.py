@@ -122,9 +122,16 @@ class Service:
         """Until every job that is due has ended, but for those that organisations ask for."""
         async with asyncio.timeout(MAX_WAIT_S):
             pause_s = MIN_JOB_POLL_S
-            while await self.edges[0].pool.fetchval(DUE_JOBS):  # each look wakes the runners, too
+            while await self._has_due_jobs():
                 await asyncio.sleep(pause_s)
                 pause_s = min(2 * pause_s, MAX_JOB_POLL_S)
+
+    async def _has_due_jobs(self) -> bool:
+        """Each look wakes the runners, too. It is taken again where its connection was cut."""
+        try:
+            return bool(await self.edges[0].pool.fetchval(DUE_JOBS))
+        except (OSError, asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError):
+            return True
 
     async def tick(self) -> None:
         """Hold the platform's clock a millisecond after where it stands: no gate closes by the real time that a step

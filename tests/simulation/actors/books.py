@@ -14,7 +14,7 @@ from tests.simulation.market import (
     to_text,
 )
 from tests.simulation.model import Battery, World
-from tests.simulation.oracle.availability import ZERO, available_in
+from tests.simulation.oracle.availability import ZERO, find_available
 from tests.simulation.oracle.book import SLACK, Page, find_turning_points, read_page
 from tests.simulation.steps import Pick
 
@@ -114,8 +114,9 @@ def read_availability(world: World, pick: Pick, battery: Battery) -> Request | N
 
 def availability_request(world: World, battery: Battery, first: int, end: int) -> Request:
     def check(answer: Answer) -> None:
+        available_in = find_available(battery)
         for point in answer.body["availability"]:
-            rated, available = available_in(battery, quarter_of(from_text(point["time"])))
+            rated, available = available_in(quarter_of(from_text(point["time"])))
             world.compared["availability"] += rated != available
             for name, expected in (
                 ("ratedChargePower", rated.charge),

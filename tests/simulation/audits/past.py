@@ -70,10 +70,12 @@ def _take_part(request: Request, body: Any) -> Any:
 
 def is_same(before: Any, now: Any) -> bool:
     """But for the last digits of doubles that were added up in another order."""
+    if before == now:  # mostly, and much faster than one by one
+        return True
     if isinstance(before, dict) and isinstance(now, dict):
         return before.keys() == now.keys() and all(is_same(before[name], now[name]) for name in before)
     if isinstance(before, list) and isinstance(now, list):
         return len(before) == len(now) and all(is_same(one, other) for one, other in zip(before, now, strict=True))
     if isinstance(before, float | int) and isinstance(now, float | int):
         return math.isclose(before, now, rel_tol=1e-9, abs_tol=1e-9)
-    return bool(before == now)
+    return False

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 
-from tests.simulation.market import start_of_quarter
+from tests.simulation.market import QUARTER_S, start_of_quarter
 from tests.simulation.model import Battery, Parameters
 
 ZERO = Fraction(0)
@@ -81,6 +83,21 @@ def available_in(battery: Battery, quarter: int) -> tuple[Amounts, Amounts]:
         rated = rated.within(rated_at(battery, moment))
         available = available.within(available_at(battery, moment))
     return rated, available
+
+
+def find_available(battery: Battery) -> Callable[[int], tuple[Amounts, Amounts]]:
+    """`available_in` for many quarter-hours of a battery as it stands: worked out once between two changes."""
+    edges_s = sorted(edge.timestamp() for edge in change_periods(battery))
+    found: dict[tuple[int, int], tuple[Amounts, Amounts]] = {}
+
+    def read(quarter: int) -> tuple[Amounts, Amounts]:
+        start_s = quarter * QUARTER_S
+        passed = bisect_right(edges_s, start_s), bisect_left(edges_s, start_s + QUARTER_S)
+        if passed not in found:
+            found[passed] = available_in(battery, quarter)
+        return found[passed]
+
+    return read
 
 
 def lowest_between(battery: Battery, first: datetime, end: datetime) -> Amounts:

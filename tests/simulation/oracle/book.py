@@ -124,6 +124,8 @@ def _add_own(page: Page, battery: Battery, quarter: int) -> None:
 def swing_of_day(battery: Battery, quarter: int) -> Fraction:
     """Highest less lowest of the own schedule's running sum within the market day, in kWh."""
     running = highest = lowest = ZERO
+    if not battery.own:
+        return ZERO
     for each in quarters_of_day(day_of_quarter(quarter)):
         power = battery.own.get(each)
         if not power:

@@ -8,9 +8,9 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from tests.simulation.market import from_text, quarter_of, start_of_quarter
-from tests.simulation.model import Battery, World
-from tests.simulation.oracle.availability import available_in, parameters_at
+from tests.simulation.market import from_text, quarter_after, quarter_of, start_of_quarter
+from tests.simulation.model import Battery, Parameters, World
+from tests.simulation.oracle.availability import find_available, parameters_at
 from tests.simulation.oracle.energy import is_activated
 from tests.simulation.oracle.netting import sum_sides
 
@@ -26,29 +26,29 @@ LEVELLED_SHARE = 0.1
 
 def find_broken_limit(world: World, battery: Battery, points: Sequence[dict[str, Any]]) -> str | None:
     """The first quarter-hour beyond what the battery had when its gate closed, or whose store does not follow."""
-    now = quarter_of(world.now)
-    for point in points:
-        quarter = quarter_of(from_text(point["time"]))
-        rated, available = available_in(battery, quarter)
-        is_known = battery.changed_at is None or battery.changed_at <= start_of_quarter(quarter) - LONGEST_GATE
+    now, available_in = quarter_of(world.now), find_available(battery)
+    quarters = [quarter_of(from_text(point["time"])) for point in points]
+    known_from = None if battery.changed_at is None else quarter_after(battery.changed_at + LONGEST_GATE)
+    for quarter, point in zip(quarters, points, strict=True):
+        rated, available = available_in(quarter)
+        is_known = known_from is None or known_from <= quarter
         most = available if is_known and quarter <= now else rated
         world.compared["limits of dispatch"] += bool(point["power"])
         if not -float(most.charge) - SLACK_KW <= point["power"] <= float(most.discharge) + SLACK_KW:
             bounds = f"{-float(most.charge)} and {float(most.discharge)}"
             return f"power between {bounds} at {point['time']}, not {point['power']}"
-    for before, after in pairwise(points):
-        if quarter_of(from_text(after["time"])) <= now and not _follows(world, battery, before, after):
+    if battery.samples.get("state_of_charge") or _is_called(world, battery):
+        return None  # more is known of its store than its dispatch
+    for (quarter, before), (next_quarter, after) in pairwise(zip(quarters, points, strict=True)):
+        found = parameters_at(battery, start_of_quarter(quarter))
+        is_next = next_quarter == quarter + 1 and found == parameters_at(battery, start_of_quarter(quarter + 2))
+        if next_quarter <= now and is_next and not _follows(world, found, before, after):
             return f"a store after {before} that follows from it, not {after['stateOfChargePercentage']} %"
     return None
 
 
-def _follows(world: World, battery: Battery, before: dict[str, Any], after: dict[str, Any]) -> bool:
-    """E' = E + Δt·(charge·η_c − discharge/η_d), where nothing else is known of the store."""
-    start, end = from_text(before["time"]), from_text(after["time"])
-    found, later = parameters_at(battery, start), parameters_at(battery, end + (end - start))
-    is_measured = bool(battery.samples.get("state_of_charge"))
-    if is_measured or found != later or quarter_of(end) != quarter_of(start) + 1 or _is_called(world, battery):
-        return True
+def _follows(world: World, found: Parameters, before: dict[str, Any], after: dict[str, Any]) -> bool:
+    """E' = E + Δt·(charge·η_c − discharge/η_d)."""
     power = before["power"]
     world.compared["store of a battery"] += bool(power)
     flow = -power * float(found.charge_efficiency) if power < 0 else -power / float(found.discharge_efficiency)

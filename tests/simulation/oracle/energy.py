@@ -20,16 +20,21 @@ def find_store(
     powers = virtual.schedule if schedule is None else schedule
     energy = virtual.initial * virtual.energy
     found = {virtual.first: energy}
+    moved = {power: _find_flow(virtual, power) for power in set(powers.values())}
     for quarter in range(virtual.first, virtual.end):
-        power = powers.get(quarter, 0)
-        if power > 0:
-            energy -= HOURS * power / virtual.discharge_efficiency
-        elif power < 0:
-            energy += HOURS * -power * virtual.charge_efficiency
-        if activated:
-            energy += activated.get(quarter, 0)
+        if quarter in powers:
+            energy += moved[powers[quarter]]
+        if activated and quarter in activated:
+            energy += activated[quarter]
         found[quarter + 1] = energy
     return found
+
+
+def _find_flow(virtual: VirtualAsset, power: Fraction) -> Fraction:
+    """kWh that come in within a quarter-hour at a power."""
+    if power > 0:
+        return -HOURS * power / virtual.discharge_efficiency
+    return HOURS * -power * virtual.charge_efficiency
 
 
 def find_activated(world: World, virtual: VirtualAsset) -> dict[int, Fraction]:

@@ -80,13 +80,16 @@ def find_share_difference(
     batteries: Sequence[str],
 ) -> str | None:
     """Of batteries, by id, with their shares in virtual assets: the first daily sum that is not theirs."""
+    cached: dict[object, list[tuple[Fraction, dict[str, Fraction | None]]]] = {}
     for name in ADDED_UP:
         if name in TRADED and world.drift_trades is None:
             continue
         for point in data[name]:
             start = from_text(str(point["time"]))
             low, high = max(start, window[0]), min(window[1], bucket_end(start, "daily"))
-            expected = sum((share * (categories(world, one, low, high)[name] or ZERO) for one, share in parts), ZERO)
+            if start not in cached:
+                cached[start] = [(share, categories(world, one, low, high)) for one, share in parts]
+            expected = sum((share * (figures[name] or ZERO) for share, figures in cached[start]), ZERO)
             expected += _sum_drift(world, name, batteries, low, high)
             said = exact(point["value"] or 0)
             world.compared["shares of a battery"] += bool(expected)

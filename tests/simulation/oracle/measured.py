@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from statistics import median
 
-from tests.simulation.market import berlin_day, start_of_quarter
+from tests.simulation.market import day_of_quarter, quarters_of_day, start_of_quarter
 
 MIN_HOLD = timedelta(minutes=5)
 HOLD_STEPS = 3
@@ -20,11 +20,12 @@ def measure_quarter(samples: Mapping[datetime, float], quarter: int) -> tuple[Fr
     A sample is valid until the next, at most max(5 minutes, 3 × the median step of its day), and never past its end.
     """
     start, end = start_of_quarter(quarter), start_of_quarter(quarter + 1)
-    times = sorted(samples)
-    within = [moment for moment in times if start <= moment < end]
+    within = sorted(moment for moment in samples if start <= moment < end)
     if not within:
         return None
-    day = [moment for moment in times if berlin_day(moment) == berlin_day(start)]
+    today = quarters_of_day(day_of_quarter(quarter))
+    midnights = start_of_quarter(today.start), start_of_quarter(today.stop)
+    day = sorted(moment for moment in samples if midnights[0] <= moment < midnights[1])
     steps_s = [(later - earlier).total_seconds() for earlier, later in pairwise(day)]
     longest = max(MIN_HOLD, timedelta(seconds=HOLD_STEPS * median(steps_s))) if steps_s else MIN_HOLD
     held_s = power_s = Fraction(0)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
+from functools import cache, lru_cache
 
 from tests.simulation.market import (
     BERLIN,
@@ -32,7 +33,13 @@ NORMALISED = (
 
 
 def exact(number: object) -> Fraction:
-    return Fraction(str(number))
+    """A number of a body as it is written, so that 0.95 is 19/20."""
+    return _read_exactly(str(number))
+
+
+@lru_cache(maxsize=16_384)
+def _read_exactly(text: str) -> Fraction:
+    return Fraction(text)
 
 
 def is_near(said: object, expected: Fraction, absolute: float = 1e-6, relative: float = 0.0) -> bool:
@@ -116,6 +123,8 @@ def _add_tolls(found: Measures, world: World, virtual: VirtualAsset, start: date
             turn = (_new_year(year), _new_year(year + 1))
             low, high = max(first, turn[0]), min(last, turn[1])
             hours = overlap(start, end, (low, high))
+            if not hours:
+                continue
             accrued = exact(row["annualPrice"]) * virtual.mean_power_mw * hours / hours_between(*turn)
             found.add("toll_revenue", accrued)
             found.add("toll_price_mw_h", exact(row["annualPrice"]) * hours * virtual.mean_power_mw)
@@ -134,6 +143,7 @@ def _united_hours(spans: list[tuple[datetime, datetime]], start: datetime, end: 
     return total
 
 
+@cache
 def _new_year(year: int) -> datetime:
     return datetime(year, 1, 1, tzinfo=BERLIN)
 
