@@ -2,12 +2,15 @@
 
 import ast
 import re
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
+from typing import Annotated, Literal
 from uuid import UUID
 
 import pytest
 from msgspec import Meta
+from msgspec.json import encode as to_json
 
 import gridloom
 from gridloom.app import create_edge
@@ -80,5 +83,37 @@ class TestRejection:
         with pytest.raises(BadRequest, match="/month: Expected a month, such as 2026-09"):
             decoder_of(NewStatementRun)(b'{"month": "2026-13"}')
 
-    def test_of_a_pattern_that_the_type_does_not_have_stays_as_it_is(self):
-        assert describe_rejection("Expected `str` matching regex 'a'", MonthText) == "Expected `str` matching regex 'a'"
+    def test_of_a_pattern_that_the_type_does_not_have_shows_no_regular_expression(self):
+        assert describe_rejection("Expected `str` matching regex 'a'", MonthText) == "Expected a text of another form"
+
+    @pytest.mark.parametrize(
+        ("value", "hint", "expected"),
+        [
+            (2, Annotated[float, Meta(le=1)], "Expected a number of at most 1"),
+            (-1, Annotated[float, Meta(ge=0)], "Expected a number of at least 0"),
+            (0, Annotated[float, Meta(gt=0)], "Expected a number above 0"),
+            (3, Annotated[float, Meta(lt=3)], "Expected a number below 3"),
+            (1, Annotated[float, Meta(le=0.25)], "Expected a number of at most 0.25"),
+            (6, Annotated[int, Meta(multiple_of=5)], "Expected a whole number that's a multiple of 5"),
+            ("", Annotated[str, Meta(min_length=1)], "Expected a text of at least 1 character"),
+            ("abc", Annotated[str, Meta(max_length=2)], "Expected a text of at most 2 characters"),
+            ([], Annotated[list[int], Meta(min_length=2)], "Expected a list of at least 2 entries"),
+            ([1], tuple[int, int], "Expected a list of 2 entries"),
+            ({"a": 1}, Annotated[dict[str, int], Meta(max_length=0)], "Expected an object of at most 0 fields"),
+            ("ten", float | None, "Expected a number or null, not a text"),
+            (1.5, int, "Expected a number without decimals"),
+            (True, int | str, "Expected a whole number or a text, not true or false"),
+            ([], dict[str, int], "Expected an object, not a list"),
+            (1, datetime, "Expected an instant, not a whole number"),
+            (1, date, "Expected a day, not a whole number"),
+            (1, UUID, "Expected an id, not a whole number"),
+            ({}, Decimal, "Expected a number, not an object"),
+            ("x", timedelta, "Expected a duration, such as PT15M"),
+            (1, Literal["a", "b"], "Expected a text, not a whole number; one of a, b"),
+        ],
+    )
+    def test_names_kinds_bounds_and_lengths_in_words(self, value, hint, expected):
+        with pytest.raises(BadRequest) as found:
+            decoder_of(hint)(to_json(value))
+        assert found.value.errors[0].detail == expected
+        assert not re.search("[`<>]", found.value.detail)

@@ -3,6 +3,7 @@ never takes."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from decimal import Decimal
@@ -204,7 +205,18 @@ _FORMATS: Final = {
     "Invalid RFC3339 encoded date": "a day, such as 2026-03-29",
     "Invalid UUID": "an id, such as 019a1c5e-7b20-7c4e-9f1a-2b3c4d5e6f70",
     "Invalid ISO8601 duration": "a duration, such as PT15M",
+    "Invalid decimal string": "a plain decimal number, such as 1250.50",
 }
+_KINDS: Final = {
+    **{"float": "a number", "int": "a whole number", "str": "a text", "bool": "true or false", "array": "a list"},
+    **{"object": "an object", "decimal": "a number", "uuid": "an id", "datetime": "an instant", "date": "a day"},
+    **{"duration": "a duration", "null": "null"},
+}
+_PARTS: Final = {"str": "character", "array": "entry", "object": "field"}
+_BOUNDS: Final = {">=": " of at least ", "<=": " of at most ", ">": " above ", "<": " below ", "": " of "}
+_KIND: Final = re.compile(r"`([a-z |]+)`")
+_BOUND: Final = re.compile(r" ([<>]=?) (-?[\d.e+]+?)(?:\.0)?$")
+_LENGTH: Final = re.compile(r"Expected `(str|array|object)` of length ?([<>]=|) (\d+)")
 
 
 def describe_rejection(message: str, hint: Any) -> str:
@@ -213,9 +225,22 @@ def describe_rejection(message: str, hint: Any) -> str:
         return f"Expected {_FORMATS[message]}"
     if message.startswith(_BY_PATTERN):
         expected = expectations_of(hint).get(message.removeprefix(_BY_PATTERN))
-        return message if expected is None else f"Expected {expected}"
-    choices = _choices_of(hint)
-    return f"{message}; one of {', '.join(choices)}" if choices and "one of" not in message else message
+        return f"Expected {expected or 'a text of another form'}"
+    choices, said = _choices_of(hint), _describe_limit(message)
+    return f"{said}; one of {', '.join(choices)}" if choices and "one of" not in said else said
+
+
+def _describe_limit(message: str) -> str:
+    """``Expected `float` <= 1.0`` as "Expected a number of at most 1", and so for kinds and lengths."""
+    if length := _LENGTH.fullmatch(message):
+        kind, bound, count = length.groups()
+        parts = _PARTS[kind] if count == "1" else f"{_PARTS[kind]}s".replace("ys", "ies")
+        return f"Expected {_KINDS[kind]}{_BOUNDS[bound]}{count} {parts}"
+    if not message.startswith("Expected `"):
+        return message
+    said = _KIND.sub(lambda kinds: " or ".join(_KINDS.get(kind, kind) for kind in kinds[1].split(" | ")), message)
+    said = said.replace("whole number, got a number", "number without decimals").replace(", got ", ", not ")
+    return _BOUND.sub(lambda bound: f"{_BOUNDS[bound[1]]}{bound[2]}", said)
 
 
 def _choices_of(hint: Any) -> list[str]:

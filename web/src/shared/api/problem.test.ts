@@ -8,7 +8,7 @@ describe('a sentence of the service', () => {
     expect(said('The query parameter month: Expected a month, such as 2026-09.')).toBe(
       'Month: Expected a month, such as 2026-09.',
     )
-    expect(said('/parameters/ratedChargePower: Expected `float` >= 0.')).toBe(
+    expect(said('/parameters/ratedChargePower: Expected a number of at least 0.')).toBe(
       'Rated charge power: Expected a number of at least 0.',
     )
     expect(said('There is no portfolio 019a1c5e-7b20-7c4e-9f1a-2b3c4d5e6f70.')).toBe('There is no portfolio.')

@@ -68,8 +68,6 @@ const SERIES: Record<string, string> = {
   INTRADAY_DE_LU: 'the intraday price',
   REBAP_DE: 'the imbalance price',
 }
-const KINDS: Record<string, string> = { float: 'a number', int: 'a whole number', str: 'a text', bool: 'true or false' }
-const LIMITS: Record<string, string> = { '>=': 'of at least', '<=': 'of at most', '>': 'above', '<': 'below' }
 const POINTER = /^(?:\/|The query parameter |query:)([\w/-]+): */
 const ID = / ?\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g
 const CONSTANT = /\b[A-Z]+(?:_[A-Z0-9]+)+\b/g
@@ -91,8 +89,6 @@ export function inWords(sentence: string, zone: Zone): string {
   return readable(sentence, zone)
     .replace(POINTER, (_, pointer: string) => `${fieldInWords(pointer)}: `)
     .replace(ID, '')
-    .replace(/`(float|int|str|bool)`/g, (_, kind: string) => KINDS[kind] ?? kind)
-    .replace(/(>=|<=|>|<)(?= -?\d)/g, (sign) => LIMITS[sign] ?? sign)
     .replace(CONSTANT, (name) => SERIES[name] ?? words(name).toLowerCase())
 }
 
