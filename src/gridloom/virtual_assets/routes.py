@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
@@ -24,7 +25,7 @@ from gridloom.response_fields import view_of
 from gridloom.virtual_assets import block_store, portfolio_store, store
 from gridloom.virtual_assets.allocation import AllocationStands, allocate, undo_allocation
 from gridloom.virtual_assets.asset_lookup import ASSET, ASSETS, author_of, etag_of, require_asset, require_locked_asset
-from gridloom.virtual_assets.backing.availability import available_fraction
+from gridloom.virtual_assets.backing.availability import remaining_energy_at
 from gridloom.virtual_assets.backing.holdings import (
     BackingAssetInactive,
     CycleLimitExceeded,
@@ -206,13 +207,18 @@ async def asset_views(db: Database, assets: Sequence[VirtualAsset], now: datetim
 async def _available_energies_kwh(db: Database, assets: Sequence[VirtualAsset], now: datetime) -> dict[int, float]:
     """The available energy capacity of each asset in the current period, or the nearest one of its life."""
     periods = {asset.key: min(max(period_number(now), asset.first), asset.end - 1) for asset in assets}
-    physical = {promise.physical_asset_key for asset in assets for promise in asset.promises}
-    capacities = await load_firm_capacity(db, physical, min(periods.values()), max(periods.values()) + 1)
+    asked: dict[int, set[int]] = {}
+    for asset in assets:
+        for promise in asset.promises:
+            asked.setdefault(promise.physical_asset_key, set()).add(periods[asset.key])
+    capacities = await load_firm_capacity(db, asked, min(periods.values()), max(periods.values()) + 1)
+    remaining = {key: remaining_energy_at(capacities[key], some) for key, some in asked.items()}
     energies_kwh = {}
     for asset in assets:
-        period = periods[asset.key]
-        available = available_fraction(asset.promises, capacities, period, period + 1)
-        energies_kwh[asset.key] = float(available.energy[0]) * asset.terms.energy_capacity_kwh
+        parts = [(one.share, remaining[one.physical_asset_key][periods[asset.key]]) for one in asset.promises]
+        # Shares sum to 1 up to rounding.
+        fraction = math.fsum(share * part for share, part in parts) / math.fsum(share for share, _ in parts)
+        energies_kwh[asset.key] = (1.0 if fraction > 1 - 1e-12 else fraction) * asset.terms.energy_capacity_kwh
     return energies_kwh
 
 

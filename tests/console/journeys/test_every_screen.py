@@ -10,6 +10,11 @@ from playwright.async_api import expect
 from tests.console.journeys.conftest import OpenTab
 from tests.console.journeys.scene import Scene
 
+# The figures of the overview fit without scrolling sideways: one that is cut reads as another.
+CUT_FIGURES = """
+[...document.querySelectorAll(".table-scroll:has(.batteries)")].filter((one) => one.scrollWidth > one.clientWidth + 1)
+  .map((one) => `${one.scrollWidth} in ${one.clientWidth}`)
+"""
 ADMINISTRATION = ("members", "invitations", "roles", "security", "api-keys", "webhooks", "audit-log", "password")
 BATTERY = ("", "/bids", "/notifications", "/logbook", "/parameters", "/grants")
 
@@ -60,6 +65,7 @@ class TestEveryScreen:
                 await tab.settle()
                 width = await tab.page.evaluate("document.querySelector('#screen').scrollWidth")
                 assert width <= 390, f"{path} is {width} wide"
+                assert await tab.page.evaluate(CUT_FIGURES) == [], path
                 await tab.check()
                 assert tab.faults == [], path
 
@@ -112,6 +118,8 @@ class TestTime:
                 shown = await tab.page.locator("#screen").inner_text()
                 values = await tab.page.locator("#screen input").evaluate_all("all => all.map(one => one.value)")
                 assert not re.findall(r"\d\s?[AP]M\b|\b\d{1,2}/\d{1,2}/\d{4}", "\n".join([shown, *values])), path
+                # Nor as machines write moments, types and kilowatts.
+                assert not re.findall(r"\dT\d\d:\d\d|`|\d kWh?\b", shown), path
 
     async def test_moves_when_somebody_moves_the_sandbox(self, open_tab: OpenTab, scene: Scene):
         before = scene.now

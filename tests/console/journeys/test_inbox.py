@@ -28,6 +28,11 @@ class TestAnInbox:
             )
             await expect(page.get_by_role("button", name=re.compile("Lost: 8 MW"))).to_contain_text("never shown")
             await expect(page.get_by_text(re.compile("outbid", re.IGNORECASE))).to_have_count(0)
+            # It has a plan already: nothing is asked for.
+            await page.get_by_text("With a fix").click()
+            await expect(changed.first).to_be_visible()
+            await expect(page.get_by_role("button", name=re.compile("Won: 12 MW"))).to_have_count(0)
+            await page.get_by_text("All", exact=True).click()
             badge = page.get_by_role("navigation", name="Screens", exact=True).get_by_role("link", name="Inbox")
             await expect(badge).to_contain_text(re.compile(r"\d+ unread"))
             await tab.check_in_both_themes()

@@ -6,6 +6,7 @@ import {
   initials,
   megawatts,
   percent,
+  percentages,
   plural,
   productInWords,
   signed,
@@ -67,4 +68,11 @@ test('a share is a percentage, and one of a thing has no plural', () => {
   expect(plural(1, 'bid')).toBe('1 bid')
   expect(plural(0, 'bid')).toBe('0 bids')
   expect(plural(1200, 'battery', 'batteries')).toBe('1,200 batteries')
+})
+
+test('parts of a whole make 100 as they are shown', () => {
+  expect(percentages([20 / 62, 12 / 62, 30 / 62])).toEqual(['32 %', '19 %', '49 %'])
+  expect(percentages([1, 1, 1])).toEqual(['34 %', '33 %', '33 %'])
+  expect(percentages([0.5, 0.5])).toEqual(['50 %', '50 %'])
+  expect(percentages([])).toEqual([])
 })

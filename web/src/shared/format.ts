@@ -48,6 +48,17 @@ export function percent(ratio: number, digits = 0): string {
   return `${decimal(ratio * 100, digits)} %`
 }
 
+/** Parts of a whole as percentages that make 100 as shown: `32 %`, `19 %`, `49 %`. */
+export function percentages(shares: readonly number[]): string[] {
+  const total = shares.reduce((sum, share) => sum + share, 0)
+  const exact = shares.map((share) => (total > 0 ? (share / total) * 100 : 0))
+  const whole = exact.map(Math.floor)
+  const left = Math.round(total > 0 ? 100 : 0) - whole.reduce((sum, one) => sum + one, 0)
+  const byRest = exact.map((_, index) => index).sort((a, b) => ((exact[b] ?? 0) % 1) - ((exact[a] ?? 0) % 1))
+  const rounded = new Set(byRest.slice(0, left))
+  return whole.map((one, index) => `${decimal(one + (rounded.has(index) ? 1 : 0))} %`)
+}
+
 /** `94 / 94 %` */
 export function efficiencies(charge: number, discharge: number): string {
   const shown = (ratio: number) => decimal(ratio * 100, Number.isInteger(Math.round(ratio * 1000) / 10) ? 0 : 1)

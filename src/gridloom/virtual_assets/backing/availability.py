@@ -8,12 +8,13 @@ auctions and accepted capacity bear the rest pro rata, `available ÷ firm`. A vi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 from msgspec import Struct
 
+from gridloom.capacity.availability import ENERGY
 from gridloom.capacity.book import CapacityBook
 from gridloom.capacity.loss_order import firm_coverage, precheck_covered
 from gridloom.capacity.model import OwnSchedule
@@ -146,6 +147,15 @@ def remaining_fraction(capacity: BatteryCapacity, first: int, end: int) -> Float
     if (remaining == 1.0).all():
         return None
     return book.by_period(remaining).T
+
+
+def remaining_energy_at(capacity: BatteryCapacity, periods: Collection[int]) -> dict[int, float]:
+    """The fraction of the energy of a battery's firm holdings that remains in each of these periods, by one book."""
+    book = _book_firm(capacity, min(periods), max(periods) + 1)
+    if book is None:
+        return dict.fromkeys(periods, 1.0)
+    remaining = firm_coverage(book)[:, ENERGY]
+    return {period: float(remaining[book.step_of(period)]) for period in periods}
 
 
 def _book_firm(capacity: BatteryCapacity, first: int, end: int) -> CapacityBook | None:

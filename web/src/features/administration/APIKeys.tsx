@@ -5,7 +5,7 @@ import { faultAt } from '../../shared/api/problem'
 import { useSession } from '../../shared/api/session'
 import { plural } from '../../shared/format'
 import { permissionInWords } from '../../shared/permissions'
-import { weekdayTime } from '../../shared/time/words'
+import { nearTime, weekdayTime } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
 import { Checkbox, Field } from '../../shared/ui/Field'
@@ -46,7 +46,7 @@ export function APIKeys() {
                         {plural(key.permissions.length, 'permission')}
                       </td>
                       <td className="when">{weekdayTime(Date.parse(key.createdAt), zone)}</td>
-                      <td>{key.expiresAt ? weekdayTime(Date.parse(key.expiresAt), zone) : 'revoked'}</td>
+                      <td>{key.expiresAt ? nearTime(Date.parse(key.expiresAt), Date.now(), zone) : 'revoked'}</td>
                       <td className="number">
                         <Button
                           kind="danger"

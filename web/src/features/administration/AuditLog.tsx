@@ -2,6 +2,7 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { ask } from '../../shared/api/client'
 import { namedPath, shortID, useNames } from '../../shared/api/names'
+import { useAllVirtualAssets } from '../../shared/api/resources'
 import { actionInWords } from '../../shared/permissions'
 import { timeMs, weekday } from '../../shared/time/words'
 import { Button } from '../../shared/ui/Button'
@@ -9,14 +10,17 @@ import { Badge, Card } from '../../shared/ui/Card'
 import { Empty, ProblemNote, SkeletonRows } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
-import type { AuditEntry } from './data'
+import { type AuditEntry, useMembers } from './data'
 
 const PAGE = 50
 
 /** Who did what to which resource, when and from where; nothing is ever taken out of it. */
 export function AuditLog() {
   const zone = useZone()
-  const nameOf = useNames()
+  const known = useNames()
+  const others = new Map((useAllVirtualAssets().data ?? []).map((one) => [one.id, one.name]))
+  const nameOf = (id: string) => known(id) ?? others.get(id)
+  const members = new Map((useMembers().data ?? []).map((one) => [one.username, one.displayName]))
   const [resource, setResource] = useState('')
   const log = useInfiniteQuery({
     queryKey: ['administration', 'audit-log', resource],
@@ -61,7 +65,9 @@ export function AuditLog() {
                   {weekday(Date.parse(entry.time), zone)} {timeMs(Date.parse(entry.time), zone)}
                 </td>
                 <td>
-                  <strong>{entry.actorName ?? entry.actorKind.toLowerCase()}</strong>
+                  <strong title={entry.actorName ?? undefined}>
+                    {members.get(entry.actorName ?? '') ?? entry.actorName ?? entry.actorKind.toLowerCase()}
+                  </strong>
                   {entry.organisationID && (
                     <span className="note second-line" title={entry.organisationID}>
                       {entry.organisationName ?? nameOf(entry.organisationID) ?? shortID(entry.organisationID)}

@@ -38,8 +38,10 @@ export function AuctionHead({ auction, now, actions }: { auction: Auction; now: 
           <dd>{item.dailyCycleLimit ? `${decimal(item.dailyCycleLimit)} a day` : 'no limit'}</dd>
         </div>
       </dl>
-      {actions}
-      <Remaining auction={auction} now={now} zone={zone} />
+      <div className="auction-end">
+        {actions}
+        <Remaining auction={auction} now={now} zone={zone} />
+      </div>
     </section>
   )
 }

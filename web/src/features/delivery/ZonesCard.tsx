@@ -81,7 +81,15 @@ export function ZonesCard({ zones, batteries, span, now }: Props) {
                 <line x1={LEFT} x2={width - RIGHT} y1={one.y(0)} y2={one.y(0)} className="axis-line" />
               </g>
             ))}
-            <NowMark span={span} zone={reader} x={x} now={now} top={TITLE} bottom={height - FOOT} />
+            <NowMark
+              span={span}
+              zone={reader}
+              x={x}
+              now={now}
+              top={TITLE}
+              bottom={height - FOOT}
+              tops={placed.slice(1).map((one) => one.top)}
+            />
             <TimeAxis span={span} zone={reader} x={x} y={height - 14} now={now} />
             {placed.map((one) => (
               <g key={one.zone.deliveryZone}>

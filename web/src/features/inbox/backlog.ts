@@ -148,6 +148,9 @@ export function useInbox(): { items: Item[]; isLoading: boolean } {
   if (!events || isAuthorLoading || virtual.isLoading || physical.isLoading || auctions.isLoading)
     return { items: NO_ITEMS, isLoading: true }
   const names = new Map([...(virtual.data ?? []), ...(physical.data ?? [])].map((one) => [one.id, one.name]))
+  const planned = new Set(
+    events.flatMap((event) => (event.type === 'schedule.updated' ? [event.subject.split('/')[1]] : [])),
+  )
   const recent = events.filter((event) => Date.parse(event.time) > now - KEPT_DAYS * 86_400_000)
   const items = itemsOf(recent, {
     battery: (id) => names.get(id) ?? 'a battery',
@@ -159,9 +162,12 @@ export function useInbox(): { items: Item[]; isLoading: boolean } {
         what: `${size(item.ratedDischargePower, item.energyCapacity)} ${item.deliveryZone}`,
         price: found.currentBid?.price ?? null,
         virtualAssetID: found.virtualAssetID ?? null,
+        end: Date.parse(item.end),
       }
     },
     author,
+    isPlanned: (id) => planned.has(id),
+    now,
     tellTime: (ms) => time(ms, zone),
     tellEnd: (ms) => (time(ms, zone) === '00:00' ? '24:00' : time(ms, zone)),
     tellDay: (ms) => weekday(ms, zone),

@@ -3,7 +3,14 @@ import { itemsOf, type Names } from './items'
 
 const names: Names = {
   battery: () => 'Weser',
-  auction: () => ({ what: '12 MW · 24 MWh TenneT', price: 13480, virtualAssetID: 'v' }),
+  auction: () => ({
+    what: '12 MW · 24 MWh TenneT',
+    price: 13480,
+    virtualAssetID: 'v',
+    end: Date.parse('2026-11-18T00:00:00Z'),
+  }),
+  isPlanned: () => false,
+  now: Date.parse('2026-11-16T12:00:00Z'),
   author: (_, version) => (version === 7 ? null : 'Jonas Petersen'),
   tellTime: (ms) => new Date(ms).toISOString().slice(11, 16),
   tellEnd: (ms) => new Date(ms).toISOString().slice(11, 16),
@@ -37,6 +44,18 @@ describe('the inbox', () => {
     expect(cleared('LOST')?.note).toBe('Your bid €13,480.00; other bids are never shown')
     expect(cleared('NO_BIDS_SUBMITTED')).toBeUndefined()
     expect(itemsOf([event('bid.placed', 'auctions/a', {})], names)).toEqual([])
+  })
+
+  test('asks for a plan until there is one or it is too late, and for nothing that is over', () => {
+    const won = (some: Partial<Names>) =>
+      itemsOf([event('auction.cleared', 'auctions/a', { status: 'WON' })], { ...names, ...some })[0]?.fix
+    expect(won({})?.label).toBe('Plan it')
+    expect(won({ isPlanned: () => true })).toBeNull()
+    expect(won({ now: Date.parse('2026-11-18T00:00:00Z') })).toBeNull()
+    const changed = (now: string) =>
+      itemsOf([updated(5, '2026-11-16T09:00:00Z')], { ...names, now: Date.parse(now) })[0]?.fix
+    expect(changed('2026-11-17T02:30:00Z')?.label).toBe('History')
+    expect(changed('2026-11-17T02:45:00Z')).toBeNull()
   })
 
   test('joins the results of a day into one row, and leads from a cut to its repair', () => {

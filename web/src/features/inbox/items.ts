@@ -23,9 +23,12 @@ export interface Item {
 
 export interface Names {
   battery: (id: string) => string
-  auction: (id: string) => { what: string; price: number | null; virtualAssetID: string | null } | null
+  auction: (id: string) => { what: string; price: number | null; virtualAssetID: string | null; end: number } | null
   /** Who made a version of a schedule; null where it was the reader or is unknown. */
   author: (assetID: string, version: number) => string | null
+  /** Whether somebody has planned a virtual battery. */
+  isPlanned: (assetID: string) => boolean
+  now: number
   tellTime: (ms: number) => string
   /** The end of a span: midnight is 24:00. */
   tellEnd: (ms: number) => string
@@ -86,6 +89,8 @@ const MAKERS: Record<string, Maker> = {
     const price = auction.price === null ? '' : euro(auction.price)
     const isWon = status === 'WON'
     const place = { label: 'Open the auction', to: `/auctions/${id}` }
+    const isToPlan =
+      isWon && auction.virtualAssetID !== null && auction.end > names.now && !names.isPlanned(auction.virtualAssetID)
     return {
       key: `auction-${id}`,
       time: Date.parse(event.time),
@@ -100,15 +105,14 @@ const MAKERS: Record<string, Maker> = {
         isWon && auction.virtualAssetID
           ? { label: 'Open the battery', to: `/virtual-batteries/${auction.virtualAssetID}` }
           : place,
-      fix:
-        isWon && auction.virtualAssetID
-          ? {
-              title: 'Plan its first day.',
-              detail: 'It stands still until it has a plan.',
-              label: 'Plan it',
-              to: `/virtual-batteries/${auction.virtualAssetID}`,
-            }
-          : null,
+      fix: isToPlan
+        ? {
+            title: 'Plan its first day.',
+            detail: 'It stands still until it has a plan.',
+            label: 'Plan it',
+            to: `/virtual-batteries/${auction.virtualAssetID}`,
+          }
+        : null,
     }
   },
   'auction.cancelled': (event, names) => {
@@ -143,12 +147,15 @@ const MAKERS: Record<string, Maker> = {
       note: `${count}, ${names.tellTime(start)}–${names.tellEnd(end)}`,
       told: `${author} saved a plan of ${names.battery(id)}: ${count} between ${names.tellTime(start)} and ${names.tellEnd(end)} on ${names.tellDay(start)}.`,
       place: { label: `Open ${names.tellDay(start)}`, to: `/virtual-batteries/${id}/${day}` },
-      fix: {
-        title: 'See what changed.',
-        detail: 'The difference is drawn, and an earlier version can be restored.',
-        label: 'History',
-        to: `/virtual-batteries/${id}/history`,
-      },
+      fix:
+        end > names.now
+          ? {
+              title: 'See what changed.',
+              detail: 'The difference is drawn, and an earlier version can be restored.',
+              label: 'History',
+              to: `/virtual-batteries/${id}/history`,
+            }
+          : null,
     }
   },
   'schedule.adjusted': (event, names) => {
@@ -195,12 +202,15 @@ const MAKERS: Record<string, Maker> = {
       told: `A battery behind ${names.battery(id)} has less to give then. At the gate the plan would be cut by ${decimal(lost, 2)} MWh.`,
       rows,
       place: { label: `Open ${names.tellDay(first.time)}`, to: `/virtual-batteries/${id}/${day}` },
-      fix: {
-        title: 'Have the plan repaired.',
-        detail: 'The nearest plan that fits is proposed before it is saved.',
-        label: 'Repair plan',
-        to: `/virtual-batteries/${id}/${day}`,
-      },
+      fix:
+        last.time + QUARTER_MS > names.now
+          ? {
+              title: 'Have the plan repaired.',
+              detail: 'The nearest plan that fits is proposed before it is saved.',
+              label: 'Repair plan',
+              to: `/virtual-batteries/${id}/${day}`,
+            }
+          : null,
     }
   },
   'statement.issued': (event) => {

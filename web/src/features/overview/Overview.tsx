@@ -1,3 +1,5 @@
+import { useIsFetching } from '@tanstack/react-query'
+import { useRef } from 'react'
 import { type PhysicalAsset, usePhysicalAssets, useVirtualAssets } from '../../shared/api/resources'
 import { useIsOperator, useMay } from '../../shared/api/session'
 import { usePlaying } from '../../shared/api/simulator'
@@ -42,7 +44,7 @@ export default function Overview() {
   const status = useFleetStatus(batteries)
   const { health } = status
   const isPlaying = usePlaying() !== null
-  const { operations, isLoading: isLookingAround } = useOperations(batteries, now, !physical.isLoading)
+  const { operations, isLoading: isLookingAround } = useOperations(batteries, now)
   const unavailabilities = useUnavailabilities(batteries)
   const isLoading =
     virtual.isLoading ||
@@ -51,7 +53,12 @@ export default function Overview() {
     isLookingAround ||
     (mayReadAuctions && auctions.isLoading)
   const isBidder = mayBid && !isOperator
-  const medians = useMedians(isBidder ? closingFirst(auctions.data ?? [], now, MOST_VALUED) : [])
+  // A valuation keeps the service busy: it comes after all that the screen waits for.
+  const isCalm = useIsFetching({ predicate: ({ queryKey }) => queryKey[0] !== 'valuations' }) === 0
+  const hasBeenCalm = useRef(false)
+  hasBeenCalm.current ||= isCalm && !isLoading
+  const valued = isBidder && hasBeenCalm.current ? closingFirst(auctions.data ?? [], now, MOST_VALUED) : []
+  const medians = useMedians(valued)
   const needs = needsOf(
     {
       auctions: auctions.data ?? [],
@@ -98,7 +105,13 @@ export default function Overview() {
           />
           {living.length > 0 && !isOperator && <VirtualTable assets={living} now={now} />}
           {batteries.length > 0 && isOperator && (
-            <ZonesTable operations={operations} batteries={batteries} status={status} now={now} />
+            <ZonesTable
+              operations={operations}
+              batteries={batteries}
+              status={status}
+              now={now}
+              isLoading={isLookingAround}
+            />
           )}
           {batteries.length > 0 && !isOperator && <PhysicalTable assets={batteries} status={status} />}
         </div>

@@ -5,6 +5,7 @@ import { decimal, megawatts, plural, signed } from '../../shared/format'
 import { dayOf, QUARTER_MS, spanOf } from '../../shared/time/marketDay'
 import { time } from '../../shared/time/words'
 import { Card, Legend } from '../../shared/ui/Card'
+import { Skeleton } from '../../shared/ui/states'
 import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
 import { totalsOf } from '../delivery/data'
@@ -17,12 +18,14 @@ interface Props {
   batteries: PhysicalAsset[]
   status: FleetStatus
   now: number
+  /** Until the zones are read. */
+  isLoading: boolean
 }
 
 const SPARK = { width: 168, height: 56 }
 
 /** Zone by zone: what was dispatched in the last quarter-hour that is over, what was measured in it, and the day. */
-export function ZonesTable({ operations, batteries, status, now }: Props) {
+export function ZonesTable({ operations, batteries, status, now, isLoading }: Props) {
   const zone = useZone()
   const quarter = lastQuarter(now)
   const names = [...new Set(batteries.map((one) => one.deliveryZone))].sort()
@@ -76,6 +79,7 @@ export function ZonesTable({ operations, batteries, status, now }: Props) {
                 name={name}
                 reach={reach}
                 now={now}
+                isLoading={isLoading}
                 operations={operations}
                 status={status}
                 batteries={batteries.filter((one) => one.deliveryZone === name)}
@@ -98,7 +102,7 @@ interface RowProps extends Props {
   reach: number
 }
 
-function Row({ name, reach, now, ...props }: RowProps) {
+function Row({ name, reach, now, isLoading, ...props }: RowProps) {
   const quarters = props.operations.zones.find((one) => one.deliveryZone === name)?.quarters ?? []
   const unserved = quarters.reduce((all, one) => all + Math.abs(one.unserved) / 4000, 0)
   const sums = sumsOf(props)
@@ -114,7 +118,9 @@ function Row({ name, reach, now, ...props }: RowProps) {
         <Bars quarters={quarters} reach={reach} now={now} />
       </Sums>
       <td>
-        {quarters.length === 0 ? (
+        {isLoading ? (
+          <Skeleton width={64} height={12} />
+        ) : quarters.length === 0 ? (
           <span className="note">nothing planned</span>
         ) : unserved >= 0.05 ? (
           <span className="end-state tone-danger">
@@ -158,6 +164,8 @@ interface ZoneSums {
   dispatched: number | null
   measured: number | null
   available: number | null
+  /** Of the last quarter-hour; what it was may still be on its way. */
+  isRead: boolean
 }
 
 /** kW of some batteries; null where none of them has said anything. */
@@ -173,17 +181,19 @@ function sumsOf({ batteries, status, operations }: Pick<Props, 'batteries' | 'st
   return {
     rated: sum((one) => one.parameters.ratedDischargePower) ?? 0,
     percent: capacity > 0 ? (stored / capacity) * 100 : null,
-    dispatched: sum((one) => operations.quarter.get(one.id)?.dispatchedPower),
+    dispatched: sum((one) => operations.quarter?.get(one.id)?.dispatchedPower),
     measured: sum((one) => {
-      const point = operations.quarter.get(one.id)
+      const point = operations.quarter?.get(one.id)
       return point?.measuredPower === undefined ? undefined : point.measuredPower - (point.reserveResponse ?? 0)
     }),
     available: sum((one) => status.health.get(one.id)?.availablePower.discharge),
+    isRead: operations.quarter !== null,
   }
 }
 
 function Sums({ sums, children }: { sums: ZoneSums; children: ReactNode }) {
-  const { rated, percent, dispatched, measured, available } = sums
+  const { rated, percent, dispatched, measured, available, isRead } = sums
+  const waiting = <Skeleton width={40} height={12} />
   return (
     <>
       <td className="bar-cell">
@@ -192,10 +202,8 @@ function Sums({ sums, children }: { sums: ZoneSums; children: ReactNode }) {
       <td className="number">
         <strong>{percent === null ? '–' : decimal(percent, 1)}</strong>
       </td>
-      <td className="number">
-        <Power power={dispatched} />
-      </td>
-      <td className="number">{measured === null ? '–' : signed(measured / 1000)}</td>
+      <td className="number">{isRead ? <Power power={dispatched} /> : waiting}</td>
+      <td className="number">{!isRead ? waiting : measured === null ? '–' : signed(measured / 1000)}</td>
       <td className="wide-only-cell">{children}</td>
       <td className="number wide-only-cell">
         {available === null ? '–' : `${megawatts(available)} of ${megawatts(rated)}`}

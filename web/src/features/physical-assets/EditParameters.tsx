@@ -6,21 +6,17 @@ import type { Values } from '../../shared/ui/editing'
 import type { Parameters } from './data'
 
 const FIELDS: EditField[] = [
-  { key: 'ratedChargePower', label: 'Charging power', unit: 'MW', kind: 'number' },
-  { key: 'ratedDischargePower', label: 'Discharging power', unit: 'MW', kind: 'number' },
-  { key: 'energyCapacity', label: 'Energy capacity', unit: 'MWh', kind: 'number' },
-  { key: 'chargeEfficiency', label: 'Efficiency, charging', unit: '%', kind: 'number' },
-  { key: 'dischargeEfficiency', label: 'Efficiency, discharging', unit: '%', kind: 'number' },
-  { key: 'minStateOfCharge', label: 'Lowest state of charge', unit: '%', kind: 'number' },
-  { key: 'maxStateOfCharge', label: 'Highest state of charge', unit: '%', kind: 'number' },
+  { key: 'ratedChargePower', label: 'Charging power', unit: 'MW', kind: 'number', factor: 1000 },
+  { key: 'ratedDischargePower', label: 'Discharging power', unit: 'MW', kind: 'number', factor: 1000 },
+  { key: 'energyCapacity', label: 'Energy capacity', unit: 'MWh', kind: 'number', factor: 1000 },
+  { key: 'chargeEfficiency', label: 'Efficiency, charging', unit: '%', kind: 'number', factor: 0.01 },
+  { key: 'dischargeEfficiency', label: 'Efficiency, discharging', unit: '%', kind: 'number', factor: 0.01 },
+  { key: 'minStateOfCharge', label: 'Lowest state of charge', unit: '%', kind: 'number', factor: 0.01 },
+  { key: 'maxStateOfCharge', label: 'Highest state of charge', unit: '%', kind: 'number', factor: 0.01 },
   { key: 'dailyCycleLimit', label: 'Cycles a day', hint: 'Empty for no limit', kind: 'number' },
   { key: 'annualCycleLimit', label: 'Cycles a year', hint: 'Empty for no limit', kind: 'number' },
-  { key: 'fcrLimitRatio', label: 'FCR limit', unit: '% of rated power', kind: 'number' },
+  { key: 'fcrLimitRatio', label: 'FCR limit', unit: '% of rated power', kind: 'number', factor: 0.01 },
 ]
-const PERCENT = ['chargeEfficiency', 'dischargeEfficiency', 'minStateOfCharge', 'maxStateOfCharge', 'fcrLimitRatio']
-const THOUSANDS = ['ratedChargePower', 'ratedDischargePower', 'energyCapacity']
-
-const factorOf = (key: string): number => (PERCENT.includes(key) ? 0.01 : THOUSANDS.includes(key) ? 1000 : 1)
 const tidy = (value: number): string => String(Number(value.toPrecision(12)))
 
 /** A change adds a version that holds from now on; what was stays. */
@@ -53,18 +49,18 @@ export function EditParameters({ asset, onClose }: { asset: PhysicalAsset; onClo
 function valuesOf(parameters: Parameters): Values {
   const found = parameters as unknown as Record<string, number | null | undefined>
   return Object.fromEntries(
-    FIELDS.map(({ key }) => {
+    FIELDS.map(({ key, factor = 1 }) => {
       const value = found[key]
-      return [key, value === null || value === undefined ? '' : tidy(value / factorOf(key))]
+      return [key, value === null || value === undefined ? '' : tidy(value / factor)]
     }),
   )
 }
 
 function bodyOf(values: Values): Record<string, number | null> {
   return Object.fromEntries(
-    FIELDS.map(({ key }) => {
+    FIELDS.map(({ key, factor = 1 }) => {
       const text = (values[key] ?? '').replace(',', '.').trim()
-      return [key, text === '' ? null : Number(tidy(Number(text) * factorOf(key)))]
+      return [key, text === '' ? null : Number(tidy(Number(text) * factor))]
     }),
   )
 }

@@ -14,8 +14,22 @@ const FIELDS: EditField[] = [
   { key: 'type', label: 'Type', kind: 'select', options: KINDS.map((kind) => ({ value: kind, label: words(kind) })) },
   { key: 'start', label: 'From', kind: 'moment' },
   { key: 'end', label: 'To', kind: 'moment' },
-  { key: 'power', label: 'Missing power', unit: 'MW', kind: 'number', pointer: '/volume/powerCapacity/discharge' },
-  { key: 'energy', label: 'Missing energy', unit: 'MWh', kind: 'number', pointer: '/volume/energyCapacity' },
+  {
+    key: 'power',
+    label: 'Missing power',
+    unit: 'MW',
+    kind: 'number',
+    pointer: '/volume/powerCapacity/discharge',
+    factor: 1000,
+  },
+  {
+    key: 'energy',
+    label: 'Missing energy',
+    unit: 'MWh',
+    kind: 'number',
+    pointer: '/volume/energyCapacity',
+    factor: 1000,
+  },
   { key: 'description', label: 'Reason' },
 ]
 

@@ -25,7 +25,15 @@ export default function PhysicalAssets() {
                 may do with them.
               </Empty>
             ) : (
-              <Table columns={['Battery', 'Size', 'Zone', 'Efficiency', 'Status']}>
+              <Table
+                columns={[
+                  'Battery',
+                  'Size',
+                  { label: 'Zone', isWide: true },
+                  { label: 'Efficiency', isWide: true },
+                  'Status',
+                ]}
+              >
                 <tbody>
                   {list.map((asset) => (
                     <tr key={asset.id}>
@@ -33,12 +41,15 @@ export default function PhysicalAssets() {
                         <Link to={`/physical-assets/${asset.id}`}>
                           <strong>{asset.name}</strong>
                         </Link>
+                        <span className="note second-line narrow-line">{asset.deliveryZone}</span>
                       </td>
                       <td className="when">
                         {size(asset.parameters.ratedDischargePower, asset.parameters.energyCapacity)}
                       </td>
-                      <td>{asset.deliveryZone}</td>
-                      <td>{efficiencies(asset.parameters.chargeEfficiency, asset.parameters.dischargeEfficiency)}</td>
+                      <td className="wide-cell">{asset.deliveryZone}</td>
+                      <td className="wide-cell">
+                        {efficiencies(asset.parameters.chargeEfficiency, asset.parameters.dischargeEfficiency)}
+                      </td>
                       <td>
                         <Badge tone={asset.status === 'ACTIVE' ? 'good' : 'quiet'}>
                           {words(asset.status).toLowerCase()}

@@ -117,7 +117,7 @@ function ChargePane({ asset, points, dispatch, x, width, now }: PaneProps) {
         top={CHARGE.top}
         title="State of charge"
         note={`% of ${megawatts(asset.parameters.energyCapacity)} MWh`}
-        aside={end === undefined ? '' : `projected at 24:00 ${decimal(end, 1)} %`}
+        aside={end === undefined ? '' : `${decimal(end, 1)} % projected at 24:00 · now`}
         value={last === undefined ? '' : `${decimal(last, 1)} %`}
         tone="var(--soc)"
       />
@@ -202,7 +202,7 @@ function deviationInWords(
     return wanted === undefined ? [] : [Math.abs(value - wanted)]
   })
   if (off.length === 0) return ''
-  return `mean deviation ${decimal(off.reduce((sum, each) => sum + each, 0) / off.length, 2)}`
+  return `mean deviation ${decimal(off.reduce((sum, each) => sum + each, 0) / off.length, 2)} MW · now`
 }
 
 function niceReach(largest: number): number {

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useEffect, useId, useState } from 'react'
 import { answered, api, askJson, offers } from '../../shared/api/client'
-import { faultAt, sentenceOf } from '../../shared/api/problem'
+import { faultAt, type Scale, sentenceOf } from '../../shared/api/problem'
 import type { PhysicalAsset } from '../../shared/api/resources'
 import { useMay } from '../../shared/api/session'
 import { clock } from '../../shared/clock'
@@ -33,6 +33,8 @@ export const KINDS: UnavailabilityKind[] = [
   'COMMISSIONING',
   'OTHER',
 ]
+
+const MW: Scale = { factor: 1000, unit: 'MW' }
 
 interface Props {
   asset: PhysicalAsset
@@ -114,7 +116,7 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
     event.preventDefault()
     if (isWhole) report.mutate()
   }
-  const fault = (pointer: string) => faultAt(report.error, pointer)
+  const fault = (pointer: string, scale?: Scale) => faultAt(report.error, pointer, scale)
   const { parameters } = asset
   return (
     <form className="card unavailability" onSubmit={submit} aria-labelledby={titleID}>
@@ -155,7 +157,7 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
             value={text.power}
             onChange={change('power')}
             suffix={`of ${megawatts(parameters.ratedDischargePower)} MW`}
-            fault={fault('/volume/powerCapacity/discharge') ?? fault('/volume/powerCapacity/charge')}
+            fault={fault('/volume/powerCapacity/discharge', MW) ?? fault('/volume/powerCapacity/charge', MW)}
           />
           <Field
             label="Missing energy"
@@ -163,7 +165,7 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
             value={text.energy}
             onChange={change('energy')}
             suffix={`of ${megawatts(parameters.energyCapacity)} MWh`}
-            fault={fault('/volume/energyCapacity')}
+            fault={fault('/volume/energyCapacity', { factor: 1000, unit: 'MWh' })}
           />
         </div>
         <Field

@@ -2,10 +2,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { allPages, answered, api, askJson, GATEWAY, offers, type Schemas } from '../../shared/api/client'
+import { inWords } from '../../shared/api/problem'
 import { readHealth } from '../../shared/api/resources'
 import { useMay } from '../../shared/api/session'
-import { megawatts } from '../../shared/format'
-import { instant, type Span } from '../../shared/time/marketDay'
+import { words } from '../../shared/format'
+import { instant, type Span, type Zone } from '../../shared/time/marketDay'
 import { dayInWords } from '../../shared/time/words'
 
 export type Unavailability = Schemas['Unavailability']
@@ -236,20 +237,23 @@ export function runsOf<T>(points: readonly { time: number; value: T }[], end: nu
 
 const PRODUCTS: Record<string, string> = { NEGPOS: 'FCR', POS: 'aFRR up', NEG: 'aFRR down' }
 
-/** `2026-10-25_NEGPOS_20_24 accepted` → `FCR 20–24 on Sun, 25 Oct 2026 accepted`; other titles as they are. */
+/** `2026-10-25_NEGPOS_20_24 accepted` → `FCR 20–24 on Sun, 25 Oct 2026 accepted`; `…: GRID_CONSTRAINT` in words. */
 export function titleInWords(title: string): string {
-  return title.replace(
-    /^(\d{4}-\d\d-\d\d)_(NEGPOS|POS|NEG)_(\d\d)_(\d\d)\b/,
-    (_, day: string, side: string, from: string, to: string) =>
-      `${PRODUCTS[side] ?? side} ${from}–${to} on ${dayInWords(day)}`,
-  )
+  return title
+    .replace(
+      /^(\d{4}-\d\d-\d\d)_(NEGPOS|POS|NEG)_(\d\d)_(\d\d)\b/,
+      (_, day: string, side: string, from: string, to: string) =>
+        `${PRODUCTS[side] ?? side} ${from}–${to} on ${dayInWords(day)}`,
+    )
+    .replace(
+      /^(Unavailability \w+): ([A-Z_]+)$/,
+      (_, what: string, kind: string) => `${what}: ${words(kind).toLowerCase()}`,
+    )
 }
 
-/** Sentences for people: what names a thing to machines is left out. */
-export function withoutIDs(text: string): string {
-  return text
-    .replace(/ of the \w+ [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '')
-    .replace(/(\d+(?:\.\d+)?) k(Wh?)\b/g, (_, value: string, unit: string) => `${megawatts(Number(value))} M${unit}`)
+/** Sentences for people: what names a thing to machines is left out, moments are told by the reader's clock. */
+export function withoutIDs(text: string, zone: Zone): string {
+  return inWords(text.replace(/ of the \w+ [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, ''), zone)
 }
 
 /** When an entry is dated: what it tells of may lie ahead, but it was written before now. */

@@ -133,7 +133,7 @@ export function MonthClose({ month, statements, matrix, isOver, isLoading }: Pro
           <>
             {groups.length > 0 ? (
               <p className="verdict" role={refusal ? 'alert' : 'status'}>
-                Cannot be issued yet: {plural(gaps.length, 'fact is', 'facts are')} missing.
+                Cannot be issued yet: {plural(groups.length, 'check is', 'checks are')} open.
               </p>
             ) : (
               refusal && (

@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { allPages, ask, type Schemas } from '../../shared/api/client'
 import type { VirtualAsset } from '../../shared/api/resources'
@@ -8,7 +8,6 @@ import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
 import { EditForm } from '../../shared/ui/EditForm'
 import type { Values } from '../../shared/ui/editing'
-import { FormProblem } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { Link } from '../../shell/router'
 
@@ -18,18 +17,12 @@ type Portfolio = Schemas['PortfolioView']
 export function Portfolios({ assets }: { assets: VirtualAsset[] }) {
   const organisation = useSession().user.organisationID
   const may = useMay('Update:schedules')
-  const queries = useQueryClient()
-  const [edited, setEdited] = useState<Portfolio | null>(null)
+  /** Its id; empty for one to be made. */
+  const [edited, setEdited] = useState<string | null>(null)
   const path = `/organisations/${organisation}/portfolios`
   const portfolios = useQuery({
     queryKey: ['portfolios', organisation],
     queryFn: () => allPages<Portfolio>(path),
-  })
-  const add = useMutation({
-    mutationFn: async () =>
-      (await ask(path, { method: 'POST', body: { name: 'New portfolio' } })).json() as Promise<Portfolio>,
-    onSuccess: setEdited,
-    onSettled: () => queries.invalidateQueries({ queryKey: ['portfolios'] }),
   })
   const list = portfolios.data ?? []
   if (!may && list.length === 0) return null
@@ -43,13 +36,12 @@ export function Portfolios({ assets }: { assets: VirtualAsset[] }) {
       note={plural(list.length, 'group')}
       actions={
         may && (
-          <Button isCompact icon="plus" isBusy={add.isPending} onClick={() => add.mutate()}>
+          <Button isCompact icon="plus" onClick={() => setEdited('')}>
             Portfolio
           </Button>
         )
       }
     >
-      <FormProblem error={add.error} />
       {list.length > 0 && (
         <Table
           columns={[
@@ -71,7 +63,7 @@ export function Portfolios({ assets }: { assets: VirtualAsset[] }) {
                 <td className="number">{megawatts(power(one))}</td>
                 <td className="number">
                   {may && (
-                    <Button kind="quiet" isCompact onClick={() => setEdited(one)} aria-label={`Edit ${one.name}`}>
+                    <Button kind="quiet" isCompact onClick={() => setEdited(one.id)} aria-label={`Edit ${one.name}`}>
                       Edit
                     </Button>
                   )}
@@ -81,14 +73,23 @@ export function Portfolios({ assets }: { assets: VirtualAsset[] }) {
           </tbody>
         </Table>
       )}
-      {edited && <Edit path={`${path}/${edited.id}`} assets={assets} onClose={() => setEdited(null)} />}
+      {edited !== null && <Edit path={path} id={edited} assets={assets} onClose={() => setEdited(null)} />}
     </Card>
   )
 }
 
-function Edit({ path, assets, onClose }: { path: string; assets: VirtualAsset[]; onClose: () => void }) {
+interface EditProps {
+  path: string
+  id: string
+  assets: VirtualAsset[]
+  onClose: () => void
+}
+
+function Edit({ path: list, id, assets, onClose }: EditProps) {
+  const path = id ? `${list}/${id}` : list
   const queries = useQueryClient()
   const read = async () => {
+    if (!id) return { values: { name: '', virtualAssetIDs: '' }, etag: '' }
     const response = await ask(path)
     const found = (await response.json()) as Portfolio
     const values = { name: found.name, virtualAssetIDs: [...found.virtualAssetIDs].sort().join(',') }
@@ -96,13 +97,13 @@ function Edit({ path, assets, onClose }: { path: string; assets: VirtualAsset[];
   }
   const save = (values: Values, ifMatch: string) =>
     ask(path, {
-      method: 'PATCH',
-      ifMatch,
+      method: id ? 'PATCH' : 'POST',
+      ifMatch: ifMatch || undefined,
       body: { name: values.name, virtualAssetIDs: values.virtualAssetIDs ? values.virtualAssetIDs.split(',') : [] },
     })
   return (
     <EditForm
-      title="Edit the portfolio"
+      title={id ? 'Edit the portfolio' : 'New portfolio'}
       fields={[
         { key: 'name', label: 'Name' },
         {

@@ -121,7 +121,7 @@ export default function VirtualBatteries() {
           }
         </Loaded>
       </Card>
-      {assets.data && !isOperator && <Portfolios assets={all} />}
+      {assets.data && !isOperator && <Portfolios assets={[...all].sort(byLife(now))} />}
     </Page>
   )
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { fieldInWords, inWords } from './problem'
+import { fieldInWords, inUnit, inWords, onceEach } from './problem'
 
 describe('a sentence of the service', () => {
   const said = (sentence: string) => inWords(sentence, 'Europe/Berlin')
@@ -21,6 +21,13 @@ describe('a sentence of the service', () => {
     )
   })
 
+  test('tells power and energy in MW and MWh, and the same thing once', () => {
+    const twice =
+      '99000 kW are more than the 14000 kW that are rated; 99000 kW are more than the 14000 kW that are rated.'
+    expect(onceEach(said(twice))).toBe('99 MW are more than the 14 MW that are rated.')
+    expect(onceEach('One is late; another is early.')).toBe('One is late; another is early.')
+  })
+
   test('keeps what is no code', () => {
     expect(said('FCR of TenneT: 6 MW, PDF and CSV.')).toBe('FCR of TenneT: 6 MW, PDF and CSV.')
   })
@@ -30,4 +37,15 @@ test('a field is named by its words, and by its place in a list', () => {
   expect(fieldInWords('/email')).toBe('Email')
   expect(fieldInWords('/schedule/3/power')).toBe('Power, number 4')
   expect(fieldInWords('query:as-of')).toBe('As of')
+})
+
+test('a limit is told in the unit of the field', () => {
+  expect(inUnit('Expected a number of at most 1', { factor: 0.01, unit: '%' })).toBe(
+    'Expected a number of at most 100 %',
+  )
+  expect(inUnit('Expected a number above 0', { factor: 1000, unit: 'MW' })).toBe('Expected a number above 0 MW')
+  expect(inUnit('Expected a number of at most 1e+07', { factor: 1000, unit: 'MW' })).toBe(
+    'Expected a number of at most 10000 MW',
+  )
+  expect(inUnit('Expected a text of at least 1 character', undefined)).toBe('Expected a text of at least 1 character')
 })

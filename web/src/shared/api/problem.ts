@@ -1,4 +1,4 @@
-import { words } from '../format'
+import { megawatts, words } from '../format'
 import type { Zone } from '../time/marketDay'
 import { readable } from '../time/words'
 import { currentZone } from '../zone'
@@ -70,6 +70,7 @@ const SERIES: Record<string, string> = {
 }
 const POINTER = /^(?:\/|The query parameter |query:)([\w/-]+): */
 const ID = / ?\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g
+const POWER = /(\d+(?:\.\d+)?) k(Wh?)\b/g
 const CONSTANT = /\b[A-Z]+(?:_[A-Z0-9]+)+\b/g
 
 /** `/parameters/ratedChargePower` → `Rated charge power`; of a list, with its place from one on. */
@@ -89,15 +90,23 @@ export function inWords(sentence: string, zone: Zone): string {
   return readable(sentence, zone)
     .replace(POINTER, (_, pointer: string) => `${fieldInWords(pointer)}: `)
     .replace(ID, '')
+    .replace(POWER, (_, value: string, unit: string) => `${megawatts(Number(value))} M${unit}`)
     .replace(CONSTANT, (name) => SERIES[name] ?? words(name).toLowerCase())
+}
+
+/** What is said of each of several fields, once where it is the same. */
+export function onceEach(sentence: string): string {
+  const parts = sentence.replace(/\.$/, '').split('; ')
+  return parts.length === new Set(parts).size ? sentence : `${[...new Set(parts)].join('; ')}.`
 }
 
 /** A sentence a person can act on. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof Refused) {
     const faults = error.problem.errors ?? []
-    const said = inWords(error.problem.detail ?? error.problem.title, currentZone())
-    return faults.length > 1 ? `${said} (${faults.length} fields)` : said
+    const said = onceEach(inWords(error.problem.detail ?? error.problem.title, currentZone()))
+    const kinds = new Set(faults.map((fault) => fault.detail)).size
+    return kinds > 1 ? `${said} (${faults.length} fields)` : said
   }
   return error instanceof Error ? error.message : 'Something went wrong.'
 }
@@ -107,9 +116,25 @@ export function isConflict(error: unknown): boolean {
   return error instanceof Refused && error.status === 412
 }
 
-/** What the service says of one field of a form, by its JSON pointer. */
-export function faultAt(error: unknown, pointer: string): string | undefined {
+/** How a field shows what the service has: 1 % of the form is 0.01 there, 1 MW is 1,000. */
+export interface Scale {
+  factor: number
+  unit: string
+}
+
+/** What the service says of one field of a form, by its JSON pointer, its limits in the field's own unit. */
+export function faultAt(error: unknown, pointer: string, scale?: Scale): string | undefined {
   if (!(error instanceof Refused)) return undefined
   const fault = error.problem.errors?.find((one) => one.pointer === pointer)
-  return fault && inWords(fault.detail, currentZone())
+  return fault && inUnit(inWords(fault.detail, currentZone()), scale)
+}
+
+/** `a number of at most 1` → `a number of at most 100 %` */
+export function inUnit(sentence: string, scale: Scale | undefined): string {
+  if (!scale) return sentence
+  return sentence.replace(
+    /\b(at least|at most|above|below) (-?\d[\d.e+]*)/,
+    (_, bound: string, limit: string) =>
+      `${bound} ${Number((Number(limit) / scale.factor).toPrecision(12))} ${scale.unit}`,
+  )
 }

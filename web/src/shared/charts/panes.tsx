@@ -12,7 +12,7 @@ import { linePath } from './scale'
 export const NARROW = 480
 
 /** Above a pane's top edge, with its title in it. */
-const TITLE_PX = 22
+export const TITLE_PX = 22
 
 /** Where a chart leaves room for its axes. */
 export interface Edges {

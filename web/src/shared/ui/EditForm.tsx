@@ -18,6 +18,8 @@ export interface EditField {
   options?: readonly { value: string; label: string }[]
   /** In the body of a request, where the service points at faults. */
   pointer?: string
+  /** How many of the service's units one of the field's is. */
+  factor?: number
 }
 
 export interface Stored {
@@ -93,6 +95,9 @@ function Fields({
     if (!isUndecided) send.mutate()
   }
   const set = (key: string) => (value: string) => setMine((old) => ({ ...old, [key]: value }))
+  const faultOf = ({ key, pointer = `/${key}`, factor = 1, unit = '' }: EditField) =>
+    faultAt(send.error, pointer, { factor, unit: unit.split(' ')[0] ?? '' })
+  const faulty = theirs ? [] : fields.filter((field) => faultOf(field))
   return (
     <form className="form" onSubmit={submit}>
       {theirs && (
@@ -133,15 +138,20 @@ function Fields({
             key={field.key}
             field={field}
             value={mine[field.key] ?? ''}
-            fault={faultAt(send.error, field.pointer ?? `/${field.key}`)}
+            fault={faultOf(field)}
             onChange={set(field.key)}
           />
         ))}
-      {!isConflict(send.error) && <FormProblem error={send.error} />}
+      {!isConflict(send.error) && faulty.length === 0 && <FormProblem error={send.error} />}
+      {faulty.length > 0 && (
+        <div className="form-problem" role="alert">
+          Not saved. {faulty.map((field) => `${field.label}: ${faultOf(field)}`).join('; ')}
+        </div>
+      )}
       <div className="form-actions">
         <Button onClick={onClose}>Cancel</Button>
         <Button kind="primary" type="submit" isBusy={send.isPending} disabled={isUndecided || (!theirs && !isChanged)}>
-          {theirs && !isChanged ? 'Keep theirs' : action}
+          {theirs && !isChanged && !isUndecided ? 'Keep theirs' : action}
         </Button>
       </div>
     </form>

@@ -10,7 +10,7 @@ import { Loaded, SkeletonRows } from '../../../shared/ui/states'
 import { Table } from '../../../shared/ui/Table'
 import { useZone } from '../../../shared/zone'
 import { Link } from '../../../shell/router'
-import { useOrganisationID } from '../data'
+import { useMembers, useOrganisationID } from '../data'
 import { type MemberKey, useMemberKeys } from './data'
 import { SignInAgain } from './SecondFactor'
 
@@ -20,6 +20,7 @@ const SOON_MS = 14 * 86_400_000
 export function MemberKeys() {
   const zone = useZone()
   const keys = useMemberKeys(true)
+  const names = new Map((useMembers().data ?? []).map((one) => [one.username, one.displayName]))
   return (
     <Card
       title="API keys of all members"
@@ -41,7 +42,7 @@ export function MemberKeys() {
                   <tr key={one.id}>
                     <td>
                       <strong>{one.name}</strong>
-                      <span className="note second-line">{one.username}</span>
+                      <span className="note second-line">{names.get(one.username) ?? one.username}</span>
                     </td>
                     <td className="note" title={one.permissions.map(permissionInWords).join('; ')}>
                       {mayInWords(one)}

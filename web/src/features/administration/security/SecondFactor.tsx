@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { type FormEvent, useEffect, useRef, useState } from 'react'
 import { ask, askJson, demandSignIn, type Schemas } from '../../../shared/api/client'
 import { useRefreshSession, useSession } from '../../../shared/api/session'
 import { plural } from '../../../shared/format'
@@ -19,6 +19,11 @@ export function SecondFactor() {
   const { user } = useSession()
   const [codes, setCodes] = useState<string[] | null>(null)
   const refresh = useRefreshSession()
+  const queries = useQueryClient()
+  // The session is read anew once the codes are gone from the screen, also where the reader left it.
+  const leave = useRef(() => {})
+  leave.current = () => codes && void refresh()
+  useEffect(() => () => leave.current(), [])
   return (
     <Card
       title="Your second factor"
@@ -40,7 +45,12 @@ export function SecondFactor() {
           }}
         />
       ) : user.hasSecondFactor ? (
-        <Remove onRemoved={() => void refresh()} />
+        <Remove
+          onRemoved={() => {
+            void refresh()
+            void queries.invalidateQueries({ queryKey: ['administration', 'members'] })
+          }}
+        />
       ) : (
         <SetUp onCodes={setCodes} />
       )}
@@ -50,6 +60,7 @@ export function SecondFactor() {
 }
 
 function SetUp({ onCodes }: { onCodes: (codes: string[]) => void }) {
+  const queries = useQueryClient()
   const [code, setCode] = useState('')
   const begin = useMutation({
     mutationFn: () => askJson<Schemas['NewTOTP']>('/auth/totp', { method: 'POST' }),
@@ -57,7 +68,10 @@ function SetUp({ onCodes }: { onCodes: (codes: string[]) => void }) {
   const confirm = useMutation({
     mutationFn: () =>
       askJson<Schemas['RecoveryCodes']>('/auth/totp', { method: 'PUT', body: { code: code.replace(/\s/g, '') } }),
-    onSuccess: (answer) => onCodes(answer.recoveryCodes),
+    onSuccess: (answer) => {
+      onCodes(answer.recoveryCodes)
+      void queries.invalidateQueries({ queryKey: ['administration', 'members'] })
+    },
   })
   const submit = (event: FormEvent) => {
     event.preventDefault()

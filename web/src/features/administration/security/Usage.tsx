@@ -31,7 +31,7 @@ export function Usage() {
                     <span className="note">
                       <strong>{amount(one.used, one)}</strong>
                       {one.limit === null ? ', no limit' : ` of ${amount(one.limit, one)}`}
-                      {one.perMinute ? `, ${decimal(one.perMinute)} a minute` : ''}
+                      {one.perMinute ? ` at once, at most ${decimal(one.perMinute)} a minute` : ''}
                       {one.waiting ? `, ${decimal(one.waiting)} waiting` : ''}
                     </span>
                   </span>

@@ -25,7 +25,7 @@ export function Awaited({ auction, now }: { auction: Auction; now: number }) {
             'Past auction',
             'Delivery',
             { label: 'EUR', isNumber: true },
-            { label: 'EUR per MW and day', isNumber: true },
+            { label: 'EUR/MW/day', isNumber: true },
           ]}
         >
           <tbody>

@@ -73,7 +73,7 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
     if (!next.delete(id)) next.add(id)
     setInvited(next)
   }
-  const fault = (pointer: string) => faultAt(create.error, pointer)
+  const fault = (pointer: string, unit?: 'MW' | 'MWh') => faultAt(create.error, pointer, unit && { factor: 1000, unit })
 
   return (
     <Sheet title="New auction" isOpen onClose={onClose} width={520}>
@@ -122,7 +122,7 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
             min={0}
             required
             suffix="MW"
-            fault={fault('/item/ratedDischargePower')}
+            fault={fault('/item/ratedDischargePower', 'MW')}
           />
           <Field
             label="Energy"
@@ -132,7 +132,7 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
             min={0}
             required
             suffix="MWh"
-            fault={fault('/item/energyCapacity')}
+            fault={fault('/item/energyCapacity', 'MWh')}
           />
           <Field
             label="Cycles a day"

@@ -1,8 +1,9 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { allPages, api, ask, type Schemas } from '../../../shared/api/client'
+import { api, ask } from '../../../shared/api/client'
 import { type Organisation, useOrganisations } from '../../../shared/api/names'
-import { decimal, euro, percent, plural, words } from '../../../shared/format'
+import { usePhysicalAssets } from '../../../shared/api/resources'
+import { decimal, euro, percentages, plural, words } from '../../../shared/format'
 import { timeMs, weekday } from '../../../shared/time/words'
 import { Button } from '../../../shared/ui/Button'
 import { Badge, Card } from '../../../shared/ui/Card'
@@ -45,11 +46,10 @@ export function OperatedAuction({ auction, now }: { auction: Auction; now: numbe
 
 function Terms({ auction, isFrozen }: { auction: Auction; isFrozen: boolean }) {
   const [isEditing, setIsEditing] = useState(false)
-  const assets = useQuery({
-    queryKey: ['physical-assets', 'list'],
-    queryFn: () => allPages<Schemas['PhysicalAsset']>('/physical-assets'),
-  })
+  const assets = usePhysicalAssets()
   const names = new Map((assets.data ?? []).map((asset) => [asset.id, asset.name]))
+  const backing = auction.backing ?? []
+  const parts = percentages(backing.map((one) => one.share))
   return (
     <Card
       title="Terms"
@@ -71,7 +71,7 @@ function Terms({ auction, isFrozen }: { auction: Auction; isFrozen: boolean }) {
           <dt>Hurdle price</dt>
           <dd>{auction.hurdlePrice ? euro(auction.hurdlePrice) : 'none'}</dd>
         </div>
-        {(auction.backing ?? []).map((one) => (
+        {backing.map((one, index) => (
           <div key={one.physicalAssetID}>
             <dt>
               Backed by{' '}
@@ -79,7 +79,7 @@ function Terms({ auction, isFrozen }: { auction: Auction; isFrozen: boolean }) {
                 {names.get(one.physicalAssetID) ?? 'a battery'}
               </Link>
             </dt>
-            <dd>{percent(one.share)}</dd>
+            <dd>{parts[index]}</dd>
           </div>
         ))}
       </dl>

@@ -1,4 +1,5 @@
 import type { PhysicalAsset } from '../../../shared/api/resources'
+import { TITLE_PX } from '../../../shared/charts/panes'
 import { linear, type Scale } from '../../../shared/charts/scale'
 import { useSize } from '../../../shared/charts/size'
 import { megawatts, words } from '../../../shared/format'
@@ -149,7 +150,8 @@ function Drawing({ asset, span, now, width, draft, unavailability, available, co
           className="draft-band"
         />
       )}
-      <line x1={x(now)} x2={x(now)} y1={4} y2={BAND.top + BAND.height} className="now-line" />
+      <line x1={x(now)} x2={x(now)} y1={4} y2={BAND.top - TITLE_PX} className="now-line" />
+      <line x1={x(now)} x2={x(now)} y1={BAND.top} y2={BAND.top + BAND.height} className="now-line" />
     </svg>
   )
 }

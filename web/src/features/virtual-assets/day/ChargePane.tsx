@@ -40,7 +40,7 @@ export function ChargePane({ asset, plan, x, width, panes, powersKw, read, energ
         top={top}
         title="State of charge"
         note={`% of ${megawatts(asset.energyCapacity)} MWh`}
-        aside={isEdited ? `stored plan ${decimal(stored, 1)} %` : read === null ? 'ends the day at' : ''}
+        aside={isEdited ? `stored plan ${decimal(stored, 1)} %, edited` : read === null ? 'ends the day at' : ''}
         value={`${decimal(pointed, 1)} %`}
         tone="var(--soc)"
       />

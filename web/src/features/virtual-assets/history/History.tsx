@@ -105,7 +105,7 @@ function kindInWords(version: Version): string {
 
 function describe(version: Version, zone: Parameters<typeof weekday>[1]): string {
   const count = periodsOf(version)
-  if (count === 0) return 'no quarter-hour'
+  if (count === 0) return 'no plan changed'
   const start = Math.min(...version.changes.map((change) => Date.parse(change.start)))
   const end = Math.max(...version.changes.map((change) => Date.parse(change.end)))
   const [first, last] = [weekday(start, zone), weekday(end - 1, zone)]
