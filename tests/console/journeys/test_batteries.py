@@ -111,7 +111,7 @@ class TestAnOwner:
             )
             await tab.open("/administration/audit-log", "Administration")
             await expect(
-                page.get_by_role("row", name=re.compile("owner Hanse Storage Put grant")).first
+                page.get_by_role("row", name=re.compile("Owner Hanse Storage Put grant")).first
             ).to_be_visible()
 
     async def test_reads_the_logbook_in_mw_and_nothing_from_tomorrow(self, open_tab: OpenTab, scene: Scene):

@@ -85,7 +85,7 @@ class TestTwoPeopleWhoEditOneForm:
             tab.expect_refusal(400)
             await form.get_by_role("button", name="Save as a new version").click()
             await expect(form.get_by_role("alert")).to_have_text(
-                "Not saved. FCR limit: Expected a number of at most 100 %"
+                "Not saved. FCR limit: Expected a number of at most 100 %."
             )
             await limit.fill(before)
             await form.get_by_label("Discharging power").fill("19")
@@ -155,6 +155,7 @@ class TestASessionThatEndsInMidEdit:
             await page.get_by_label("Password").fill(PASSWORD)
             await page.get_by_role("button", name="Sign in").click()
             await expect(page.get_by_text("1 changed")).to_be_visible()
+            await expect(page.get_by_text("Sign in")).to_have_count(0)
             await page.keyboard.press("Control+s")
             await expect(page.get_by_text("No changes")).to_be_visible()
         assert await asyncio.to_thread(schedule_at, scene, 16) == [1000]

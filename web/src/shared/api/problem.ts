@@ -111,6 +111,11 @@ export function sentenceOf(error: unknown): string {
   return error instanceof Error ? error.message : 'Something went wrong.'
 }
 
+/** The session had ended: the sign-in page has said so, and once it is gone there is nothing more to say. */
+export function isSignedOut(error: unknown): boolean {
+  return error instanceof Refused && error.kind === 'no-console-session'
+}
+
 /** Another version was saved since the one that was read. */
 export function isConflict(error: unknown): boolean {
   return error instanceof Refused && error.status === 412

@@ -95,8 +95,8 @@ function Fields({
     if (!isUndecided) send.mutate()
   }
   const set = (key: string) => (value: string) => setMine((old) => ({ ...old, [key]: value }))
-  const faultOf = ({ key, pointer = `/${key}`, factor = 1, unit = '' }: EditField) =>
-    faultAt(send.error, pointer, { factor, unit: unit.split(' ')[0] ?? '' })
+  const faultOf = ({ key, pointer = `/${key}`, factor, unit = '' }: EditField) =>
+    faultAt(send.error, pointer, factor === undefined ? undefined : { factor, unit: unit.split(' ')[0] ?? '' })
   const faulty = theirs ? [] : fields.filter((field) => faultOf(field))
   return (
     <form className="form" onSubmit={submit}>
@@ -145,7 +145,7 @@ function Fields({
       {!isConflict(send.error) && faulty.length === 0 && <FormProblem error={send.error} />}
       {faulty.length > 0 && (
         <div className="form-problem" role="alert">
-          Not saved. {faulty.map((field) => `${field.label}: ${faultOf(field)}`).join('; ')}
+          Not saved. {faulty.map((field) => `${field.label}: ${faultOf(field)?.replace(/\.$/, '')}`).join('; ')}.
         </div>
       )}
       <div className="form-actions">

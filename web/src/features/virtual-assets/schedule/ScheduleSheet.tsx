@@ -2,7 +2,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type Dispatch, useEffect, useState } from 'react'
 import { ask } from '../../../shared/api/client'
-import { isConflict, sentenceOf } from '../../../shared/api/problem'
+import { isConflict, isSignedOut, sentenceOf } from '../../../shared/api/problem'
 import type { VirtualAsset } from '../../../shared/api/resources'
 import { isBalanced } from '../../../shared/balance'
 import { decimal, plural, signedEuro } from '../../../shared/format'
@@ -159,7 +159,7 @@ export function ScheduleSheet(props: Props) {
           </p>
         )}
         {proposal.current ? <Preview {...props} shown={proposal.current} /> : <Verdict {...props} />}
-        {save.isError && !isConflict(save.error) && (
+        {save.isError && !isConflict(save.error) && !isSignedOut(save.error) && (
           <div className="form-problem" role="alert">
             {sentenceOf(save.error)}
           </div>
