@@ -85,3 +85,4 @@ class TestWhileHistoryPlays:
             await expect(tab.page.get_by_text("Telemetry of")).to_have_count(0)
             await expect(tab.page.get_by_text(" old")).to_have_count(0)
             await tab.check()
+            await tab.page.unroute_all(behavior="wait")

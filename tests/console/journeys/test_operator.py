@@ -106,6 +106,7 @@ class TestTheOperator:
             await page.route("**/console/api/batch", without_zones)
             await tab.open("/")
             await expect(queue).to_contain_text("Could not be asked just now: the zones.")
+            await page.unroute_all(behavior="wait")
 
     async def test_brings_an_organisation_onto_the_platform(self, open_tab: OpenTab, scene: Scene):
         async with open_tab("operator") as tab:
