@@ -22,7 +22,7 @@ def list_cluster_lines(batteries: int, changes_s: float, reads_s: float) -> list
         "## On a distributed database (Citus)",
         "",
         f"One request after another, on Citus {versions['citus']} with PostgreSQL {versions['postgresql']}: a coordinator and {versions['workers']} workers, {versions['shards']} shards, all on one machine that others used too",
-        f"(load {content['machine']['load_average'][0]:g} on {content['machine']['cores']} cores). Milliseconds of processor time, so upper bounds; `before` is the release before, measured at another hour, so compare each with the plain PostgreSQL beside it. Shards are counted by table: those of one key lie together.",
+        f"(load {content['machine']['load_average'][0]:g} on {content['machine']['cores']} cores). Milliseconds of processor time, so upper bounds; `before` is the release before, measured at another hour on another machine, so compare each with the plain PostgreSQL beside it. Shards are counted by table: those of one key lie together.",
         "",
         "| Request | before: coordinator | workers | plain PostgreSQL | commands to workers | now: coordinator | workers | plain PostgreSQL | commands to workers | shards | commits in two phases |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
