@@ -32,7 +32,11 @@ export const lastQuarter = (now: number): number => quarterAt(now) - QUARTER_MS
 
 const spanQuery = (span: Span) => new URLSearchParams({ start: instant(span.start), end: instant(span.end) })
 
-export function useOperations(batteries: PhysicalAsset[], now: number): { operations: Operations; isLoading: boolean } {
+export function useOperations(
+  batteries: PhysicalAsset[],
+  now: number,
+  isCalm: boolean,
+): { operations: Operations; isLoading: boolean } {
   const isOperator = useIsOperator()
   const quarter = lastQuarter(now)
   const found = useQuery({
@@ -43,11 +47,11 @@ export function useOperations(batteries: PhysicalAsset[], now: number): { operat
     refetchInterval: 60_000,
     placeholderData: (old) => old,
   })
-  // What each battery did takes longest, and nothing in the queue waits for it.
+  // What each battery did takes longest, and nothing in the queue waits for it: it comes after what the queue reads.
   const measured = useQuery({
     queryKey: ['delivery', 'last-quarter', batteries.map((one) => one.id).join(), quarter],
     queryFn: () => readQuarter(batteries.slice(0, 90), quarter),
-    enabled: isOperator && batteries.length > 0,
+    enabled: isOperator && isCalm && batteries.length > 0,
     staleTime: 60_000,
     refetchInterval: 60_000,
     placeholderData: (old) => old,
