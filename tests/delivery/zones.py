@@ -17,7 +17,7 @@ DAYS = (date(2026, 3, 29), date(2026, 7, 1), date(2026, 10, 25))
 
 
 def made_zone(
-    seed: int, virtual: int, count: int, periods: int, *, alike: bool = False, stress: float = 1.0
+    seed: int, virtual: int, count: int, periods: int, *, alike: bool = False, drifts: bool = False, stress: float = 1.0
 ) -> DispatchInput:
     """Drawn from a seed: some batteries lose capacity for a while, some hold reserves, some follow their owner."""
     draw = np.random.default_rng(seed)
@@ -27,7 +27,7 @@ def made_zone(
     charge_kw, discharge_kw = (np.repeat(power_kw[:, None], periods, axis=1) for _ in range(2))
     low_kwh = np.repeat((capacity_kwh * draw.choice([0.0, 0.05], count))[:, None], periods, axis=1)
     high_kwh = np.repeat((capacity_kwh * draw.choice([1.0, 0.95], count))[:, None], periods, axis=1)
-    own_kw, serves = np.zeros((count, periods)), np.ones((count, periods))
+    own_kw, drift_kw, serves = np.zeros((count, periods)), np.zeros((count, periods)), np.ones((count, periods))
     for battery in range(count):
         first, last = sorted(draw.integers(0, periods + 1, 2))
         trouble = draw.integers(0, 5)
@@ -35,7 +35,7 @@ def made_zone(
             left = draw.uniform(0, 1)
             charge_kw[battery, first:last] *= left
             discharge_kw[battery, first:last] *= left
-            high_kwh[battery, first:last] = np.maximum(high_kwh[battery, first:last] * left, low_kwh[battery, first])
+            high_kwh[battery, first:last] = np.maximum(high_kwh[battery, first:last] * left, low_kwh[battery, 0])
         elif trouble == 1:  # FCR: power both ways and a quarter of an hour of it in store
             reserve_kw = 0.3 * power_kw[battery]
             charge_kw[battery, first:last] -= reserve_kw
@@ -46,6 +46,8 @@ def made_zone(
             own_kw[battery, first:last] = draw.choice([-1, 1]) * 0.1 * power_kw[battery]
         elif trouble == 3 and count > 1:  # no virtual asset that it backs is alive
             serves[battery, first:last] = 0.0
+        elif trouble == 4 and drifts:  # its drift was traded
+            drift_kw[battery, first:last] = draw.choice([-1, 1]) * 0.1 * power_kw[battery]
     pairs, shares = [], []
     for asset in range(virtual):
         behind = draw.choice(count, size=min(count, int(draw.integers(1, 4))), replace=False)
@@ -69,7 +71,7 @@ def made_zone(
         charge_efficiency,
         discharge_efficiency,
         own_kw,
-        np.zeros_like(own_kw),
+        drift_kw,
         charge_kw * 0.1,
         discharge_kw * 0.1,
         promised_kwh,
@@ -120,5 +122,6 @@ def zones(draw: st.DrawFn, most_virtual: int = 200, most_batteries: int = 50) ->
         draw(st.integers(1, most_batteries)),
         period_count(draw(st.sampled_from(DAYS))),
         alike=draw(st.booleans()),
+        drifts=True,
         stress=draw(st.sampled_from([0.3, 1.0, 3.0])),
     )

@@ -78,6 +78,11 @@ class TestABody:
         response = await client.post("/toys", content=b"name=x", headers={"Content-Type": "text/plain"})
         assert response.status_code == 415
 
+    @pytest.mark.parametrize(("coding", "status"), [("gzip", 415), ("zstd", 415), ("identity", 201)])
+    async def test_that_is_compressed_is_415(self, client: httpx2.AsyncClient, coding: str, status: int):
+        response = await client.post("/toys", json={"name": "x"}, headers={"Content-Encoding": coding})
+        assert response.status_code == status
+
     async def test_that_is_too_large_is_413(self, client: httpx2.AsyncClient):
         response = await client.post("/toys", json={"name": "x" * 11_000_000})
         assert response.status_code == 413

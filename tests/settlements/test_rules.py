@@ -84,7 +84,9 @@ class TestTrade:
         assert pointers(WHOLESALE_TRADES, [trade(time=datetime(1, 1, 1, tzinfo=UTC))]) == ["/0/time"]
 
     def test_names_no_nul(self) -> None:
-        assert pointers(WHOLESALE_TRADES, [trade(trade_id="a\0")]) == ["/0/tradeID"]
+        with pytest.raises(BadRequest) as caught:
+            columns_of(WHOLESALE_TRADES, [trade(), trade(trade_id="a\0")])
+        assert [(error.pointer, error.detail) for error in caught.value.errors] == [("/1/tradeID", "contains U+0000")]
 
     @given(st.integers(-100_000_000, 100_000_000))
     def test_keeps_every_cent(self, cents: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -150,6 +151,31 @@ class TestAChangeAfterWhichAllFits:
         assert first_energy_cut(changed, was, will_be, np.ones(DAYS * 96, dtype=np.bool_)) is None
         assert first_energy_excess(changed, was, will_be) is None
         assert abs(will_be.end_kwh - (asset.initial_kwh + after.change_kwh.sum())) < 1e-6
+
+
+class TestAStoreOutOfBounds:
+    """An outage has left less room than is stored, or more was drawn than there was: no change may add to it."""
+
+    @pytest.mark.parametrize(
+        ("was_kwh", "is_kwh", "excess_kwh"),
+        [(-5, -8, -8), (-5, -5, None), (-5, -3, None), (105, 108, 8), (105, 105, None), (105, 103, None), (50, -1, -1)],
+    )
+    def test_is_refused_to_go_further_out(self, was_kwh: float, is_kwh: float, excess_kwh: float | None) -> None:
+        given = ProjectionInput(
+            power_kw=np.zeros((1, 2)),
+            charge_kw=np.full((1, 2), 1000.0),
+            discharge_kw=np.full((1, 2), 1000.0),
+            lowest_kwh=np.zeros(2),
+            highest_kwh=np.full(2, 100.0),
+            energy_kwh=50.0,
+            capacity_kwh=100.0,
+            efficiency=asset_of_five_days().terms.efficiency,
+        )
+        before, after = (replace(project(given), energy_kwh=np.array([50.0, 50.0, one])) for one in (was_kwh, is_kwh))
+        found = first_energy_excess(given, before, after)
+        assert (None if found is None else (found.position, found.excess_kwh)) == (
+            None if excess_kwh is None else (1, excess_kwh)
+        )
 
 
 class TestASeries:

@@ -166,6 +166,7 @@ class TestRefusals:
         answer = problem(await battery.put([-1000] * 8), 422, "energy-out-of-bounds")
         assert answer["firstPeriod"] == wire(battery.start + 4 * QUARTER)
         assert answer["excess"] == pytest.approx(1000 + 5 * 225 - 2000)
+        assert answer["detail"].endswith("would be 125 kWh above the 2000 kWh that are available.")
         await unchanged()
 
     async def test_of_energy_that_leaves_its_bounds_long_after_the_change(self, battery, unchanged):
@@ -174,6 +175,7 @@ class TestRefusals:
         answer = problem(await battery.put([-100, 1000, 1000, 1000], offset=10), 422, "energy-out-of-bounds")
         assert answer["firstPeriod"] > wire(battery.start + timedelta(days=1))
         assert answer["excess"] < 0
+        assert answer["detail"].endswith(" kWh below empty.")
         assert await battery.life() == battery_life
 
     async def test_past_gate_closure_applies_nothing(self, make_battery):
