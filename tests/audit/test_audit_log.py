@@ -102,7 +102,8 @@ class TestAuditLog:
         assert len(await entries(organisation.admin)) == 3
         assert len(await entries(organisation.admin, actor_id=str(second.id))) == 2
         assert len(await entries(organisation.admin, action="updateOrganisation")) == 2
-        assert len(await entries(organisation.admin, resource=path)) == 3
+        for resource in (path, f"{path}/"):
+            assert len(await entries(organisation.admin, resource=resource)) == 3
         assert len(await entries(organisation.admin, resource=f"{path}/invitations")) == 1
         assert len(await entries(organisation.admin, resource=path[:-1])) == 0
         middle = (await entries(organisation.admin))[1]["time"]

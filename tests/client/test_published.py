@@ -225,9 +225,12 @@ class TestDayAhead:
         assert len(prices) == 59_235
         assert all(before.end == after.start for before, after in pairwise(prices))
 
-    def test_hourly_means_do_not_stand_in_for_quarter_hours(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("first_hour", ["2025-09-30T22:00Z", "2026-03-28T23:00Z"])
+    def test_hourly_means_do_not_stand_in_for_quarter_hours(self, tmp_path: Path, first_hour: str) -> None:
         path = tmp_path / "smard.json"
-        path.write_text(json.dumps({"series": [[1774738800000, 1.5], [1774742400000, 2.5]]}))
+        start = round(datetime.fromisoformat(first_hour).timestamp() * 1000)
+        # The second hour has no price, so that the first one alone is at fault.
+        path.write_text(json.dumps({"series": [[start, 1.5], [start + 3_600_000, None]]}))
         with pytest.raises(PublishedFileError, match="hourly mean"):
             list(read_day_ahead(path))
 

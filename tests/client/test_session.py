@@ -275,6 +275,14 @@ class TestFollowing:
         with pytest.raises(TransportError):
             world(reply(), *lost_again * 9).play(exchange.events(Request("GET", "/events"), lambda event: event))
 
+    def test_starts_its_patience_anew_with_every_sign_of_life(self):
+        exchange = ClientSession(ApiKey("secret"), retries=RetryPolicy(random=lambda: 1.0, resume_for_s=1.0))
+        lost_again: list[RawResponse | TransportError | bytes] = [reply(), b": still here\n", LOST]
+        played = world(*lost_again * 20, reply(), b"data: a\n\n")
+        played.play(exchange.events(Request("GET", "/events"), lambda event: event.data), emits=1)
+        assert played.emitted == ["a"]
+        assert set(played.pauses) == {0.2}
+
     def test_does_not_wait_for_a_stream_that_never_was_open(self):
         with pytest.raises(TransportError):
             self.follow(world(*[UNREACHED] * 4))

@@ -57,6 +57,23 @@ class TestTerminatedBackends:
         assert statuses[503] > 0
 
 
+class TestARefusalForNow:
+    @pytest.mark.parametrize(
+        ("error", "is_certain"),
+        [
+            (ConnectionResetError(), False),
+            (asyncpg.QueryCanceledError(), True),
+            (asyncpg.ReadOnlySQLTransactionError(), True),
+            (asyncpg.DiskFullError(), True),
+        ],
+    )
+    def test_says_that_nothing_was_changed_unless_the_commit_may_have_succeeded(self, error, is_certain):
+        problem = errors.problem_of(error)
+        assert problem.status == 503
+        assert ("Nothing was changed" in problem.detail) is is_certain
+        assert ("Idempotency-Key" in problem.detail) is not is_certain
+
+
 class TestAFailure:
     async def test_is_one_line_in_the_log_and_a_traceback_once_a_minute(self, client, lines):
         for _ in range(5):

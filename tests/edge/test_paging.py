@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from gridloom.edge.paging import Paging, decode_cursor, encode_cursor
+from gridloom.edge.paging import Paging, decode_cursor, encode_cursor, next_link
 from gridloom.kernel.problem import BadRequest
 
 pytestmark = pytest.mark.pure
@@ -58,3 +58,7 @@ class TestAPage:
         page = Paging(limit=2).page(range(rows), lambda row: row)
         assert list(page.items) == list(range(kept))
         assert (None if page.next_cursor is None else decode_cursor(page.next_cursor, int)) == cursor
+
+    def test_leads_on_with_the_same_filters_and_one_cursor(self) -> None:
+        link = next_link("/audit-log?resource=%2Ffleets&cursor=old&limit=2", "new")
+        assert link == '</audit-log?resource=%2Ffleets&limit=2&cursor=new>; rel="next"'

@@ -33,6 +33,13 @@ class TestALimit:
         await pool.close()
         assert all(all(together) for together in granted)
 
+    async def test_tells_a_caller_to_wait_until_a_whole_request_has_come_back(self, database_url: str):
+        pool = await create_pool(database_url, size=1)
+        headers: dict[str, str] = {}
+        await TokenBuckets("public", per_minute=7, burst=1, scope="public").take(pool, str(uuid7()), headers)
+        await pool.close()
+        assert headers["RateLimit"] == '"public";r=0;t=9'  # a request comes back every 8.6 seconds
+
     async def test_is_one_for_all_replicas(self, database_url: str):
         pool = await create_pool(database_url, size=8)
         workers, caller = [buckets_of(100) for _ in range(4)], str(uuid7())

@@ -3,7 +3,7 @@
 from uuid import uuid4
 
 import pytest
-from tests.assets import pointers, register_asset
+from tests.assets import PARAMETERS, pointers, register_asset
 from tests.concurrency import assert_etag_follows
 from tests.emitted import events_of
 from tests.exchange_notifications.reading import read_acer_umm, read_entsoe_unavailability
@@ -165,6 +165,14 @@ class TestPublication:
             [interval] = read((await asset.owner.viewer.get(path, params={"format": form})).content).intervals
             assert (interval.available_capacity_kw, interval.unavailable_capacity_kw) == (7_000.2, 5_000.1)
 
+    async def test_takes_what_is_installed_at_the_start_of_the_event(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        smaller = {**PARAMETERS, "ratedDischargePower": 9_000, "validFrom": "2090-02-01T00:00:00Z"}
+        assert (await asset.owner.engineer.put(asset.path("/parameters"), json=smaller)).status_code == 200
+        for day, installed in (("2090-01-31", 12_000), ("2090-02-01", 9_000)):
+            event = {"eventStart": f"{day}T00:00:00Z", "eventEnd": f"{day}T04:00:00Z"}
+            assert (await publish(asset, **event)).json()["installedCapacity"] == installed
+
     async def test_needs_an_eic(self, new_organisation):
         asset = await register_asset(await new_organisation())
         assert pointers(await publish(asset, status=422)) == ["/assetEic"]
@@ -174,6 +182,37 @@ class TestPublication:
         asset = await new_asset(new_organisation)
         assert (await publish(asset, messageID="MSG-1")).json()["messageID"] == "MSG-1"
         assert pointers(await publish(asset, status=409, messageID="MSG-1")) == ["/messageID"]
+
+
+class TestAList:
+    async def test_has_the_messages_whose_events_overlap_the_window(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        first, second = [
+            (await publish(asset, eventStart=f"2026-12-01T{start}:00Z", eventEnd=f"2026-12-01T{end}:00Z")).json()["id"]
+            for start, end in (("10:00", "12:00"), ("12:00", "14:00"))
+        ]
+        for start, end, found in (
+            (None, None, [second, first]),
+            ("12:00", None, [second]),
+            (None, "12:00", [first]),
+            ("11:59", "12:01", [second, first]),
+            ("14:00", "15:00", []),
+        ):
+            window = {name: f"2026-12-01T{time}:00Z" for name, time in (("start", start), ("end", end)) if time}
+            listed = (await asset.owner.viewer.get(asset.path("/exchange-notifications"), params=window)).json()
+            assert [one["id"] for one in listed] == found, window
+
+    async def test_has_the_messages_of_a_status_page_by_page_the_newest_first(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        *active, withdrawn = [(await publish(asset)).json()["id"] for _ in range(4)]
+        await revise(asset, withdrawn, eventStatus="DISMISSED")
+        for status, found in (("ACTIVE", active[::-1]), ("DISMISSED", [withdrawn])):
+            seen, link = [], asset.path(f"/exchange-notifications?event-status={status}&limit=2")
+            while link:
+                page = await asset.owner.viewer.get(link)
+                seen += [one["id"] for one in page.json()]
+                link = page.links.get("next", {}).get("url")
+            assert seen == found
 
 
 class TestRevision:

@@ -67,6 +67,10 @@ class TestTheLifeOfAKey:
         soon = datetime.now(UTC) + timedelta(days=3)
         made = (await make(organisation.admin, expiresAt=soon.isoformat())).json()
         await make(organisation.admin)
+        ended = (await make(organisation.admin, expiresAt=soon.isoformat())).json()
+        await app.pool.execute(
+            "update api_key set expires_at = clock_timestamp() - interval '1 second' where id = $1", ended["id"]
+        )
         for _ in range(2):
             async with app.pool.acquire() as connection, connection.transaction():
                 run = JobRun(db=connection, kind="x", key="x", payload={}, due=soon, attempt=1)
@@ -162,10 +166,11 @@ class TestAllowedNetworks:
     async def test_are_looked_at_after_the_password(self, app, organisation):
         person = organisation.people[Role.TRADER]
         await app.pool.execute(
-            "update organisation set allowed_networks = '{203.0.113.0/24}' where id = $1", organisation.id
+            "update organisation set allowed_networks = '{203.0.113.0/24,2001:db8::/32}' where id = $1", organisation.id
         )
         for password, address, status in (
             (PASSWORD, "203.0.113.4", 200),
+            (PASSWORD, "2001:db8::4", 200),
             (PASSWORD, "198.51.100.4", 403),
             ("wrong", "198.51.100.4", 401),
         ):

@@ -183,6 +183,21 @@ class TestMember:
     def path(self, organisation, person):
         return f"/organisations/{organisation.id}/members/{person.id}"
 
+    @pytest.mark.parametrize("listed", ["members", "invitations", "api-keys"])
+    async def test_and_what_they_have_are_listed_page_by_page(self, organisation, listed):
+        for number in range(4):
+            await invite(organisation.admin, organisation, email=f"ada{number}@example.org")
+            key = {"name": str(number), "permissions": ["Read:monitoring"]}
+            assert (await organisation.trader.post("/auth/api-keys", json=key)).status_code == 201
+        whole = (await organisation.admin.get(f"/organisations/{organisation.id}/{listed}")).json()
+        seen, link = [], f"/organisations/{organisation.id}/{listed}?limit=2"
+        while link:
+            page = await organisation.admin.get(link)
+            seen += page.json()
+            link = page.links.get("next", {}).get("url")
+        assert len(whole) >= 4
+        assert [one["id"] for one in seen] == [one["id"] for one in whole]
+
     async def test_is_listed_to_colleagues_and_the_operator_only(self, operator, organisation, stranger):
         path = f"/organisations/{organisation.id}/members"
         listed = (await organisation.viewer.get(path)).json()

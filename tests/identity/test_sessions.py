@@ -51,6 +51,16 @@ class TestSessions:
         assert (other["kind"], other["network"], other["userAgent"]) == ("TOKEN", "203.0.113.9", "Robot/2.0 [31m")
         assert datetime.fromisoformat(other["createdAt"]) <= datetime.fromisoformat(other["lastUsedAt"])
 
+    async def test_are_those_that_have_not_ended_by_themselves(self, app, organisation):
+        person = organisation.people[Role.VIEWER]
+        await log_in(app, person.username)
+        await app.pool.execute(
+            "update session set expires_at = clock_timestamp() where member_id = $1 and id <> $2",
+            person.id,
+            person.tokens.caller.session_id,
+        )
+        assert [one["current"] for one in (await person.client.get("/auth/sessions")).json()] == [True]
+
     async def test_go_on_where_the_page_ended(self, app, organisation):
         person = organisation.people[Role.VIEWER]
         for _ in range(2):

@@ -94,7 +94,8 @@ async def require_user(service, answer):
 class TestAFirstSignIn:
     async def test_accepts_a_pending_invitation_and_opens_the_console(self, service, organisation, issuer):
         await set_up(organisation, issuer)
-        await invite(organisation, "Ada@example.org")
+        for role in ("VIEWER", "TRADER"):  # the later one counts
+            await invite(organisation, "Ada@example.org", role)
         await tell(issuer, ADA)
         answer = await sign_in(service, organisation, redirect="/console/auctions")
         assert 'url=/console/auctions#signed-in"' in answer.text

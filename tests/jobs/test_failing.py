@@ -80,6 +80,14 @@ class TestAFailedJob:
         await enqueue(pool, "shaky", key="a", due=now())
         assert await pool.fetchval("select attempts = 0 and not_before is null from job")
 
+    async def test_that_recurs_rests_until_its_next_time_at_most(self, pool) -> None:
+        await store.put_recurring(pool, "tick", "real", timedelta(seconds=30))
+        async with pool.acquire() as db, db.transaction():
+            claimed = await store.claim_one(db, "tick", "")
+            assert claimed is not None
+            await store.fail(db, claimed, "not yet", timedelta(hours=1))
+        assert await pool.fetchval("select not_before <= clock_timestamp() + interval '30 seconds' from job")
+
     async def test_that_takes_too_long_has_failed(self, pool, dsn) -> None:
         @known_job("endless", limit=timedelta(seconds=0.2))
         async def endless(run: JobRun) -> None:

@@ -41,6 +41,17 @@ class TestAJob:
         rows = await pool.fetch("select due, payload from job")
         assert [tuple(row) for row in rows] == [(later, {"n": 2})]
 
+    async def test_enqueued_again_keeps_an_earlier_time_where_that_is_asked_for(self, pool) -> None:
+        """Whether the second call comes with the later time or the first, and only while the job waits."""
+        sooner, later = [(now() + timedelta(days=days)).replace(microsecond=0) for days in (1, 2)]
+        for first, second in ((sooner, later), (later, sooner)):
+            await enqueue(pool, "note", key="a", due=first)
+            await enqueue(pool, "note", key="a", due=second, keep_earlier_due=True)
+            assert await pool.fetchval("select due from job") == sooner
+        await pool.execute("update job set state = 'DEAD'")
+        await enqueue(pool, "note", key="a", due=later, keep_earlier_due=True)
+        assert await pool.fetchval("select due from job") == later
+
     async def test_that_was_cancelled_does_not_run(self, pool, dsn) -> None:
         known_job("note")(note)
         await enqueue(pool, "note", key="a", due=now())

@@ -121,6 +121,15 @@ class TestPrices:
         starts, ends, values = await read_price_arrays(pool, "INTRADAY_DE_LU", datetime.fromisoformat(at(0)), moment)
         assert (len(starts), ends[0] - starts[0], values) == (1, 3600, [10.0])
 
+    async def test_that_hold_for_months_count_to_their_end(
+        self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]
+    ) -> None:
+        row = price("2047-01-01T00:00:00Z", "2047-04-01T00:00:00Z", 30, "IDA2_DE_LU")
+        await operator.post("/reference-prices", json=[row])
+        end = period_number(datetime.fromisoformat(str(row["end"])))
+        found = await read_period_prices(pool, "IDA2_DE_LU", end - 2, end + 1)
+        assert found.tolist() == pytest.approx([30, 30, np.nan], nan_ok=True)
+
     async def test_as_of_the_instant_of_a_correction_are_the_corrected_ones_alone(
         self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]
     ) -> None:

@@ -17,6 +17,7 @@ from tests.people import People, client_of
 from gridloom.database import emptying
 from gridloom.database.environment import EnvironmentMismatchError, establish_environment
 from gridloom.edge.application import Application
+from gridloom.jobs import enqueue
 from gridloom.kernel.ids import uuid7
 from gridloom.sandbox import store
 from gridloom.settings import Settings
@@ -151,6 +152,7 @@ class TestAReset:
             operator = (await people.operator()).client
             trader = await people.new_organisation("Trader")
             await operator.put("/sandbox/clock", json={"advance": "P30D"})
+            await enqueue(edge.pool, "of.no-runner", key=str(trader.id), due=datetime.now(UTC))
             assert (await trader.admin.get("/auth/me")).status_code == 200
             assert (await trader.admin.post("/sandbox/reset")).status_code == 403
             assert (await operator.post("/sandbox/reset")).status_code == 204
@@ -158,6 +160,7 @@ class TestAReset:
             real = await edge.pool.fetchval("select clock_timestamp()")
             assert abs(now - real) < timedelta(minutes=1)
             assert len((await operator.get("/organisations")).json()) == 1
+            assert not await edge.pool.fetchval("select exists (select from job where kind = 'of.no-runner')")
 
     async def test_deletes_on_a_cluster_each_table_before_those_it_points_to(
         self, fresh_app: Callable[[], Awaitable[Application]], monkeypatch: pytest.MonkeyPatch

@@ -23,6 +23,7 @@ from gridloom.jobs import store as job_store
 from gridloom.optimiser.forecasts.publishing import PUBLISH
 from gridloom.sandbox.simulated_clock import prepare_world
 from gridloom.sandbox.simulation import start_of_history
+from gridloom.sandbox.simulator_store import set_target
 from gridloom.settings import Settings
 
 QUARTER = timedelta(minutes=15)
@@ -143,6 +144,15 @@ class TestTheClockOfASimulatedWorld:
             back = await trader.trader.put("/sandbox/clock", json={"now": before.isoformat()})
             assert back.status_code == 409
             stepping.cancel()
+
+    async def test_hurries_to_the_latest_of_the_instants_that_are_asked_for(self, settings: Settings):
+        """A second caller, who asks for less, does not keep the first one from getting there."""
+        async with simulated_world(settings, days=0) as (edge, _, simulator):
+            now = await read_clock(simulator.client)
+            for hours in (5, 2):
+                await set_target(edge.pool, now + timedelta(hours=hours))
+            shown = (await simulator.client.get("/sandbox/clock")).json()
+            assert datetime.fromisoformat(shown["walk"]["target"]) == now + timedelta(hours=5)
 
     async def test_stops_at_the_next_quarter_hour_when_the_operator_ends_the_walk(self, settings: Settings):
         async with simulated_world(settings, days=0) as (_, people, simulator), asyncio.timeout(120):

@@ -147,6 +147,20 @@ class TestTheCommand:
         assert "read replica" in {one.name for one in results if one.verdict is Verdict.WARNING}
         assert not any("secret@" in one.detail for one in results)
 
+    def test_names_proxies_that_make_no_sense_once(self, monkeypatch, tmp_path):
+        """They are set, only wrongly: that they were not set would be a second, untrue sentence."""
+        monkeypatch.chdir(tmp_path)
+        for name, value in {
+            "ENVIRONMENT": "production",
+            "DATABASE_URL": "postgresql://127.0.0.1:1/none",
+            "BASE_URL": "https://gridloom.example.com",
+            "TRUSTED_PROXIES": "the one in front",
+        }.items():
+            monkeypatch.setenv(f"GRIDLOOM_{name}", value)
+        results = run_checks()
+        assert [one.verdict for one in results if one.name == "settings"] == [Verdict.FAILED]
+        assert [one.verdict for one in results if one.name == "proxy"] == [Verdict.OK]
+
     def test_names_a_port_that_something_else_has(self, monkeypatch, tmp_path):
         monkeypatch.chdir(tmp_path)
         with socket.create_server(("127.0.0.1", 0)) as other:

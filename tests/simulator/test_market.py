@@ -100,6 +100,9 @@ class TestTheCalendar:
         ("day", "kind"),
         [
             (date(2026, 4, 3), DayType.SUNDAY),
+            (date(2026, 4, 6), DayType.SUNDAY),
+            (date(2026, 4, 7), DayType.WORKDAY),
+            (date(2026, 5, 25), DayType.SUNDAY),
             (date(2026, 5, 14), DayType.SUNDAY),
             (date(2026, 11, 14), DayType.SATURDAY),
             (THURSDAY, DayType.WORKDAY),

@@ -47,10 +47,11 @@ class TestAPlan:
         assert plan.value_eur > 2000
 
     def test_keeps_to_its_cycles_and_to_what_is_available(self):
-        prices = 80 + 60 * np.sin(np.arange(96))
+        prices = 80 + 60 * np.sin(np.arange(96) * 2 * np.pi / 48)  # it pays twice a day
         store = make_store()
-        plan = plan_day(store, prices, most_cycles=1.0)
-        assert np.maximum(plan.power_kw, 0).sum() / 4 <= store.energy_kwh
+        plans = [plan_day(store, prices, most_cycles=most) for most in (None, 2.0)]
+        free, kept = (np.maximum(plan.power_kw, 0).sum() / 4 / store.energy_kwh for plan in plans)
+        assert 1 < kept <= 2 < free
         broken = Store(
             np.where(np.arange(96) < 48, 0, 10_000.0), np.where(np.arange(96) < 48, 0, 10_000.0), 20_000, 0.94, 0.94
         )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import date
+from datetime import UTC, date, datetime
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.simulator.economy import Month, live_month
 
 from gridloom.simulator.market.market_data import MarketData
+from gridloom.simulator.participants import traders
 from gridloom.simulator.participants.strategies import (
     CAUTIOUS,
     NORMALS,
@@ -19,6 +21,8 @@ from gridloom.simulator.participants.strategies import (
 )
 from gridloom.simulator.participants.valuing import annual_toll, decide_offer
 from gridloom.simulator.scenario import TRADERS, ZONES
+from gridloom.simulator.state import OpenAuction, SimulatorState
+from gridloom.simulator.step_context import StepContext
 
 pytestmark = pytest.mark.pure
 
@@ -76,3 +80,35 @@ class TestStrategies:
         tolls = {zone: annual_toll(board, zone, date(2026, 5, 1)) for zone in ZONES}
         assert len(set(tolls.values())) == len(ZONES)
         assert 60_000 < min(tolls.values()) <= max(tolls.values()) < 150_000
+
+
+class TestABid:
+    @pytest.mark.parametrize(("worth_eur_mw", "bids"), [(0.0, False), (0.05, False), (500.0, True)])
+    async def test_is_left_out_where_it_would_be_less_than_a_euro(
+        self, monkeypatch: pytest.MonkeyPatch, worth_eur_mw: float, bids: bool
+    ):
+        """The platform takes no smaller one."""
+        placed: list[dict[str, Any]] = []
+
+        class Voice:
+            async def post(self, _target: str, body: dict[str, Any], _key: str) -> None:
+                placed.append(body)
+
+        monkeypatch.setattr(traders, "expected_value", lambda *_: worth_eur_mw)
+        step = datetime(2026, 11, 12, 9, 30, tzinfo=UTC)
+        auctions = [OpenAuction(str(n), "TenneT", date(2026, 11, 14 + n), step, 10.0) for n in range(5)]
+        voices: Any = dict.fromkeys(STRATEGIES, Voice())
+        await traders.bid(
+            StepContext(
+                SimulatorState(world=1, seeds={"2026-01-01": 1}, auctions=auctions),
+                MarketData(lambda _: 1),
+                voices["hanse"],
+                voices,
+                step,
+                is_late=False,
+                is_past=True,
+                is_hurrying=True,
+            ),
+            is_last=False,
+        )
+        assert bool(placed) is bids

@@ -29,6 +29,15 @@ class TestAChange:
         changed = (await ours.admin.patch(path, json={"description": "second"})).json()
         assert (changed["url"], changed["description"], changed["enabled"]) == (f"{URL}/moved", "second", True)
 
+    async def test_of_a_disabled_webhook_leaves_when_it_was_disabled(self, new_organisation: Any) -> None:
+        ours = await new_organisation()
+        path = f"/webhooks/{(await make(ours)).json()['id']}"
+        disabled = (await ours.admin.patch(path, json={"enabled": False})).json()
+        for change in ({"description": "later"}, {"enabled": False}):
+            changed = (await ours.admin.patch(path, json=change)).json()
+            assert changed["disabledAt"] == disabled["disabledAt"] is not None
+        assert (await ours.admin.patch(path, json={"enabled": True})).json().get("disabledAt") is None
+
     async def test_answers_the_etag_of_what_is_read_then(self, new_organisation: Any) -> None:
         ours = await new_organisation()
         made = await make(ours)

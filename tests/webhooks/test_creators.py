@@ -8,11 +8,12 @@ from uuid import UUID
 
 from tests.events.happening import happen
 from tests.people import OrganisationUnderTest, client_of
-from tests.webhooks.asking import set_up, until_state
+from tests.webhooks.asking import deliveries, set_up, until_state
 from tests.webhooks.conftest import answer
 
 from gridloom.database.commit.after_commit import transaction
 from gridloom.edge.application import Application
+from gridloom.identity.permissions import Role
 from gridloom.webhooks import store
 from gridloom.webhooks.delivery_store import readable_by_maker
 
@@ -62,6 +63,19 @@ class TestWhoeverManagesTheOrganisationAlone:
         await happen(app.pool, ours.id)
         await asyncio.sleep(0.5)
         assert receiver.calls == []
+
+
+class TestAnotherMaker:
+    async def test_leaves_the_log_of_what_was_delivered_as_it_is(self, app, new_organisation, receiver) -> None:
+        """What waits and what the new one may not read is given up; what was delivered stays delivered."""
+        ours = await new_organisation()
+        webhook = await set_up(ours, receiver.url)
+        await happen(app.pool, ours.id)
+        await until_state(ours, webhook, "DELIVERED")
+        maker = store.WebhookCreator("USER", ours.people[Role.ADMIN].id, frozenset({"Manage:organisation"}))
+        async with transaction(app.pool) as db:
+            await store.change_creator(db, ours.id, UUID(webhook["id"]), maker)
+        assert [one["state"] for one in await deliveries(ours, webhook)] == ["DELIVERED"]
 
 
 class TestAMakerWhoIsGone:

@@ -20,7 +20,7 @@ from gridloom.webhooks.deliver import deliver
 from gridloom.webhooks.delivery_store import LeasedDelivery, lease_due, make_deliveries
 from gridloom.webhooks.dispatcher import Dispatcher
 from gridloom.webhooks.http_client import AttemptResult
-from gridloom.webhooks.store import reseal_webhooks
+from gridloom.webhooks.store import disabled_since, page_of_deliveries, reseal_webhooks, resume
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +144,69 @@ async def lease(pool: Any, organisation_id: UUID, others: list[UUID], *, seconds
     [claimed] = await lease_due(pool, 10, busy=[], busy_organisations=others, lease=timedelta(seconds=seconds))
     assert claimed.organisation_id == organisation_id
     return claimed
+
+
+class TestWhatIsDue:
+    async def test_of_an_organisation_that_is_busy_enough_is_left(self, connections: list[Any]) -> None:
+        db, *_ = connections
+        busy, other = [await set_up_webhook(db) for _ in range(2)]
+        for organisation_id in (busy, other):
+            await give_place(db, organisation_id)
+        assert [await make_and_read(db, organisation_id) for organisation_id in (busy, other)] == [(1, 1), (1, 1)]
+        for passed_over, is_taken in (([busy], False), ([], True)):
+            taken = await lease_due(db, 1000, busy=[], busy_organisations=passed_over, lease=timedelta(minutes=1))
+            assert (busy in {one.organisation_id for one in taken}) is is_taken
+
+
+class TestTheLogOfDeliveries:
+    async def test_goes_on_before_the_last_that_was_read(self, connections: list[Any]) -> None:
+        db, *_ = connections
+        organisation_id = await set_up_webhook(db)
+        for place in (1, 2, 3):
+            await give_place(db, organisation_id, place)
+        assert await make_and_read(db, organisation_id) == (3, 3)
+        webhook_id = await db.fetchval("select id from webhook where organisation_id = $1", organisation_id)
+
+        async def read_ids(before: UUID | None, most: int) -> list[UUID]:
+            page = await page_of_deliveries(
+                db,
+                organisation_id,
+                webhook_id,
+                state=None,
+                before=before,
+                most=most,
+                permissions=frozenset({"Read:auctions"}),
+            )
+            return [one.id for one in page]
+
+        newest_first = await read_ids(None, 10)
+        assert len(newest_first) == 3
+        assert await read_ids(newest_first[0], 10) == newest_first[1:]
+
+
+class TestAWebhookThatIsEnabledAgain:
+    async def test_tries_what_waited_as_if_for_the_first_time(self, connections: list[Any]) -> None:
+        """Else the pause after its next failure would be as long as after its last."""
+        db, *_ = connections
+        organisation_id = await set_up_webhook(db)
+        await give_place(db, organisation_id)
+        assert await make_and_read(db, organisation_id) == (1, 1)
+        webhook_id = await db.fetchval("select id from webhook where organisation_id = $1", organisation_id)
+        await db.execute("update webhook_delivery set attempts = 9 where organisation_id = $1", organisation_id)
+        await resume(db, organisation_id, webhook_id, timedelta(days=1))
+        others = [row["id"] for row in await db.fetch("select id from organisation where id <> $1", organisation_id)]
+        assert (await lease(db, organisation_id, others, seconds=60)).attempt == 1
+
+
+class TestADisabledWebhook:
+    async def test_is_a_fault_to_be_shown_only_where_the_service_disabled_it(self, connections: list[Any]) -> None:
+        db, *_ = connections
+        organisation_id = await set_up_webhook(db)
+        before = len(await disabled_since(db, timedelta(days=1)))
+        disable = "update webhook set enabled = false, disabled_at = clock_timestamp(), disabled_because = $2"
+        for reason, shown in ((None, 0), ("the receiver answered 500", 1)):
+            await db.execute(f"{disable} where organisation_id = $1", organisation_id, reason)
+            assert len(await disabled_since(db, timedelta(days=1))) == before + shown
 
 
 class TestAnAttemptWhoseLeaseWasTakenOver:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import socket
 import threading
 from typing import Any
 
@@ -149,6 +150,19 @@ class TestANameThatIsCalled:
     async def test_is_refused_when_one_of_its_addresses_leads_inside(self, resolves_to) -> None:
         resolves_to(["8.8.8.8", "10.0.0.7"])
         with pytest.raises(AddressNotAllowed):
+            await PRODUCTION.resolve("mixed.example", 443)
+
+    async def test_is_refused_when_the_system_knows_a_second_address_that_leads_inside(self, monkeypatch) -> None:
+        """By the resolver itself: every address that it finds is looked at, not the first alone."""
+
+        def getaddrinfo(_host: str, port: int, **_: Any) -> list[Any]:
+            return [
+                (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port))
+                for address in ("8.8.8.8", "10.0.0.7")
+            ]
+
+        monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+        with pytest.raises(AddressNotAllowed, match=r"10\.0\.0\.7"):
             await PRODUCTION.resolve("mixed.example", 443)
 
     async def test_is_asked_for_once_and_what_was_checked_is_what_is_called(self, resolves_to, receiver) -> None:

@@ -77,6 +77,23 @@ class TestASilentConnection:
         await open_ones.scan()
         assert is_ended(accepted)
 
+    async def test_is_left_alone_where_its_request_begins_while_others_are_closed(self, callers, monkeypatch):
+        """Between the look at a connection and its turn to be closed, its first request may have arrived."""
+        open_ones = ConnectionReaper(callers.port, ServedConnections())
+        (_, silent, _), (_, served, peer) = callers.connect(), callers.connect()
+        await open_ones.scan()
+        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
+        list_superfluous = open_ones._list_superfluous
+
+        def begin_after_the_look(now):
+            found = list(list_superfluous(now))
+            open_ones.served.begin(peer)
+            return found
+
+        monkeypatch.setattr(open_ones, "_list_superfluous", begin_after_the_look)
+        await open_ones.scan()
+        assert (is_ended(silent), is_ended(served)) == (True, False)
+
     @pytest.mark.parametrize("spelt", [lambda peer: (peer[0], str(peer[1])), lambda peer: [peer[0], peer[1]]])
     async def test_is_known_however_the_server_writes_its_port(self, callers, monkeypatch, spelt):
         monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)

@@ -109,7 +109,15 @@ class TestReadiness:
 
         assert (await DiskSpaceCheck(tmp_path).check_disk(app.pool)).name == "disk"
         usage = type(shutil.disk_usage(tmp_path))
-        monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**12, 10**12 - 10**8, 10**8))
-        check = await DiskSpaceCheck(tmp_path).check_disk(app.pool)
-        assert check.status == "DEGRADED"
-        assert "nearly full" in check.detail
+        # Little in bytes, or little of a large disk, or both.
+        for total, free, is_scarce in (
+            (10**12, 10**8, True),
+            (10**9, 5 * 10**8, True),
+            (10**12, 4 * 10**10, True),
+            (10**12, 6 * 10**10, False),
+        ):
+            found = usage(total, total - free, free)
+            monkeypatch.setattr(shutil, "disk_usage", lambda _, found=found: found)
+            check = await DiskSpaceCheck(tmp_path).check_disk(app.pool)
+            assert check.status == ("DEGRADED" if is_scarce else "OK")
+            assert ("nearly full" in check.detail) is is_scarce
