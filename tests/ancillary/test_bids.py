@@ -150,6 +150,9 @@ class TestPlacing:
         assert [bid["status"] for bid in answer.json()[0]["bids"]] == ["OFFERED", "OFFERED"]
         history = (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"]
         assert [bid["status"] for bid in history] == ["OFFERED", "REPLACED", "OFFERED"]
+        window = {"start": f"{DAY}T00:00:00+01:00", "end": f"{DAY}T00:15:00+01:00"}
+        book = (await asset.owner.viewer.get(asset.path("/commitments"), params=window)).json()["commitments"]
+        assert book[-1]["discharge"]["ancillary"]["afrrCapacity"] == 8000
 
     async def test_is_all_or_nothing(self, new_organisation):
         asset = await register_asset(await new_organisation())

@@ -142,6 +142,18 @@ class TestResults:
         )
         assert answer.status_code == 201
 
+    async def test_that_are_corrected_upwards_must_find_the_capacity_free(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        bid_id = (await place(asset, entry("POS_00_04", {**CAPACITY, "offeredCapacity": 6000}))).json()[0]["bids"][0][
+            "id"
+        ]
+        await record(asset, "POS_00_04", bid_id, capacity=1000)
+        await place(asset, entry("NEGPOS_00_04", {**FCR, "offeredCapacity": 8000}))  # of 12,000 kW, 4000 are left
+        taken = await record(asset, "POS_00_04", bid_id, capacity=5000, correction=True, status=409)
+        assert (taken.json()["type"], taken.json()["holders"]) == ("/docs/problems/capacity-taken", ["FCR"])
+        assert pointers(taken) == ["/0/results/0/acceptedCapacity"]
+        await record(asset, "POS_00_04", bid_id, capacity=4000, correction=True)
+
     @pytest.mark.parametrize(("accepted", "capacity"), [(True, 0), (True, 4001), (False, 1), (True, 5000)])
     async def test_fit_their_bid(self, new_organisation, accepted, capacity):
         asset = await register_asset(await new_organisation())
@@ -174,6 +186,8 @@ class TestResults:
         found = await all_bids(asset, f"{DAY}_POS_016", f"{DAY}_POS_017", f"{DAY}_NEG_001")
         assert [[bid["id"] for bid in each["bids"]] for each in found] == [[bid_id], [], []]
         await record(asset, "POS_001", bid_id, capacity=2000, settlementPrice=88)
+        logbook = (await asset.owner.viewer.get(asset.path("/logbook"), params={"type": "ANCILLARY_RESULT"})).json()
+        assert f"2000 kW of the bid {bid_id} were accepted at 88.00 EUR/MWh." in {one["description"] for one in logbook}
         await record(asset, "POS_017", bid_id, status=422)
         assert (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"][0]["status"] == "ACCEPTED"
 
@@ -245,3 +259,18 @@ class TestLists:
             asset.path("/ancillary/bids"), params={"status": "OFFERED", "delivery-day": DAY, "product": "POS_00_04"}
         )
         assert [len(each["bids"]) for each in offered.json()] == [2]
+        await place(asset, entry("POS_00_04", CAPACITY))
+        for status, count in (("OFFERED", 1), ("REPLACED", 2)):
+            found = await asset.owner.viewer.get(
+                asset.path("/ancillary/bids"), params={"status": status, "product": "POS_00_04"}
+            )
+            assert [[bid["status"] for bid in each["bids"]] for each in found.json()] == [[status] * count]
+
+    async def test_page_through_results_without_repeating(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        products = ["POS_00_04", "POS_04_08", "POS_08_12"]
+        for each in (await place(asset, *(entry(product, CAPACITY) for product in products))).json():
+            await record(asset, each["product"], each["bids"][0]["id"])
+        page = await asset.owner.viewer.get(asset.path("/ancillary/results"), params={"limit": 2})
+        rest = await asset.owner.viewer.get(page.links["next"]["url"])
+        assert [each["product"] for each in page.json() + rest.json()] == products[::-1]

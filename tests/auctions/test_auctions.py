@@ -206,7 +206,9 @@ class TestAnAuction:
         late = await market.owner.admin.put(grant, json={"permissions": ["Read:revenue"]})
         assert late.status_code == 409, late.text
         assert (await market.owner.admin.put(grant, json={"permissions": ["Read:monitoring"]})).status_code == 200
-        assert (await market.operator.delete(f"/auctions/{auction}")).status_code == 204
+        other = await market.auction(battery)  # whatever else it may read, it can be invited
+        for one in (auction, other):
+            assert (await market.operator.delete(f"/auctions/{one}")).status_code == 204
         assert (await market.owner.admin.put(grant, json={"permissions": ["Read:revenue"]})).status_code == 200
 
     async def test_tells_the_operator_why_each_bid_lost(self, market: Market):
@@ -243,6 +245,13 @@ class TestAnAuction:
             assert answer.status_code == status, answer.text
         far = ("9999-12-31T23:59:59-12:00", uuid.uuid4())
         assert (await trader.get("/auctions", params={"cursor": encode_cursor(far)})).status_code == 400
+
+    async def test_lists_a_bidders_own_bids_page_by_page(self, still_market: Market):
+        trader, auction = still_market.traders[0], await still_market.auction()
+        placed = [(await bid(trader, auction, price)).json()["id"] for price in (10, 30, 20)]
+        page = await trader.trader.get(f"/auctions/{auction}/bids?limit=2")
+        rest = await trader.trader.get(page.links["next"]["url"])
+        assert [[one["id"] for one in each.json()] for each in (page, rest)] == [placed[:0:-1], placed[:1]]
 
     async def test_can_be_listed_by_status(self, still_market: Market):
         market = still_market

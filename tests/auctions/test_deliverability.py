@@ -65,6 +65,14 @@ class TestAnAuctionThatCannotBeDelivered:
         taken = await market.operator.get(f"/auctions/{auction}")
         assert taken.json()["state"] == ("CLEARED" if is_sold else "CANCELLED")
 
+    async def test_is_cancelled_where_its_energy_alone_is_below_its_minimum(self, market: Market) -> None:
+        battery = await market.battery(4000)
+        auction = await market.auction(battery)
+        assert (await bid(market.traders[0], auction, 100)).status_code == 201
+        await market.lose(battery, auction, 0, 5000)  # 3000 of 8000 kWh are left, and all of the power
+        await market.advance("PT1H")
+        assert (await read(market, auction))["cancelled"]["reason"] == "NOT_DELIVERABLE"
+
     async def test_is_announced_to_the_invited_and_releases_its_capacity(self, market: Market) -> None:
         battery = await market.battery(4000)
         auction = await market.auction(battery)

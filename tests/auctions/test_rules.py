@@ -21,13 +21,17 @@ from gridloom.auctions.model import (
 )
 from gridloom.auctions.rules import (
     AuctionFrozen,
+    UnfitAuction,
     check_cancellable,
     check_changeable,
+    check_terms,
     fate_of,
     own_state,
     winning_bid,
 )
+from gridloom.kernel.ids import PhysicalAssetID
 from gridloom.kernel.window import Window
+from gridloom.virtual_assets.model import BackingShare
 
 pytestmark = pytest.mark.pure
 
@@ -58,6 +62,30 @@ def auction_in(state: AuctionState) -> Auction:
     open_ = Window(NOON, NOON + timedelta(hours=1))
     nothing = (None,) * 7
     return Auction(UUID(int=1), open_, item, None, 0.5, state, *nothing, None, 1)
+
+
+def item_over(delivery: Window) -> Item:
+    return Item(UUID(int=1), delivery, "TenneT", 12_500.0, 12_500.0, 25_000.0, 0.9, 0.9, None, 0.5, 0.5, 0.01)
+
+
+class TestNewTerms:
+    @pytest.mark.parametrize(
+        ("closes_min", "delivers_min", "fault"),
+        [(60, 60, None), (60, 45, "/item/start"), (0, 60, "/end"), (-15, 60, "/end"), (1, 15, None)],
+    )
+    def test_close_after_now_and_not_after_delivery_has_begun(
+        self, closes_min: int, delivers_min: int, fault: str | None
+    ):
+        opening = Window(NOON - timedelta(hours=1), NOON + timedelta(minutes=closes_min))
+        start = NOON + timedelta(minutes=delivers_min)
+        item = item_over(Window(start, start + timedelta(hours=4)))
+        backing = [BackingShare(PhysicalAssetID(UUID(int=2)), 1.0)]
+        if fault is None:
+            check_terms(opening, item, backing, NOON)
+            return
+        with pytest.raises(UnfitAuction) as refused:
+            check_terms(opening, item, backing, NOON)
+        assert [error.pointer for error in refused.value.errors] == [fault]
 
 
 class TestAnAuctionsTerms:
@@ -190,5 +218,4 @@ class TestTheNameOfWhatIsWon:
     )
     def test_says_where_how_large_and_on_which_days(self, start: str, end: str, name: str):
         delivery = Window(datetime.fromisoformat(start), datetime.fromisoformat(end))
-        item = Item(UUID(int=1), delivery, "TenneT", 12_500.0, 12_500.0, 25_000.0, 0.9, 0.9, None, 0.5, 0.5, 0.01)
-        assert name_of(item) == name
+        assert name_of(item_over(delivery)) == name

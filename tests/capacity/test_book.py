@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY, CapacityOutage, Rating, RatingsAndOutages
 from gridloom.capacity.book import BookLine, energy_range_kwh
-from gridloom.capacity.loss_order import firm_coverage, precheck_covered, shortfall
+from gridloom.capacity.loss_order import firm_coverage, pending_coverage, precheck_covered, shortfall
 from gridloom.capacity.model import (
     TOLERANCE,
     Holding,
@@ -202,6 +202,14 @@ class TestBook:
         assert [part[:, DISCHARGE].max() for part in (lost.own, lost.waiting, lost.firm)] == [4_000, 1_000, 0]
         assert [part[:, DISCHARGE].min() for part in (lost.own, lost.waiting, lost.firm)] == [4_000, 1_000, 0]
 
+    def test_covers_waiting_bids_with_what_the_promises_leave(self) -> None:
+        first, _ = block = periods_of(DAYS[0])[0], periods_of(DAYS[0])[0] + 16
+        outage = CapacityOutage(period_start(first), period_start(first + 1), 0, 3_000, 0)
+        held = [reserve(HoldingKind.FCR, *block, 5_000, 5_000), promise(*block, 4_000, 0)]
+        standing = BatteryCapacity(battery(10_000, 10_000, 20_000, outage), held, OwnSchedule.nothing())
+        covered = pending_coverage(standing.book(first, first + 1))
+        assert covered[0].tolist() == [1.0, 3_000 / 5_000, 1.0]
+
 
 class TestPlenty:
     @given(st.sampled_from(DAYS).flatmap(lambda day: st.tuples(st.just(day), st.lists(holdings(day), max_size=4))))
@@ -310,6 +318,25 @@ class TestReserve:
         assert shortage is not None
         assert not shortage.is_held_by_others
         assert shortage.there[:2] == (8000, 8000)
+
+    def test_of_fcr_is_limited_to_what_an_outage_leaves(self) -> None:
+        out = CapacityOutage(period_start(self.first), period_start(self.first + 1), 0, 5_000, 0)
+        fcr = reserve(HoldingKind.FCR, self.first, self.first + 16, 6000, 6000)
+        shortage = judged(battery(10_000, 10_000, 20_000, out), [], fcr)
+        assert shortage is not None
+        assert not shortage.is_held_by_others
+        assert shortage.there[:2] == (8000, 5000)
+
+    def test_is_pointed_at_only_where_too_little_is_free(self) -> None:
+        promised = promise(self.first + 16, self.first + 32, 6000, 12_000)
+        starts = [self.first + place for place in (0, 16, 32)]
+        groups = [
+            HoldingGroup((reserve(HoldingKind.FCR, start, start + 16, 5000, 5000),), f"/{index}")
+            for index, start in enumerate(starts)
+        ]
+        shortage = find_shortage(BatteryCapacity(battery(), [promised], OwnSchedule.nothing()), groups)
+        assert shortage is not None
+        assert (shortage.first, shortage.end, shortage.pointers) == (self.first + 16, self.first + 32, ("/1",))
 
     def test_of_balancing_energy_draws_first_on_accepted_capacity(self) -> None:
         capacity = reserve(HoldingKind.AFRR_CAPACITY, self.first, self.first + 16, 0, 6000, is_firm=True)

@@ -5,6 +5,9 @@ from uuid import uuid4
 
 import pytest
 from tests.assets import PARAMETERS, new_asset_body, pointers, register_asset
+from tests.auctions.conftest import Market, still_market
+
+__all__ = ["still_market"]  # a fixture
 
 EIC = "11WSPEICHER-NRD9"
 
@@ -134,6 +137,15 @@ class TestChange:
         assert answer.status_code == 422
         assert pointers(answer) == ["/fleetID"]
 
+    async def test_of_the_zone_waits_until_no_auction_offers_the_asset(self, still_market: Market):
+        battery = await still_market.battery()
+        auction = await still_market.auction(battery)
+        path, change = f"/physical-assets/{battery}", {"deliveryZone": "TenneT"}
+        held = await still_market.owner.admin.patch(path, json=change)
+        assert (held.status_code, held.json()["type"]) == (422, "/docs/problems/delivery-zone-held")
+        assert (await still_market.operator.delete(f"/auctions/{auction}")).status_code == 204
+        assert (await still_market.owner.admin.patch(path, json=change)).status_code == 200
+
 
 class TestParameters:
     async def test_are_versions_of_which_the_one_in_force_holds(self, new_organisation):
@@ -181,6 +193,15 @@ class TestParameters:
         current = await owner.viewer.get(asset.path("/parameters"))
         assert current.json()["energyCapacity"] == 1
         assert (await owner.viewer.get(asset.path())).json()["parameters"] == current.json()
+
+    async def test_are_the_first_before_any_are_in_force(self, new_organisation):
+        owner, now = await new_organisation(), datetime.now(UTC)
+        asset = await register_asset(owner, commissionedOn=(now + timedelta(days=10)).date().isoformat())
+        later = {**PARAMETERS, "energyCapacity": 1, "validFrom": (now + timedelta(days=20)).isoformat()}
+        assert (await owner.engineer.put(asset.path("/parameters"), json=later)).status_code == 200
+        first = (await owner.viewer.get(asset.path("/parameters"))).json()
+        assert (first["version"], first["energyCapacity"]) == (1, PARAMETERS["energyCapacity"])
+        assert (await owner.viewer.get(asset.path())).json()["parameters"] == first
 
     async def test_respect_if_match(self, new_organisation):
         owner = await new_organisation()

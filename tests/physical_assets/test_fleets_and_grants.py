@@ -24,6 +24,9 @@ class TestFleet:
         assert (await owner.viewer.get(f"/physical-assets/{two}")).json()["fleetID"] == second["id"]
         listed = (await owner.viewer.get("/fleets")).json()
         assert [fleet["id"] for fleet in listed] == [first["id"], second["id"]]
+        page = await owner.viewer.get("/fleets", params={"limit": 1})
+        rest = await owner.viewer.get(page.links["next"]["url"])
+        assert page.json() + rest.json() == listed
 
     async def test_is_another_version_once_an_asset_has_left_for_another_fleet(self, new_organisation):
         owner = await new_organisation()

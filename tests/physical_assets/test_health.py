@@ -3,7 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.assets import PARAMETERS, register_asset
+from tests.assets import PARAMETERS, AssetUnderTest, register_asset
+from tests.virtual_assets.conftest import new_asset, register, tomorrow, wire
 
 from gridloom.physical_assets import telemetry
 from gridloom.physical_assets.telemetry import LatestTelemetry
@@ -28,8 +29,8 @@ async def health(asset):
     return answer.json()
 
 
-async def take_away(asset, charge, discharge):
-    now = datetime.now(UTC)
+async def take_away(asset, charge, discharge, later=timedelta(0)):
+    now = datetime.now(UTC) + later
     answer = await asset.owner.engineer.post(
         asset.path("/unavailability"),
         json={
@@ -71,6 +72,7 @@ class TestHealth:
     async def test_is_degraded_when_part_is_missing_and_down_when_all_is(self, new_organisation, measured):
         measured(timedelta(0))
         asset = await register_asset(await new_organisation())
+        await take_away(asset, 5_000, 5_000, later=timedelta(days=1))  # of no account yet
         first = await take_away(asset, 4_000, 12_000)
         found = await health(asset)
         assert found["status"] == "DEGRADED"
@@ -118,4 +120,24 @@ class TestHealth:
         assert found["status"] == "DEGRADED"
         assert [(each["kind"], each["power"], each["available"]) for each in found["conflicts"]] == [
             ("ANCILLARY_BID", 8_000, 4_000)
+        ]
+
+    async def test_is_degraded_when_a_rating_far_ahead_is_less_than_is_promised_then(
+        self, operator, new_organisation, measured
+    ):
+        measured(timedelta(0))
+        owner = await new_organisation()
+        battery = await register(operator, owner.id)
+        asset = AssetUnderTest(battery["id"], owner)
+        end, lower_from = tomorrow() + timedelta(days=400), tomorrow() + timedelta(days=300)
+        url = f"/organisations/{owner.id}/virtual-assets"
+        promised = await operator.post(url, json=new_asset([battery], end=wire(end)))
+        assert promised.status_code == 201, promised.text
+        kept = {name: battery["parameters"][name] for name in PARAMETERS}
+        lower = {**kept, "ratedDischargePower": 600, "validFrom": wire(lower_from)}
+        assert (await owner.engineer.put(asset.path("/parameters"), json=lower)).status_code == 200
+        found = await health(asset)
+        assert found["status"] == "DEGRADED"
+        assert [(each["virtualAssetID"], each["start"], each["available"]) for each in found["conflicts"]] == [
+            (promised.json()["id"], wire(lower_from), 600)
         ]

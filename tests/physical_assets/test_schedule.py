@@ -144,6 +144,19 @@ class TestSchedule:
         assert pointers(answer) == ["/schedule/1/time"]
         await put(asset, 1, params={"start": at(1), "end": at(0)}, status=400)
 
+    async def test_is_read_until_two_days_after_a_start_and_from_one_day_before_an_end(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        far = timedelta(days=30)
+
+        async def window(**asked):
+            answer = await asset.owner.viewer.get(asset.path("/schedule"), params=asked)
+            assert answer.status_code == 200, answer.text
+            return [datetime.fromisoformat(answer.json()[edge]) for edge in ("start", "end")]
+
+        after, before = START + far, START - far
+        assert await window(start=after.isoformat()) == [after, after + timedelta(hours=48)]
+        assert await window(end=before.isoformat()) == [before - timedelta(hours=24), before]
+
     async def test_respects_if_match(self, new_organisation):
         asset = await register_asset(await new_organisation())
         tag = (await asset.owner.viewer.get(asset.path("/schedule"))).headers["etag"]

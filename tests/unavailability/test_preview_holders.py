@@ -37,3 +37,14 @@ class TestHolders:
         _, cut, holders = preview_of(before, after, FIRST, END, {})
         assert [one.virtual_asset_id for one in holders] == ([held[0].holder_id] if is_named else [])
         assert cut == (8_000 if is_named else 0)
+
+
+class TestWhatIsFree:
+    @pytest.mark.parametrize(("charge_kw", "discharge_kw"), [(3_000, 1_000), (1_000, 3_000)])
+    def test_is_lost_in_the_direction_that_loses_most(self, charge_kw: float, discharge_kw: float) -> None:
+        outage = CapacityOutage(period_start(FIRST), period_start(END), charge_kw, discharge_kw, 0)
+        before, after = (
+            BatteryCapacity(RatingsAndOutages([RATING], outages), [], OwnSchedule.nothing())
+            for outages in ([], [outage])
+        )
+        assert preview_of(before, after, FIRST, END, {}) == (3_000, 0, [])

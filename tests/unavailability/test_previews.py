@@ -59,6 +59,21 @@ class TestAPreview:
         assert (await owner.viewer.get(path(battery, "unavailability"))).json() == []
         assert (await owner.viewer.get(path(battery, "health"))).json()["conflicts"] == []
 
+    async def test_names_holders_to_the_owner_and_the_operator_only(
+        self,
+        make_battery: MakeBattery,  # noqa: F811
+        operator: Any,
+        new_organisation: Any,
+    ) -> None:
+        battery, guest = await make_battery(), await new_organisation()
+        grant = {"permissions": ["Create:unavailabilities"]}
+        put = await battery.organisation.admin.put(path(battery, f"grants/{guest.id}"), json=grant)
+        assert put.status_code == 200, put.text
+        for client, is_named in ((battery.organisation.engineer, True), (operator, True), (guest.engineer, False)):
+            answer = await client.post(path(battery, "unavailability-previews"), json=loss(battery, power=500))
+            [holder] = answer.json()["holders"]
+            assert ("organisationName" in holder) is is_named
+
     async def test_refuses_what_the_unavailability_would(self, make_battery: MakeBattery) -> None:  # noqa: F811
         battery = await make_battery()
         answer = await battery.organisation.engineer.post(
@@ -113,6 +128,21 @@ class TestHolders:
         await battery.organisation.engineer.patch(one, json={"description": "longer"})
         assert (await battery.organisation.engineer.delete(one)).status_code == 204
         assert enqueued == [changes.AVAILABILITY_CHANGED] * 3
+
+    async def test_are_notified_of_what_a_moved_outage_gives_back_and_takes(self, make_battery: MakeBattery) -> None:  # noqa: F811
+        battery = await make_battery()
+        made = await battery.organisation.engineer.post(path(battery, "unavailability"), json=loss(battery, power=500))
+        edges = [wire(battery.start + place * QUARTER) for place in (0, 4, 8, 12)]
+        moved = await battery.organisation.engineer.patch(
+            path(battery, f"unavailability/{made.json()['id']}"), json={"start": edges[2], "end": edges[3]}
+        )
+        assert moved.status_code == 200, moved.text
+        told = max(await self.news(battery), key=lambda data: data["end"])
+        assert (told["start"], told["end"]) == (edges[0], edges[3])
+        assert [(one["start"], one["end"], one["availableDischargePower"]) for one in told["periods"]] == [
+            (edges[0], edges[1], 1000),
+            (edges[2], edges[3], 500),
+        ]
 
     async def test_hear_nothing_of_what_does_not_touch_them(self, make_battery: MakeBattery) -> None:  # noqa: F811
         battery = await make_battery(ratedChargePower=400, ratedDischargePower=400, energyCapacity=500)

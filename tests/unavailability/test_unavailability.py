@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from tests.assets import PARAMETERS, pointers, register_asset
@@ -116,6 +116,8 @@ class TestCreation:
         await create(asset, last=30, charge=15_000, status=422)
         await create(asset, last=31, charge=15_000)
         assert [point["availableChargePower"] for point in await availability(asset)] == [0, 0, 0, 15_000]
+        await asset.owner.engineer.put(asset.path("/parameters"), json={**PARAMETERS, "validFrom": at(60)})
+        await create(asset, first=60, last=75, charge=15_000, status=422)
 
     async def test_names_notifications_that_are_not_the_assets(self, new_organisation):
         asset = await register_asset(await new_organisation())
@@ -382,6 +384,17 @@ class TestChange:
         ):
             answer = await asset.owner.engineer.patch(path, json=change)
             assert answer.status_code == status, answer.text
+
+    async def test_that_takes_more_is_announced_anew_and_one_that_takes_less_is_not(self, app, new_organisation):
+        asset = await register_asset(await new_organisation())
+        outage_id = (await create(asset)).json()["id"]
+        announced = START - timedelta(days=30)
+        await app.pool.execute("update unavailability set recorded_at = $2 where id = $1", UUID(outage_id), announced)
+        for change, is_kept in (({"end": at(30)}, True), ({"description": "Longer"}, True), ({"end": at(45)}, False)):
+            changed = await asset.owner.engineer.patch(asset.path(f"/unavailability/{outage_id}"), json=change)
+            assert changed.status_code == 200, changed.text
+            found = await app.pool.fetchval("select recorded_at from unavailability where id = $1", UUID(outage_id))
+            assert (found == announced) is is_kept
 
     async def test_that_starts_too_late_points_at_the_start(self, new_organisation):
         asset = await register_asset(await new_organisation())

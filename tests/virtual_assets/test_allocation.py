@@ -61,6 +61,18 @@ class TestAllocation:
         assert (await site.organisation.viewer.get(f"{site.url}/{asset['id']}")).json() == asset
         assert [known["id"] for known in (await site.organisation.viewer.get(site.url)).json()] == [asset["id"]]
 
+    async def test_is_listed_for_windows_that_overlap_its_life(self, site):
+        asset = (await site.allocate()).json()
+        start, end, minute = tomorrow(), tomorrow() + 2 * DAY, timedelta(minutes=1)
+        for window, is_listed in (
+            ({"start": wire(end)}, False),
+            ({"start": wire(end - minute)}, True),
+            ({"end": wire(start)}, False),
+            ({"end": wire(start + minute)}, True),
+        ):
+            listed = (await site.organisation.viewer.get(site.url, params=window)).json()
+            assert [known["id"] for known in listed] == ([asset["id"]] if is_listed else [])
+
     async def test_is_the_operators_alone(self, site):
         assert (await site.allocate(client=site.organisation.admin)).status_code == 403
 
@@ -122,6 +134,11 @@ class TestAllocation:
         answer = problem(await site.allocate(power=1000, energy=2000, **body), 409, "capacity-taken")
         assert len(answer["shortages"]) == 1
         assert answer["shortages"][0]["free"]["charge"] == 250
+        turned = await site.allocate(power=1000, energy=2000, backing=body["backing"][::-1])
+        assert [[error["pointer"] for error in one["errors"]] for one in (answer, turned.json())] == [
+            ["/backing/0"],
+            ["/backing/1"],
+        ]
 
     async def test_of_shares_that_miss_the_whole_by_rounding_has_all_its_power(self, site, operator):
         large = {"ratedChargePower": 5e5, "ratedDischargePower": 5e5, "energyCapacity": 1e6}
@@ -191,7 +208,12 @@ class TestAllocation:
     async def test_has_at_most_the_cycles_of_its_batteries_at_any_time_of_its_life(self, site):
         (physical,) = site.physical
         url, start = f"/physical-assets/{physical['id']}/parameters", tomorrow()
-        for daily, annual, valid_from in ((2, 500, start - timedelta(days=9)), (1.5, None, start + timedelta(hours=1))):
+        versions = (
+            (1, 100, start - timedelta(days=20)),  # replaced before its life begins
+            (2, 500, start - timedelta(days=9)),
+            (1.5, None, start + timedelta(hours=1)),
+        )
+        for daily, annual, valid_from in versions:
             names = ("ratedChargePower", "ratedDischargePower", "energyCapacity", "chargeEfficiency")
             kept = {name: physical["parameters"][name] for name in (*names, "dischargeEfficiency")}
             limits = {"dailyCycleLimit": daily, "annualCycleLimit": annual, "validFrom": wire(valid_from)}

@@ -1,6 +1,7 @@
 """Blocks over HTTP: carved out of wholesale power, given back, and never more than the asset."""
 
 import pytest
+from tests.emitted import events_of
 from tests.virtual_assets.conftest import QUARTER, wire
 from tests.virtual_assets.test_schedules import problem
 
@@ -173,6 +174,11 @@ class TestWholesaleBlock:
         (only,) = await battery.blocks()
         assert [point["power"] for point in only["schedule"]][9:15] == [0, -900, -900, -900, -900, 0]
         assert await battery.energies() == before
+        told = await events_of(
+            battery.edge.pool, battery.organisation.id, subject=f"virtual-assets/{battery.asset['id']}"
+        )
+        assert [one.type for one in told] == ["virtual-asset.allocated"] + ["schedule.updated"] * 3
+        assert told[-1].data["blockID"] == block["id"]
 
     async def test_stays_when_it_is_the_last(self, make_battery):
         battery = await make_battery()

@@ -6,6 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.virtual_assets.conftest import QUARTER, wire
+from tests.virtual_assets.test_revalidation import advance, make
+
+__all__ = ["make"]  # a fixture
 
 
 class TestStateOfCharge:
@@ -59,6 +62,15 @@ class TestStateOfEnergy:
         assert body["energy"] == 1000
         assert body["stateOfChargePercentage"] == 50
         assert before <= datetime.fromisoformat(body["time"]) <= datetime.now(UTC)
+
+    async def test_now_lies_between_those_at_the_edges_of_the_running_period(self, make):
+        battery = await make()
+        assert (await battery.put([-1000])).status_code == 200  # 225 kWh within the quarter-hour
+        await advance(battery.edge, battery.start + QUARTER / 3)
+        body = (await battery.client.get(f"{battery.url}/state-of-energy/latest")).json()
+        passed = (datetime.fromisoformat(body["time"]) - battery.start) / QUARTER
+        assert 1 / 3 <= passed < 1
+        assert body["energy"] == pytest.approx(1000 + 225 * passed, abs=0.01)
 
     async def test_before_its_life_is_what_it_starts_with(self, make_battery):
         battery = await make_battery(initialStateOfChargePercentage=30)

@@ -35,6 +35,18 @@ class TestImbalance:
         assert (report.imbalance_charge_kwh, report.imbalance_discharge_kwh) == (600.0, 0.0)
         assert "charge 600.000 kWh" in report.feedback
 
+    @pytest.mark.parametrize(
+        ("end_kwh", "remaining_kwh", "advice"),
+        [
+            (1500.0, 200.0, "discharge 300.000 kWh more from the store; 200.000 kWh remain,"),
+            (600.0, 100.0, "charge 300.000 kWh more into the store; 100.000 kWh remain,"),
+            (1500.0, 500.0, "500.000 kWh remain to discharge,"),
+            (600.0, 900.0, "400.000 kWh remain to charge,"),
+        ],
+    )
+    def test_that_cannot_all_be_repaired_says_what_can_be_and_what_remains(self, end_kwh, remaining_kwh, advice):
+        assert f": {advice}" in imbalance_of(end_kwh, 2000.0, 0.01, remaining_kwh=remaining_kwh).feedback
+
     @pytest.mark.parametrize(("end_kwh", "balanced"), [(1000, True), (1020, True), (980, True), (1020.1, False)])
     def test_is_balanced_within_the_tolerance(self, end_kwh, balanced):
         assert imbalance_of(end_kwh, 2000.0, 0.01).balanced is balanced

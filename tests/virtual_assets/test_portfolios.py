@@ -61,6 +61,9 @@ class TestPortfolio:
         first, second = (await trader.post(url, json=body)).json(), (await trader.post(url, json=body)).json()
         assert (await trader.get(f"{url}/{first['id']}")).json()["virtualAssetIDs"] == []
         assert second["virtualAssetIDs"] == [battery.asset["id"]]
+        page = await trader.get(url, params={"limit": 1})
+        rest = await trader.get(page.links["next"]["url"])
+        assert [portfolio["id"] for portfolio in page.json() + rest.json()] == [first["id"], second["id"]]
 
     async def test_refuses_what_is_not_the_organisations(self, make_battery):
         battery, other = await make_battery(), await make_battery()

@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from tests.emitted import events_of
 from tests.people import People
 from tests.virtual_assets.conftest import QUARTER, Battery, new_asset, register, wire
 from tests.virtual_assets.test_schedules import problem
@@ -51,8 +53,8 @@ async def powers(battery: Battery) -> list[float]:
     return [point["power"] for point in (await battery.life())["schedule"]]
 
 
-async def adjustments(battery: Battery) -> list[tuple[int, float, float, str]]:
-    answer = await battery.client.get(f"{battery.url}/adjustments")
+async def adjustments(battery: Battery, **window: str) -> list[tuple[int, float, float, str]]:
+    answer = await battery.client.get(f"{battery.url}/adjustments", params=window)
     assert answer.status_code == 200, answer.text
     return [
         (
@@ -111,6 +113,12 @@ class TestLostPower:
         capacity = (await battery.life())["powerCapacity"]
         assert [entry["chargePowerCapacity"] for entry in capacity[:5]] == [1000, 1000, 300, 300, 1000]
         assert {entry["ratedChargePowerCapacity"] for entry in capacity} == {1000}
+        subject = f"virtual-assets/{battery.asset['id']}"
+        told = (await events_of(battery.edge.pool, battery.organisation.id, subject=subject))[-1]
+        assert told.type == "virtual-asset.availability-changed"
+        assert [(each["start"], each["end"], each["availableChargePower"]) for each in told.data["periods"]] == [
+            (wire(battery.start + 2 * QUARTER), wire(battery.start + 4 * QUARTER), 300)
+        ]
         answer = problem(await battery.put([400, 400], offset=1), 422, "power-beyond-available")
         assert answer["firstPeriod"] == wire(battery.start + 2 * QUARTER)
         assert (await battery.put([300, 300], offset=2)).status_code == 200
@@ -146,11 +154,31 @@ class TestLostPower:
             """select data from event_outbox where type = 'schedule.adjusted'
                union all select data from event where type = 'schedule.adjusted'"""
         )
-        assert {event["data"]["reason"] for event in events} == {"AVAILABILITY"}
+        edges = [wire(battery.start + place * QUARTER) for place in range(3)]
+        told = {(event["data"]["start"], event["data"]["end"], event["data"]["reason"]) for event in events}
+        assert told == {(start, end, "AVAILABILITY") for start, end in pairwise(edges)}
         logbook = await battery.organisation.viewer.get(
             f"/physical-assets/{battery.physical[0]['id']}/logbook", params={"type": "ADJUSTMENT"}
         )
         assert [entry["source"] for entry in logbook.json()] == ["SYSTEM", "SYSTEM"]
+
+    async def test_is_listed_from_a_start_to_the_assets_end_or_from_its_start_to_an_end(self, make):
+        battery = await make()
+        await battery.put([500] * 4)
+        await lose(battery, 0, 4, power=1000)
+        await advance(battery.edge, battery.end)
+        for window, periods in (
+            ({"start": 1}, [1, 2, 3]),
+            ({"end": 3}, [0, 1, 2]),
+            ({"start": 1, "end": 3}, [1, 2]),
+            ({"start": 500}, []),
+            ({"end": -500}, []),
+        ):
+            asked = {edge: wire(battery.start + place * QUARTER) for edge, place in window.items()}
+            assert [period for period, *_ in await adjustments(battery, **asked)] == periods, window
+        page = await battery.client.get(f"{battery.url}/adjustments", params={"limit": 3})
+        rest = await battery.client.get(page.links["next"]["url"])
+        assert [len(page.json()), len(rest.json())] == [3, 1]
 
     async def test_leaves_periods_alone_whose_gates_had_closed_before(self, make):
         battery = await make()

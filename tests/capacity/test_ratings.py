@@ -1,0 +1,34 @@
+"""The most that a battery is rated for within a window, which bounds what can be missing of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from gridloom.capacity.availability import Rating, maximum_rating
+from gridloom.kernel.market_time import period_start
+from gridloom.kernel.window import Window
+
+pytestmark = pytest.mark.pure
+
+RATINGS = [
+    Rating(period_start(first), charge_kw, charge_kw + 1, 2 * charge_kw)
+    for first, charge_kw in ((100, 10_000), (110, 15_000), (120, 5_000))
+]
+
+
+class TestTheGreatestRating:
+    @pytest.mark.parametrize(
+        ("first", "end", "charge_kw"),
+        [
+            (90, 100, 0),
+            (90, 101, 10_000),
+            (100, 110, 10_000),
+            (100, 111, 15_000),
+            (119, 130, 15_000),
+            (120, 130, 5_000),
+        ],
+    )
+    def test_is_that_of_any_instant_of_the_window(self, first: int, end: int, charge_kw: float) -> None:
+        window = Window(period_start(first), period_start(end))
+        most = (charge_kw, charge_kw + 1, 2 * charge_kw) if charge_kw else (0, 0, 0)
+        assert maximum_rating(RATINGS, window) == most

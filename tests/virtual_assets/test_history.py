@@ -1,0 +1,23 @@
+"""Which versions of a schedule the history lists."""
+
+from __future__ import annotations
+
+from tests.virtual_assets.conftest import MakeBattery
+
+
+class TestTheHistory:
+    async def test_is_narrowed_to_versions_accepted_from_a_start_on_and_before_an_end(
+        self, make_battery: MakeBattery
+    ) -> None:
+        battery = await make_battery()
+        for power in (100, 200):
+            assert (await battery.put([power])).status_code == 200
+        url = f"{battery.url}/schedule-history"
+        accepted = {one["version"]: one["acceptedAt"] for one in (await battery.client.get(url)).json()}
+        for window, versions in (
+            ({"start": accepted[2]}, [3, 2]),
+            ({"end": accepted[3]}, [2, 1]),
+            ({"start": accepted[2], "end": accepted[3]}, [2]),
+        ):
+            listed = (await battery.client.get(url, params=window)).json()
+            assert [one["version"] for one in listed] == versions
