@@ -44,6 +44,7 @@ from gridloom.edge import (
     operations_of,
 )
 from gridloom.edge.application import Application
+from gridloom.edge.operation import Deprecation
 from gridloom.edge.shares import Shares
 from gridloom.kernel.money import Euro
 from gridloom.kernel.permission import Permission
@@ -109,6 +110,17 @@ async def make_marble(request: Request, body: NewToy) -> Toy:
 @operation("POST", "/secrets", summary="Make a secret", access=SIGNED_IN, status=201, secret_response=True)
 async def make_secret(request: Request) -> dict[str, str]:
     return {"secret": uuid.uuid4().hex}
+
+
+@operation(
+    "GET",
+    "/old-toys",
+    summary="List toys as before",
+    access=SIGNED_IN,
+    deprecation=Deprecation("@1767225600", "Wed, 01 Jul 2026 00:00:00 GMT"),
+)
+async def list_old_toys(request: Request) -> list[str]:
+    return []
 
 
 @operation("GET", "/toys", summary="List toys", access=SIGNED_IN)

@@ -5,6 +5,11 @@ import hashlib
 import re
 
 import httpx2
+from tests.edge import conftest
+
+from gridloom.edge import operations_of
+from gridloom.field_descriptions import field_descriptions
+from gridloom.openapi.document import describe
 
 
 class TestDocumentation:
@@ -12,6 +17,17 @@ class TestDocumentation:
         document = (await anonymous.get("/openapi.json")).json()
         assert document["openapi"] == "3.1.0"
         assert document["info"]["version"] == "1.0.1"
+
+    async def test_of_an_operation_that_will_go_says_so_in_its_answers(self, client: httpx2.AsyncClient):
+        headers = (await client.get("/old-toys")).headers
+        assert headers["Deprecation"] == "@1767225600"
+        assert headers["Sunset"] == "Wed, 01 Jul 2026 00:00:00 GMT"
+        assert "Sunset" not in (await client.get("/toys")).headers
+
+    def test_marks_an_operation_that_will_go(self):
+        paths = describe(operations_of(conftest), field_descriptions(), servers=())["paths"]
+        assert paths["/old-toys"]["get"]["deprecated"] is True
+        assert "deprecated" not in paths["/toys"]["get"]
 
     async def test_names_no_outside_host(self, anonymous: httpx2.AsyncClient):
         page = await anonymous.get("/docs")

@@ -120,8 +120,7 @@ def operation(
     *,
     summary: str,
     access: Access | Permission,
-    status: int | None = None,
-    may_be_queued: bool = False,
+    status: int | tuple[int, Literal[202]] | None = None,
     problems: tuple[type[Problem], ...] = (),
     produces: tuple[str, ...] = (JSON,),
     response_schema: Any = None,
@@ -139,7 +138,7 @@ def operation(
     (`physical_asset_id` for `{physicalAssetID}`). Its return type says what it answers. The module's `TAG` is where the
     documentation shows it.
 
-    may_be_queued: a long one is answered 202 with the same body, and made by a job.
+    status: with 202 after it where a long one is answered so, with the same body, and made by a job.
     response_schema: the JSON that a streamed response holds, where the return type cannot say it.
     transaction: "automatic" starts before the handler. "manual": the handler starts it with `await request.begin()`,
     once slow work is done. "single statement": the handler puts all its rows into `request.rows` and reads none of
@@ -149,6 +148,8 @@ def operation(
     asset_scope: what it does for an API key made for certain physical assets, where no path parameter names one:
     "filtered" where the handler keeps to these assets, "free" where no asset is concerned; else the key is rejected.
     """
+
+    first_status = status[0] if isinstance(status, tuple) else status
 
     def declare(handler: H) -> H:
         hints = get_type_hints(handler, include_extras=True)
@@ -167,8 +168,8 @@ def operation(
             description=inspect.getdoc(handler) or "",
             tag=handler.__globals__["TAG"],
             access=whole_access,
-            status=status or (204 if response in (None, type(None)) else 200),
-            may_be_queued=may_be_queued,
+            status=first_status or (204 if response in (None, type(None)) else 200),
+            may_be_queued=isinstance(status, tuple),
             problems=problems,
             produces=produces,
             audited=audited and method != "GET",

@@ -56,7 +56,7 @@ PROBLEMS = (NoFeasibleSchedule, PricesMissing, GateClosed)
     access=Permission.CREATE_OPTIMISATIONS,
     audited=False,
     transaction="manual",
-    may_be_queued=True,
+    status=(200, 202),
     problems=PROBLEMS,
 )
 async def optimise_virtual_asset(
