@@ -60,6 +60,16 @@ class TestABatteryThatHoldsLessThanPlanned:
         assert answer["version"] == version
         assert answer["dispatch"][-1]["stateOfChargePercentage"] == pytest.approx(45.0)
 
+    async def test_is_moved_again_by_what_is_measured_after(self, yard: Yard) -> None:
+        battery = await yard.battery(**LARGE)
+        await yard.virtual(battery)
+        for first, charge in ((0, 45.0), (4, 40.0)):
+            await yard.advance(yard.start + (first + 1) * QUARTER)
+            await measure(yard, battery, [charge, charge], first=first)
+            await yard.gate_of(first + 3)
+        levels = [point["stateOfChargePercentage"] for point in (await planned(yard, battery))["dispatch"]]
+        assert levels[8:] == pytest.approx([40.0] * len(levels[8:]))
+
     async def test_is_left_alone_where_a_meter_explains_it(self, yard: Yard) -> None:
         battery = await yard.battery(**LARGE)
         await yard.virtual(battery)

@@ -14,6 +14,7 @@ from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.delivery.inputs.loading import load_zone
+from gridloom.delivery.inputs.store import read_awarded_reserves
 from gridloom.delivery.runs.due_gates import DUE_GATES_JOB
 from gridloom.jobs.attempt import RUNS
 from gridloom.kernel.market_time import block_window, market_day_of, period_number
@@ -187,6 +188,12 @@ class TestDispatch:
             zone = (await load_zone(db, "TenneT", first, first + 1)).zone
         assert zone.limits.low_kwh[:, 0].tolist() == pytest.approx([50 / 0.9, (50 + 500) / 0.9])
         assert zone.limits.high_kwh[:, 0].tolist() == pytest.approx([8000 - 50 * 0.9] * 2)
+        corrected = {"bidID": bid_id, "accepted": False, "acceptedCapacity": 0, "correction": True}
+        answer = await yard.operator.post(f"{bids}/results", json=[{**entry, "results": [corrected]}])
+        assert answer.status_code < 300, answer.text
+        key = await yard.edge.pool.fetchval("select key from asset where id = $1::text::uuid", awarded["id"])
+        held = await read_awarded_reserves(yard.edge.pool, [key], start, start + timedelta(hours=4))
+        assert held == [], "the latest result counts"
 
 
 class TestRuns:
@@ -201,6 +208,22 @@ class TestRuns:
         assert (run["netted"], run["spread"], run["unserved"]) == (0.1, 0.05, 0.0)
         assert (run["virtualAssets"], run["batteries"], run["method"]) == (2, 2, "CLOSED_FORM")
         assert (await yard.operator.get(f"/delivery/runs/{run['id']}")).json() == run
+
+    async def test_are_listed_page_by_page_the_newest_first(self, yard: Yard) -> None:
+        virtual = await yard.virtual(await yard.battery())
+        for place in range(3):
+            await yard.schedule(virtual, [100.0 * (place + 1)], offset=place)
+            await yard.gate_of(place)
+        listed = (await yard.operator.get("/delivery/runs")).json()
+        assert [run["time"] for run in listed] == sorted((run["time"] for run in listed), reverse=True)
+        first = await yard.operator.get("/delivery/runs", params={"limit": 2})
+        rest = await yard.operator.get(first.links["next"]["url"].replace("limit=2", "limit=100"))
+        assert len(listed) >= 3
+        assert first.json() + rest.json() == listed
+        since = {"start": listed[1]["time"]}
+        assert (await yard.operator.get("/delivery/runs", params=since)).json() == listed[:2]
+        until = {"end": listed[1]["time"]}
+        assert (await yard.operator.get("/delivery/runs", params=until)).json() == listed[2:]
 
     async def test_are_the_operators_alone(self, yard: Yard) -> None:
         assert (await yard.owner.admin.get("/delivery/runs")).status_code == 403

@@ -121,6 +121,10 @@ class TestABatteryWithDrift:
         await yard.advance(window.end + timedelta(hours=1))
         after = await yard.dispatch(battery, start=wire(window.end), end=wire(window.end + timedelta(hours=1)))
         assert after["dispatch"][0]["stateOfChargePercentage"] == pytest.approx(50.0, abs=0.1)
+        following = market_day_window(tomorrow + timedelta(days=1))
+        dispatch = await yard.dispatch(battery, start=wire(following.start), end=wire(following.end))
+        again = [part["power"] for p in dispatch["dispatch"] for part in p["parts"] if part["kind"] == "DRIFT"]
+        assert sum(again) / 4 == pytest.approx(0, abs=1), "what is placed is no gain of the day"
 
     async def test_yields_to_what_is_held_after_it_was_placed(self, yard: Yard) -> None:
         """Placed drift is in no book: free stays free, and a promise made later is served in full."""

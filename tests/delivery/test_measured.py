@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridloom.delivery.performance.measured import measure
+from gridloom.delivery.performance.measured import find_at_starts, measure
 from gridloom.kernel.market_time import period_number
 from gridloom.monitoring.model import EMPTY, SECOND_US, SignalSeries
 
@@ -69,3 +69,11 @@ class TestTheMean:
         found = measure(EMPTY, FIRST, FIRST + 2)
         assert np.isnan(found.mean).all()
         assert found.over(np.array([4.0, -4.0])).tolist() == [4.0, -4.0]
+
+
+class TestTheStateOfCharge:
+    def test_at_a_start_is_the_last_one_unless_it_is_older_than_a_quarter_hour(self):
+        charge = series_of({-900: 40.0, 900: 50.0, 901: 60.0})
+        assert find_at_starts(charge, FIRST, FIRST + 3).tolist() == [40.0, 50.0, 60.0]
+        old = series_of({-901: 40.0, 950: 60.0})
+        assert np.isnan(find_at_starts(old, FIRST, FIRST + 2)).all(), "one is a second too old, one is of later"

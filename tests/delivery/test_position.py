@@ -154,6 +154,16 @@ class TestPerformance:
         assert (summary["askedEnergy"], summary["deliveredEnergy"]) == (150, 125)
         assert summary["assumedEnergy"] == pytest.approx(100 * 2 / 3 + 50, abs=1e-5)
 
+    async def test_counts_a_quarter_hour_under_way_as_soon_as_it_is_measured(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        await yard.schedule(await yard.virtual(battery), [400.0, 200.0])
+        await yard.advance(yard.start + timedelta(minutes=6))
+        assert (await self.read(yard, battery, 2))["summary"]["askedEnergy"] == 0
+        await self.measure(yard, battery, [100.0])
+        first, second = (seen := await self.read(yard, battery, 2))["performance"]
+        assert (first["powerDeviation"], "powerDeviation" in second) == (-100, False)
+        assert (seen["summary"]["askedEnergy"], seen["summary"]["deliveredEnergy"]) == (100, 75)
+
     async def test_tells_the_response_to_balancing_apart_from_deviation(self, yard: Yard) -> None:
         battery = await yard.battery()
         await yard.schedule(await yard.virtual(battery), [400.0])
@@ -196,6 +206,8 @@ class TestABatteryThatBacksNobody:
             await publish(yard, place, 120.0)
         await yard.advance(yard.start + 4 * QUARTER)
         assert await self.imbalances(yard, battery) == [], "nothing was measured: it did what was scheduled"
+        under_way = {"as-of": wire(yard.start + QUARTER + timedelta(minutes=5))}
+        assert await self.imbalances(yard, battery, **under_way) == [], "it can be changed until it starts"
         times = [wire(yard.start + place * QUARTER) for place in (1, 2)]
         body = {"active_power": {"time": times, "value": [300.0, 0.0]}}
         assert (await yard.owner.admin.post(f"/monitoring/{battery['id']}/datapoints", json=body)).status_code == 200
@@ -209,10 +221,10 @@ class TestABatteryThatBacksNobody:
         assert (await yard.owner.admin.post(f"/monitoring/{battery['id']}/datapoints", json=body)).status_code == 200
         assert await self.imbalances(yard, battery) == []
 
-    async def imbalances(self, yard: Yard, battery: dict[str, Any]) -> list[float]:
+    async def imbalances(self, yard: Yard, battery: dict[str, Any], **params: str) -> list[float]:
         answer = await yard.owner.trader.get(
             f"/revenue-reporting/physical-assets/{battery['id']}/statement",
-            params={"start": wire(yard.start), "end": wire(yard.start + 4 * QUARTER)},
+            params={"start": wire(yard.start), "end": wire(yard.start + 4 * QUARTER), **params},
         )
         assert answer.status_code == 200, answer.text
         return [line["amount"] for line in answer.json()["lines"] if line["line"] == "IMBALANCE"]

@@ -213,6 +213,20 @@ class TestABatteryThatFails:
         # 0.3 MW × 1 h × 20 EUR/MW/h to the grid operator; nothing was announced, so the owner pays it to the holder.
         assert sorted(float(line["amount"]) for line in lines) == [-6.0, 6.0]
 
+    async def test_has_no_shortfall_any_more_once_it_is_back(self, yard: Yard) -> None:
+        battery, _, block = await self._begin(yard)
+        await yard.gate_of(0)
+        await self._fail(yard, battery, block)
+        await yard.gate_of(1)
+        [outage] = (await yard.owner.engineer.get(f"/physical-assets/{battery['id']}/unavailability")).json()
+        answer = await yard.owner.engineer.delete(f"/physical-assets/{battery['id']}/unavailability/{outage['id']}")
+        assert answer.status_code < 300, answer.text
+        await yard.gate_of(2)
+        assert (await self._last_run(yard))["reserveShortfall"] == 0
+        span = {"start": wire(block.start), "end": wire(block.start + timedelta(hours=1))}
+        told = sorted(await emitted(yard, "delivery.reserve-shortfall"), key=lambda data: -data["power"])
+        assert told == [{"market": "FCR", **span, "power": power} for power in (300.0, 0.0)]
+
     async def test_has_a_shortfall_too_where_it_enters_the_block_with_too_little_energy(self, yard: Yard) -> None:
         battery, _, block = await self._begin(yard)
         await yard.advance(yard.start + QUARTER)

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gridloom.kernel.market_time import Resolution, market_day_of, market_day_window, period_count
@@ -101,6 +101,7 @@ class TestABucket:
 
 
 class TestBucketsOfTimesThatKeepAStep:
+    @example(60, 0, 1, 15, Resolution.QUARTER_HOUR, Aggregation.AVG)  # as many as a bucket has, one step late
     @given(
         st.sampled_from([7, 10, 60, 300, 900, 1800]),
         st.integers(0, 1000),

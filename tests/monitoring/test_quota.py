@@ -122,7 +122,7 @@ class TestTheQuota:
         used = (await stored_of(ours))["used"]
         await set_quota(operator, ours, used + 1)
         async with Reader(app, ours.people[Role.ADMIN].tokens.access, "/events?types=quota.near", 0) as reader:
-            for _ in range(2):
+            for _ in range(3):
                 await count(app)
             told = await reader.next()
             assert told is not None
@@ -135,3 +135,4 @@ class TestTheQuota:
             again = await reader.next()
             assert again is not None
             assert again.id == (told.id or 0) + 1, "once each time"
+            assert again.data["data"]["limit"] == used

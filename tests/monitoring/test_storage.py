@@ -449,3 +449,20 @@ class TestRetention:
             pass
         rows = await pool.fetch("select first_day from telemetry_block where asset_key = $1 order by 1", asset_key)
         assert [row["first_day"] for row in rows] == [market_date(oldest), market_date(oldest + 300)]
+
+    async def test_keeps_a_block_as_long_as_one_of_its_days(self, pool: asyncpg.Pool) -> None:
+        asset_key, keep = await new_asset(pool), timedelta(days=399)
+        oldest = day_number(int((await platform_now(pool) - keep).timestamp() * 1_000_000))
+        spans = [(oldest - 9, oldest - 8), (oldest - 3, oldest - 1), (oldest - 2, oldest)]
+        for first, last in [*spans[:2], (oldest, oldest)]:
+            for day in range(first, last + 1):
+                await write(pool, asset_key, [("x", day_start(day), 1.0)])
+                await fold_day(pool, asset_key, market_date(day))
+        async with pool.acquire() as db, db.transaction():
+            assert await compaction_store.try_fold_lock(db, asset_key)
+            for first, last in (spans[0], spans[2]):
+                await day_compaction.rewrite_days(db, asset_key, market_date(first), market_date(last))
+        while await compaction_store.drop_before(pool, keep, 1):
+            pass
+        rows = await pool.fetch("select first_day, last_day from telemetry_block where asset_key = $1", asset_key)
+        assert [tuple(row) for row in rows] == [(market_date(oldest - 2), market_date(oldest))]

@@ -231,6 +231,15 @@ class TestABacktestThatIsReplacedWhileItRuns:
                 assert await store.add_days(running_one, found, [DAY], is_last=False) is False
             assert await edge.pool.fetchval("select count(*) from backtest_day where backtest_id = $1", found.id) == 0
 
+    async def test_is_one_of_the_oldest(self, fresh_app: Callable[[], Awaitable[Application]]) -> None:
+        edge = await fresh_app()
+        async with People(edge) as people:
+            ours, other = await people.new_organisation(), await people.new_organisation()
+            made = [(await self.insert(edge, one)).id for one in (ours, ours, other, ours)]
+            await store.delete_oldest(edge.pool, ours.id, 2)
+            assert [one.id for one in await store.list_backtests(edge.pool, ours.id, None, 10)] == [made[3], made[1]]
+            assert [one.id for one in await store.list_backtests(edge.pool, other.id, None, 10)] == [made[2]]
+
     async def test_is_not_removed_under_its_days(self, fresh_app: Callable[[], Awaitable[Application]]) -> None:
         edge = await fresh_app()
         async with People(edge) as people:

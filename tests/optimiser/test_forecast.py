@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.optimiser.real_prices import needs_real_prices, real_table
 from tests.optimiser.synthetic_prices import shaped_table
 
-from gridloom.optimiser.day_table import from_96_quarters, quarters_of, to_96_quarters
+from gridloom.optimiser.day_table import from_96_quarters, quarters_of, table_of, to_96_quarters
 from gridloom.optimiser.forecasts.formulas import WeeklyForecaster, forecast_day, forecast_days
 from gridloom.optimiser.forecasts.holidays import day_kinds, day_type, easter_of
 
@@ -94,6 +94,14 @@ class TestAForecast:
         assert (far.p90 - far.p10).mean() > 1.5 * (near.p90 - near.p10).mean()
         with pytest.raises(ValueError, match="days before"):
             forecast_day(table, table.end + timedelta(days=14))
+
+    def test_is_spread_alike_by_one_regression_and_by_two(self) -> None:
+        """Of prices that only the weekday tells, regressions know all and the mean of the last days knows little: both
+        weigh in the spread as they do in the forecast, also while the past suffices for one regression only."""
+        days = [FIRST + timedelta(days=number) for number in range(392)]
+        table = table_of(FIRST, [np.full(quarters_of(day), 60.0 + 20 * day.weekday()) for day in days])
+        one, two = (forecast_day(table, FIRST + timedelta(days=known)) for known in (371, 392))
+        assert (one.p90 - one.p10).mean() == pytest.approx((two.p90 - two.p10).mean(), rel=0.05)
 
     def test_of_a_week_fitted_once_stays_close_to_one_fitted_daily(self) -> None:
         table = shaped_table(FIRST, 420)

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import httpx2
 import pytest
 from tests.optimiser.test_proposals import sent_prices
-from tests.virtual_assets.conftest import Battery, MakeBattery, make_battery, wire
+from tests.virtual_assets.conftest import Battery, MakeBattery, make_battery, new_asset, register, wire
 
 from gridloom.edge import Request
 from gridloom.edge.application import Application
@@ -75,6 +75,21 @@ class TestAnOptimisation:
         prices = sent_prices(battery.start, end, 4)
         found = await optimise(battery, prices=prices, end=wire(end), endStateOfCharge="FREE")
         assert found.status_code == 200, found.text
+        applied = await battery.client.put(f"{battery.url}/schedule", json={"schedule": found.json()["schedule"]})
+        assert applied.status_code == 200, applied.text
+
+    async def test_leaves_the_cycles_of_its_day_that_are_scheduled_after_its_window(
+        self, make_battery: MakeBattery
+    ) -> None:
+        battery = await make_battery(dailyCycleLimit=0.3)
+        assert (await battery.put([400] * 4, 60)).status_code == 200
+        end = battery.start + 48 * QUARTER
+        prices = sent_prices(battery.start, end, 4)
+        found = await optimise(battery, prices=prices, end=wire(end), endStateOfCharge="FREE")
+        assert found.status_code == 200, found.text
+        exported_kwh = sum(max(0.0, point["power"]) for point in found.json()["schedule"]) / 4
+        limit_kwh = 0.3 * battery.asset["energyCapacity"]
+        assert exported_kwh == pytest.approx(limit_kwh - 400, abs=0.01)
         applied = await battery.client.put(f"{battery.url}/schedule", json={"schedule": found.json()["schedule"]})
         assert applied.status_code == 200, applied.text
 
@@ -207,6 +222,30 @@ class TestAPortfolio:
         assert min(powers) >= -300.001
         applied = await battery.client.put(f"{battery.url}/schedule", json={"schedule": asset["schedule"]})
         assert applied.status_code == 200, applied.text
+
+    async def test_leaves_out_an_asset_that_starts_where_its_window_ends(
+        self, make_battery: MakeBattery, operator: httpx2.AsyncClient
+    ) -> None:
+        battery = await make_battery()
+        organisation = battery.organisation
+        later = new_asset(
+            [await register(operator, organisation.id)],
+            start=wire(battery.start + timedelta(days=1)),
+            end=wire(battery.end),
+        )
+        made = await operator.post(f"/organisations/{organisation.id}/virtual-assets", json=later)
+        assert made.status_code == 201, made.text
+        ids = [battery.asset["id"], made.json()["id"]]
+        path = f"/organisations/{organisation.id}/portfolios"
+        portfolio = (await organisation.admin.post(path, json={"name": "All", "virtualAssetIDs": ids})).json()
+        for end, expected in ((later["start"], ids[:1]), (wire(battery.start + timedelta(days=1) + QUARTER), ids)):
+            prices = sent_prices(battery.start, datetime.fromisoformat(end), 9)
+            answer = await battery.client.post(
+                f"{path}/{portfolio['id']}/optimisations",
+                json={"prices": prices, "end": end, "endStateOfCharge": "FREE"},
+            )
+            assert answer.status_code == 200, answer.text
+            assert [one["virtualAssetID"] for one in answer.json()["assets"]] == expected
 
 
 class TestTheSolver:

@@ -106,6 +106,25 @@ class TestAValue:
         shares = (calibration.coverage, calibration.below, calibration.above)
         assert sum(share for share in shares if share is not None) == pytest.approx(1)
 
+    @pytest.mark.parametrize(("days", "lead"), [(1, 0), (7, 0), (3, 5)])
+    def test_values_a_past_window_with_what_was_known_so_many_days_before_it(self, days: int, lead: int) -> None:
+        values = np.random.default_rng(4).uniform(50, 150, 300)
+        until, spoilt = date(2026, 1, 1), values.copy()
+        spoilt[250:] = 1000.0
+        first_spoilt = until - timedelta(days=len(values) - 250)
+        clean, dirty = (
+            value_window(DayValues(until, some, 0.0), offer(until + timedelta(days=lead), days)).calibration.past
+            for some in (values, spoilt)
+        )
+        unknowing = [
+            (one, other)
+            for one, other in zip(clean, dirty, strict=True)
+            if one.first <= first_spoilt + timedelta(days=lead)
+        ]
+        assert unknowing[-1][0].first > first_spoilt - timedelta(days=10)
+        for one, other in unknowing:
+            assert (one.p10_eur, one.p50_eur, one.p90_eur) == (other.p10_eur, other.p50_eur, other.p90_eur), one.first
+
     @needs_real_prices
     @pytest.mark.parametrize("days", [1, 7, 28])
     def test_covers_past_real_windows_as_often_as_promised(self, days: int) -> None:

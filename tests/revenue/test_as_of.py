@@ -55,6 +55,9 @@ class TestAsOf:
             found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", as_of=as_of)
             assert found["revenue_tolling"][utc(day, 0)] == pytest.approx(revenue)
             assert found["revenue_normalised_tolling"][utc(day, 0)] == pytest.approx(revenue / power_mw)
+        await world.rate(physical, 40, utc(day, 12))  # corrected: what was recorded last from an instant on counts
+        found = await report(world, subject, utc(day, 0), utc(day, 24), "daily")
+        assert found["revenue_tolling"][utc(day, 0)] == pytest.approx(12 * 10 + 12 * 40)
 
     async def test_equals_the_report_that_was_made_then(self, world: World) -> None:
         """Random batches that record, correct, cancel and move facts; every resolution, all categories."""

@@ -203,7 +203,11 @@ class TestReserveShortfall:
         yard = shortfall.yard
         await yard.gate_of(0)
         await shortfall.fail()
+        await yard.advance(shortfall.block.start + timedelta(hours=2))
+        await shortfall.award(0.3)
         await yard.advance(shortfall.block.end + timedelta(hours=1))
+        assert (await shortfall.read())["holder"]["GRID_OPERATOR"] == -6.0, "within the block nothing is settled yet"
+        await shortfall.award(0.6)
         before = wire(await yard.now())
         await yard.advance(shortfall.block.end + timedelta(hours=2))
         await shortfall.award(0.3)

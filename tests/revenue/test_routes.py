@@ -248,16 +248,20 @@ class TestReach:
         )
 
     async def test_can_be_granted(self, scene: Scene, new_organisation: Any) -> None:
-        friend = await new_organisation()
-        await scene.world.pool.execute(
-            "insert into asset_grant (asset_key, organisation_id, permissions, granted_by) values ($1, $2, $3, $4)",
-            await scene.world.key_of(scene.physical),
-            friend.id,
-            ["Read:revenue"],
-            scene.world.by,
-        )
-        statuses = [(await friend.admin.get(path, params=WINDOW)).status_code for path in scene.paths]
-        assert statuses == [403, 403, 200, 200, 403]
+        for permission, expected in (
+            ("Read:revenue", [403, 403, 200, 200, 403]),
+            ("Read:schedules", [403] * 5),
+        ):
+            friend = await new_organisation()
+            await scene.world.pool.execute(
+                "insert into asset_grant (asset_key, organisation_id, permissions, granted_by) values ($1, $2, $3, $4)",
+                await scene.world.key_of(scene.physical),
+                friend.id,
+                [permission],
+                scene.world.by,
+            )
+            statuses = [(await friend.admin.get(path, params=WINDOW)).status_code for path in scene.paths]
+            assert statuses == expected, permission
 
     async def test_finds_nothing_that_does_not_exist(self, scene: Scene) -> None:
         unknown = "0198f0a4-5b6c-7d8e-9f00-112233445566"

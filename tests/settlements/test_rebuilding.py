@@ -89,6 +89,15 @@ class TestRebuilding:
         assert (one.asset_id, one.day, one.measure, one.differing) == (asset, DAY, "buy_cost_eur", None)
         assert (one.stored, one.from_facts) == (5.0, -20.0)
 
+    async def test_counts_a_day_once_however_much_of_it_is_wrong(self, world: World, asset: UUID) -> None:
+        await world.pool.execute(
+            "update settled_day set buy_cost_eur = 5, sell_proceeds_eur = 7 where asset_key = $1 and day = $2",
+            await world.key_of(asset),
+            DAY,
+        )
+        outcome = await rebuild(world.pool, [asset], only_check=True)
+        assert (len(outcome.differences), outcome.differing_days) == (2, 1)
+
     async def test_finds_nothing_where_nothing_is_wrong(self, world: World, asset: UUID) -> None:
         key = await world.key_of(asset)
         revision = await world.pool.fetchval("select revision from settled_asset where asset_key = $1", key)

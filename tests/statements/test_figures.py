@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from msgspec import UNSET
 from tests.statements.conftest import JANUARY, Books
+from tests.virtual_assets.test_draft import asset_of_five_days
 
 from gridloom.delivery.dispatch.reading import DispatchSeries
 from gridloom.delivery.inputs.store import PhysicalParameters
@@ -17,7 +18,7 @@ from gridloom.delivery.model import PartKind
 from gridloom.delivery.performance.measured import MeasuredMean, Measurements
 from gridloom.delivery.performance.performance import Performance
 from gridloom.kernel.market_time import market_day_window, period_number
-from gridloom.statements.figures import AssetMonth, show_figures, sum_up_battery
+from gridloom.statements.figures import AssetMonth, show_figures, sum_up_battery, sum_up_virtual
 from gridloom.statements.model import NamedAsset
 
 DAY = date(2026, 9, 1)
@@ -64,6 +65,17 @@ class TestABattery:
         both = perform([0.0] * 97, [0.0] * 97, [1.0] * 97)
         assert sum_up_battery(both, [limited(1.0), limited(2.0, second)], 2.0, FIRST + 97).cycle_limit == 3.0  # type: ignore[union-attr]
         assert sum_up_battery(both, [limited(1.0), limited(None, second)], 2.0, FIRST + 97).cycle_limit is None  # type: ignore[union-attr]
+
+
+class TestAVirtualBattery:
+    def test_is_counted_up_to_now_whatever_is_to_come(self) -> None:
+        asset = asset_of_five_days()
+        kw, missing = np.array([400.0, -800.0, 1000.0]), np.array([0.0, 0.5, 1.0])
+        month = sum_up_virtual(asset, asset.first, asset.first + 2, kw, missing, 80.0)
+        assert month is not None
+        assert (month.discharged_kwh, month.charged_kwh, month.cycles) == pytest.approx((100, 200, 100 / 2000))
+        assert (month.days, month.rated_mw, month.availability, month.earned_eur) == (1, 1.0, 0.75, 80.0)
+        assert sum_up_virtual(asset, asset.first, asset.first, kw, missing, 0.0) is None
 
 
 class TestAStatement:

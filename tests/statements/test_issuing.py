@@ -16,7 +16,7 @@ from tests.revenue.world import row_of
 from tests.statements.conftest import APRIL, FEBRUARY, JANUARY, MARCH, Books
 
 from gridloom.events.outbox import record_events
-from gridloom.settlements.model import Origin
+from gridloom.settlements.model import AFRR_CAPACITY_AWARDS, FCR_AWARDS, AFRRCapacityAward, FCRAward, Origin
 from gridloom.settlements.recording import Recorder, record_settlements
 from gridloom.statements import issuing
 
@@ -97,6 +97,25 @@ class TestAMonth:
         assert (await books.operator.get("/statements/missing?month=2028")).status_code == 400
         assert await books.edge.pool.fetchval("select count(*) from statement_run") == 0
 
+    async def test_lacks_the_settlements_of_awards_on_its_own_days(self, books: Books) -> None:
+        days = (date(2028, 1, 31), date(2028, 2, 1), date(2028, 2, 29), date(2028, 3, 1))
+        asset, world = str(books.held), books.world(books.traders[0])
+        blocks = [(day, 1.0) for day in days] + [(date(2028, 2, 2), 0.0)]
+        fcr = [
+            FCRAward(asset_id=asset, delivery_day=day, product="NEGPOS_04_08", capacity=capacity, settlement_price=10.0)
+            for day, capacity in blocks
+        ]
+        afrr = [
+            AFRRCapacityAward(asset_id=asset, delivery_day=day, product="POS_04_08", capacity=capacity, price=10.0)
+            for day, capacity in blocks
+        ]
+        await world.record(FCR_AWARDS, fcr, Origin.PROVISIONAL)
+        await world.record(AFRR_CAPACITY_AWARDS, afrr, Origin.PROVISIONAL)
+        missing = (await books.operator.get(f"/statements/missing?month={FEBRUARY}")).json()
+        unsettled = [(gap["day"], gap["product"]) for gap in missing if gap["kind"] == "SETTLEMENT"]
+        products = ("NEGPOS_04_08", "POS_04_08")
+        assert unsettled == [(day, product) for day in ("2028-02-01", "2028-02-29") for product in products]
+
 
 class TestAStatement:
     async def test_never_changes(self, books: Books) -> None:
@@ -167,6 +186,21 @@ class TestAStatement:
         earned = await books.statement(books.owner, FEBRUARY)
         assert by_line(paid)["CORRECTION"] == -by_line(earned)["CORRECTION"] == Decimal("-31000.00")
         assert "CORRECTION" not in by_line(await books.statement(books.traders[0], FEBRUARY))
+
+    async def test_is_corrected_where_rated_power_is_recorded_that_reaches_back(self, books: Books) -> None:
+        """A toll of 366 EUR/MW a day on 20 MW, of which half turn out to be missing from the 17th of January on."""
+        await books.toll(books.battery, date(2028, 1, 1), date(2028, 2, 1), 366 * 366)
+        await books.edge.pool.execute("update sandbox_clock set ahead = ahead + interval '2 days'")
+        await books.issue(JANUARY)
+        world = books.world(books.owner)
+        await world.rate(books.battery, 10, utc(date(2028, 1, 17), 0))
+        await books.edge.pool.execute(
+            "update physical_asset_parameters set recorded_at = platform_now() where asset_key = $1 and version = 2",
+            await world.key_of(books.battery),
+        )
+        await books.issue(FEBRUARY)
+        corrected = by_line(await books.statement(books.owner, FEBRUARY))["CORRECTION"]
+        assert corrected == -15 * 10 * 366
 
     async def test_is_read_by_its_organisation_and_the_operator(self, books: Books) -> None:
         await books.issue(JANUARY)
@@ -384,6 +418,8 @@ class TestTheSummary:
         }
         only = (await books.operator.get("/statements/summary?start=2028-01-31T23:00:00Z")).json()
         assert only["months"] == [FEBRUARY]
+        only = (await books.operator.get("/statements/summary?end=2028-01-31T23:00:00Z")).json()
+        assert only["months"] == [JANUARY], "a month starts at its first midnight, which is no part of the one before"
         assert (await books.owner.admin.get("/statements/summary")).status_code == 403
 
 

@@ -142,11 +142,11 @@ async def read_telemetry(db: Database, asset_key: int, first: int, end: int) -> 
     return Measurements(
         measure(power.between(days_start_us, days_end_us), first, end),
         measure(reserve.between(days_start_us, days_end_us), first, end),
-        _at_starts(charge, first, end),
+        find_at_starts(charge, first, end),
     )
 
 
-def _at_starts(series: SignalSeries, first: int, end: int) -> Floats:
+def find_at_starts(series: SignalSeries, first: int, end: int) -> Floats:
     """The last value at or before each period's start, if it is not older than a quarter-hour."""
     starts_us = np.arange(first, end, dtype=np.int64) * PERIOD_US
     values = np.full(end - first, np.nan)

@@ -10,11 +10,13 @@ from typing import Final
 import numpy as np
 
 from gridloom.ancillary.gates import TenderGates
+from gridloom.ancillary.products import ProductKey, product_key
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.database.pool import Database
-from gridloom.kernel.balancing import BLOCK_START_HOURS
+from gridloom.kernel.balancing import BLOCK_START_HOURS, ReserveProduct, block_product
 from gridloom.kernel.market_time import (
     BLOCK_HOURS,
+    MARKET_ZONE,
     block_window,
     format_instant,
     market_days_in,
@@ -66,13 +68,9 @@ class ReserveProducts:
                 )
         return shown
 
-    def _find_closing(self, market: Market, day: date) -> datetime:
-        at = self.gates.fcr_day_before if market is Market.FCR else self.gates.afrr_capacity_day_before
-        return block_window(day - timedelta(days=1), 0, 1).start + timedelta(hours=at.hour, minutes=at.minute)
-
-    def open_offers(self, task: OptimisationScope) -> list[tuple[Market, Window]]:
-        """The whole four-hour blocks in the window whose tender is open."""
-        window = Window(period_start(task.first), period_start(task.end))
+    def open_offers(self, first: int, end: int) -> list[tuple[Market, Window]]:
+        """The whole four-hour blocks in the periods [first, end) whose tender is open."""
+        window = Window(period_start(first), period_start(end))
         return [
             (market, block)
             for day in market_days_in(window)
@@ -80,20 +78,24 @@ class ReserveProducts:
             for block in [block_window(day, hour, hour + BLOCK_HOURS)]
             if block.start >= window.start and block.end <= window.end
             for market in self.markets
-            if self.now < self._find_closing(market, day)
+            if self.now < self.gates.closure(_find_product(market, day, hour))
         ]
+
+
+def _find_product(market: Market, day: date, hour: int) -> ProductKey:
+    return product_key(day, block_product(ReserveProduct(market).direction, hour))
 
 
 async def load_slots(
     db: Database, products: ReserveProducts, task: OptimisationScope, sent: Sequence[NewCapacityPrice] | None
 ) -> ReserveProducts:
     """The slots with their prices: those sent along, published ones, or the mean of that block in the last days."""
-    offers = products.open_offers(task)
+    offers = products.open_offers(task.first, task.end)
     given = {(Market(price.market), price.start): price.price for price in sent or ()}
     published = {} if sent is not None else await _load_published(db, products.markets, task)
     slots = []
     for market, block in offers:
-        price = given.get((market, block.start)) if sent is not None else _expect_price(published[market], block)
+        price = given.get((market, block.start)) if sent is not None else expect_price(published[market], block)
         if price is None:
             raise PricesMissing(
                 f"{SERIES_OF[market]} has no price for the block from {format_instant(block.start)}, "
@@ -118,12 +120,13 @@ async def _load_published(
     return found
 
 
-def _expect_price(published: Mapping[datetime, float], block: Window) -> float | None:
+def expect_price(published: Mapping[datetime, float], block: Window) -> float | None:
+    """Published, else the mean of the last blocks that began at the same hour on the wall clock."""
     if block.start in published:
         return published[block.start]
     known = sorted((instant for instant in published if instant < block.start), reverse=True)
-    alike = [instant for instant in known if (block.start - instant) % timedelta(days=1) <= timedelta(hours=1)]
-    alike = alike[:DAYS_LOOKED_BACK]
+    hour = block.start.astimezone(MARKET_ZONE).hour
+    alike = [instant for instant in known if instant.astimezone(MARKET_ZONE).hour == hour][:DAYS_LOOKED_BACK]
     return float(np.mean([published[instant] for instant in alike])) if alike else None
 
 

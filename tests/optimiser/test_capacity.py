@@ -1,0 +1,64 @@
+"""Balancing capacity beside a schedule: which blocks can still be offered, and what they are expected to pay."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+
+import pytest
+
+from gridloom.ancillary.gates import TenderGates
+from gridloom.capacity.model import ReserveMinutes
+from gridloom.kernel.market_time import MARKET_ZONE, block_window, market_day_window, period_number
+from gridloom.optimiser.schedules.capacity import ReserveProducts, expect_price
+from gridloom.virtual_assets.model import Market
+
+pytestmark = pytest.mark.pure
+
+
+def offered_markets(now: str, day: str) -> set[Market]:
+    """The markets of all blocks that can be offered of a day, at an instant of the wall clock."""
+    window = market_day_window(date.fromisoformat(day))
+    local = datetime.fromisoformat(now).replace(tzinfo=MARKET_ZONE)
+    products = ReserveProducts((Market.FCR, Market.AFRR_NEG), TenderGates(), local, ReserveMinutes())
+    return {market for market, _ in products.open_offers(period_number(window.start), period_number(window.end))}
+
+
+class TestAnOffer:
+    @pytest.mark.parametrize("day", ["2026-06-10", "2026-03-30", "2026-10-26"])
+    def test_is_open_until_the_gate_of_its_market_the_day_before(self, day: str) -> None:
+        """08:00 for FCR, 09:00 for aFRR; by the wall clock also where the clock changes the day before."""
+        before = date.fromisoformat(day) - timedelta(days=1)
+        assert offered_markets(f"{before}T07:59:59", day) == {Market.FCR, Market.AFRR_NEG}
+        assert offered_markets(f"{before}T08:00", day) == {Market.AFRR_NEG}
+        assert offered_markets(f"{before}T08:59:59", day) == {Market.AFRR_NEG}
+        assert offered_markets(f"{before}T09:00", day) == set()
+
+    def test_is_a_whole_block_of_the_window(self) -> None:
+        day = date(2026, 6, 10)
+        now = block_window(day - timedelta(days=2), 0, 4).start
+        products = ReserveProducts((Market.FCR,), TenderGates(), now, ReserveMinutes())
+        first, end = period_number(block_window(day, 4, 8).start), period_number(block_window(day, 8, 12).end)
+        blocks = [block for _, block in products.open_offers(first, end)]
+        assert blocks == [block_window(day, 4, 8), block_window(day, 8, 12)]
+        assert [block for _, block in products.open_offers(first + 1, end)] == blocks[1:]
+        assert [block for _, block in products.open_offers(first, end - 1)] == blocks[:1]
+
+
+class TestAnExpectedPrice:
+    @pytest.mark.parametrize("day", ["2026-06-10", "2026-03-30", "2026-10-26"])
+    @pytest.mark.parametrize("hour", [0, 4, 20])
+    def test_is_the_mean_of_that_block_in_the_last_seven_days(self, day: str, hour: int) -> None:
+        """By the wall clock, also on the first day after a clock change."""
+        wanted = date.fromisoformat(day)
+        published = {
+            block_window(wanted - timedelta(days=back), first, first + 4).start: float(back if first == hour else 1000)
+            for back in range(1, 10)
+            for first in range(0, 24, 4)
+        }
+        assert expect_price(published, block_window(wanted, hour, hour + 4)) == 4.0
+
+    def test_is_the_published_one_where_there_is_one(self) -> None:
+        block = block_window(date(2026, 6, 10), 4, 8)
+        published = {block.start - timedelta(days=1): 3.0, block.start: 7.0}
+        assert expect_price(published, block) == 7.0
+        assert expect_price({block.end: 7.0}, block) is None
