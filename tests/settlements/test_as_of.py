@@ -21,7 +21,7 @@ class TestAnEarlierInstant:
             await change.start()
             try:
                 now, _ = await read_version_start(db, [PRICES])
-                since = now - timedelta(days=1)
+                since = now.replace(microsecond=0) - timedelta(days=1)
                 await db.execute("delete from version_start")
                 await db.execute("insert into version_start (what, since) values ($1, $2)", PRICES, since)
                 await check_as_of(db, since, PRICES)
