@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -110,6 +111,13 @@ class TestALongBody:
             _, first_parent, _ = await run_in_subprocess(None, tell_process, b"")
             _, parent, _ = await run_in_subprocess(None, tell_process, b"")
             assert first_parent == parent not in (pid, os.getpid())
+
+    async def test_is_one_of_several_that_find_the_fork_server_gone_and_start_one(self) -> None:
+        with forking() as pid:
+            os.kill(pid, signal.SIGKILL)
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+            told = await asyncio.gather(*(run_in_subprocess(None, tell_process, b"") for _ in range(6)))
+            assert len({parent for _, parent, _ in told}) == 1
 
     async def test_does_not_wait_for_what_no_body_needs(self, forker: int) -> None:
         """Beside pandas, pyarrow loads it with the first array."""

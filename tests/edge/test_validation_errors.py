@@ -63,7 +63,7 @@ class TestARefusedBody:
     def test_names_the_choices_where_there_are_some(self):
         refusal = refusal_of({"id": ID, "rows": [{**GOOD, "side": "HOLD"}]})
         assert [(error.pointer, error.detail) for error in refusal.errors] == [
-            ("/rows/0/side", "Invalid enum value 'HOLD'; one of BUY, SELL")
+            ("/rows/0/side", "Unknown value 'HOLD'; one of BUY, SELL")
         ]
         assert "BUY, SELL" in refusal.detail
 

@@ -39,7 +39,7 @@ async def authorize_asset(
 
     kind: `PHYSICAL`, `VIRTUAL`, or None where either will do.
     """
-    rights = await read_rights(db, asset_id, caller.organisation_id, is_operator=caller.is_operator)
+    rights = await read_rights(db, asset_id, caller.organisation_id, may_be_cached=not caller.is_operator)
     if rights is None or (kind is not None and rights.kind != kind):
         raise NotFound(f"There is no {_name_kind(kind)} {asset_id}.")
     reached = caller.physical_asset_ids

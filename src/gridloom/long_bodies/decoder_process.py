@@ -181,17 +181,27 @@ def _find_queue(loop: asyncio.AbstractEventLoop) -> FairQueue:
     return queue
 
 
-def _read_body(work: Callable[..., R], body: bytes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+_replacing = threading.Lock()
+
+
+def _replace_fork_server(lost: ForkServer, preloaded: str) -> ForkServer:
+    """Another one, or the one that another thread has started in its place."""
     global _forker
+    with _replacing:
+        if _forker is None or _forker is lost:
+            log.error("decoder.fork_server_lost", action="another one is started")
+            _forker = spawn_fork_server(preloaded)
+        return _forker
+
+
+def _read_body(work: Callable[..., R], body: bytes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
     forker = _forker
     if forker is None:
         return work(body, *args, **kwargs)
     try:
         connection = forker.begin()
     except OSError:
-        log.error("decoder.fork_server_lost", action="another one is started")
-        _forker = forker = spawn_fork_server(work.__module__)
-        connection = forker.begin()
+        connection = _replace_fork_server(forker, work.__module__).begin()
     with connection:
         try:
             _send_parts(connection, pickle.dumps((work, args, kwargs)), body)

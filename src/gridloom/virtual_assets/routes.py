@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
@@ -10,14 +9,12 @@ from uuid import UUID
 from msgspec import UNSET
 
 from gridloom.capacity.rules import CapacityNotAvailable, CapacityTaken
-from gridloom.capacity.store import load_firm_capacity
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Database, repeatable_read
 from gridloom.edge import Page, Request, Response, operation
 from gridloom.identity.authorization import authorize_asset, authorize_organisation
 from gridloom.kernel.codes import ControlArea
 from gridloom.kernel.ids import PhysicalAssetID, PortfolioID
-from gridloom.kernel.market_time import period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import FieldError, Forbidden, NotFound, Problem
 from gridloom.kernel.window import Window
@@ -25,7 +22,7 @@ from gridloom.response_fields import view_of
 from gridloom.virtual_assets import block_store, portfolio_store, store
 from gridloom.virtual_assets.allocation import AllocationStands, allocate, undo_allocation
 from gridloom.virtual_assets.asset_lookup import ASSET, ASSETS, author_of, etag_of, require_asset, require_locked_asset
-from gridloom.virtual_assets.backing.availability import remaining_energy_at
+from gridloom.virtual_assets.backing.availability import load_available_energy
 from gridloom.virtual_assets.backing.holdings import (
     BackingAssetInactive,
     CycleLimitExceeded,
@@ -199,27 +196,14 @@ async def asset_views(db: Database, assets: Sequence[VirtualAsset], now: datetim
         return []
     keys = [asset.key for asset in assets]
     blocks = await block_store.read_blocks_of(db, keys)
-    energies_kwh = await _available_energies_kwh(db, assets, now)
+    available = await load_available_energy(db, assets, now)
     imbalances = await read_imbalances(db, assets, blocks, now)
-    return [_asset_view(asset, blocks[asset.key], energies_kwh[asset.key], imbalances[asset.key]) for asset in assets]
-
-
-async def _available_energies_kwh(db: Database, assets: Sequence[VirtualAsset], now: datetime) -> dict[int, float]:
-    """The available energy capacity of each asset in the current period, or the nearest one of its life."""
-    periods = {asset.key: min(max(period_number(now), asset.first), asset.end - 1) for asset in assets}
-    asked: dict[int, set[int]] = {}
-    for asset in assets:
-        for promise in asset.promises:
-            asked.setdefault(promise.physical_asset_key, set()).add(periods[asset.key])
-    capacities = await load_firm_capacity(db, asked, min(periods.values()), max(periods.values()) + 1)
-    remaining = {key: remaining_energy_at(capacities[key], some) for key, some in asked.items()}
-    energies_kwh = {}
-    for asset in assets:
-        parts = [(one.share, remaining[one.physical_asset_key][periods[asset.key]]) for one in asset.promises]
-        # Shares sum to 1 up to rounding.
-        fraction = math.fsum(share * part for share, part in parts) / math.fsum(share for share, _ in parts)
-        energies_kwh[asset.key] = (1.0 if fraction > 1 - 1e-12 else fraction) * asset.terms.energy_capacity_kwh
-    return energies_kwh
+    return [
+        _asset_view(
+            asset, blocks[asset.key], available[asset.key] * asset.terms.energy_capacity_kwh, imbalances[asset.key]
+        )
+        for asset in assets
+    ]
 
 
 def _asset_view(

@@ -49,28 +49,28 @@ async def insert_asset(db: Database, asset_id: UUID, kind: str, organisation_id:
 
 
 MAX_CACHED_ASSETS: Final = 20_000
-_asset_cache: dict[UUID, AssetRights] = {}
-"""Physical assets without their grants. The row of one never changes, and only the reset of a sandbox deletes it,
-together with every organisation but the operator's."""
+_own_assets: dict[UUID, AssetRights] = {}
+"""Physical assets that their owners have read. The row of one never changes, and only the reset of a sandbox deletes
+it, together with its owner."""
 
 
 async def read_rights(
-    db: Database, asset_id: UUID, asking_organisation_id: UUID, *, is_operator: bool = True
+    db: Database, asset_id: UUID, asking_organisation_id: UUID, *, may_be_cached: bool = False
 ) -> AssetRights | None:
     """By a statement for each table: a distributed database keeps the plan of such a read, not of a join, and an owner
     needs no grant.
 
-    is_operator: whether the asker outlives the reset of a sandbox, so that the asset is read and not taken from the
-    cache. A grant is always read.
+    may_be_cached: for askers who do not outlive the reset of a sandbox, as the operator does.
     """
-    asset = None if is_operator else _asset_cache.get(asset_id)
-    if asset is None:
-        row = await db.fetchrow("select key, kind, organisation_id from asset where id = $1", asset_id)
-        if row is None:
-            return None
-        asset = AssetRights(row["key"], row["kind"], OrganisationID(row["organisation_id"]), frozenset())
-        _cache_asset(asset_id, asset)
+    if may_be_cached and (own := _own_assets.get(asset_id)) and own.organisation_id == asking_organisation_id:
+        return own
+    row = await db.fetchrow("select key, kind, organisation_id from asset where id = $1", asset_id)
+    if row is None:
+        return None
+    asset = AssetRights(row["key"], row["kind"], OrganisationID(row["organisation_id"]), frozenset())
     if asset.organisation_id == asking_organisation_id:
+        if may_be_cached and asset.kind == "PHYSICAL":  # a virtual one may be deleted
+            _cache_own_asset(asset_id, asset)
         return asset
     granted = await db.fetchval(
         "select permissions from asset_grant where asset_key = $1 and organisation_id = $2",
@@ -80,12 +80,10 @@ async def read_rights(
     return replace(asset, granted=frozenset(granted or ()))
 
 
-def _cache_asset(asset_id: UUID, asset: AssetRights) -> None:
-    if asset.kind != "PHYSICAL":  # a virtual one may be deleted
-        return
-    if len(_asset_cache) >= MAX_CACHED_ASSETS:
-        _asset_cache.clear()
-    _asset_cache[asset_id] = asset
+def _cache_own_asset(asset_id: UUID, asset: AssetRights) -> None:
+    if len(_own_assets) >= MAX_CACHED_ASSETS:
+        _own_assets.clear()
+    _own_assets[asset_id] = asset
 
 
 async def list_reached_assets(db: Database, organisation_id: UUID, asset_ids: list[UUID]) -> frozenset[UUID]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,7 @@ from gridloom.capacity.model import OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
 from gridloom.capacity.store import load_firm_capacity
 from gridloom.database.pool import Database
+from gridloom.kernel.market_time import period_number
 from gridloom.kernel.window import Window
 from gridloom.market_calendar import Floats, touched_periods
 from gridloom.virtual_assets.model import Promise, VirtualAsset
@@ -71,6 +73,23 @@ async def load_available(db: Database, asset: VirtualAsset, first: int, end: int
     return available_fraction(asset.promises, await load_firm_capacity(db, keys, first, end), first, end)
 
 
+async def load_available_energy(db: Database, assets: Sequence[VirtualAsset], now: datetime) -> dict[int, float]:
+    """By key, the fraction of each asset's energy that is available in the current period, or the nearest one of its
+    life. Each battery is booked once for all assets that it backs."""
+    periods = {asset.key: min(max(period_number(now), asset.first), asset.end - 1) for asset in assets}
+    asked: dict[int, set[int]] = {}
+    for asset in assets:
+        for promise in asset.promises:
+            asked.setdefault(promise.physical_asset_key, set()).add(periods[asset.key])
+    capacities = await load_firm_capacity(db, asked, min(periods.values()), max(periods.values()) + 1)
+    remaining = {key: remaining_energy_at(capacities[key], some) for key, some in asked.items()}
+    fractions = {}
+    for asset in assets:
+        parts = [remaining[promise.physical_asset_key][periods[asset.key]] for promise in asset.promises]
+        fractions[asset.key] = float(_weigh_by_shares(asset.promises, parts))
+    return fractions
+
+
 async def load_available_of_each(
     db: Database, assets: Sequence[VirtualAsset], window: Window
 ) -> list[tuple[VirtualAsset, AvailableFraction]]:
@@ -91,13 +110,15 @@ def available_fraction(
     remaining = [remaining_fraction(capacities[promise.physical_asset_key], first, end) for promise in promises]
     if all(fraction is None for fraction in remaining):
         return AvailableFraction.full(first, end)
-    fractions = np.zeros((3, end - first))
-    for promise, fraction in zip(promises, remaining, strict=True):
-        fractions += promise.share if fraction is None else promise.share * fraction
-    # Shares sum to 1 up to rounding.
-    fractions /= math.fsum(promise.share for promise in promises)
-    fractions[fractions > 1 - 1e-12] = 1.0
-    return AvailableFraction(first, fractions[0], fractions[1], fractions[2])
+    parts = [1.0 if fraction is None else fraction for fraction in remaining]
+    return AvailableFraction(first, *_weigh_by_shares(promises, parts))
+
+
+def _weigh_by_shares(promises: Sequence[Promise], parts: Sequence[Floats | float]) -> Floats:
+    """The fraction of a virtual asset from those of its batteries; shares sum to 1 up to rounding."""
+    weighed = sum(promise.share * part for promise, part in zip(promises, parts, strict=True))
+    fractions = np.asarray(weighed) / math.fsum(promise.share for promise in promises)
+    return np.where(fractions > 1 - 1e-12, 1.0, fractions)
 
 
 def mean_power_fraction(charge: Floats, discharge: Floats, rated_kw: tuple[float, float]) -> Floats:
