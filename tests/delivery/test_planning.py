@@ -277,6 +277,18 @@ class TestLevelling:
         assert made.batteries.virtual_kw[1, 0] < fair_kw[1, 0]
         assert np.abs(gaps_kwh(zone, made, 96)).max() < 30.0
 
+    def test_tilts_discharging_where_the_charging_in_view_is_none_that_could_go_to_another_battery(self) -> None:
+        """The battery with too little charges all there is to charge: only discharging can level."""
+        net_kw = np.array(([-300.0] * 12 + [270.0] * 12) * 4)
+        limits = even_limits([6000, 6000], [24000, 12000], len(net_kw), [0.94] * 2)
+        drift_kwh = np.array([-120.0, 120.0])
+        shifted = replace(limits, energy_kwh=limits.energy_kwh + drift_kwh)
+        zone = zone_of([net_kw.tolist(), [0.0] * len(net_kw)], shifted, [[1.0, 0.0], [0.0, 1.0]])
+        zone = replace(zone, share_energy_kwh=zone.share_energy_kwh - drift_kwh[:, None])
+        made = compute_dispatch(zone)
+        assert np.abs(gaps_kwh(zone, made, 96)).max() <= 0.1 * np.abs(gaps_kwh(zone, made, 0)).max()
+        assert not made.is_opposed.any()
+
     def test_leaves_the_drift_of_the_whole_zone_to_the_market(self) -> None:
         zone, made = level(np.array([-400.0, 400.0] * 48), [800.0, 0.0, 0.0])
         drift_kwh = made.batteries.energy_kwh[:, -1] - zone.share_energy_kwh[:, -1]

@@ -95,7 +95,7 @@ class _Projector:
         self._limits = _transpose_limits(limits)
         self._net_kw, self._days, self._years = net_kw.tolist(), given.days.tolist(), given.years.tolist()
         self._share_energy_kwh = np.ascontiguousarray(given.share_energy_kwh.T)
-        self._charging = ChargingInView(net_kw)
+        self._charging = ChargingInView(net_kw, fair_kw)
         if is_levelled:
             netted_kw = (given.by_share(given.power_kw) - fair_kw).T
             netted_kwh = energy_changes_kwh(
@@ -212,7 +212,7 @@ class _Projector:
         if above_kwh.any():
             first_kw = above_kwh * limits.discharge_efficiency[index] / QUARTER_HOUR_H
             return displace(part_kw, limit_kw - part_kw, first_kw)
-        rate = DISCHARGING_RATE * self._charging.uncovered_fraction(index, gap_kwh)
+        rate = DISCHARGING_RATE * self._charging.uncovered_fraction(index, gaps_kwh, gap_kwh)
         return tilt(part_kw, limit_kw - part_kw, rate / QUARTER_HOUR_H * gaps_kwh * limits.discharge_efficiency[index])
 
 

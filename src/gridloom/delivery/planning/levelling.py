@@ -1,9 +1,9 @@
 """Levelling: fair parts tilted so that every battery carries its part of the zone's drift, their sum unchanged.
 
 A battery's *gap* is its drift less its target, the zone's drift × its part of the zone's promised energy, less what the
-next ten hours will add to it anyway. A charging
-period closes a quarter of each gap. A discharging one closes an eighth of it, and only for that fraction of the
-gaps which the charging in view cannot close. Energy above a lowered capacity is discharged first.
+next ten hours will add to it anyway. A charging period closes a quarter of each gap. A discharging one closes an eighth
+of it, and only for that fraction of the gaps which the charging in view cannot close: only what batteries with too much
+would charge can go to others. Energy above a lowered capacity is discharged first.
 """
 
 from __future__ import annotations
@@ -27,17 +27,20 @@ _NEEDED_GAPS: Final = 2.5
 
 
 class ChargingInView:
-    """For each period of a plan, the energy charged in the next periods that have a net."""
+    """For each period of a plan, the fair parts that are charged in the next periods that have a net."""
 
-    def __init__(self, net_kw: Floats) -> None:
+    def __init__(self, net_kw: Floats, fair_kw: Floats) -> None:
         is_active = np.abs(net_kw) > POWER_TOLERANCE_KW
-        self._charged_kwh = QUARTER_HOUR_H * np.maximum(-net_kw[is_active], 0.0)
+        self._charged_kwh = QUARTER_HOUR_H * np.maximum(-fair_kw[:, is_active].T, 0.0)
         self._next: Ints = np.cumsum(is_active)
 
-    def uncovered_fraction(self, index: int, gap_kwh: float) -> float:
-        """Which fraction of the gaps the charging in view cannot close; `gap_kwh` is to be moved in all."""
+    def uncovered_fraction(self, index: int, gaps_kwh: Floats, gap_kwh: float) -> float:
+        """Which fraction of the gaps the charging in view cannot close; `gap_kwh` is to be moved in all.
+
+        Batteries with too much leave their fair parts to the others; what the others charge themselves levels nothing.
+        """
         after = int(self._next[index])
-        in_view_kwh = self._charged_kwh[after : after + HORIZON_PERIODS]
+        in_view_kwh = self._charged_kwh[after : after + HORIZON_PERIODS] @ (gaps_kwh > 0)
         closed_kwh = float(np.minimum(in_view_kwh, CHARGING_RATE * gap_kwh).sum())
         return max(0.0, 1.0 - closed_kwh / (_NEEDED_GAPS * gap_kwh))
 
