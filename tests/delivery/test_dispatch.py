@@ -88,6 +88,23 @@ class TestDispatch:
         before = (await yard.dispatch(battery, **{"as-of": wire(earlier)}))["dispatch"]
         assert [point["power"] for point in before[:2]] == [0.0, 400.0]
 
+    async def test_has_a_state_of_charge_of_what_the_battery_can_hold_then(self, yard: Yard) -> None:
+        battery = await yard.battery(energyCapacity=4000)
+        await yard.virtual(battery)
+        await yard.gate_of(-4)
+        before = await yard.dispatch(battery)
+        stored = before["dispatch"][0]["stateOfChargePercentage"]
+        read_only = ("version", "recordedAt")
+        smaller = {name: value for name, value in battery["parameters"].items() if name not in read_only}
+        smaller |= {"energyCapacity": 2000, "validFrom": wire(yard.start + QUARTER)}
+        changed = await yard.owner.admin.put(f"/physical-assets/{battery['id']}/parameters", json=smaller)
+        assert changed.status_code == 200, changed.text
+        await yard.gate_of(-3)
+        after = await yard.dispatch(battery)
+        assert after["version"] > before["version"]
+        charges = [point["stateOfChargePercentage"] for point in after["dispatch"]]
+        assert charges == [stored] + [2 * stored] * (len(charges) - 1)
+
     async def test_tells_the_owner_when_the_battery_must_do_something_else(self, yard: Yard) -> None:
         battery = await yard.battery()
         virtual = await yard.virtual(battery)

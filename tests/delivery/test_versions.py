@@ -69,6 +69,15 @@ class TestVersions:
             assert arrays["parts"].shape[1] <= 4
             assert len(arrays["energy"]) == one.end - one.first + 1
 
+    def test_say_again_what_is_another_state_of_charge_of_a_battery_that_holds_less_or_more(self) -> None:
+        zone, start = loaded_zone(1, 6, 4, 96, stress=0.0)
+        before = replan(zone, None, start, batteries_unchanged=False).plan
+        smaller = zone.capacity_kwh.copy()
+        smaller[2, 30:] /= 2
+        versions = changed_versions(before, before, slice(0, 0), smaller, zone.capacity_kwh)
+        assert [(one.asset_key, one.first, one.end) for one in versions] == [(before.battery_keys[2], 30, 96)]
+        assert unpack(versions[0].body)["capacity"].tolist() == smaller[2, 30:].tolist()
+
     def test_that_name_each_part_in_an_array_of_its_own_are_still_read(self) -> None:
         capacity_kwh = np.full(3, 1000.0)
         earlier = {"energy": np.full(4, 500.0), "VIRTUAL:7": np.array([1.0, 2.0, 3.0]), "OWN:0": np.zeros(3)}

@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from tests.simulation.market import from_text, quarter_after, quarter_of, start_of_quarter
+from tests.simulation.market import QUARTER, from_text, quarter_after, quarter_of, start_of_quarter
 from tests.simulation.model import Battery, Parameters, World
 from tests.simulation.oracle.availability import find_available, parameters_at
 from tests.simulation.oracle.energy import is_activated
@@ -40,8 +40,11 @@ def find_broken_limit(world: World, battery: Battery, points: Sequence[dict[str,
     if battery.samples.get("state_of_charge") or _is_called(world, battery):
         return None  # more is known of its store than its dispatch
     for (quarter, before), (next_quarter, after) in pairwise(zip(quarters, points, strict=True)):
-        found = parameters_at(battery, start_of_quarter(quarter))
-        is_next = next_quarter == quarter + 1 and found == parameters_at(battery, start_of_quarter(quarter + 2))
+        start = start_of_quarter(quarter)
+        found = parameters_at(battery, start)
+        # What closed before a change of parameters is as it was planned.
+        around = (start - LONGEST_GATE - QUARTER, start + 2 * QUARTER)
+        is_next = next_quarter == quarter + 1 and all(parameters_at(battery, one) == found for one in around)
         if next_quarter <= now and is_next and not _follows(world, found, before, after):
             return f"a store after {before} that follows from it, not {after['stateOfChargePercentage']} %"
     return None

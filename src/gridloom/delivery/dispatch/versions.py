@@ -32,15 +32,22 @@ class NewDispatchVersion:
 
 
 def changed_versions(
-    before: ZonePlan | None, after: ZonePlan, changed_slice: slice, capacity_kwh: Floats
+    before: ZonePlan | None,
+    after: ZonePlan,
+    changed_slice: slice,
+    capacity_kwh: Floats,
+    capacity_before_kwh: Floats | None = None,
 ) -> list[NewDispatchVersion]:
     """One for each battery whose dispatch has changed, from the first changed period to the last.
 
     `changed_slice`: the columns of `after` outside which no part of any battery is another than before.
+    `capacity_before_kwh`: what each battery could hold by the plan before, where that is known.
     """
     named = PartKeys.of_plan(after)
     stored, parts, here = _find_changes(before, after, changed_slice, named)
     changed = stored | parts
+    if before is not None and capacity_before_kwh is not None:
+        changed |= _find_new_capacities(before, capacity_before_kwh, after, capacity_kwh)
     rows = np.flatnonzero(changed.any(axis=1))
     if not len(rows):
         return []
@@ -116,6 +123,17 @@ def _find_changes(
         _, indices, own = np.intersect1d(keys, after.battery_keys, return_indices=True)
         parts[own, low:high] |= differs[indices]
     return stored, parts, here
+
+
+def _find_new_capacities(before: ZonePlan, capacity_before_kwh: Floats, after: ZonePlan, capacity_kwh: Floats) -> Mask:
+    """Where a battery can hold more or less than before, so that the same energy is another state of charge."""
+    is_new = np.zeros(capacity_kwh.shape, dtype=bool)
+    first, end = max(before.first, after.first), min(before.end, after.end)
+    _, rows, old_rows = np.intersect1d(after.battery_keys, before.battery_keys, return_indices=True)
+    old_kwh = capacity_before_kwh[old_rows, first - before.first : max(first, end) - before.first]
+    here = slice(first - after.first, max(first, end) - after.first)
+    is_new[rows, here] = capacity_kwh[rows, here] != old_kwh
+    return is_new
 
 
 def _have_same_parts(before: ZonePlan, after: ZonePlan) -> bool:

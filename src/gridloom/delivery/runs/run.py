@@ -146,7 +146,7 @@ async def _replan_zone(
     corrections = {} if is_reloaded else await performance_store.read_pending_corrections(db, keys)
     start = await _load_start(db, loaded, state, corrections, horizon.now)
     unchanged = before is not None and batteries_unchanged(state.versions, versions)
-    update, new_versions = await asyncio.to_thread(_compute_plan, loaded, before, start, unchanged)
+    update, new_versions = await asyncio.to_thread(_compute_plan, loaded, state, start, unchanged)
     run = _summarise_run(horizon, update, len(new_versions))
     await store.add_run(db, run)
     last = last_versions(before)
@@ -170,12 +170,15 @@ async def _replan_zone(
 
 
 def _compute_plan(
-    loaded: LoadedZone, before: ZonePlan | None, start: PlanStart, unchanged: bool
+    loaded: LoadedZone, state: ZoneState, start: PlanStart, unchanged: bool
 ) -> tuple[PlanUpdate, list[NewDispatchVersion]]:
     began_s = time.perf_counter()
-    update = replan(loaded.zone, before, start, batteries_unchanged=unchanged)
+    update = replan(loaded.zone, state.plan, start, batteries_unchanged=unchanged)
     took_s = time.perf_counter() - began_s
-    versions = changed_versions(before, update.plan, update.changed_slice, loaded.zone.capacity_kwh)
+    capacity_before_kwh = None if unchanged or state.inputs is None else state.inputs.capacity_kwh
+    versions = changed_versions(
+        state.plan, update.plan, update.changed_slice, loaded.zone.capacity_kwh, capacity_before_kwh
+    )
     return replace(update, seconds=took_s), versions
 
 
