@@ -281,6 +281,14 @@ class TestAnAuction:
         assert invited.json()["participants"] == [str(market.traders[0].id)]
         listed = await market.operator.put(f"{path}/participants", json=[str(market.traders[0].id)])
         assert listed.json()["participants"] == [str(market.traders[0].id)]
+        operator = (await market.operator.get("/auth/me")).json()
+        told = await events_of(market.edge.pool, uuid.UUID(operator["organisationID"]), subject=path[1:])
+        assert [each.type for each in told] == ["auction.changed"] * 3
+        terms = {"auctionID": auction, "start": changed.json()["start"], "end": changed.json()["end"]}
+        assert told[0].data == {**terms, "authorID": operator["id"]}
+        # The invited learn of it as well, but no author; whoever is no longer invited, nothing more.
+        heard = [await events_of(market.edge.pool, one.id, subject=path[1:]) for one in market.traders[:2]]
+        assert [[each.data for each in one] for one in heard] == [[terms] * 3, [terms]]
         await market.advance("PT15M")
         assert (await market.operator.patch(path, json={"hurdlePrice": 6})).status_code == 409
         assert (await market.operator.put(f"{path}/participants", json={"participants": []})).status_code == 409

@@ -6,6 +6,7 @@ from uuid import uuid4
 import pytest
 from tests.assets import PARAMETERS, new_asset_body, pointers, register_asset
 from tests.auctions.conftest import Market, still_market
+from tests.emitted import events_of
 
 __all__ = ["still_market"]  # a fixture
 
@@ -193,6 +194,17 @@ class TestParameters:
         current = await owner.viewer.get(asset.path("/parameters"))
         assert current.json()["energyCapacity"] == 1
         assert (await owner.viewer.get(asset.path())).json()["parameters"] == current.json()
+
+    async def test_say_by_an_event_that_a_version_was_added_and_by_which_member(self, app, new_organisation):
+        owner = await new_organisation()
+        asset = await register_asset(owner)
+        added = (await owner.engineer.put(asset.path("/parameters"), json=PARAMETERS)).json()
+        refused = {**PARAMETERS, "minStateOfCharge": 0.9, "maxStateOfCharge": 0.1}
+        assert (await owner.engineer.put(asset.path("/parameters"), json=refused)).status_code == 422
+        [told] = await events_of(app.pool, owner.id, subject=f"physical-assets/{asset.id}/parameters")
+        assert (told.type, told.permission) == ("physical-asset.parameters-changed", "Read:physical-assets")
+        author = (await owner.engineer.get("/auth/me")).json()["id"]
+        assert told.data == {"version": 2, "validFrom": added["validFrom"], "authorID": author}
 
     async def test_are_the_first_before_any_are_in_force(self, new_organisation):
         owner, now = await new_organisation(), datetime.now(UTC)

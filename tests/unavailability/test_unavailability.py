@@ -75,7 +75,14 @@ class TestCreation:
         assert entries[0]["impact"] == "NEGATIVE"
         [told] = await events_of(app.pool, asset.owner.id, subject=f"physical-assets/{asset.id}")
         assert (told.type, told.permission) == ("unavailability.created", "Read:physical-assets")
-        assert told.data == {"unavailabilityID": created["id"], "type": "MAINTENANCE", "start": at(0), "end": at(60)}
+        author = (await asset.owner.engineer.get("/auth/me")).json()["id"]
+        assert told.data == {
+            "unavailabilityID": created["id"],
+            "type": "MAINTENANCE",
+            "start": at(0),
+            "end": at(60),
+            "authorID": author,
+        }
 
     async def test_changed_and_cancelled_is_logged_and_emits_events_too(self, app, new_organisation):
         asset = await register_asset(await new_organisation())

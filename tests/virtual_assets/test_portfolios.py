@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from tests.concurrency import answer_after_change, assert_etag_follows
+from tests.emitted import events_of
 from tests.virtual_assets.test_schedules import problem
 
 
@@ -27,6 +28,10 @@ class TestPortfolio:
         assert stale.status_code == 412
         assert (await trader.patch(one, json={"virtualAssetIDs": []})).json()["virtualAssetIDs"] == []
         assert (await battery.read())["portfolioID"] is None
+        told = await events_of(battery.edge.pool, battery.organisation.id, subject=one[1:])
+        assert [each.type for each in told] == ["portfolio.changed"] * 2
+        author = (await trader.get("/auth/me")).json()["id"]
+        assert told[0].data == {"portfolioID": portfolio["id"], "authorID": author}
 
     async def test_answers_a_change_with_the_etag_of_what_is_read_then(self, make_battery):
         battery = await make_battery()

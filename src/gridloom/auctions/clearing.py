@@ -24,6 +24,7 @@ from gridloom.auctions.rules import status_for, winning_bid
 from gridloom.capacity.store import lock_batteries
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Connection, Database
+from gridloom.edge import Caller
 from gridloom.events.model import NewEvent
 from gridloom.events.outbox import record_events
 from gridloom.jobs import JobRun, cancel, enqueue, job
@@ -181,6 +182,15 @@ def name_of(item: Item) -> str:
     elif first != last:
         days = f"{first.day}–{days}"
     return f"{item.delivery_zone} {item.rated_discharge_power_kw / KW_PER_MW:g} MW, {days}"
+
+
+async def emit_changed(db: Database, auction: Auction, caller: Caller) -> None:
+    """To the participants, and with the author to the organisation that changed it."""
+    data = {"auctionID": auction.id, "start": auction.open.start, "end": auction.open.end}
+    participants = set(await store.read_participants(db, auction.id)) - {caller.organisation_id}
+    authored = _make_event("auction.changed", auction.id, caller.organisation_id, data | {"authorID": caller.id})
+    others = [_make_event("auction.changed", auction.id, one, data) for one in sorted(participants)]
+    await record_events(db, [authored, *others])
 
 
 async def _emit_cleared(db: Database, auction_id: UUID, bidders: set[UUID]) -> None:

@@ -168,6 +168,7 @@ async def update_auction(request: Request, auction_id: UUID, body: AuctionChange
         await offer_capacity(request.db, changed, backing, replaced=before)
     await check_invited(request.db, backing, await store.read_participants(request.db, auction_id))
     await clearing.enqueue_auction_jobs(request.db, changed)
+    await clearing.emit_changed(request.db, changed, request.caller)
     return await _show_auction(request, await authorize_auction(request.db, request.caller, auction_id))
 
 
@@ -206,6 +207,7 @@ async def replace_participants(
     await check_invited(request.db, await store.read_backing(request.db, auction_id), participants)
     await store.replace_participants(request.db, auction_id, participants)
     await store.bump_version(request.db, auction_id)
+    await clearing.emit_changed(request.db, seen.auction, request.caller)
     return await _show_auction(request, await authorize_auction(request.db, request.caller, auction_id))
 
 

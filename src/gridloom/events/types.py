@@ -33,6 +33,13 @@ class AuctionCancelled(ResponseBody):
     status: Literal["LOST", "NO_BIDS_SUBMITTED"]
 
 
+class AuctionChanged(ResponseBody):
+    auction_id: UUID
+    start: datetime
+    end: datetime
+    author_id: UUID | UnsetType = UNSET
+
+
 class BidPlaced(ResponseBody):
     auction_id: UUID
     bid_id: UUID
@@ -90,6 +97,18 @@ class UnavailabilityDescribed(ResponseBody):
     type: str
     start: datetime
     end: datetime
+    author_id: UUID | UnsetType = UNSET
+
+
+class PhysicalAssetParametersChanged(ResponseBody):
+    version: int
+    valid_from: datetime
+    author_id: UUID
+
+
+class PortfolioChanged(ResponseBody):
+    portfolio_id: UUID
+    author_id: UUID
 
 
 class UnavailabilityCancelled(ResponseBody):
@@ -204,6 +223,11 @@ _TYPES = (
         operator_reads=True,
     ),
     EventType(
+        "auction.changed",
+        AuctionChanged,
+        "An auction that has not opened was changed. The organisation that changed it also learns the author.",
+    ),
+    EventType(
         "auction.cancelled",
         AuctionCancelled,
         "An auction was cancelled, by the operator or because too little of its item is deliverable; nothing is paid.",
@@ -237,6 +261,12 @@ _TYPES = (
         "unavailability.changed", UnavailabilityDescribed, "An unavailability was moved, resized or described anew."
     ),
     EventType("unavailability.cancelled", UnavailabilityCancelled, "An unavailability was cancelled."),
+    EventType(
+        "physical-asset.parameters-changed",
+        PhysicalAssetParametersChanged,
+        "A version of a physical asset's parameters was added.",
+    ),
+    EventType("portfolio.changed", PortfolioChanged, "A portfolio was renamed or refilled."),
     EventType("ancillary.result", AncillaryResult, "A bid for an ancillary product has its result."),
     EventType(
         "exchange-notification.published",

@@ -8,6 +8,7 @@ from msgspec import UNSET, structs
 
 from gridloom.capacity.store import lock_batteries
 from gridloom.edge import Page, Paging, Request, Response, operation
+from gridloom.events.outbox import record_event
 from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset, authorize_organisation
 from gridloom.identity.permissions import GRANTABLE, in_order
 from gridloom.identity.store.grants import insert_asset, put_grant
@@ -187,6 +188,15 @@ async def put_parameters(
     await check_still_retirable(request.db, locked, authorized.key)
     await enqueue_revalidation_if_held(request.db, locked, authorized.key)
     await EMIT_AVAILABILITY_CHANGED.get()(request.db, backed, now)
+    await record_event(
+        request.db,
+        type="physical-asset.parameters-changed",
+        organisation_id=authorized.organisation_id,
+        subject=f"physical-assets/{physical_asset_id}/parameters",
+        permission=READ,
+        asset_key=authorized.key,
+        data={"version": added.version, "validFrom": valid_from, "authorID": request.caller.id},
+    )
     return Response(added, etag=str(added.version))
 
 

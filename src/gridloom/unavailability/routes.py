@@ -278,7 +278,7 @@ async def _record_change(
     )
     data: dict[str, Any] = {"unavailabilityID": unavailability_id}
     if what != "cancelled":
-        data |= {"type": content.type, "start": content.start, "end": content.end}
+        data |= {"type": content.type, "start": content.start, "end": content.end, "authorID": request.caller.id}
     await record_event(
         request.db,
         type=f"unavailability.{what}",

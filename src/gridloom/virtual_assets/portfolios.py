@@ -10,6 +10,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.edge import Name, Page, Paging, Request, RequestBody, Response, ResponseBody, operation
+from gridloom.events.outbox import record_event
 from gridloom.identity.authorization import ORGANISATION, authorize_organisation
 from gridloom.kernel.copying import copy_fields
 from gridloom.kernel.ids import PortfolioID, uuid7
@@ -114,6 +115,14 @@ async def update_portfolio(
     )
     if body.virtual_asset_ids is not UNSET:
         await _fill_portfolio(request, portfolio_id, owner, body.virtual_asset_ids)
+    await record_event(
+        request.db,
+        type="portfolio.changed",
+        organisation_id=owner,
+        subject=f"organisations/{owner}/portfolios/{portfolio_id}",
+        permission=Permission.READ_VIRTUAL_ASSETS,
+        data={"portfolioID": portfolio_id, "authorID": request.caller.id},
+    )
     changed = await _require_portfolio(request, owner, portfolio_id)
     return Response(portfolio_view(changed), etag=_portfolio_etag(changed))
 

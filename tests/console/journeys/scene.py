@@ -30,6 +30,9 @@ class Somebody:
     def put(self, path: str, body: Any) -> Any:
         return _answered(self.client.put(path, json=body))
 
+    def patch(self, path: str, body: Any) -> Any:
+        return _answered(self.client.patch(path, json=body))
+
     def get(self, path: str, **query: str) -> Any:
         return _answered(self.client.get(path, params=query))
 
@@ -43,6 +46,8 @@ class Scene:
     rival: Somebody
     colleague: Somebody
     """Of the trader's organisation."""
+    engineer: Somebody
+    """Of the owner's organisation."""
     assets: dict[str, str] = field(default_factory=dict)
     auctions: dict[str, str] = field(default_factory=dict)
     virtual_asset_id: str = ""
@@ -62,13 +67,15 @@ def make_scene(base_url: str, operator_username: str = "operator", password: str
     operator = _sign_in(base_url, operator_username, password)
     _go_to_morning(operator)
     trader = new_member(base_url, operator, "Nordlicht Trading", "trader")
+    owner = new_member(base_url, operator, "Hanse Storage", "owner")
     scene = Scene(
         base_url,
         operator,
-        owner=new_member(base_url, operator, "Hanse Storage", "owner"),
+        owner=owner,
         trader=trader,
         rival=new_member(base_url, operator, "Südwind Energie", "rival"),
         colleague=_join(base_url, trader, trader.organisation_id, "jonas", "TRADER", "Jonas Petersen"),
+        engineer=_join(base_url, owner, owner.organisation_id, "lena", "ENGINEER", "Lena Brandt"),
     )
     # She ends her own sessions: no other journey depends on them.
     _join(base_url, trader, trader.organisation_id, "mia", "VIEWER", "Mia Wolf")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 
-from playwright.async_api import Page, expect
+from playwright.async_api import Locator, Page, expect
 from tests.console.journeys.conftest import OpenTab
-from tests.console.journeys.scene import BERLIN, Scene
+from tests.console.journeys.scene import BERLIN, Scene, Somebody
 from tests.console.journeys.test_virtual_battery import fifth_day, schedule_of
+from tests.console.journeys.watching import Tab
 from tests.people import PASSWORD
 
 
@@ -104,6 +105,32 @@ class TestTwoPeopleWhoEditOneForm:
         stored = await asyncio.to_thread(scene.owner.get, f"/physical-assets/{scene.assets['Hürth']}/parameters")
         assert (stored["ratedDischargePower"], stored["dailyCycleLimit"], stored["fcrLimitRatio"]) == (19_000, 3, 0.5)
 
+    async def test_hear_of_each_other_before_they_save(self, open_tab: OpenTab, scene: Scene):
+        async with open_tab("owner") as mine, open_tab("lena") as theirs:
+            form, other = await open_parameters(mine, scene), await open_parameters(theirs, scene)
+            await form.get_by_label("Cycles a year").fill("500")
+            await save_field(other, "Highest state of charge", "96")
+            notice = form.get_by_role("status")
+            await expect(notice).to_have_text(
+                "Lena Brandt changed Highest state of charge just now. Your changes are kept.Compare"
+            )
+            await expect(form.get_by_label("Cycles a year")).to_have_value("500")
+            await mine.check_in_both_themes()
+            await notice.get_by_role("button", name="Compare").click()
+            await expect(notice).to_have_count(0)
+            await expect(form.get_by_role("group", name="Highest state of charge")).to_be_visible()
+            await form.get_by_role("button", name="Save as a new version").click()
+            await expect(form).to_have_count(0)
+            # Where nothing was typed, the form shows what the other saved.
+            form, other = await open_parameters(mine, scene), await open_parameters(theirs, scene)
+            await save_field(other, "Highest state of charge", "97")
+            await expect(form.get_by_role("status")).to_have_text(
+                "Lena Brandt changed this just now. The form shows it."
+            )
+            await expect(form.get_by_label("Highest state of charge")).to_have_value("97")
+        stored = await asyncio.to_thread(scene.owner.get, f"/physical-assets/{scene.assets['Wilster']}/parameters")
+        assert (stored["annualCycleLimit"], stored["maxStateOfCharge"]) == (500, 0.97)
+
     async def test_is_so_for_unavailabilities_auctions_and_portfolios(self, open_tab: OpenTab, scene: Scene):
         async with open_tab("owner") as tab:
             await tab.open(f"/physical-assets/{scene.assets['Stade']}", "Stade")
@@ -136,6 +163,38 @@ class TestTwoPeopleWhoEditOneForm:
             await form.get_by_label("Name").fill("North")
             await form.get_by_role("button", name="Save").click()
             await expect(tab.page.get_by_role("button", name="Edit North")).to_be_visible()
+
+    async def test_hear_of_each_other_in_portfolios_unavailabilities_and_auctions(
+        self, open_tab: OpenTab, scene: Scene
+    ):
+        portfolios = f"/organisations/{scene.trader.organisation_id}/portfolios"
+        await asyncio.to_thread(scene.trader.post, portfolios, {"name": "East"})
+        async with open_tab("trader") as mine, open_tab("jonas") as theirs:
+            form, other = await edit_portfolio(mine, "East"), await edit_portfolio(theirs, "East")
+            await form.get_by_label("Name").fill("Far east")
+            await save_field(other, "Name", "Near east", "Save")
+            await expect(form.get_by_role("status")).to_contain_text("Jonas Petersen changed Name just now.")
+            await form.get_by_role("button", name="Compare").click()
+            await form.get_by_role("group", name="Name").get_by_text("Keep mine").click()
+            await form.get_by_role("button", name="Save").click()
+            await expect(mine.page.get_by_role("button", name="Edit Far east")).to_be_visible()
+            await expect(theirs.page.get_by_role("button", name="Edit Far east")).to_be_visible()
+        await asyncio.to_thread(report_transformer, scene)
+        async with open_tab("owner") as tab:
+            await tab.open(f"/physical-assets/{scene.assets['Stade']}", "Stade")
+            await tab.page.get_by_role("button", name="Change: Transformer", exact=True).click()
+            form = tab.page.get_by_role("dialog")
+            await form.get_by_label("Missing power").fill("7")
+            await asyncio.to_thread(rename_unavailability, scene, "Transformer", "Transformer 2", by=scene.engineer)
+            await expect(form.get_by_role("status")).to_contain_text("Lena Brandt changed Reason just now.")
+        async with open_tab("operator") as tab:
+            await tab.open(f"/auctions/{scene.auctions['ahead']}")
+            await tab.page.get_by_role("button", name="Change").click()
+            form = tab.page.get_by_role("dialog")
+            await form.get_by_label("Hurdle price").fill("1300")
+            change = {"hurdlePrice": "1250.00"}
+            await asyncio.to_thread(scene.operator.patch, f"/auctions/{scene.auctions['ahead']}", change)
+            await expect(form.get_by_role("status")).to_contain_text("You, in another window, changed Hurdle price")
 
 
 class TestASessionThatEndsInMidEdit:
@@ -187,8 +246,39 @@ def put_parameters(scene: Scene, **changes: float) -> None:
     scene.owner.put(path, {**{name: stored[name] for name in names}, **changes})
 
 
-def rename_unavailability(scene: Scene, before: str, after: str) -> None:
+async def open_parameters(tab: Tab, scene: Scene) -> Locator:
+    await tab.open(f"/physical-assets/{scene.assets['Wilster']}/parameters", "Wilster")
+    await tab.page.get_by_role("button", name="Change").click()
+    return tab.page.get_by_role("dialog")
+
+
+async def edit_portfolio(tab: Tab, name: str) -> Locator:
+    await tab.open("/virtual-batteries")
+    await tab.page.get_by_role("button", name=f"Edit {name}").click()
+    return tab.page.get_by_role("dialog")
+
+
+async def save_field(form: Locator, label: str, value: str, button: str = "Save as a new version") -> None:
+    await form.get_by_label(label).fill(value)
+    await form.get_by_role("button", name=button).click()
+    await expect(form).to_have_count(0)
+
+
+def report_transformer(scene: Scene) -> None:
+    start = scene.now + timedelta(days=11)
+    scene.owner.post(
+        f"/physical-assets/{scene.assets['Stade']}/unavailability",
+        {
+            "type": "MAINTENANCE",
+            "start": start.isoformat(),
+            "end": (start + timedelta(hours=3)).isoformat(),
+            "volume": {"powerCapacity": {"charge": 5000, "discharge": 5000}, "energyCapacity": 0},
+            "description": "Transformer",
+        },
+    )
+
+
+def rename_unavailability(scene: Scene, before: str, after: str, *, by: Somebody | None = None) -> None:
     path = f"/physical-assets/{scene.assets['Stade']}/unavailability"
     found = next(one for one in scene.owner.get(path) if one["description"] == before)
-    answer = scene.owner.client.patch(f"{path}/{found['id']}", json={"description": after})
-    assert answer.is_success, answer.text
+    (by or scene.owner).patch(f"{path}/{found['id']}", {"description": after})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from datetime import timedelta
 
@@ -85,6 +86,22 @@ class TestAMonth:
             await expect(page.get_by_text("issued, never changes")).to_be_visible()
             await tab.open("/revenue", "Hanse Storage")
             await expect(page.get_by_role("row", name=re.compile(r"\d{4}-0001, issued"))).to_be_visible()
+
+    async def test_says_of_each_battery_what_it_earned(self, open_tab: OpenTab, scene: Scene):
+        organisation = scene.owner.organisation_id
+        path = f"/organisations/{organisation}/statements"
+        drafts = await asyncio.to_thread(scene.owner.get, path, status="PRELIMINARY")
+        assert drafts
+        statement = await asyncio.to_thread(scene.owner.get, f"{path}/{drafts[0]['id']}")
+        async with open_tab("owner") as tab:
+            await tab.open(f"/statements/{organisation}/{statement['id']}")
+            await tab.settle()
+            card = tab.page.get_by_role("region", name="What the batteries did")
+            await expect(card).to_be_visible()
+            assert statement["figures"]["assets"]
+            for asset in statement["figures"]["assets"]:
+                row = card.get_by_role("row", name=re.compile(f"^{asset['name']}"))
+                await expect(row.get_by_role("cell").nth(8)).to_have_text(re.compile(r"^[−\d][\d,]*\.\d\d$"))
 
     async def test_is_the_operators_and_nobody_elses(self, open_tab: OpenTab):
         async with open_tab("trader") as tab:

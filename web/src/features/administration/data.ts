@@ -2,6 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { allPages, askJson, type Schemas } from '../../shared/api/client'
 import { useSession } from '../../shared/api/session'
 
+export { useMembers } from '../../shared/api/names'
+
 export type Member = Schemas['MemberView']
 export type Invitation = Schemas['InvitationView']
 export type APIKey = Schemas['APIKeyView']
@@ -19,14 +21,6 @@ export const ROLES: { value: Role; label: string; means: string }[] = [
 
 export function useOrganisationID(): string {
   return useSession().user.organisationID
-}
-
-export function useMembers() {
-  const organisation = useOrganisationID()
-  return useQuery({
-    queryKey: ['administration', 'members'],
-    queryFn: () => allPages<Member>(`/organisations/${organisation}/members?limit=1000`),
-  })
 }
 
 export function useInvitations() {

@@ -34,6 +34,7 @@ export function EditParameters({ asset, onClose }: { asset: PhysicalAsset; onClo
     <EditForm
       title={`Parameters of ${asset.name}`}
       action="Save as a new version"
+      subject={`physical-assets/${asset.id}/parameters`}
       fields={FIELDS}
       read={read}
       save={save}

@@ -64,6 +64,7 @@ export function EditUnavailability({
   return (
     <EditForm
       title={`Change: ${item.description || words(item.type)}`}
+      subject={`physical-assets/${asset.id}/unavailability/${item.id}`}
       fields={FIELDS}
       read={read}
       save={save}

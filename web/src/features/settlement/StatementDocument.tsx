@@ -182,7 +182,7 @@ function Document({ statement }: { statement: Statement }) {
           </>
         )}
       </Card>
-      {statement.figures && <StatementFigures figures={statement.figures} />}
+      {statement.figures && <StatementFigures statement={statement} figures={statement.figures} />}
       <ByDay statement={statement} days={days} />
     </>
   )

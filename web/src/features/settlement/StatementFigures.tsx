@@ -1,12 +1,14 @@
 import { decimal, euro, megawatts, percent } from '../../shared/format'
 import { Card } from '../../shared/ui/Card'
+import { Skeleton } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { Link } from '../../shell/router'
-import type { AssetMonth, Figures } from './data'
+import { type AssetMonth, type Figures, type Statement, useEarned } from './data'
 
 /** What an investor asks of the month: per MW, cycles against their limit, availability, and what was measured. */
-export function StatementFigures({ figures }: { figures: Figures }) {
+export function StatementFigures({ statement, figures }: { statement: Statement; figures: Figures }) {
   const { ratedPower, earnedPerMW, availabilityDelivered, measuredShare, assets } = figures
+  const earned = useEarned(statement, assets)
   const facts = [
     `${decimal(ratedPower, 1)} MW`,
     earnedPerMW !== undefined && `${euro(earnedPerMW)} per MW`,
@@ -34,16 +36,36 @@ export function StatementFigures({ figures }: { figures: Figures }) {
         >
           <tbody>
             {assets.map((one) => (
-              <Row key={one.assetID} asset={one} />
+              <Row
+                key={one.assetID}
+                asset={one}
+                earned={one.earned ?? earned.data?.get(one.assetID)}
+                isLoading={earned.isLoading}
+              />
             ))}
           </tbody>
         </Table>
+      )}
+      {earned.data && (
+        <p className="card-body note">
+          Earned: of a battery its own lines of this statement and its part of those of the virtual batteries that it
+          backs, without corrections.
+        </p>
       )}
     </Card>
   )
 }
 
-function Row({ asset }: { asset: AssetMonth }) {
+interface RowProps {
+  asset: AssetMonth
+  /** EUR. */
+  earned: number | undefined
+  isLoading: boolean
+}
+
+function Row({ asset, earned, isLoading }: RowProps) {
+  const perMW = earned !== undefined && asset.ratedPower > 0 ? earned / asset.ratedPower : undefined
+  const unknown = isLoading ? <Skeleton width={56} height={12} /> : '–'
   const place = asset.kind === 'PHYSICAL' ? 'physical-assets' : 'virtual-batteries'
   return (
     <tr>
@@ -63,8 +85,8 @@ function Row({ asset }: { asset: AssetMonth }) {
       </td>
       <td className="number">{shareOf(asset.availabilityDelivered)}</td>
       <td className="number">{shareOf(asset.measuredShare)}</td>
-      <td className="number">{asset.earned === undefined ? '–' : decimal(asset.earned, 2)}</td>
-      <td className="number">{asset.earnedPerMW === undefined ? '–' : decimal(asset.earnedPerMW, 2)}</td>
+      <td className="number">{earned === undefined ? unknown : decimal(earned, 2)}</td>
+      <td className="number">{perMW === undefined ? unknown : decimal(perMW, 2)}</td>
     </tr>
   )
 }

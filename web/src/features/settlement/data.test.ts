@@ -2,7 +2,7 @@ import { describe, expect, mock, test } from 'bun:test'
 import { monthInWords } from '../../shared/time/words'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
-const { addMonths, gapsInWords, largestDifference, matrixOf, monthFrom } = await import('./data')
+const { addMonths, earnedOf, gapsInWords, largestDifference, matrixOf, monthFrom } = await import('./data')
 
 const statement = (organisationID: string, lines: [string, string, string][]) =>
   ({
@@ -41,6 +41,15 @@ describe('a month over all parties', () => {
     const wrong = matrixOf([statement('owner', [['TOLLING', '1.01', 'trader']])], [])
     expect(largestDifference(wrong)).toBe(101)
   })
+})
+
+test('a battery has earned the sum of its lines, nothing without one, and is left out where it could not be asked', () => {
+  const lines = (...amounts: string[]) => ({ lines: amounts.map((amount) => ({ amount })) }) as never
+  const earned = earnedOf(['stade', 'hürth', 'other'], [lines('100.10', '-0.05', '0.02'), lines(), null])
+  expect([...earned]).toEqual([
+    ['stade', 100.07],
+    ['hürth', 0],
+  ])
 })
 
 test('what is missing is one row a kind, in words', () => {

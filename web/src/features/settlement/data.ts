@@ -1,6 +1,6 @@
 /** Months of statements: what each organisation's lines come to, what was issued, and what is missing. */
 import { useQueries, useQuery } from '@tanstack/react-query'
-import { allPages, askAll, askJson, offers } from '../../shared/api/client'
+import { allPages, askAll, askJson, askMany, offers } from '../../shared/api/client'
 import { type Organisation, useOrganisations } from '../../shared/api/names'
 import { type Problem, Refused } from '../../shared/api/problem'
 import { percent, plural, productInWords } from '../../shared/format'
@@ -99,6 +99,39 @@ export function useStatement(organisation: string, id: string | undefined) {
     enabled: id !== undefined,
     staleTime: 5 * 60_000,
   })
+}
+
+/** EUR by battery: what the statement's figures leave out, from each battery's own lines as the statement counts them. */
+export function useEarned({ id, start, end, asOf }: Statement, assets: AssetMonth[]) {
+  const asked = assets.filter((one) => one.kind === 'PHYSICAL' && one.earned === undefined)
+  const query = new URLSearchParams({ start, end, resolution: 'daily', ...(asOf && { 'as-of': asOf }) })
+  return useQuery({
+    queryKey: ['statements', 'earned', id, asOf ?? '', asked.length],
+    queryFn: async () => {
+      const found = await askMany<Pick<Statement, 'lines'>>(
+        asked.map((one) => `/revenue-reporting/physical-assets/${one.assetID}/statement?${query}`),
+      )
+      return earnedOf(
+        asked.map((one) => one.assetID),
+        found,
+      )
+    },
+    enabled: asked.length > 0,
+    staleTime: 5 * 60_000,
+  })
+}
+
+/** By battery the sum of its lines; one without a line has earned nothing, one that could not be asked is left out. */
+export function earnedOf(
+  ids: readonly string[],
+  found: readonly (Pick<Statement, 'lines'> | null)[],
+): Map<string, number> {
+  return new Map(
+    ids.flatMap((id, index) => {
+      const lines = found[index]?.lines
+      return lines ? [[id, lines.reduce((sum, line) => sum + cents(line.amount), 0) / 100] as const] : []
+    }),
+  )
 }
 
 /** Every organisation's statement of a month. An open month is computed when it is asked for: no other one is. */

@@ -104,6 +104,7 @@ function Edit({ path: list, id, assets, onClose }: EditProps) {
   return (
     <EditForm
       title={id ? 'Edit the portfolio' : 'New portfolio'}
+      subject={id ? path.slice(1) : undefined}
       fields={[
         { key: 'name', label: 'Name' },
         {

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { allPages, type Schemas } from './client'
 import { usePhysicalAssets, useVirtualAssets } from './resources'
+import { useSession } from './session'
 
 export type Organisation = Schemas['OrganisationView']
 
@@ -12,6 +13,23 @@ export function useOrganisations() {
     queryFn: () => allPages<Organisation>('/organisations?limit=1000'),
     staleTime: 5 * 60_000,
   })
+}
+
+/** Of the reader's organisation. */
+export function useMembers() {
+  const organisation = useSession().user.organisationID
+  return useQuery({
+    queryKey: ['administration', 'members'],
+    queryFn: () => allPages<Schemas['MemberView']>(`/organisations/${organisation}/members?limit=1000`),
+  })
+}
+
+/** Who changed something: a member by name, the reader, or a colleague whose name is not known here. */
+export function useAuthor(id: string | null): string {
+  const { user } = useSession()
+  const members = useMembers()
+  if (id === user.id) return 'You, in another window,'
+  return members.data?.find((one) => one.id === id)?.displayName ?? 'A colleague'
 }
 
 export type NameOf = (id: string) => string | undefined

@@ -1,8 +1,11 @@
 /** A form for what several people may change: it names the version it began with, and lists fields that both changed. */
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { type FormEvent, useEffect, useState } from 'react'
+import { useAuthor } from '../api/names'
 import { faultAt, isConflict } from '../api/problem'
 import { Button } from './Button'
+import { ChangedNotice } from './ChangedNotice'
+import { type ColleagueChange, type Stored, useColleagueChange } from './colleagues'
 import { differencesOf, mergedValues, type Side, startingSide, type Values } from './editing'
 import { Checkbox, Field, SelectField } from './Field'
 import { Segmented } from './Segmented'
@@ -22,17 +25,14 @@ export interface EditField {
   factor?: number
 }
 
-export interface Stored {
-  values: Values
-  etag: string
-}
-
 interface Props {
   title: string
   fields: readonly EditField[]
   /** What is stored, with its ETag. */
   read: () => Promise<Stored>
   save: (values: Values, etag: string) => Promise<unknown>
+  /** Of the events about it; none for what is not stored yet. */
+  subject?: string
   onClose: () => void
   onSaved: () => void
   action?: string
@@ -63,6 +63,7 @@ function Fields({
   fields,
   read,
   save,
+  subject,
   onClose,
   onSaved,
   action = 'Save',
@@ -77,6 +78,14 @@ function Fields({
   const isUndecided = [...sides.values()].includes(null)
   const result = theirs ? mergedValues(theirs.values, mine, sides) : mine
   const isChanged = keys.some((key) => result[key] !== (theirs ?? base).values[key])
+  const [change, forgetChange] = useColleagueChange(subject, read, (theirs ?? base).etag)
+  const compareWith = (stored: Stored) => {
+    if (theirs) setBase(theirs)
+    setMine(result)
+    setChosen({})
+    setTheirs(stored)
+    forgetChange()
+  }
   const send = useMutation({
     mutationFn: async () => {
       if (isChanged) await save(result, (theirs ?? base).etag)
@@ -84,12 +93,18 @@ function Fields({
     onSuccess: onSaved,
     onError: async (error) => {
       if (!isConflict(error)) return
-      if (theirs) setBase(theirs)
-      setMine(result)
-      setChosen({})
-      setTheirs(await read())
+      compareWith(await read())
     },
   })
+  const isUntouched = !theirs && keys.every((key) => mine[key] === base.values[key])
+  const [takenOver, setTakenOver] = useState<ColleagueChange | null>(null)
+  useEffect(() => {
+    // Nothing was typed yet: editing begins with what is stored now.
+    if (!change || !isUntouched || send.isPending) return
+    setBase(change.stored)
+    setMine(change.stored.values)
+    setTakenOver(change)
+  }, [change, isUntouched, send.isPending])
   const submit = (event: FormEvent) => {
     event.preventDefault()
     if (!isUndecided) send.mutate()
@@ -100,6 +115,15 @@ function Fields({
   const faulty = theirs ? [] : fields.filter((field) => faultOf(field))
   return (
     <form className="form" onSubmit={submit}>
+      {change && !isUntouched && !send.isPending && (
+        <ChangeNote
+          change={change}
+          fields={fields}
+          before={theirs ?? base}
+          onCompare={() => compareWith(change.stored)}
+        />
+      )}
+      {takenOver && !change && !theirs && <ChangeNote change={takenOver} fields={fields} />}
       {theirs && (
         <section className="edit-conflict" aria-label="Changed meanwhile">
           <p role="alert">
@@ -155,6 +179,25 @@ function Fields({
         </Button>
       </div>
     </form>
+  )
+}
+
+interface ChangeNoteProps {
+  change: ColleagueChange
+  fields: readonly EditField[]
+  /** What the form knows; left out where it took the change over. */
+  before?: Stored
+  onCompare?: () => void
+}
+
+function ChangeNote({ change, fields, before, onCompare }: ChangeNoteProps) {
+  const author = useAuthor(change.authorID)
+  const changed = before ? fields.filter(({ key }) => change.stored.values[key] !== before.values[key]) : []
+  const what = changed.map(({ label }) => label).join(', ')
+  return (
+    <ChangedNotice author={author} did={`changed ${what || 'this'}`} at={change.at} onCompare={onCompare}>
+      {before ? 'Your changes are kept.' : 'The form shows it.'}
+    </ChangedNotice>
   )
 }
 

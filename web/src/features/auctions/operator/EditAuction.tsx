@@ -41,6 +41,7 @@ export function EditAuction({ auction, onClose }: { auction: Auction; onClose: (
   return (
     <EditForm
       title="Change the auction"
+      subject={`auctions/${auction.id}`}
       fields={FIELDS}
       read={read}
       save={save}

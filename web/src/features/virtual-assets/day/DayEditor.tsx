@@ -7,7 +7,7 @@ import { type Day, QUARTER_MS, spanOf } from '../../../shared/time/marketDay'
 import { Card, Legend, type LegendItem } from '../../../shared/ui/Card'
 import { isTyping } from '../../../shared/ui/typing'
 import { blockLeaving } from '../../../shell/router'
-import { ChangedNotice } from '../conflict/ChangedNotice'
+import { ChangedPlanNotice } from '../conflict/ChangedPlanNotice'
 import { Conflict } from '../conflict/Conflict'
 import { type DayPlan, type Held, planKey, useHeld, usePrices } from '../data'
 import { projectionOf, value } from '../projection'
@@ -106,7 +106,7 @@ export function DayEditor({ asset, plan: latest, day }: Props) {
   return (
     <>
       {draft.edits.size > 0 && plan.version !== latest.version && (
-        <ChangedNotice asset={asset} base={plan} theirs={latest} onCompare={() => setIsComparing(true)} />
+        <ChangedPlanNotice asset={asset} base={plan} theirs={latest} onCompare={() => setIsComparing(true)} />
       )}
       <DayFigures
         asset={asset}
