@@ -9,6 +9,7 @@ import pytest
 from playwright.async_api import expect
 from tests.console.journeys.conftest import OpenTab
 from tests.console.journeys.scene import Scene
+from tests.console.journeys.watching import Tab
 
 # The figures of the overview fit without scrolling sideways: one that is cut reads as another.
 CUT_FIGURES = """
@@ -42,32 +43,44 @@ def screens_of(username: str, scene: Scene) -> list[str]:
     return [*common, won, lost, battery, f"{battery}/history", "/administration/roles", "/administration/security"]
 
 
+DESK, PHONE = (1440, 900), (390, 844)
+
+
 class TestEveryScreen:
     @pytest.mark.slow
     @pytest.mark.parametrize("username", ["trader", "owner", "operator"])
-    async def test_can_be_used_by_everybody_in_both_themes(self, open_tab: OpenTab, scene: Scene, username: str):
-        async with open_tab(username) as tab:
+    async def test_can_be_used_by_everybody_in_both_themes_and_on_a_phone(
+        self, open_tab: OpenTab, scene: Scene, username: str
+    ):
+        """Each is loaded once, every other on the phone: axe takes longer than all else together."""
+        async with open_tab(username, size=DESK, locale="en-US") as tab:
             await tab.open("/")
-            for path in screens_of(username, scene):
+            for count, path in enumerate(screens_of(username, scene)):
+                sizes = (DESK, PHONE) if count % 2 == 0 else (PHONE, DESK)
                 await tab.go(path)
-                await tab.settle()
-                await tab.check_in_both_themes()
-                assert tab.faults == [], path
+                for size in sizes:
+                    await tab.page.set_viewport_size({"width": size[0], "height": size[1]})
+                    await tab.settle()
+                    await (check_on_a_phone if size == PHONE else check_at_a_desk)(tab, path)
+                    assert tab.faults == [], (path, size)
 
-    @pytest.mark.slow
-    @pytest.mark.parametrize("username", ["trader", "owner", "operator"])
-    async def test_can_be_read_on_a_phone(self, open_tab: OpenTab, scene: Scene, username: str):
-        """Nothing but a table within its frame is wider than the screen."""
-        async with open_tab(username, size=(390, 844)) as tab:
-            await tab.open("/")
-            for path in screens_of(username, scene):
-                await tab.go(path)
-                await tab.settle()
-                width = await tab.page.evaluate("document.querySelector('#screen').scrollWidth")
-                assert width <= 390, f"{path} is {width} wide"
-                assert await tab.page.evaluate(CUT_FIGURES) == [], path
-                await tab.check()
-                assert tab.faults == [], path
+
+async def check_at_a_desk(tab: Tab, path: str) -> None:
+    shown = await tab.page.locator("#screen").inner_text()
+    values = await tab.page.locator("#screen input").evaluate_all("all => all.map(one => one.value)")
+    # 24 hours, whatever the browser's language.
+    assert not re.findall(r"\d\s?[AP]M\b|\b\d{1,2}/\d{1,2}/\d{4}", "\n".join([shown, *values])), path
+    # Nor as machines write moments, types and kilowatts.
+    assert not re.findall(r"\dT\d\d:\d\d|`|\d kWh?\b", shown), path
+    await tab.check_in_both_themes()
+
+
+async def check_on_a_phone(tab: Tab, path: str) -> None:
+    """Nothing but a table within its frame is wider than the screen."""
+    width = await tab.page.evaluate("document.querySelector('#screen').scrollWidth")
+    assert width <= PHONE[0], f"{path} is {width} wide"
+    assert await tab.page.evaluate(CUT_FIGURES) == [], path
+    await tab.check()
 
 
 class TestTheKeyboard:
@@ -108,18 +121,6 @@ class TestTime:
             await expect(clock).to_contain_text("Berlin")
             await tab.page.get_by_text("UTC", exact=True).click()
             await expect(clock).to_contain_text("UTC")
-
-    async def test_is_told_in_24_hours_whatever_the_browsers_language(self, open_tab: OpenTab, scene: Scene):
-        async with open_tab("owner", locale="en-US") as tab:
-            await tab.open("/")
-            for path in screens_of("owner", scene):
-                await tab.go(path)
-                await tab.settle()
-                shown = await tab.page.locator("#screen").inner_text()
-                values = await tab.page.locator("#screen input").evaluate_all("all => all.map(one => one.value)")
-                assert not re.findall(r"\d\s?[AP]M\b|\b\d{1,2}/\d{1,2}/\d{4}", "\n".join([shown, *values])), path
-                # Nor as machines write moments, types and kilowatts.
-                assert not re.findall(r"\dT\d\d:\d\d|`|\d kWh?\b", shown), path
 
     async def test_moves_when_somebody_moves_the_sandbox(self, open_tab: OpenTab, scene: Scene):
         before = scene.now
