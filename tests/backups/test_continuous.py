@@ -15,7 +15,7 @@ import asyncpg
 import pytest
 from tests.backups.test_versions import ANOTHER_SERVER
 
-from gridloom.backups.continuous import back_up_continuously, restore_to
+from gridloom.backups.continuous import _base_before, back_up_continuously, receive_until_signalled, restore_to
 from gridloom.database.server.embedded import EmbeddedPostgres
 from gridloom.operator_commands import CommandError
 
@@ -75,7 +75,21 @@ class TestAMomentBetweenTwoWrites:
             restore_to(tmp_path / "other", tmp_path / "backup", between - timedelta(days=1))
 
 
+class TestACopy:
+    def test_is_the_last_that_was_begun_before_the_instant(self, tmp_path):
+        """The log since the first may be months long."""
+        for name in ("base-20260301T000000Z", "base-20260302T000000Z", "base-20260303T000000Z", "base-of-mine"):
+            (tmp_path / name).mkdir()
+        for day, hour, expected in ((2, 12, "base-20260302T000000Z"), (3, 0, "base-20260303T000000Z")):
+            assert _base_before(tmp_path, datetime(2026, 3, day, hour, tzinfo=UTC)).name == expected
+
+
 class TestReceiving:
+    @pytest.mark.parametrize("status", [0, 1])
+    def test_that_ends_by_itself_has_failed_if_its_program_has(self, status):
+        with subprocess.Popen([sys.executable, "-c", f"raise SystemExit({status})"]) as receiving:
+            assert receive_until_signalled(receiving) == status
+
     def test_is_refused_a_second_time_and_ends_with_its_command(self, tmp_path):
         server = EmbeddedPostgres(tmp_path / "home")
         server.start()

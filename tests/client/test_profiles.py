@@ -98,6 +98,14 @@ class TestAProfile:
         profiles.remove("two")
         assert profiles.current == "one"
 
+    def test_that_is_removed_leaves_the_one_in_use_as_it_is(self):
+        profiles = Profiles()
+        for name in ("one", "two", "three"):
+            profiles.put(name, Profile(url=URL))
+        profiles.use("three")
+        profiles.remove("one")
+        assert profiles.current == "three"
+
     def test_that_is_unknown_is_refused_with_those_there_are(self):
         Profiles().put("one", Profile(url=URL))
         with pytest.raises(CredentialsError, match="there are: one"):
@@ -131,6 +139,10 @@ class TestAClientWithoutArguments:
         assert in_use._runner.client.base_url == httpx2.URL(URL)
         assert named._exchange.credentials == ApiKey("k")
         assert named._runner.client.base_url == httpx2.URL("http://two.test")
+        monkeypatch.setenv("GRIDLOOM_URL", f"{URL}/")  # the same address, and of the profile in use alone
+        assert kind()._exchange.store.load() == TOKENS
+        assert kind(profile="production")._runner.client.base_url == httpx2.URL("http://two.test")
+        monkeypatch.delenv("GRIDLOOM_URL")
         monkeypatch.setenv("GRIDLOOM_PROFILE", "production")
         assert kind()._exchange.credentials == ApiKey("k")
 

@@ -249,6 +249,16 @@ class TestFollowing:
         self.follow(played, emits=2)
         assert played.requests[1].headers["Last-Event-ID"] == "9"
 
+    def test_resumes_after_the_last_event_also_where_nothing_but_a_comment_came_since(self):
+        played = world(
+            *(reply(), b"id: 1\ndata: a\n\n", LOST),
+            *(reply(), b": still here\n\n", LOST),
+            reply(),
+            b"id: 2\ndata: b\n\n",
+        )
+        self.follow(played, emits=2)
+        assert [request.headers.get("Last-Event-ID") for request in played.requests] == [None, "1", "1"]
+
     def test_starts_after_the_event_that_the_caller_names(self):
         played = world(reply(), b"data: a\n\n")
         self.follow(played, emits=1, last_event_id="41")

@@ -40,6 +40,11 @@ class TestEventParser:
         parser.feed(b"\nid: 7\n\n")
         assert parser.last_event_id == "7"
 
+    def test_takes_no_id_with_a_null_character_which_no_header_can_carry(self):
+        parser = EventParser()
+        assert parser.feed(b"id: 1\ndata: a\n\nid: 2\0\ndata: b\n\n")[1] == ServerSentEvent("b", id="1")
+        assert parser.last_event_id == "1"
+
     def test_reads_data_as_json(self):
         assert EVENTS[0].json() == {"price": 1}
 

@@ -22,6 +22,7 @@ from tests.database.clusters import Pair, primary_and_standby
 from tests.people import People
 
 from gridloom.app import ROUTE_MODULES
+from gridloom.database import replicas
 from gridloom.database.errors import DatabaseFailure, classify_error
 from gridloom.database.replicas import LsnCipher, Replica, Replicas, read_position
 from gridloom.edge import operations_of
@@ -253,12 +254,48 @@ class TestASealedPosition:
         assert LsnCipher(bytes(32)).open(text) is None
 
 
+class Connection:
+    """To a standby that has come so far."""
+
+    def __init__(self, position: str, database: str) -> None:
+        self.position, self.database = position, database
+
+    async def fetchval(self, statement: str) -> str:
+        return self.position if "replay" in statement else self.database
+
+
+class TestAServerInPlaceOfAnother:
+    @pytest.fixture
+    def replica(self, monkeypatch: pytest.MonkeyPatch) -> Replica:
+        async def prepare(_: object) -> None:
+            pass
+
+        monkeypatch.setattr(replicas, "prepare_connection", prepare)
+        return Replica("one")
+
+    async def test_has_come_as_far_as_it_says_itself(self, replica: Replica) -> None:
+        """One that was restored from a backup is further back than the one before it."""
+        for position, expected in (("0/300", 0x300), ("0/100", 0x100)):
+            await replica.prepare_connection(Connection(position, "gridloom 7"))  # type: ignore[arg-type]
+            assert replica.replayed == expected
+
+    async def test_answers_nothing_if_it_has_another_database(self, replica: Replica) -> None:
+        """Before it is asked in its turn what it is."""
+        group = Replicas(None, [replica])  # type: ignore[arg-type]
+        group._seal, group._database = LsnCipher(bytes(32)), "gridloom 7"
+        asked = group._seal.seal(0x100, 1)
+        for database, found in (("gridloom 7", replica), ("gridloom 8", None)):
+            await replica.prepare_connection(Connection("0/300", database))  # type: ignore[arg-type]
+            replica.enable()
+            assert await group.find(asked) is found
+
+
 class TestTheLagOfAReplica:
     def test_is_the_age_of_the_oldest_position_that_it_has_not_replayed(self) -> None:
         replica = Replica("one")
-        replicas = Replicas(None, [replica])  # type: ignore[arg-type]
+        group = Replicas(None, [replica])  # type: ignore[arg-type]
         now = time.monotonic()
-        replicas._past.extend([(now - 30, 100), (now - 20, 200), (now - 10, 300)])
+        group._past.extend([(now - 30, 100), (now - 20, 200), (now - 10, 300)])
         for replayed, lag_s in ((50, 30), (100, 20), (250, 10), (300, 0)):
             replica.replayed = replayed
-            assert replicas._measure_lag_s(replica) == pytest.approx(lag_s, abs=5)
+            assert group._measure_lag_s(replica) == pytest.approx(lag_s, abs=5)

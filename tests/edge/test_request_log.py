@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from types import SimpleNamespace
 from typing import Any
@@ -93,7 +94,7 @@ class TestTheTimeOfARequest:
             now[0] += 300
             await send_response(*arguments, **options)
 
-        monkeypatch.setattr(application, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+        monkeypatch.setattr(application, "time", SimpleNamespace(perf_counter=lambda: now[0], monotonic=time.monotonic))
         monkeypatch.setattr(application, "send_response", send_slowly)
         monkeypatch.setattr(application, "_observe_request", lambda *values: observed.append(values[-1]))
         monkeypatch.setattr(application, "log", lines)
@@ -101,3 +102,4 @@ class TestTheTimeOfARequest:
             await client.get(path)
         assert observed == [seconds]
         assert len(lines) == (1 if seconds else 0)
+        assert toys._in_progress == 0, "or its end waits for them"

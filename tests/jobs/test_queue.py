@@ -9,6 +9,7 @@ import pytest
 from tests.jobs.known import known_job
 from tests.jobs.running import note, now, running, until
 
+from gridloom.database.commit.after_commit import after_commit
 from gridloom.jobs import JobRun, cancel, enqueue, jobs_of, store
 from gridloom.wiring import JOB_MODULES
 
@@ -62,11 +63,12 @@ class TestAJob:
         assert await pool.fetchval("select count(*) from done") == 0
 
     async def test_cancelled_while_it_runs_is_undone(self, pool, dsn) -> None:
-        began, go_on = asyncio.Event(), asyncio.Event()
+        began, go_on, told = asyncio.Event(), asyncio.Event(), []
 
         @known_job("slow")
         async def slow(run: JobRun) -> None:
             await note(run)
+            after_commit(run.db, lambda: told.append("it is done"))
             began.set()
             await go_on.wait()
 
@@ -76,6 +78,7 @@ class TestAJob:
             assert await cancel(pool, "slow", "a")
             go_on.set()
         assert await pool.fetchval("select count(*) from done") == 0
+        assert told == []
 
     async def test_enqueued_while_it_runs_runs_once_more_and_delays_no_other(self, pool, dsn) -> None:
         began, go_on = asyncio.Event(), asyncio.Event()

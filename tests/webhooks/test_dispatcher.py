@@ -57,6 +57,19 @@ class TestAWebhook:
             await sending.stop(grace_s=0)
 
 
+class TestAnEvent:
+    @pytest.mark.parametrize(
+        ("payload", "is_looked_at"),
+        [("ours:7", True), ("theirs:7", False), ("theirs:7 ours:8", True), ("*", True), (None, True)],
+    )
+    def test_is_looked_at_if_it_may_be_of_somebody_with_a_webhook(self, payload: str | None, is_looked_at: bool):
+        """`*` stands for more organisations than are named one by one, and nothing for a connection that was lost."""
+        sender = Dispatcher(None, None, None)  # type: ignore[arg-type]
+        sender._receivers, sender._receivers_may_be_others = frozenset({"ours"}), False
+        sender._on_event(payload)
+        assert sender._wake.is_set() is is_looked_at
+
+
 class TestAnOrganisationWhoseReceiversNeverAnswer:
     async def test_leaves_places_to_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
         greedy, modest = uuid4(), uuid4()

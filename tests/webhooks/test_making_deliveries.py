@@ -17,7 +17,7 @@ from gridloom.database.sealing import Seal, SecretUnreadable
 from gridloom.events.store import wait_for_sequencer
 from gridloom.webhooks import dispatcher
 from gridloom.webhooks.deliver import deliver
-from gridloom.webhooks.delivery_store import LeasedDelivery, lease_due, make_deliveries
+from gridloom.webhooks.delivery_store import LeasedDelivery, _claim_deliveries, lease_due, make_deliveries
 from gridloom.webhooks.dispatcher import Dispatcher
 from gridloom.webhooks.http_client import AttemptResult
 from gridloom.webhooks.store import disabled_since, page_of_deliveries, reseal_webhooks, resume
@@ -156,6 +156,17 @@ class TestWhatIsDue:
         for passed_over, is_taken in (([busy], False), ([], True)):
             taken = await lease_due(db, 1000, busy=[], busy_organisations=passed_over, lease=timedelta(minutes=1))
             assert (busy in {one.organisation_id for one in taken}) is is_taken
+
+    async def test_is_taken_by_one_of_two_that_see_it_at_the_same_instant(self, connections: list[Any]) -> None:
+        first, second, *_ = connections
+        organisation_id = await set_up_webhook(first)
+        await give_place(first, organisation_id)
+        assert await make_and_read(first, organisation_id) == (1, 1)
+        seen = await first.fetch(
+            "select organisation_id, id from webhook_delivery where organisation_id = $1", organisation_id
+        )
+        taken = [len(await _claim_deliveries(db, seen, timedelta(minutes=1))) for db in (first, second)]
+        assert taken == [1, 0]
 
 
 class TestTheLogOfDeliveries:

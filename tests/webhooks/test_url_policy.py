@@ -222,6 +222,20 @@ class TestACall:
         assert len(outcome.body) == 4096
         assert "\x00" not in outcome.body
 
+    async def test_ends_once_it_has_read_enough_of_an_answer_without_end(self) -> None:
+        async def answer_for_ever(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 100_000)
+            await reader.read()
+            writer.close()
+
+        caller = WebhookClient(SANDBOX, whole_call_s=5)
+        server = await asyncio.start_server(answer_for_ever, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        outcome = await caller.post(f"http://127.0.0.1:{port}/", {}, "{}")
+        server.close()
+        await caller.close()
+        assert (outcome.status, outcome.error) == (200, None)
+
     async def test_has_an_end(self) -> None:
         caller = WebhookClient(SANDBOX, whole_call_s=0.3)
         server = await asyncio.start_server(lambda r, w: asyncio.sleep(3), "127.0.0.1", 0)
