@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+import pytest
 from tests.events.happening import data_with, number_in, record
 
 from gridloom.database.commit.after_commit import transaction, underlying_connection
@@ -128,6 +129,13 @@ class TestASequencerWhereEventsKeepComing:
         assert max(batches) > 5
 
 
+@pytest.fixture(params=[False, True], ids=["plain", "distributed"])
+def each_way(request: pytest.FixtureRequest, pool: Any) -> None:
+    """A distributed database finds an event's readers by statements of its own."""
+    pool.is_distributed = request.param
+
+
+@pytest.mark.usefixtures("each_way")
 class TestTheReadersOfAnEvent:
     async def test_are_its_organisation_and_those_with_a_covering_grant(self, pool, organisation) -> None:
         owner, reader, other = [await organisation() for _ in range(3)]
@@ -148,6 +156,34 @@ class TestTheReadersOfAnEvent:
         await store.sequence_events(pool, 100)
         types = await pool.fetch("select type from event where organisation_id = $1", operator)
         assert [row["type"] for row in types] == ["auction.cleared"]
+
+    async def test_of_a_virtual_asset_include_the_operator_and_read_each_event_once(self, pool, organisation) -> None:
+        trader, reader, operator = await organisation(), await organisation(), await organisation("OPERATOR")
+        keys = [
+            await pool.fetchval(
+                "insert into asset (id, kind, organisation_id) values ($1, $2, $3) returning key", uuid7(), kind, trader
+            )
+            for kind in ("VIRTUAL", "PHYSICAL")
+        ]
+        permission = Permission.READ_SCHEDULES
+        for grantee in (reader, operator):
+            await pool.execute("insert into asset_grant values ($1, $2, $3, $2)", keys[0], grantee, [permission])
+        for number, key in enumerate((keys[0], keys[1], None, keys[0]), start=1):
+            await record(pool, trader, number, type="schedule.updated", permission=permission, asset_key=key)
+        assert await store.sequence_events(pool, 100) == 4
+        orders = [[number_in(row["data"]) for row in await order_of(pool, who)] for who in (trader, reader, operator)]
+        assert orders == [[1, 2, 3, 4], [1, 4], [1, 4]]
+        assert await store.last_sequences(pool, [trader, reader, operator]) == {trader: 4, reader: 2, operator: 2}
+        rows = await pool.fetch(
+            "select origin_id, subject, permission, asset_key, data from event where id in "
+            "(select id from event where organisation_id = $1 and sequence = 2)",
+            reader,
+        )
+        assert len({tuple(row.values()) for row in map(str_values, rows)}) == 1, "the same for all who read it"
+
+
+def str_values(row: Any) -> dict[str, str]:
+    return {name: str(value) for name, value in row.items()}
 
 
 class TestTheDataOfAnEvent:
@@ -174,7 +210,7 @@ class TestTheDataOfAnEvent:
 
 
 class TestFewEvents:
-    """On a distributed database a few are moved one by one; they come to stand as all at once would."""
+    """On a distributed database a few are moved reader by reader; they come to stand as all at once would."""
 
     async def test_stand_in_the_orders_of_the_same_readers(self, pool, organisation) -> None:
         ours, theirs = await organisation(), await organisation()

@@ -107,6 +107,8 @@ FUNCTIONS_ON_WORKERS: Final = frozenset({"moment_on_wire"})
 """Our functions that statements of distributed tables may call: they read no table, so a worker can have them."""
 
 FUNCTIONS_OF_A_SHARD: Final = {
+    "append_events": ("of_organisation", "event"),
+    "append_telemetry": ("of_asset", "telemetry_head"),
     "read_battery_capacity": ("battery", "physical_asset_parameters"),
     "read_schedule_shard": ("of_asset", "virtual_asset"),
     "write_schedule_interval": ("of_asset", "virtual_asset"),

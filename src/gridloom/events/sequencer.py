@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 from prometheus_client import Counter
 
+from gridloom.database.pool import is_distributed
 from gridloom.events import outbox, store
 from gridloom.kernel.tasks import cancel_and_wait
 
@@ -22,6 +23,8 @@ POLL_INTERVAL_S = 2.0
 MAX_BATCH_SIZE = 500
 BATCH_DELAY_S = 0.01
 """How long to wait for company: a batch costs one commit, whatever its size."""
+DISTRIBUTED_BATCH_DELAY_S = 0.05
+"""The same on a distributed database, where that commit is one in two phases on several nodes."""
 BUSY_GATHER_S = 0.1
 """The same where events keep coming: they are many, and what each batch costs is the writers' time."""
 
@@ -59,7 +62,8 @@ class Sequencer:
             except Exception as error:  # noqa: BLE001  # it must outlive whatever happens to it
                 log.warning("events.sequencing_failed", error=repr(error))
                 await asyncio.sleep(1)
-            gather_s = BUSY_GATHER_S if woken and self._wake.is_set() else BATCH_DELAY_S
+            delay_s = DISTRIBUTED_BATCH_DELAY_S if is_distributed(self._pool) else BATCH_DELAY_S
+            gather_s = BUSY_GATHER_S if woken and self._wake.is_set() else delay_s
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._poll_interval_s):
                     await self._wake.wait()

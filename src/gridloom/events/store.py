@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 FEW: Final = 3
 """Events at once that are written along with the rest of their transaction's last rows."""
-MAX_SEQUENCED_ONE_BY_ONE: Final = 8
-"""Of a distributed database: as many cost there what one statement for all of them does."""
+MAX_SEQUENCED_BY_READER: Final = 25
+"""Of a distributed database: as many, if each has a reader of its own, cost there what one statement for all does."""
 CHANNEL = "gridloom_event"
 """Says `<organisation>:<last sequence>` for each order that grew, or `*` for too many to list."""
 
@@ -99,7 +99,7 @@ async def sequence_events(db: Database, most: int) -> int:
     if is_distributed(db):
         return int(
             await db.fetchval(
-                "select sequence_few_events($1, $2, $3)", most, list(OPERATOR_TYPES), MAX_SEQUENCED_ONE_BY_ONE
+                "select sequence_few_events($1, $2, $3)", most, list(OPERATOR_TYPES), MAX_SEQUENCED_BY_READER
             )
         )
     return int(await db.fetchval("select sequence_events($1, $2)", most, list(OPERATOR_TYPES)))

@@ -14,7 +14,7 @@ import asyncpg
 from gridloom.database.commit.after_commit import transaction
 from gridloom.database.pool import Pool, create_pool, prepare_connection
 from gridloom.edge import Request
-from gridloom.monitoring.ingest.ingest import Stored, store_received
+from gridloom.monitoring.ingest.ingest import Stored, append_received, store_received
 from gridloom.monitoring.model import Received
 from gridloom.monitoring.store import heads
 
@@ -33,10 +33,14 @@ class TelemetryEntry:
         self, request: Request, received: Received, keys: Mapping[UUID | None, int], now_us: int
     ) -> dict[UUID | None, Stored]:
         """Store what was received, committed when it returns, or in the request's transaction where there is one."""
-        if self.pool is None or request.retry is not None:
-            return await store_received(await request.begin(), received, keys, now_us)
-        async with transaction(self.pool) as db:
-            stored = await store_received(db, received, keys, now_us, is_coordinator=False)
+        stored = None
+        if request.retry is None:
+            stored = await append_received(self.choose_pool(request), received, keys, now_us)
+        if stored is None:
+            if self.pool is None or request.retry is not None:
+                return await store_received(await request.begin(), received, keys, now_us)
+            async with transaction(self.pool) as db:
+                stored = await store_received(db, received, keys, now_us, is_coordinator=False)
         watched = {
             keys[asset_id]: one.watched_until for asset_id, one in stored.items() if one.watched_until is not None
         }

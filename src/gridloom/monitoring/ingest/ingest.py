@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from functools import partial
 from itertools import compress
 from typing import Final
 from uuid import UUID
@@ -42,6 +43,7 @@ class Stored:
 
 
 _id_cache = heads.SignalIdCache()
+_head_cache = heads.HeadCache()
 
 
 async def store_received(
@@ -60,13 +62,57 @@ async def store_received(
     points_of = {keys[asset_id]: points for asset_id, points in received.points.items()}
     by_key = await ingest(db, points_of, is_coordinator=is_coordinator)
     stored = {asset_id: by_key[keys[asset_id]] for asset_id in received.points}
+    _count_points(received, stored, now_us)
+    return stored
+
+
+async def append_received(
+    db: Database, received: Received, keys: Mapping[UUID | None, int], now_us: int
+) -> dict[UUID | None, Stored] | None:
+    """The same without a transaction, by one statement, for points of one asset that are newer than all that is known,
+    of known signals and on one day; None, and nothing written, for any other.
+
+    Streams still have to be notified.
+    """
+    if len(received.points) != 1:
+        return None
+    [(asset_id, batch)] = received.points.items()
+    outcome = await _append_next(db, keys[asset_id], batch)
+    if outcome is None:
+        return None
+    stored = {asset_id: outcome}
+    _count_points(received, stored, now_us)
+    return stored
+
+
+def _count_points(received: Received, stored: Mapping[UUID | None, Stored], now_us: int) -> None:
     received.refusals.add(Reason.TOO_MANY_SIGNALS, sum(one.refused for one in stored.values()), [])
     metrics.POINTS.labels("written").inc(sum(one.written for one in stored.values()))
     metrics.POINTS.labels("overwritten").inc(sum(one.overwritten for one in stored.values()))
     metrics.POINTS.labels("refused").inc(received.refusals.total)
     for one in stored.values():
         metrics.LAG.observe(max(0, now_us - one.newest_us) / SECOND_US)
-    return stored
+
+
+async def _append_next(db: Database, asset_key: int, batch: Points) -> Stored | None:
+    head = _head_cache.find(asset_key)
+    if head is None or _is_heavy(batch, batch.names):
+        return None
+    known = _id_cache.find((asset_key, head.born))
+    if len(known) != head.signal_count or not known.keys() >= set(batch.names):
+        return None
+    columns, _ = _arrange_allowed(batch, np.array([known[name] for name in batch.names], dtype=np.int64))
+    late, _ = _find_late(head, columns)
+    new_segments = [] if late else _make_segments(replace(head, sequence=head.sequence + 1), columns)
+    if len(new_segments) != 1:
+        return None
+    latest, newest_us = _move_latest(head, columns)
+    moved = await heads.append_next(db, head, new_segments[0], latest)
+    if moved is None:
+        _head_cache.drop(asset_key)
+        return None
+    _head_cache.put(moved)
+    return Stored(len(columns), len(batch) - len(columns), 0, newest_us, moved.watched_until)
 
 
 async def ingest(db: Database, points: Mapping[int, Points], *, is_coordinator: bool = True) -> dict[int, Stored]:
@@ -88,6 +134,8 @@ async def ingest(db: Database, points: Mapping[int, Points], *, is_coordinator: 
         outcome.overwritten += overlap.points
         outcome.written = len(batch) - outcome.refused - outcome.overwritten
         latest[asset_key], outcome.newest_us = _move_latest(head, columns)
+        if columns.signal_ids.max() < head.signal_count:  # else there are new ones, which the head does not count yet
+            after_commit(db, partial(_head_cache.put, replace(head, latest=latest[asset_key])))
         new_segments += await off_loop(_is_heavy(columns, columns.signal_ids), _make_segments, head, columns)
         if is_coordinator:
             await _thin_out(db, asset_key, overlap)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from uuid import UUID
 
 from gridloom.database.pool import Database, is_distributed
+from gridloom.database.statement import NamedStatement
 
 CHANNEL = "telemetry"
 MAX_CACHED_ASSETS = 20_000
+MAX_CACHED_LATEST = 2048
+"""Bytes of the latest points of a head that is remembered: 128 signals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,67 @@ async def lock_heads(db: Database, asset_keys: Sequence[int]) -> dict[int, Head]
     else:
         rows = await db.fetchmany(_LOCK_HEAD, [(asset_key,) for asset_key in sorted(asset_keys)])
     return {row["asset_key"]: Head(**row) for row in rows}
+
+
+_APPEND_NEXT = NamedStatement("""
+    with moved as (
+      update telemetry_head set sequence = sequence + 1, latest = :new_latest
+      where asset_key = :asset_key and born = :born and sequence = :sequence and signal_count = :signal_count
+        and latest = :latest
+      returning watched_until
+    ), added as (
+      insert into telemetry_segment (asset_key, sequence, day, points, body)
+      select :asset_key, :sequence + 1, :day, :points, :body from moved
+    )
+    select true as is_appended, watched_until from moved
+""")
+_APPEND_NEXT_ON_SHARD = NamedStatement("""
+    select is_appended, watched_until
+    from append_telemetry(:asset_key, :born, :sequence, :signal_count, :latest, :new_latest, :day, :points, :body)
+""")
+
+
+async def append_next(db: Database, head: Head, segment: NewSegment, latest: bytes) -> Head | None:
+    """Append a segment to the head as it was known, by one statement; the head that is then.
+
+    None, and nothing written, if it has changed. All of it is compared, not its sequence alone: after a standby that
+    lagged was promoted, the same sequence may mean other points.
+    """
+    statement = _APPEND_NEXT_ON_SHARD if is_distributed(db) else _APPEND_NEXT
+    rows = await statement.fetch(db, head, new_latest=latest, day=segment.day, points=segment.points, body=segment.body)
+    if not rows or not rows[0]["is_appended"]:
+        return None
+    return replace(head, sequence=head.sequence + 1, latest=latest, watched_until=rows[0]["watched_until"])
+
+
+class HeadCache:
+    """The heads of a bounded number of assets, as this process left them, where it is their only writer."""
+
+    def __init__(self) -> None:
+        self._heads: dict[int, Head] = {}
+        self._is_only_writer: set[int] = set()
+
+    def find(self, asset_key: int) -> Head | None:
+        return self._heads[asset_key] if asset_key in self._is_only_writer else None
+
+    def put(self, head: Head) -> None:
+        """After a commit. Two writes in a row by this process make it the only writer."""
+        before = self._heads.pop(head.asset_key, None)
+        if len(head.latest) > MAX_CACHED_LATEST:
+            self._is_only_writer.discard(head.asset_key)
+            return
+        if len(self._heads) >= MAX_CACHED_ASSETS:
+            self._heads.clear()
+            self._is_only_writer.clear()
+        self._heads[head.asset_key] = head
+        if before is not None and before.born == head.born and before.sequence + 1 == head.sequence:
+            self._is_only_writer.add(head.asset_key)
+        else:
+            self._is_only_writer.discard(head.asset_key)
+
+    def drop(self, asset_key: int) -> None:
+        self._heads.pop(asset_key, None)
+        self._is_only_writer.discard(asset_key)
 
 
 async def signal_ids(db: Database, asset_key: int) -> dict[str, int]:
