@@ -28,8 +28,9 @@ LOCKED_TYPES = {"LockedAsset", "LockedBatteries", "LockedAssetKey"}
 
 
 @cache
-def syntax_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Walked once for all: a walk takes as long as all that is asked of its nodes."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
 
 
 def speaks_to_postgresql(path: Path) -> bool:
@@ -56,12 +57,12 @@ SQL_CALLS = {"fetch", "fetchrow", "fetchval", "execute", "executemany", "copy_re
 def sends_sql(path: Path) -> bool:
     return any(
         isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SQL_CALLS
-        for node in ast.walk(syntax_of(path))
+        for node in nodes_of(path)
     )
 
 
 def called_names(path: Path) -> Iterator[str]:
-    for node in ast.walk(syntax_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id
 
@@ -70,7 +71,7 @@ def asks_for_the_time_alone(path: Path) -> bool:
     bare = re.compile(r"select\s+(date_trunc\('\w+', platform_now\(\)\)|platform_now\(\)|clock_timestamp\(\))")
     return any(
         isinstance(node, ast.Constant) and isinstance(node.value, str) and bare.fullmatch(node.value.strip())
-        for node in ast.walk(syntax_of(path))
+        for node in nodes_of(path)
     )
 
 
@@ -81,7 +82,7 @@ class TestTheClock:
 
 
 def spells_out_a_permission(path: Path) -> bool:
-    return any(isinstance(node, ast.Constant) and node.value in WORDS for node in ast.walk(syntax_of(path)))
+    return any(isinstance(node, ast.Constant) and node.value in WORDS for node in nodes_of(path))
 
 
 class TestPermissions:
@@ -95,7 +96,7 @@ class TestAField:
         described = {
             path.relative_to(SOURCE).as_posix()
             for path in MODULES
-            for call in ast.walk(syntax_of(path))
+            for call in nodes_of(path)
             if isinstance(call, ast.Call)
             and isinstance(call.func, ast.Name)
             and call.func.id == "Meta"
@@ -114,7 +115,8 @@ class TestATestsService:
         makers = [
             call
             for path in sorted(Path(__file__).parent.rglob("*.py"))
-            for call in ast.walk(syntax_of(path))
+            if "create_edge(" in path.read_text()
+            for call in nodes_of(path)
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "create_edge"
         ]
         assert len(makers) > 3
@@ -141,7 +143,7 @@ class TestALockedType:
 def declares_jobs(path: Path) -> bool:
     return any(
         isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "job"
-        for node in ast.walk(syntax_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.AsyncFunctionDef)
         for call in node.decorator_list
     )
@@ -176,7 +178,7 @@ class TestSQL:
 
 
 def sql_texts(path: Path) -> Iterator[str]:
-    for node in ast.walk(syntax_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
@@ -209,7 +211,7 @@ class TestAStatement:
         computing = {
             path.relative_to(SOURCE).as_posix()
             for path in MODULES
-            for node in ast.walk(syntax_of(path))
+            for node in nodes_of(path)
             if isinstance(node, ast.JoinedStr) and computes_a_parameters_number(node)
         }
         assert computing == self.COMPUTES_NUMBERS
@@ -229,8 +231,9 @@ class TestAComposedStatement:
         variable = [
             f"{path.relative_to(SOURCE)}:{node.lineno} {part.arg}"
             for path in MODULES
-            for node in ast.walk(syntax_of(path))
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("compose", "NamedStatement")
+            for node in nodes_of(path)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            if node.func.id in ("compose", "NamedStatement")
             for part in node.keywords
             if part.arg is not None or path.name != "statement.py"  # which hands on the parts that it is given
             if not ast.unparse(part.value).partition("[")[0].strip("_").isupper()
@@ -251,7 +254,7 @@ class TestAPrivateFunction:
         bare = [
             f"{path.relative_to(SOURCE.parent).as_posix()}: {node.name}"
             for path in [*MODULES, *CLIENT_MODULES]
-            for node in ast.walk(syntax_of(path))
+            for node in nodes_of(path)
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             and re.fullmatch(r"_[a-z]+", node.name)
             and not (node.args.args and node.args.args[0].arg == "self")
@@ -261,7 +264,7 @@ class TestAPrivateFunction:
 
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:
     """Texts that stand alone: of modules, classes and functions, and below constants."""
-    for node in ast.walk(syntax_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value
 
@@ -303,7 +306,7 @@ class TestAJobsKind:
 def classes_by_name() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path in MODULES:
-        for node in ast.walk(syntax_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, set()).add(path.relative_to(SOURCE).as_posix())
     return found
@@ -323,7 +326,7 @@ def imports_by_module(root: Path, package: str) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for module, path in files.items():
         targets = set()
-        for node in ast.walk(syntax_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == package:
                 targets |= {
                     one if (one := f"{node.module}.{alias.name}") in files else node.module for alias in node.names

@@ -170,7 +170,7 @@ async def crowd(settings: Settings) -> AsyncIterator[Crowd]:
             operator = (await people.operator()).client
             owner, trader = await people.new_organisation("Owner"), await people.new_organisation("Trader")
             batteries = []
-            for number in range(20):
+            for number in range(10):
                 body = {
                     "name": f"Battery {number}",
                     "organisationID": str(owner.id),
@@ -186,8 +186,8 @@ async def crowd(settings: Settings) -> AsyncIterator[Crowd]:
 class TestRacingWriters:
     @pytest.mark.slow
     async def test_of_all_rooms_never_take_more_than_there_is_and_give_back_all_they_took(self, crowd: Crowd) -> None:
-        """Two hundred writers on twenty batteries, on a day that has 92 quarter-hours."""
-        await asyncio.gather(*(crowd.write() for _ in range(200)))
+        """A hundred writers on ten batteries, on a day that has 92 quarter-hours."""
+        await asyncio.gather(*(crowd.write() for _ in range(100)))
         kinds = {kind for kind, status in crowd.statuses if status in (200, 201)}
         assert {"allocate", "auction", "bid", "schedule"} <= kinds
         assert sum(count for (_, status), count in crowd.statuses.items() if status == 409) > 20

@@ -30,7 +30,7 @@ from gridloom.edge.application import Application
 from gridloom.settings import Settings, read_settings
 from gridloom_client import AsyncClient
 
-READS = 300
+READS = 100
 """The bench does ten thousand."""
 
 

@@ -13,7 +13,7 @@ from gridloom.virtual_assets.energy.trajectory import energy_trajectory_kwh, tol
 from gridloom.virtual_assets.model import Efficiency
 
 WRITERS = 16
-ROUNDS = 8
+ROUNDS = 3
 WRITES_EACH = 16
 
 
