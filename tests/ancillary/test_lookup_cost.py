@@ -14,7 +14,7 @@ from gridloom.physical_assets.precheck_store import read_precheck
 
 @pytest.fixture(scope="module")
 async def crowded(app, new_organisation):
-    """An asset with 100,000 bids, half of them waiting, among 20 others with 1,000 each; its key."""
+    """An asset with 40,000 bids, half of them waiting, among 20 others with 1,000 each; its key."""
     owner = await new_organisation()
     asset = await register_asset(owner)
     key = await app.pool.fetchval("select key from asset where id = $1", asset.id)
@@ -22,10 +22,9 @@ async def crowded(app, new_organisation):
         await app.pool.fetchval("select key from asset where id = $1", (await register_asset(owner)).id)
         for _ in range(20)
     ]
-    days = 100_000 // len(PRODUCTS) + 1
     rows = [
         (day, code)
-        for day in (date(2030, 1, 1) + timedelta(days=n) for n in range(days))
+        for day in (date(2030, 1, 1) + timedelta(days=n) for n in range(200))
         for code, product in PRODUCTS.items()
         if product.is_traded_on(day)
     ]
