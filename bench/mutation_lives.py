@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 LIFE_RESULTS = Path(__file__).parent / "results" / "mutants_by_lives.json"
-LIFE_STEPS = 120
+LIFE_STEPS = 200
 BROKEN_OFF = 0
 """The seed of a run that ended without naming one."""
 MAX_SHOWN = 240

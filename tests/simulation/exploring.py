@@ -84,7 +84,8 @@ def _find_new(step: Step, world: World, reach: Reach) -> Resolved | None:
     chance = _seed_of(step)
     for name in _order_candidates(chance, reach):
         leads_on: Resolved | None = None
-        for _ in range(MAX_TRIES):
+        may_be_new = name in MEETING or any(not reach.has_met(word) for word in list_targets().get(name, ()))
+        for _ in range(MAX_TRIES if may_be_new else 1):
             choices = tuple(chance.randrange(LARGEST) for _ in range(CHOICES))
             request = every_action()[name].perform(world, Pick(choices))
             if request is None and chance.randrange(2):

@@ -20,6 +20,10 @@ ANSWERS = (
     "measured power",
     "winner",
     "fates of bids",
+    "book after a change",
+    "conflicts",
+    "previewed losses",
+    "changes as they are read",
 )
 STORES = ("store", "store after cuts", "adjustments", "imbalance of a schedule", "schedule", "power left")
 DELIVERY = (
@@ -59,6 +63,8 @@ PAST = (
     "as-of readStateOfCharge",
     "as-of readDispatch",
     "events of changes",
+    "events of availability",
+    "outcomes of auctions",
     "order of events",
     "audit log",
 )
@@ -66,6 +72,7 @@ STORMS = ("restart", "one answer of two services")
 """Only in lives with faults."""
 
 RARE = {
+    "previewed losses": "a preview of an outage that takes more than is free",
     "announced cuts": "an outage announced the day before over a schedule of an undivided asset",
     "unannounced cuts": "an outage of the day itself over such a schedule",
     "AVAILABILITY of a holder": "an outage that has lasted since the gates, of an asset with a price",

@@ -12,7 +12,14 @@ from tests.simulation.calls import Answer, Finding, Request
 from tests.simulation.schemas import read_interface
 
 MOVING_WINDOWS = frozenset(
-    {"readBlock", "readAssetSchedule", "readPhysicalAssetSchedule", "readVirtualAsset", "readAuction"}
+    {
+        "readBlock",
+        "readAssetSchedule",
+        "readPhysicalAssetSchedule",
+        "readParameters",
+        "readVirtualAsset",
+        "readAuction",
+    }
 )
 """Their ETag is the version that a change is compared with; what they show also moves with the clock."""
 KEEP_THEIR_ID = frozenset({"reviseNotification"})

@@ -10,6 +10,7 @@ from datetime import date
 from typing import Any
 
 from tests.simulation import canonical
+from tests.simulation.actors.books import book_request
 from tests.simulation.audits.whole import audit
 from tests.simulation.calls import Answer, Finding, Request
 from tests.simulation.consequences import Consequences
@@ -17,20 +18,22 @@ from tests.simulation.exploring import resolve_step
 from tests.simulation.faults import FAULTS, STORM_S, disturb
 from tests.simulation.judging import Judge
 from tests.simulation.kinds import KINDS
-from tests.simulation.market import berlin_day
+from tests.simulation.market import berlin_day, quarter_of
 from tests.simulation.model import World
 from tests.simulation.oracle.clearing import settle
 from tests.simulation.paging import compare_pages, is_paged
 from tests.simulation.reach import Reach
 from tests.simulation.service import Service
 from tests.simulation.steps import Step
-from tests.simulation.twists import change_body, is_repeatable, twist
-from tests.simulation.versions import compare_versions, names_version
+from tests.simulation.twists import change_body, is_changeable, is_repeatable, twist
+from tests.simulation.versions import VERSIONED_EVERY, compare_versions, names_version
 from tests.simulation.weather import calm
 
 RESET_AFTER_STEPS = 250
 """Lives of so many steps end with a reset of the sandbox."""
 POLL_INTERVAL_S = 0.02
+MAX_BOOK, MAX_BOOK_BEFORE = 200, 8
+"""Quarter-hours of a battery's book that are read after a change of it, and how many of them before now."""
 ENDS_WITH_TIME = frozenset({"createBacktest"})
 """What was asked for before may have ended meanwhile, so that a share is not used up."""
 UNTRACED = frozenset(
@@ -68,6 +71,8 @@ class Life:
     audited: date = date.min
     next_audit: int = 0
     steps_between_audits: int = 40
+    versioned: set[str] = field(default_factory=set)
+    """Operations whose change was compared with what is read afterwards."""
     stormy_until: float = 0.0
     """Until when a fault may last, on the monotonic clock."""
 
@@ -86,6 +91,7 @@ class Life:
                         self.stormy_until = time.monotonic() + STORM_S
                     await self.take(step, number)
                     await self.resolve_doubts()
+                    await self.compare_touched()
                     await self.await_runs()
                     await self.audit_at_midnight(is_end=number == len(script) - 1)
             except Finding as finding:
@@ -142,9 +148,12 @@ class Life:
             self.reach.twists[step.twist] += 1
             await self.ask_again(request, step, number)
             return
-        if len(self.service.edges) == 1 and names_version(request, number):  # two edges are there for faults
-            await compare_versions(self, request)
-            return
+        if len(self.service.edges) == 1 and names_version(request):  # two edges are there for faults
+            is_first = request.operation not in self.versioned
+            if is_first or number % VERSIONED_EVERY == 1:
+                self.versioned.add(request.operation)
+                await compare_versions(self, request)
+                return
         await (self.repeat_until_refused(request) if request.floods else self.ask(request))
 
     async def repeat_until_refused(self, request: Request) -> None:
@@ -162,6 +171,17 @@ class Life:
             path = f"/auctions/{auction.id}"
             answer = await self.ask(Request("readAuction", self.world.operator.trader, "GET", path, expect=200))
             settle(auction, is_deliverable=answer.body["state"] == "CLEARED")
+
+    async def compare_touched(self) -> None:
+        """The book of batteries in which this step has taken something or given it back."""
+        now, touched = quarter_of(self.world.now), self.world.touched
+        while touched:
+            name, (first, end) = touched.popitem()
+            first = max(first - 1, now - MAX_BOOK_BEFORE)
+            if first < end:
+                self.world.compared["book after a change"] += 1
+                end = min(end + 1, first + MAX_BOOK)
+                await self.ask(book_request(self.world, self.world.batteries[name], first, end))
 
     async def await_runs(self) -> None:
         """Statements are issued by a job; a life goes on when it has ended."""
@@ -245,7 +265,7 @@ class Life:
         self.world.due_events |= set(request.hints)
 
     async def ask_again(self, request: Request, step: Step, number: int) -> None:
-        """Under one key twice; or a second time with another body."""
+        """Under one key twice, and another time with another body; or with another body at once."""
         key = {"Idempotency-Key": f"step-{number}"}
         first = replace(request, headers={**request.headers, **key})
         answer = await self.ask(first)
@@ -257,6 +277,6 @@ class Life:
             self.world.compared["repeated requests"] += 1
             if second.content != answer.content or second.headers.get("idempotency-replayed") != "true":
                 raise Finding("idempotency", "the same key and body answer the stored response", again, second)
-        elif isinstance(request.body, dict):
+        if is_changeable(request.body):
             other, expect = change_body(request.body)
             await self.ask(replace(first, body=other, expect=expect, on_success=None, check=None))

@@ -165,7 +165,7 @@ class Battery:
     versions: list[Parameters]
     outages: dict[str, Outage] = field(default_factory=dict)
     own: dict[int, Fraction] = field(default_factory=dict)
-    """The owner's schedule by quarter-hour."""
+    """The owner's schedule by quarter-hour; changed by replacing it."""
     bids: dict[str, BalancingBid] = field(default_factory=dict)
     entries: list[str] = field(default_factory=list)
     notifications: dict[str, str] = field(default_factory=dict)
@@ -276,6 +276,15 @@ class Facts:
     tolls: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an event of changed availability must say of a virtual asset: by quarter-hour what it has left, charging and
+    discharging in kW and energy in kWh."""
+
+    virtual: str
+    left: dict[int, tuple[Fraction, Fraction, Fraction]]
+
+
 @dataclass(slots=True)
 class World:
     now: datetime
@@ -300,6 +309,10 @@ class World:
     provider: IdentityProvider = field(default_factory=IdentityProvider)
     due_events: set[tuple[str, str]] = field(default_factory=set)
     """Organisations and types of events of which one at least must have come."""
+    told: list[Told] = field(default_factory=list)
+    """What holders of virtual assets must have been told of, in this order."""
+    touched: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Batteries whose book has changed in this step, and the quarter-hours in which it has."""
     guests: list[Guest] = field(default_factory=list)
     runs: list[StatementRun] = field(default_factory=list)
     """Months that were issued, or were to be."""
@@ -330,6 +343,12 @@ class World:
         for name, _ in backing:
             battery, at = self.batteries[name], moment or self.now
             battery.changed_at = at if battery.changed_at is None else max(at, battery.changed_at)
+
+    def touch(self, backing: Iterable[tuple[str, Fraction]], first: int, end: int) -> None:
+        """The book of batteries changes in these quarter-hours; it is read when the step is over."""
+        for name, _ in backing:
+            before = self.touched.get(name, (first, end))
+            self.touched[name] = min(first, before[0]), max(end, before[1])
 
     def number(self) -> int:
         """For names and keys that must differ."""

@@ -37,6 +37,11 @@ class OpenApiDocument:
         """Whether an operation answers page by page."""
         return any("cursor" in str(one) for one in self.operations[operation][2].get("parameters", ()))
 
+    def find_permission(self, operation: str) -> str | None:
+        """What a caller needs."""
+        found = self.operations[operation][2].get("x-permission")
+        return None if found is None else str(found)
+
     def find_read(self, path: str) -> str | None:
         """The operation that reads what is at a path."""
         return next((name for name, template in self._reads.items() if template.fullmatch(path)), None)

@@ -143,7 +143,12 @@ class TestATwist:
 
     def test_sends_under_a_used_key_another_body_that_could_be_taken(self):
         assert change_body({"type": "note", "title": "Fan"}) == ({"type": "note", "title": "Fan again"}, 422)
-        assert change_body({"price": 3}) == ({"price": 3, "surprise": 1}, (400, 422))
+        assert change_body({"price": 3}) == ({"price": 4}, (400, 422))
+        assert change_body([{"day": "x", "bids": [{"price": 1.5}]}, {}])[0] == [
+            {"day": "x", "bids": [{"price": 2.5}]},
+            {},
+        ]
+        assert change_body({"now": "x"}) == ({"now": "x", "surprise": 1}, (400, 422))
 
 
 class TestExploring:

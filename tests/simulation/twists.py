@@ -19,6 +19,7 @@ TWISTS = {
     "stale": 3,
     "by a viewer": 3,
     "by a stranger": 2,
+    "by a grantee": 4,
     "signed out": 1,
     "surprising field": 2,
     "missing field": 2,
@@ -42,12 +43,31 @@ def is_repeatable(request: Request) -> bool:
     return request.method == "POST" and request.operation not in ENDS_ITS_TOKEN
 
 
-def change_body(body: dict[str, Any]) -> tuple[dict[str, Any], int | tuple[int, ...]]:
+def is_changeable(body: Any) -> bool:
+    return bool(body) and (isinstance(body, dict) or _has_fields(body))
+
+
+def change_body(body: Any) -> tuple[Any, int | tuple[int, ...]]:
     """Another body, and what must come of it under the key of the first: 422 where it could be taken itself."""
-    text = next((name for name in FREE_TEXTS if body.get(name)), None)
-    if text is None:
-        return {**body, "surprise": 1}, (400, 422)
-    return {**body, text: f"{body[text]} again"}, 422
+    text = next((name for name in FREE_TEXTS if isinstance(body, dict) and body.get(name)), None)
+    if text is not None:
+        return {**body, text: f"{body[text]} again"}, 422
+    return _change_number(body), (400, 422)
+
+
+def _change_number(body: Any) -> Any:
+    """The first number one higher; a field too many where there is none."""
+    if isinstance(body, list):
+        return [_change_number(body[0]), *body[1:]]
+    number = next((name for name, value in body.items() if type(value) in (int, float)), None)
+    if number is not None:
+        return {**body, number: body[number] + 1}
+    nested = next((name for name, value in body.items() if value and _has_fields(value)), None)
+    return {**body, "surprise": 1} if nested is None else {**body, nested: _change_number(body[nested])}
+
+
+def _has_fields(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and isinstance(value[0], dict))
 
 
 def twist(request: Request, step: Step, world: World, number: int) -> Request | None:
@@ -62,6 +82,9 @@ def twist(request: Request, step: Step, world: World, number: int) -> Request | 
         last, is_unknown = UUID.findall(request.path)[-1], step.twist == "unknown id"
         path = request.path.replace(last, UNKNOWN if is_unknown else "17")
         return replace(bare, path=path, expect=(403, 404) if is_unknown else 400)
+    if step.twist == "by a grantee":
+        grantee = _find_grantee(request, world, number)
+        return None if grantee is None else replace(bare, by=grantee, expect=403)
     if request.method == "GET" or request.expect is None or request.operation in OPEN_TO_ALL:
         return None
     if all(one.name != request.by.organisation for one in world.organisations):
@@ -83,6 +106,20 @@ def _find_unauthorised(request: Request, kind: str, world: World) -> tuple[Perso
     strangers = [one for one in world.traders + world.owners if one.name != request.by.organisation]
     stranger = _without_grant(world, strangers, request)
     return None if stranger is None else (stranger.admin, (403, 404))
+
+
+def _find_grantee(request: Request, world: World, number: int) -> Person | None:
+    """Of an organisation that was granted something else of the battery than the request needs."""
+    needed = read_interface().find_permission(request.operation)
+    owner = next((one for one in world.batteries.values() if one.id in request.path), None)
+    if owner is None or needed is None or not request.path.startswith(("/physical-assets/", "/monitoring/")):
+        return None
+    lacking = [
+        world.find_organisation(name)
+        for name, words in sorted(owner.grants.items())
+        if name != world.operator.name and name != request.by.organisation and needed not in words
+    ]
+    return lacking[number % len(lacking)].admin if lacking else None
 
 
 def _spoil_body(bare: Request, kind: str, number: int) -> Request | None:

@@ -132,6 +132,7 @@ def cancel_auction(world: World, pick: Pick) -> Request | None:
     def remember(_: Answer) -> None:
         auction.is_cancelled = auction.is_cancelled or not auction.is_cleared
         world.note_change(auction.backing)
+        world.touch(auction.backing, auction.first, auction.last)
 
     return Request(
         "cancelAuction", world.operator.admin, "DELETE", f"/auctions/{auction.id}", expect=expect, on_success=remember

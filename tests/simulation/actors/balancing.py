@@ -53,12 +53,34 @@ def offer_balancing(world: World, pick: Pick, battery: Battery) -> Request | Non
     return offer_request(world, battery, day, product, steps)
 
 
+@on_battery(weight=3)
+def offer_all_left(world: World, pick: Pick, battery: Battery) -> Request | None:
+    """As much as there is room for, or a megawatt more; mostly in place of what stands for the product."""
+    standing = [
+        (bid.day, bid.product)
+        for bid in battery.bids.values()
+        if bid.status == "OFFERED" and gate_is(world, bid.day, bid.product) == "open"
+    ]
+    day = pick_day(world, pick, 1, 3)
+    day, product = pick.of(standing) if standing and pick.chance(80) else (day, choose_product(world, pick, day))
+    most, too_much = 0, int(max(battery.versions[-1].charge, battery.versions[-1].discharge) / 1000) + 2
+    while too_much - most > 1:
+        middle = (most + too_much) // 2
+        fits = judge_offer(world, battery, day, product, Fraction(1000 * middle)) == 201
+        most, too_much = (middle, too_much) if fits else (most, middle)
+    asked = most + pick.one_of(0, 0, 1)
+    step = {**_choose_step(pick, product), "offeredCapacity": 1000 * asked}
+    return offer_request(world, battery, day, product, [step]) if asked else None
+
+
 def offer_request(world: World, battery: Battery, day: date, product: str, steps: list[dict[str, Any]]) -> Request:
     body = [{"deliveryDay": day.isoformat(), "product": product, "bids": steps}]
     asked = sum((exact(step["offeredCapacity"]) for step in steps), ZERO)
+    quarters = product_quarters(day, product)
 
     def remember(answer: Answer) -> None:
         (entry,) = answer.body
+        world.touch([(battery.name, Fraction(1))], quarters.start, quarters.stop)
         kept = {bid["id"] for bid in entry["bids"]}
         for bid in _standing(battery, day, product):
             if bid.id not in kept:
@@ -73,7 +95,6 @@ def offer_request(world: World, battery: Battery, day: date, product: str, steps
                 None if "energyPrice" not in made else exact(made["energyPrice"]),
             )
 
-    quarters = product_quarters(day, product)
     return Request(
         "placeAncillaryBids",
         battery.owner.trader,
@@ -185,7 +206,9 @@ def withdraw_offer(world: World, pick: Pick, battery: Battery) -> Request | None
 
     def remember(_: Answer) -> None:
         bid.status = "WITHDRAWN"
+        world.touch([(battery.name, Fraction(1))], quarters.start, quarters.stop)
 
+    quarters = product_quarters(bid.day, bid.product)
     path = f"{battery.path}/ancillary/bids/{bid.id}"
     return Request(
         "withdrawAncillaryBid",
@@ -234,7 +257,9 @@ def record_result(world: World, pick: Pick) -> Request | None:
         bid.accepted = capacity if accepted else ZERO
         bid.settlement_price = price
         world.note_change([(battery.name, Fraction(1))])
+        world.touch([(battery.name, Fraction(1))], quarters.start, quarters.stop)
 
+    quarters = product_quarters(bid.day, bid.product)
     body = [{"deliveryDay": bid.day.isoformat(), "product": bid.product, "results": [result]}]
     return Request(
         "recordAncillaryResults",

@@ -55,7 +55,7 @@ def schedule_battery(world: World, pick: Pick, battery: Battery) -> Request | No
     body = {"schedule": [{"time": to_text(start_of_quarter(q)), "power": float(p)} for q, p in points.items()]}
 
     def remember(_: Answer) -> None:
-        battery.own |= points
+        battery.own = battery.own | points
 
     path = f"{battery.path}/schedule"
     return Request(
@@ -72,9 +72,9 @@ def schedule_battery(world: World, pick: Pick, battery: Battery) -> Request | No
 
 
 def _judge_own(world: World, battery: Battery, points: dict[int, Fraction]) -> int | tuple[int, ...]:
-    before = dict(battery.own)
+    before = battery.own
     taken, unavailable = False, False
-    battery.own |= points
+    battery.own = before | points
     try:
         for quarter, power in points.items():
             page = read_page(world, battery, quarter)

@@ -30,7 +30,7 @@ def choose_moment(world: World, pick: Pick) -> datetime:
     return wall_clock(today + timedelta(days=pick.between(2, 8)), pick.one_of(0, 10), 3)
 
 
-@action(weight=8)
+@action(weight=6)
 def let_time_pass(world: World, pick: Pick) -> Request | None:
     moment = choose_moment(world, pick)
     return None if moment <= world.now else move_request(world, pick, moment)

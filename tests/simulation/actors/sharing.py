@@ -24,7 +24,7 @@ GRANTABLE = (
 )
 
 
-@on_battery(weight=2)
+@on_battery(weight=4)
 def grant(world: World, pick: Pick, battery: Battery) -> Request | None:
     other = pick.of([one for one in world.organisations if one is not battery.owner])
     words = sorted({pick.of(GRANTABLE) for _ in range(pick.between(1, 4))})
@@ -62,13 +62,14 @@ NEEDED = {
 """Operations on a battery by the permission that they need."""
 
 
-@on_battery(weight=3)
-def use_grant(world: World, pick: Pick, battery: Battery) -> Request | None:
+@action(weight=6)
+def use_grant(world: World, pick: Pick) -> Request | None:
     """By an organisation with a grant: what it covers, and what it does not."""
-    holders = [one for one in world.organisations if one.name in battery.grants and one is not world.operator]
-    if not holders:
+    others = [one for one in world.organisations if one is not world.operator]
+    granted = [(battery, one) for battery in world.batteries.values() for one in others if one.name in battery.grants]
+    if not granted:
         return None
-    one = pick.of(holders)
+    battery, one = pick.of(granted)
     word = pick.of(list(NEEDED))
     operation, path = NEEDED[word]
     path = path.format(path=battery.path, id=battery.id)

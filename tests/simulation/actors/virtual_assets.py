@@ -162,6 +162,7 @@ def take_back_allocation(world: World, pick: Pick, virtual: VirtualAsset) -> Req
         del world.virtuals[virtual.name]
         world.deleted.append(virtual.id)
         world.note_change(virtual.backing)
+        world.touch(virtual.backing, virtual.first, virtual.end)
 
     return Request(
         "deleteVirtualAsset", world.operator.admin, "DELETE", virtual.path, expect=expect, on_success=remember

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.calls import UUID, Answer, Finding, Request
 from tests.simulation.events import read_events
-from tests.simulation.model import Organisation
+from tests.simulation.market import from_text, quarter_of, start_of_quarter, to_text
+from tests.simulation.model import Organisation, Told
+from tests.simulation.oracle.clearing import status_for
 
 if TYPE_CHECKING:
     from tests.simulation.life import Life
 
 MAX_READS = 10
+MAX_PERIODS = 100
+"""An event lists no more."""
+SLACK_KW = 0.001
 ALL_OF = frozenset(
     {
         "bid.placed",
@@ -75,12 +81,63 @@ def _find_difference(life: Life, organisation: Organisation) -> str | None:
         if found < count or (kind in ALL_OF and found != count):
             return f"{count} events {kind} of {name}, not {found}"
     life.world.compared["events of changes"] += len(due)
+    untold = _find_untold(life, organisation) or _find_wrong_outcome(life, organisation)
+    if untold is not None:
+        return untold
     missed = [kind for owner, kind in life.world.due_events if owner == name and all(one != kind for one, _ in heard)]
     if missed:
         return f"events {missed} of {name}"
     return _find_unnamed(name, due + outcomes, heard) or (
         _find_disorder(life, due, heard) if life.consequences.is_ordered else None
     )
+
+
+def _find_untold(life: Life, organisation: Organisation) -> str | None:
+    """An event of changed availability for each change of what a virtual asset has left, with the new figures."""
+    if not life.consequences.is_ordered:
+        return None
+    held = {one.id for one in life.world.virtuals.values() if one.holder is organisation}
+    waiting: dict[str, list[dict[str, Any]]] = {}
+    for event in life.consequences.events.get(organisation.name, ()):
+        if event["type"] == "virtual-asset.availability-changed":
+            waiting.setdefault(event["data"]["virtualAssetID"], []).append(event["data"])
+    for told in life.world.told:
+        if told.virtual not in held:
+            continue
+        life.world.compared["events of availability"] += 1
+        listed = waiting.get(told.virtual, [])
+        while listed and not _says(listed[0], told):
+            listed.pop(0)
+        if not listed:
+            left = {to_text(start_of_quarter(at)): [float(one) for one in left] for at, left in told.left.items()}
+            return f"an event of {organisation.name} that {told.virtual} has left {left}"
+        listed.pop(0)
+    return None
+
+
+def _find_wrong_outcome(life: Life, organisation: Organisation) -> str | None:
+    """The event of a cleared auction tells a participant its own outcome."""
+    for event in life.consequences.events.get(organisation.name, ()):
+        auction = life.world.auctions.get(event["data"].get("auctionID", ""))
+        if event["type"] != "auction.cleared" or auction is None or not auction.is_cleared:
+            continue
+        due = status_for(life.world, auction, organisation.name)
+        life.world.compared["outcomes of auctions"] += due != "NO_BIDS_SUBMITTED"
+        if event["data"]["status"] != due:
+            return f"an event that tells {organisation.name} {due} of {auction.id}, not {event['data']['status']}"
+    return None
+
+
+def _says(data: dict[str, Any], told: Told) -> bool:
+    return all(_shows(data["periods"], quarter, left) for quarter, left in told.left.items())
+
+
+def _shows(periods: list[dict[str, Any]], quarter: int, left: tuple[Fraction, ...]) -> bool:
+    for one in periods:
+        if quarter_of(from_text(one["start"])) <= quarter < quarter_of(from_text(one["end"])):
+            said = (one["availableChargePower"], one["availableDischargePower"], one["availableEnergyCapacity"])
+            return all(abs(value - float(due)) <= SLACK_KW for value, due in zip(said, left, strict=True))
+    return len(periods) >= MAX_PERIODS
 
 
 def _find_ids(event: dict[str, Any]) -> frozenset[str]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tests.simulation.model import World
 
 REMEMBERED = 20
+EVERY = 2
+"""At a midnight one in so many is asked again, the others at the next."""
 PART = {
     "readVirtualAssetDataPoints": "data",
     "readVirtualAssetStatement": "lines",
@@ -24,9 +26,12 @@ PART = {
 """The part of an answer that is compared, where it is not the whole."""
 
 
-async def compare_past(life: Life) -> None:
-    """What was said before is said again; and what is said now is kept to be asked again."""
-    for request, before in life.said_before:
+async def compare_past(life: Life, *, is_end: bool) -> None:
+    """What was said before is said again, all of it at the end and every other one in between; and what is said now is
+    kept to be asked again."""
+    turn = life.reach.checks["audit"] % EVERY
+    asked = life.said_before if is_end else life.said_before[turn::EVERY]
+    for request, before in asked:
         answer = await life.ask(request)
         life.world.compared[f"as-of {request.operation}"] += answer.is_good and bool(before)
         if answer.is_good and not is_same(before, _take_part(request, answer.body)):

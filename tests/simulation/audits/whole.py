@@ -105,7 +105,7 @@ async def audit(life: Life, *, is_end: bool) -> None:
     await compare_zones(life)
     await compare_levelling(life)
     await compare_statements(life)
-    await compare_past(life)
+    await compare_past(life, is_end=is_end)
     if is_end:
         await _compare_end(life, now)
         await compare_events(life)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
+from datetime import date
 from fractions import Fraction
 
 from tests.simulation.market import (
@@ -123,16 +125,42 @@ def _add_own(page: Page, battery: Battery, quarter: int) -> None:
 
 def swing_of_day(battery: Battery, quarter: int) -> Fraction:
     """Highest less lowest of the own schedule's running sum within the market day, in kWh."""
-    running = highest = lowest = ZERO
     if not battery.own:
         return ZERO
-    for each in quarters_of_day(day_of_quarter(quarter)):
-        power = battery.own.get(each)
-        if not power:
-            continue
-        running += power * HOUR_OF_QUARTER
-        highest, lowest = max(highest, running), min(lowest, running)
-    return highest - lowest
+    return _read_own(battery).find_swing(day_of_quarter(quarter))
+
+
+class _OwnSchedule:
+    """What follows from an own schedule, worked out once while it stands."""
+
+    def __init__(self, powers: dict[int, Fraction]) -> None:
+        self.powers = powers
+        self._swings: dict[date, Fraction] = {}
+        days = {day_of_quarter(quarter) for quarter in powers}
+        edges = {edge for day in days for edge in (quarters_of_day(day).start, quarters_of_day(day).stop)}
+        self.turning_points = sorted(edges.union(powers, (quarter + 1 for quarter in powers)))
+
+    def find_swing(self, day: date) -> Fraction:
+        if day not in self._swings:
+            running = highest = lowest = ZERO
+            for quarter in quarters_of_day(day):
+                power = self.powers.get(quarter)
+                if power:
+                    running += power * HOUR_OF_QUARTER
+                    highest, lowest = max(highest, running), min(lowest, running)
+            self._swings[day] = highest - lowest
+        return self._swings[day]
+
+
+_own_schedules: dict[str, _OwnSchedule] = {}
+"""By the battery's id."""
+
+
+def _read_own(battery: Battery) -> _OwnSchedule:
+    known = _own_schedules.get(battery.id)
+    if known is None or known.powers is not battery.own:
+        known = _own_schedules[battery.id] = _OwnSchedule(battery.own)
+    return known
 
 
 def find_turning_points(world: World, battery: Battery, first: int, end: int) -> list[int]:
@@ -148,9 +176,9 @@ def find_turning_points(world: World, battery: Battery, first: int, end: int) ->
         if bid.status in ("OFFERED", "ACCEPTED"):
             quarters = product_quarters(bid.day, bid.product)
             found |= {quarters.start, quarters.stop}
-    for quarter in battery.own:
-        day = quarters_of_day(day_of_quarter(quarter))
-        found |= {quarter, quarter + 1, day.start, day.stop}
+    if battery.own:
+        known = _read_own(battery).turning_points
+        found.update(known[bisect_left(known, first) : bisect_left(known, end)])
     return sorted(quarter for quarter in found if first <= quarter < end)
 
 

@@ -67,6 +67,7 @@ def clear_due_auctions(world: World) -> None:
             world.doubtful.append(auction.id)
         settle(auction, is_deliverable=most >= auction.least)
         world.note_change(auction.backing, auction.end)
+        world.touch(auction.backing, auction.first, auction.last)
 
 
 def settle(auction: Auction, *, is_deliverable: bool) -> None:

@@ -23,7 +23,7 @@ def left_of(world: World, backing: list[tuple[str, Fraction]], quarter: int) -> 
     for name, share in backing:
         battery = world.batteries[name]
         page = read_page(world, battery, quarter)
-        firm = page.taken - page.own - _waiting(world, battery, quarter)
+        firm = page.taken - page.own - waiting_of(world, battery, quarter)
         left += Amounts(
             share * _part(page.available.charge, firm.charge),
             share * _part(page.available.discharge, firm.discharge),
@@ -36,7 +36,7 @@ def _part(available: Fraction, firm: Fraction) -> Fraction:
     return min(Fraction(1), available / firm) if firm > 0 else Fraction(1)
 
 
-def _waiting(world: World, battery: Battery, quarter: int) -> Amounts:
+def waiting_of(world: World, battery: Battery, quarter: int) -> Amounts:
     """What bids without a result hold: the book with them less the book without them."""
     offered = [
         bid
