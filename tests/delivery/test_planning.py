@@ -321,6 +321,26 @@ class TestDrift:
         assert 88 * 0.94 <= made.batteries.drift_kw[0].sum() / 4 + 1e-6 <= 110
         assert (made.batteries.drift_kw <= 200.0).all()
 
+    @pytest.mark.parametrize(("asked_kw", "stored_kwh", "drift_kwh"), [(-400.0, 2000.0, 1000.0), (400.0, 0.0, -1000.0)])
+    def test_is_moved_in_the_same_period_where_there_is_no_time_before(
+        self, asked_kw: float, stored_kwh: float, drift_kwh: float
+    ) -> None:
+        """A battery that drift has filled, or emptied, stays so: what it takes for the asset it sells of drift."""
+        limits, free_kw = even_limits([1000], [2000], 2), np.full((1, 2), 500.0)
+        bound = replace(limits, energy_kwh=np.array([stored_kwh]), free_discharge_kw=free_kw, free_charge_kw=free_kw)
+        zone = zone_of([[asked_kw, 0.0]], bound, [[1.0]])
+        made = compute_dispatch(replace(zone, share_energy_kwh=zone.share_energy_kwh - drift_kwh)).batteries
+        assert not made.unserved_kw.any()
+        assert (made.virtual_kw[0, 0], made.drift_kw[0, 0]) == pytest.approx((asked_kw, -asked_kw), abs=1e-4)
+        assert made.energy_kwh[0].tolist() == pytest.approx([stored_kwh] * 3, abs=1e-4)
+
+    def test_is_moved_no_further_than_power_is_free(self) -> None:
+        limits, free_kw = even_limits([1000], [2000], 1), np.full((1, 1), 150.0)
+        full = replace(limits, energy_kwh=np.array([2000.0]), free_discharge_kw=free_kw, free_charge_kw=free_kw)
+        zone = zone_of([[-400.0]], full, [[1.0]])
+        made = compute_dispatch(replace(zone, share_energy_kwh=zone.share_energy_kwh - 1000.0)).batteries
+        assert (made.unserved_kw[0], made.drift_kw[0, 0]) == pytest.approx((-250.0, 150.0))
+
     def test_is_left_alone_where_no_promise_breaks(self) -> None:
         limits = replace(even_limits([1000], [2000], 4), free_discharge_kw=np.full((1, 4), 200.0))
         zone = zone_of([[-100.0] * 4], limits, [[1.0]])

@@ -180,7 +180,10 @@ class _Projector:
             return np.zeros_like(fair_kw)
         sign = 1.0 if asked_kw > 0 else -1.0
         backs = self._limits.promised_kwh[index] > 0
-        limit_kw = np.where(backs, can.export_kw if sign > 0 else can.import_kw, 0.0)
+        can_kw = can.export_kw if sign > 0 else can.import_kw
+        if self._has_drift[index]:  # what it sells of its drift it can take for virtual assets at the same time
+            can_kw = can_kw + np.maximum(-sign * self._limits.drift_kw[index], 0.0)
+        limit_kw = np.where(backs, can_kw, 0.0)
         part_kw, left_kw = fill_water(abs(asked_kw), np.maximum(sign * fair_kw, 0.0), limit_kw)
         if is_levelled:
             part_kw = self._level_batteries(index, part_kw, limit_kw, sign)

@@ -16,6 +16,8 @@ from gridloom.market_calendar import Floats
 MIN_PERIODS: Final = 16
 """The best hours are four at least, so that a small drift is no spike of power."""
 GAIN_DAYS: Final = 7
+_MARGIN_KW: Final = 10 * POWER_TOLERANCE_KW
+"""Moved besides what is unserved, so that rounding leaves nothing of it."""
 _STEP_KW: Final = 0.001
 """Placed powers are whole watts: as MWh they are exact in eight decimals."""
 
@@ -70,8 +72,8 @@ def correction_kw(given: DispatchInput, found: BatteryDispatch, net_kw: Floats) 
     """DRIFT power beyond what is placed, so that full or empty batteries can serve the first unserved period.
 
     Of batteries whose drift prevents that, pro rata of it and evenly over the earlier periods with free power:
-    those whose net does not go the other way, or all of them where these do not suffice. None where no drift is in
-    the way or no free power before it.
+    those whose net does not go the other way, or all of them where these do not suffice; the rest in the unserved
+    period itself, against what the batteries do for virtual assets. None where no drift is in the way or no power free.
     """
     unserved = np.flatnonzero(found.unserved_kw)
     drift_kwh = found.energy_kwh - given.share_energy_kwh
@@ -79,22 +81,31 @@ def correction_kw(given: DispatchInput, found: BatteryDispatch, net_kw: Floats) 
     for index in unserved.tolist():
         sign = -float(np.sign(found.unserved_kw[index]))  # discharge what is too much, charge what is missing
         is_full = _find_bound_by_energy(limits, found.energy_kwh[:, index], index, sign)
-        in_the_way_kwh = np.where(is_full, np.maximum(sign * drift_kwh[:, index], 0.0), 0.0)
+        moved_kwh = QUARTER_HOUR_H * np.maximum(sign * found.drift_kw[:, index], 0.0)
+        in_the_way_kwh = np.where(is_full, np.maximum(sign * drift_kwh[:, index] - moved_kwh, 0.0), 0.0)
         total_kwh = float(in_the_way_kwh.sum())
-        if total_kwh <= POWER_TOLERANCE_KW or not index:
+        if total_kwh <= POWER_TOLERANCE_KW:
             continue
         round_trip = limits.charge_efficiency[:, index] * limits.discharge_efficiency[:, index]
-        needed_kwh = QUARTER_HOUR_H * abs(float(found.unserved_kw[index]))
-        asked_kwh = in_the_way_kwh * min(1.0, needed_kwh / total_kwh) * (round_trip if sign > 0 else 1 / round_trip)
-        free_kw = _find_free_kw(given, found, index, sign)
-        with_net_kw = np.where(sign * net_kw[:index] >= 0, free_kw, 0.0)
-        used_kw = np.where((QUARTER_HOUR_H * with_net_kw.sum(axis=1) >= asked_kwh)[:, None], with_net_kw, free_kw)
+        needed_kwh = QUARTER_HOUR_H * (abs(float(found.unserved_kw[index])) + _MARGIN_KW)
+        served_kwh = in_the_way_kwh * min(1.0, needed_kwh / total_kwh)
+        asked_kwh = served_kwh * (round_trip if sign > 0 else 1 / round_trip)
+        free_kw = _find_free_kw(given, found, index + 1, sign)
+        with_net_kw = np.where(sign * net_kw[:index] >= 0, free_kw[:, :index], 0.0)
+        suffices = QUARTER_HOUR_H * with_net_kw.sum(axis=1) >= asked_kwh
+        used_kw = np.where(suffices[:, None], with_net_kw, free_kw[:, :index])
         free_kwh = QUARTER_HOUR_H * used_kw.sum(axis=1)
         fraction = np.zeros_like(free_kwh)
         np.divide(asked_kwh, free_kwh, out=fraction, where=free_kwh > 0)
-        if fraction.any():
-            correction = np.zeros_like(limits.drift_kw)
-            correction[:, :index] = sign * used_kw * np.minimum(fraction, 1.0)[:, None]
+        earlier_kw = used_kw * np.minimum(fraction, 1.0)[:, None]
+        is_asked = asked_kwh > 0
+        left = 1.0 - QUARTER_HOUR_H * earlier_kw[is_asked].sum(axis=1) / asked_kwh[is_asked]
+        correction = np.zeros_like(limits.drift_kw)
+        correction[:, :index] = sign * earlier_kw
+        correction[is_asked, index] = sign * np.minimum(
+            left * served_kwh[is_asked] / QUARTER_HOUR_H, free_kw[is_asked, index]
+        )
+        if (np.abs(correction) > POWER_TOLERANCE_KW).any():
             return correction
     return None
 
