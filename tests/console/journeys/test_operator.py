@@ -113,7 +113,7 @@ class TestTheOperator:
             page = tab.page
             await tab.open("/administration/organisations", "Administration")
             await page.get_by_label("Name").fill("Elbe Flex")
-            await page.get_by_role("button", name="Take it in").click()
+            await page.get_by_role("button", name="Add organisation").click()
             await expect(page.get_by_role("cell", name="Elbe Flex", exact=True)).to_be_visible()
             await tab.check()
         assert "Elbe Flex" in {one["name"] for one in scene.operator.get("/organisations")}

@@ -119,3 +119,34 @@ class TestAMemberOfAnOrganisationWithAProvider:
             await expect(tab.page.get_by_text("what you typed is kept")).to_have_count(0)
             await expect(tab.page.get_by_label("Name")).to_have_value("Typed before the session ended")
             forgive_provider(tab, issuer)
+
+
+class TestAnAdmin:
+    async def test_sets_the_provider_up_in_the_form_and_a_member_comes_in_by_it(
+        self, open_tab: OpenTab, scene: Scene, issuer: str
+    ):
+        await asyncio.to_thread(new_member, scene.base_url, scene.operator, "Rhön Speicher", "rhoen")
+        async with open_tab(None) as tab:
+            await tab.sign_in("rhoen")
+            await tab.open("/administration/security", "Administration")
+            card = tab.page.get_by_role("region", name="Single sign-on")
+            await card.get_by_role("button", name="Set up").click()
+            await expect(card).to_contain_text(f"{scene.base_url}/auth/public/sso/callback")
+            await card.get_by_label("Issuer").fill(issuer)
+            await card.get_by_label("Client ID").fill("gridloom")
+            await card.get_by_label("Client secret").fill("secret of the client")
+            await card.get_by_label("E-mail domains").fill("example.com")
+            await card.get_by_label("Role of members without an invitation").select_option("VIEWER")
+            await card.get_by_role("button", name="Save").click()
+            await expect(card).to_contain_text("e-mails of example.com; passwords still work")
+        await tell(
+            issuer, {"sub": "grace", "email": "grace@example.com", "email_verified": True, "name": "Grace Hopper"}
+        )
+        try:
+            async with open_tab(None) as tab:
+                await tab.page.goto("/")
+                await sign_in_at_provider(tab, "Rhön Speicher")
+                await expect(tab.page.get_by_text("Grace Hopper")).to_be_visible()
+                forgive_provider(tab, issuer)
+        finally:
+            await tell(issuer, {**ADA, "sub": "ada-of-the-journeys"})

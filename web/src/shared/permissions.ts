@@ -22,6 +22,13 @@ const WORDS: Record<string, string> = {
   'Manage:organisation': 'manage members, keys and the organisation',
 }
 
+/** Reading first, then changing, as they are described here; what is not known here comes last. */
+export function inOrder(permissions: readonly string[]): string[] {
+  const known = Object.keys(WORDS)
+  const place = (permission: string) => (known.indexOf(permission) + 1 || known.length + 1) - 1
+  return [...permissions].sort((a, b) => place(a) - place(b))
+}
+
 export function permissionInWords(permission: string): string {
   const [action = '', resource = ''] = permission.split(':')
   return WORDS[permission] ?? `${action.toLowerCase()} ${resource.replaceAll('-', ' ')}`

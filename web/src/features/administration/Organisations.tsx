@@ -36,7 +36,7 @@ export function Organisations() {
         <form ref={form} className="card-body inline-form" onSubmit={submit}>
           <Field label="Name" name="name" required fault={faultAt(make.error, '/name')} />
           <Button kind="primary" type="submit" isBusy={make.isPending}>
-            Take it in
+            Add organisation
           </Button>
         </form>
         {make.isError && (

@@ -1,5 +1,5 @@
 import { useSession } from '../../shared/api/session'
-import { permissionInWords } from '../../shared/permissions'
+import { inOrder, permissionInWords } from '../../shared/permissions'
 import { Card } from '../../shared/ui/Card'
 import { Link } from '../../shell/router'
 import { ROLES } from './data'
@@ -21,7 +21,7 @@ export function Roles() {
       </Card>
       <Card title="You may" note={`${user.permissions.length} permissions`}>
         <ul className="card-body may-list">
-          {[...user.permissions].sort().map((permission) => (
+          {inOrder(user.permissions).map((permission) => (
             <li key={permission}>{permissionInWords(permission)}</li>
           ))}
         </ul>

@@ -44,7 +44,7 @@ export default function Overview() {
   const status = useFleetStatus(batteries)
   const { health } = status
   const isPlaying = usePlaying() !== null
-  const { operations, isLoading: isLookingAround } = useOperations(batteries, now, !status.isLoading)
+  const { operations, isLoading: isLookingAround } = useOperations(batteries, now)
   const unavailabilities = useUnavailabilities(batteries)
   const isLoading =
     virtual.isLoading ||

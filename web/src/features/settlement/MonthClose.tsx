@@ -13,6 +13,7 @@ import { Icon } from '../../shared/ui/Icon'
 import { Link } from '../../shell/router'
 import {
   type Gap,
+  type GapGroup,
   gapsInWords,
   KINDS,
   largestDifference,
@@ -93,7 +94,7 @@ export function MonthClose({ month, statements, matrix, isOver, isLoading }: Pro
     >
       <ul className="checks-list">
         {groups.map((group) => (
-          <Check key={group.kind} isGood={false} title={group.title} detail={group.detail}>
+          <Check key={group.kind} isGood={false} title={group.title} detail={group.detail} fix={group.fix}>
             {group.action && (
               <Link to={group.action.to} className="button button-compact">
                 {group.action.label}
@@ -205,10 +206,11 @@ interface CheckProps {
   isGood: boolean | null
   title: string
   detail: string
+  fix?: GapGroup['fix']
   children?: React.ReactNode
 }
 
-function Check({ isGood, title, detail, children }: CheckProps) {
+function Check({ isGood, title, detail, fix, children }: CheckProps) {
   return (
     <li>
       <span className={`check-mark ${isGood === null ? 'is-open' : isGood ? 'is-good' : 'is-bad'}`} aria-hidden="true">
@@ -217,6 +219,11 @@ function Check({ isGood, title, detail, children }: CheckProps) {
       <span className="check-what">
         <strong>{title}</strong>
         <span className="note">{detail}</span>
+        {fix && (
+          <span className="note">
+            Load them: <code>{fix.command}</code>. {fix.note}
+          </span>
+        )}
       </span>
       <span className="visually-hidden">{isGood === null ? 'not known yet' : isGood ? 'good' : 'open'}</span>
       {children}

@@ -67,6 +67,11 @@ test('what is missing is one row a kind, in words', () => {
     'Cottbus 91.2 %; at least 95 % is needed',
     'aFRR up 16–20 on Sat 24 Oct of Weser',
   ])
+  expect(rows.map((row) => row.fix?.command)).toEqual([
+    'gridloom import rebap',
+    undefined,
+    'gridloom import settlements',
+  ])
 })
 
 test('months are walked and named', () => {

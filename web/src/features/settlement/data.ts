@@ -259,6 +259,8 @@ export interface GapGroup {
   kind: string
   title: string
   detail: string
+  /** The command that loads it, where the console has no screen for it. */
+  fix: { command: string; note?: string } | null
   action: { label: string; to: string } | null
 }
 
@@ -282,6 +284,13 @@ function listInWords(list: string[], most = 3): string {
 
 /** `Fri 30 Oct` */
 const dayInMonth = (day: string | undefined): string => (day ? weekday(Date.parse(`${day}T12:00:00Z`), 'UTC') : '')
+
+const EARLIER = 'On days before the first battery there is nothing to settle: issue without them.'
+const FIXES: Record<string, { command: string; note?: string }> = {
+  IMBALANCE_PRICE: { command: 'gridloom import rebap', note: EARLIER },
+  DAY_AHEAD_PRICE: { command: 'gridloom import day-ahead', note: EARLIER },
+  SETTLEMENT: { command: 'gridloom import settlements' },
+}
 
 /** What is missing, one row a kind, in words. */
 export function gapsInWords(gaps: Gap[], nameOf: (id: string) => string | undefined): GapGroup[] {
@@ -318,7 +327,7 @@ export function gapsInWords(gaps: Gap[], nameOf: (id: string) => string | undefi
       : kind === 'DISPATCH'
         ? { label: 'Delivery', to: '/delivery' }
         : null
-    return { kind, title: titleOfKind(kind), detail, action }
+    return { kind, title: titleOfKind(kind), detail, fix: FIXES[kind] ?? null, action }
   })
 }
 

@@ -21,12 +21,23 @@ function isBackFromProvider(): boolean {
   return true
 }
 
+let early: Promise<Response> | null = null
+
+/** Asks for the session before anything is drawn, where there was one; the first reading takes the answer. */
+export function askEarly(): void {
+  if (localStorage.getItem(HINT) === null) return
+  early = fetch(PATH, { headers: MARK })
+  early.catch(() => undefined)
+}
+
 async function call(method: string, body?: unknown): Promise<Response> {
   const init: RequestInit = { method, headers: { ...MARK, 'Content-Type': 'application/json' } }
   if (body !== undefined) init.body = JSON.stringify(body)
   let response: Response
+  const asked = method === 'GET' ? early : null
+  early = null
   try {
-    response = await fetch(PATH, init)
+    response = await (asked ?? fetch(PATH, init))
   } catch {
     throw new Unreachable()
   }

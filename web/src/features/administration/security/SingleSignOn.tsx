@@ -4,10 +4,14 @@ import { ask, askAll } from '../../../shared/api/client'
 import { faultAt } from '../../../shared/api/problem'
 import { Button } from '../../../shared/ui/Button'
 import { Badge, Card } from '../../../shared/ui/Card'
+import { Copy } from '../../../shared/ui/Copy'
 import { Checkbox, Field, SelectField } from '../../../shared/ui/Field'
 import { Loaded, SkeletonRows } from '../../../shared/ui/states'
 import { ROLES, useOrganisationID } from '../data'
 import { SignInAgain } from './SecondFactor'
+
+/** Where the provider sends the browser back to. */
+const CALLBACK = `${location.origin}/auth/public/sso/callback`
 
 interface Provider {
   issuer: string
@@ -114,11 +118,19 @@ function Form({ path, held, onClose }: { path: string; held: Held; onClose: () =
   const fault = (pointer: string) => faultAt(save.error, pointer)
   return (
     <form className="card-body form" onSubmit={submit}>
+      <div className="redirect-address">
+        <p>
+          <span className="note">At the provider, register a client with this redirect address:</span>
+          <code>{CALLBACK}</code>
+        </p>
+        <Copy text={CALLBACK} label="Copy" what="the redirect address" />
+      </div>
       <Field
         label="Issuer"
         name="issuer"
         type="url"
         required
+        hint="Its address, under which /.well-known/openid-configuration answers"
         defaultValue={provider?.issuer}
         fault={fault('/issuer')}
       />
