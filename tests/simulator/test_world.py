@@ -77,6 +77,12 @@ class TestTheMarket:
         # The world begins at a midnight: what is published the day before is there from its second day on.
         assert sum((_span(row) for row in rows), timedelta()) >= timedelta(days=2 if series in ALL_DAYS else 1)
 
+    async def test_has_imbalance_prices_of_the_whole_month_in_which_it_begins(self, world: SimulatedWorld):
+        start, _ = first_days(world)
+        first = market_day_window(market_day_of(start).replace(day=1)).start
+        rows = await world.pages("/reference-prices", series="REBAP_DE", start=first.isoformat(), end=start.isoformat())
+        assert sum((_span(row) for row in rows), timedelta()) == start - first
+
     async def test_publishes_the_third_auction_for_the_afternoon(self, world: SimulatedWorld):
         start, end = first_days(world)
         span = {"start": start.isoformat(), "end": end.isoformat()}

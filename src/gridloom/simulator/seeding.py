@@ -16,6 +16,7 @@ from gridloom.simulator.batteries.physics import AMBIENT_C
 from gridloom.simulator.credentials import SimulatorCredentials, member_name, member_password, newcomer_sign_ins
 from gridloom.simulator.market.calendar import periods_of
 from gridloom.simulator.market.day_ahead import FIRST_QUARTER_HOURLY_DAY, DayAhead
+from gridloom.simulator.market.market_data import MarketData
 from gridloom.simulator.scenario import (
     BATTERIES,
     FLEETS,
@@ -28,6 +29,8 @@ from gridloom.simulator.state import SimulatorState
 from gridloom_client import BadRequestError, ConflictError, NotFoundError, UnprocessableError
 
 PAST_DAYS = 730
+LONGEST_MONTH_DAYS = 31
+"""The month in which the world begins can be issued whole: its earlier days have imbalance prices."""
 ROWS_A_REQUEST = 20_000
 INITIAL_CHARGE, LOWEST_CHARGE, HIGHEST_CHARGE = 0.5, 0.05, 0.95
 OPERATOR_MAY = [
@@ -195,6 +198,10 @@ def _past_rows(seed: int, first: date, days: int) -> list[dict[str, Any]]:
     for number in range(max(0, days - 60), days):
         day = first + timedelta(days=number)
         rows.extend(publishing.balancing_rows(seed, day))
+    market = MarketData(lambda _: seed)
+    for number in range(max(0, days - 1 - LONGEST_MONTH_DAYS), days - 1):  # of the days that are over
+        day = first + timedelta(days=number)
+        rows.extend(publishing.price_rows("REBAP_DE", periods_of(day), market.imbalance(day)))
     return rows
 
 
