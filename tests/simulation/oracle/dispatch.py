@@ -18,6 +18,7 @@ LONGEST_GATE = timedelta(hours=1)
 SLACK_KW = 1e-3
 SLACK_PERCENT = 0.02
 HOURS = 0.25
+DAY = 96
 FAIR_SHARE = 0.1
 """How far discharged energy may be from the fair part, where nothing failed."""
 LEVELLED_SHARE = 0.1
@@ -67,11 +68,16 @@ def _is_called(world: World, battery: Battery) -> bool:
 
 def find_unfair_day(world: World, zone: str, done: dict[str, dict[int, float]], first: int, end: int) -> str | None:
     """Over a day of a zone in which nothing was netted and nothing failed: the battery whose discharged energy is far
-    from Σ share × what its virtual assets discharged. `done` has kW by battery's name and quarter-hour."""
+    from Σ share × what its virtual assets discharged. `done` has kW by battery's name and quarter-hour.
+
+    A battery that came to back another asset, or no longer backs one, takes its part of the zone's drift first.
+    """
     sides = [sum_sides(world, zone, quarter) for quarter in range(first, end)]
     if any(exported and imported for exported, imported in sides):
         return None
-    for name, powers in done.items() if len(done) > 1 else ():
+    settled = [name for name in done if not _is_new_in_zone(world, name, first, end)]
+    for name in settled if len(done) > 1 else ():
+        powers = done[name]
         fair, promised = Fraction(0), Fraction(0)
         for virtual in world.virtuals.values():
             share = sum((part for other, part in virtual.backing if other == name), Fraction(0))
@@ -84,3 +90,9 @@ def find_unfair_day(world: World, zone: str, done: dict[str, dict[int, float]], 
         if abs(given - float(fair)) > allowed:
             return f"{name} discharges {float(fair)} kWh, its fair part, give or take {allowed:.0f}, not {given:.0f}"
     return None
+
+
+def _is_new_in_zone(world: World, name: str, first: int, end: int) -> bool:
+    """Whether the life of a virtual asset behind which it stands begins or ends in these days, or the day before."""
+    behind = [one for one in world.virtuals.values() if any(other == name for other, _ in one.backing)]
+    return any(first - DAY <= edge < end for one in behind for edge in (one.first, one.end))

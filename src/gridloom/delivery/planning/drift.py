@@ -69,7 +69,8 @@ def place_drift_kw(stored_kwh: float, efficiency: float, free_kw: Floats, price_
 
 
 def correction_kw(given: DispatchInput, found: BatteryDispatch, net_kw: Floats) -> Floats | None:
-    """DRIFT power beyond what is placed, so that full or empty batteries can serve the first unserved period.
+    """DRIFT power beyond what is placed, so that full or empty batteries can serve the first unserved period, and those
+    after it until power is unserved the other way.
 
     Of batteries whose drift prevents that, pro rata of it and evenly over the earlier periods with free power:
     those whose net does not go the other way, or all of them where these do not suffice; the rest in the unserved
@@ -87,7 +88,7 @@ def correction_kw(given: DispatchInput, found: BatteryDispatch, net_kw: Floats) 
         if total_kwh <= POWER_TOLERANCE_KW:
             continue
         round_trip = limits.charge_efficiency[:, index] * limits.discharge_efficiency[:, index]
-        needed_kwh = QUARTER_HOUR_H * (abs(float(found.unserved_kw[index])) + _MARGIN_KW)
+        needed_kwh = QUARTER_HOUR_H * (_sum_one_way_kw(found.unserved_kw[index:]) + _MARGIN_KW)
         served_kwh = in_the_way_kwh * min(1.0, needed_kwh / total_kwh)
         asked_kwh = served_kwh * (round_trip if sign > 0 else 1 / round_trip)
         free_kw = _find_free_kw(given, found, index + 1, sign)
@@ -102,12 +103,17 @@ def correction_kw(given: DispatchInput, found: BatteryDispatch, net_kw: Floats) 
         left = 1.0 - QUARTER_HOUR_H * earlier_kw[is_asked].sum(axis=1) / asked_kwh[is_asked]
         correction = np.zeros_like(limits.drift_kw)
         correction[:, :index] = sign * earlier_kw
-        correction[is_asked, index] = sign * np.minimum(
-            left * served_kwh[is_asked] / QUARTER_HOUR_H, free_kw[is_asked, index]
-        )
+        here_kw = (abs(found.unserved_kw[index]) + _MARGIN_KW) * served_kwh[is_asked] / float(served_kwh.sum())
+        correction[is_asked, index] = sign * np.minimum(left * here_kw, free_kw[is_asked, index])
         if (np.abs(correction) > POWER_TOLERANCE_KW).any():
             return correction
     return None
+
+
+def _sum_one_way_kw(unserved_kw: Floats) -> float:
+    """The unserved power with the sign of the first period, until it has the other sign."""
+    turned = np.flatnonzero(unserved_kw * unserved_kw[0] < 0)
+    return float(np.abs(unserved_kw[: turned[0] if len(turned) else None]).sum())
 
 
 def _find_bound_by_energy(limits: BatteryLimits, energy_kwh: Floats, index: int, sign: float) -> Mask:

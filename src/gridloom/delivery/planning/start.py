@@ -1,12 +1,16 @@
-"""Where a plan starts: the energy that each battery would store by its shares and own schedule alone."""
+"""Where a plan starts: the energy that each battery would store by its shares and own schedule alone, and how far that
+lets its owner's schedule go."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from gridloom.delivery.model import Mask, sum_rows
 from gridloom.delivery.planning.distribution import energy_changes_kwh
 from gridloom.delivery.planning.model import StoredInputs, ZoneInput, ZonePlan
+from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.market_calendar import Floats
 
 
@@ -44,6 +48,50 @@ def carry_share_energy(
     is_tight = lowest_kwh > highest_kwh
     lowest_kwh, highest_kwh = np.where(is_tight, middle_kwh, lowest_kwh), np.where(is_tight, middle_kwh, highest_kwh)
     return np.asarray(np.minimum(np.maximum(share_kwh, lowest_kwh), highest_kwh))
+
+
+def limit_own_schedules(zone: ZoneInput, inputs: StoredInputs, share_energy_kwh: Floats) -> ZoneInput:
+    """The zone with own schedules as far as each owner's energy goes: what virtual assets have in store, and the room
+    that they have to charge, are theirs while they live. `share_energy_kwh`: of each battery at the first period.
+
+    What is in the battery for assets that begin later, or have ended, is the owner's until then, or from then on.
+    """
+    limits = zone.limits
+    rows = np.flatnonzero(limits.own_kw.any(axis=1))
+    resting_kwh = _sum_resting_kwh(zone, inputs)[rows]
+    low_kwh = limits.low_kwh[rows] - resting_kwh
+    high_kwh = np.maximum(limits.high_kwh[rows] - limits.promised_kwh[rows] - resting_kwh, low_kwh)
+    wanted_kwh = energy_changes_kwh(
+        limits.own_kw[rows], limits.charge_efficiency[rows], limits.discharge_efficiency[rows]
+    )
+    owned_kwh = share_energy_kwh[rows] - _sum_shares(zone, inputs.energies_kwh[:, 0])[rows]
+    path_kwh = owned_kwh[:, None] + np.cumsum(wanted_kwh, axis=1)
+    if ((path_kwh >= low_kwh - POWER_TOLERANCE_KW) & (path_kwh <= high_kwh + POWER_TOLERANCE_KW)).all():
+        return zone
+    moved_kwh = np.zeros_like(wanted_kwh)
+    for index in range(wanted_kwh.shape[1]):
+        # Never further out of bounds than it is.
+        lowest_kwh, highest_kwh = np.minimum(low_kwh[:, index], owned_kwh), np.maximum(high_kwh[:, index], owned_kwh)
+        moved_kwh[:, index] = np.clip(wanted_kwh[:, index], lowest_kwh - owned_kwh, highest_kwh - owned_kwh)
+        owned_kwh = owned_kwh + moved_kwh[:, index]
+    fraction = np.ones_like(wanted_kwh)
+    np.divide(moved_kwh, wanted_kwh, out=fraction, where=wanted_kwh != 0)
+    own_kw, changes_kwh = limits.own_kw.copy(), zone.share_energy_changes_kwh.copy()
+    own_kw[rows] *= fraction
+    changes_kwh[rows] += moved_kwh - wanted_kwh
+    return replace(zone, limits=replace(limits, own_kw=own_kw), share_energy_changes_kwh=changes_kwh)
+
+
+def _sum_resting_kwh(zone: ZoneInput, inputs: StoredInputs) -> Floats:
+    """By battery and period, the share energy of virtual assets that do not live then: what they will begin with, or
+    were to end with."""
+    periods = np.arange(zone.first, zone.end)
+    starts, ends = inputs.lifetimes[:, :1], inputs.lifetimes[:, 1:]
+    stored_kwh, target_kwh = inputs.energies_kwh[:, :1], inputs.energies_kwh[:, 2:]
+    resting_kwh = np.where(periods < starts, stored_kwh, np.where(periods >= ends, target_kwh, 0.0))
+    return sum_rows(
+        zone.shares[:, None] * resting_kwh[zone.share_of[:, 0]], zone.share_of[:, 1], len(zone.battery_keys)
+    )
 
 
 def _find_bounds(zone: ZoneInput) -> tuple[Floats, Floats]:

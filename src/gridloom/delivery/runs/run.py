@@ -39,7 +39,7 @@ from gridloom.delivery.performance.store import SocCorrection
 from gridloom.delivery.plan_store import FinalUntil, ZoneState
 from gridloom.delivery.planning.model import ZoneInput, ZonePlan
 from gridloom.delivery.planning.replanning import PlanStart, PlanUpdate, replan
-from gridloom.delivery.planning.start import carry_share_energy
+from gridloom.delivery.planning.start import carry_share_energy, limit_own_schedules
 from gridloom.delivery.runs import store
 from gridloom.delivery.runs.drift import enqueue_placement
 from gridloom.delivery.runs.due_gates import DUE_GATES_JOB, next_gate_closure, planning_window, wait_for_writers
@@ -141,10 +141,13 @@ async def _replan_zone(
 ) -> tuple[Run, ZonePlan]:
     before = state.plan
     loaded, is_reloaded = await _load_or_reload(db, horizon, state, versions)
-    zone = loaded.zone
-    keys = zone.battery_keys.tolist()
+    keys = loaded.zone.battery_keys.tolist()
     corrections = {} if is_reloaded else await performance_store.read_pending_corrections(db, keys)
     start = await _load_start(db, loaded, state, corrections, horizon.now)
+    if not is_reloaded:  # else it holds own schedules that are limited already
+        limited = limit_own_schedules(loaded.zone, loaded.inputs, start.share_energy_kwh)
+        loaded = LoadedZone(limited, replace(loaded.inputs, limits=limited.limits))
+    zone = loaded.zone
     unchanged = before is not None and batteries_unchanged(state.versions, versions)
     update, new_versions = await asyncio.to_thread(_compute_plan, loaded, state, start, unchanged)
     run = _summarise_run(horizon, update, len(new_versions))

@@ -1,0 +1,76 @@
+"""Own schedules go as far as the owner's energy: what virtual assets store, and their room, are theirs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.delivery.test_replanning import loaded_zone
+from tests.delivery.zones import even_limits
+
+from gridloom.delivery.planning.distribution import energy_changes_kwh
+from gridloom.delivery.planning.model import StoredInputs, ZoneInput
+from gridloom.delivery.planning.start import limit_own_schedules
+from gridloom.market_calendar import Floats
+
+pytestmark = pytest.mark.pure
+
+PERIODS = 8
+STORED_KWH, CAPACITY_KWH, TARGET_KWH = 100.0, 400.0, 200.0
+
+
+def zone_with(own_kw: list[float], lifetime: tuple[int, int] = (0, PERIODS)) -> tuple[ZoneInput, StoredInputs]:
+    """A battery of 2,000 kWh without losses, and a virtual asset of 400 kWh on it with 100 in store."""
+    limits = even_limits([4000], [2000], PERIODS, [1.0])
+    is_alive = (np.arange(PERIODS) >= lifetime[0]) & (np.arange(PERIODS) < lifetime[1])
+    limits = replace(limits, own_kw=np.array([own_kw]), promised_kwh=np.where(is_alive, CAPACITY_KWH, 0.0)[None])
+    inputs = StoredInputs(
+        0,
+        np.array([lifetime]),
+        np.ones((1, 2)),
+        np.array([[STORED_KWH, CAPACITY_KWH, TARGET_KWH]]),
+        np.zeros((0, 4), dtype=np.int64),
+        np.zeros((0, 2)),
+        np.zeros(1, dtype=np.int64),
+        limits,
+        limits.high_kwh,
+    )
+    zone, _ = loaded_zone(1, 1, 1, PERIODS)
+    changes_kwh = energy_changes_kwh(limits.own_kw, limits.charge_efficiency, limits.discharge_efficiency)
+    zone = replace(zone, limits=limits, share_energy_changes_kwh=changes_kwh)
+    return replace(zone, share_of=np.array([[0, 0]]), shares=np.ones(1)), inputs
+
+
+def own_kwh(zone: ZoneInput) -> Floats:
+    return np.asarray(zone.limits.own_kw[0] / 4)
+
+
+class TestAnOwnSchedule:
+    def test_that_fits_stays_as_it_is(self) -> None:
+        zone, inputs = zone_with([400.0] * 4 + [-400.0] * 4)
+        assert limit_own_schedules(zone, inputs, np.array([600.0])) is zone
+
+    def test_takes_nothing_of_what_a_virtual_asset_has_in_store(self) -> None:
+        zone, inputs = zone_with([800.0] * PERIODS)
+        limited = limit_own_schedules(zone, inputs, np.array([600.0]))
+        assert own_kwh(limited).tolist() == [200, 200, 100, 0, 0, 0, 0, 0]
+        assert limited.share_energy_changes_kwh[0].tolist() == [-200, -200, -100, 0, 0, 0, 0, 0]
+
+    def test_leaves_the_room_that_a_virtual_asset_has_to_charge(self) -> None:
+        zone, inputs = zone_with([-4000.0] * 2 + [0.0] * 6)
+        limited = limit_own_schedules(zone, inputs, np.array([600.0]))
+        # 2,000 kWh less 400 of the asset; the owner has 500.
+        assert own_kwh(limited).tolist() == [-1000, -100, 0, 0, 0, 0, 0, 0]
+
+    def test_goes_on_once_there_is_energy_again(self) -> None:
+        zone, inputs = zone_with([400.0, 400.0, -400.0, 400.0, 400.0, 0.0, 0.0, 0.0])
+        limited = limit_own_schedules(zone, inputs, np.array([150.0]))
+        assert own_kwh(limited).tolist() == [50, 0, -100, 100, 0, 0, 0, 0]
+
+    def test_may_use_all_until_a_virtual_asset_begins_and_after_it_has_ended(self) -> None:
+        zone, inputs = zone_with([2400.0] + [0.0] * 7, (4, PERIODS))
+        assert own_kwh(limit_own_schedules(zone, inputs, np.array([600.0]))).tolist() == [600, 0, 0, 0, 0, 0, 0, 0]
+        zone, inputs = zone_with([0.0] * 6 + [800.0] * 2, (0, 4))
+        # The asset leaves its target of 200 kWh to the owner's 100.
+        assert own_kwh(limit_own_schedules(zone, inputs, np.array([200.0]))).tolist() == [0, 0, 0, 0, 0, 0, 200, 100]
