@@ -18,7 +18,7 @@ from tests.simulation.market import (
     to_text,
 )
 from tests.simulation.model import Battery, Outage, Told, World
-from tests.simulation.oracle.availability import Amounts, lowest_between
+from tests.simulation.oracle.availability import Amounts, highest_between, lowest_between
 from tests.simulation.oracle.book import SLACK
 from tests.simulation.oracle.losses import find_losers, preview_loss
 from tests.simulation.oracle.shares import available_fraction
@@ -28,13 +28,13 @@ KINDS = ("MAINTENANCE", "OUTAGE", "REDISPATCH", "GRID_CONSTRAINT", "CURTAILMENT"
 
 
 def choose_outage(world: World, pick: Pick, battery: Battery) -> tuple[dict[str, Any], bool]:
-    """A body, and whether it lies within what is rated at every moment."""
+    """A body, and whether it lies within what is rated: at every moment, or at none."""
     first, end = pick_window(world, pick, -1, 4)
     start, stop = start_of_quarter(first), start_of_quarter(end)
     if pick.chance(20):
         start, stop = start + timedelta(minutes=pick.between(1, 14)), stop + timedelta(minutes=pick.between(1, 14))
-    rated = lowest_between(battery, start, stop)
     part = Fraction(pick.one_of(10, 5, 2, 10, 0, 11), 10)
+    rated = (lowest_between if part <= 1 else highest_between)(battery, start, stop)
     energy_part = Fraction(pick.one_of(0, 5, 10, 2), 10)
     volume = {
         "energyCapacity": float(rated.energy * energy_part),

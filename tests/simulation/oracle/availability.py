@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
+from functools import reduce
 
 from tests.simulation.market import QUARTER_S, start_of_quarter
 from tests.simulation.model import Battery, Parameters
@@ -102,8 +103,17 @@ def find_available(battery: Battery) -> Callable[[int], tuple[Amounts, Amounts]]
 
 def lowest_between(battery: Battery, first: datetime, end: datetime) -> Amounts:
     """The smallest rating at any moment of a window."""
-    moments = [first, *(v.since for v in battery.versions if v.since is not None and first < v.since < end)]
-    found = rated_at(battery, first)
-    for moment in moments[1:]:
-        found = found.within(rated_at(battery, moment))
-    return found
+    return reduce(Amounts.within, _list_ratings(battery, first, end))
+
+
+def highest_between(battery: Battery, first: datetime, end: datetime) -> Amounts:
+    """The largest power and the largest energy at any moment of a window."""
+    rated = _list_ratings(battery, first, end)
+    return Amounts(
+        max(one.charge for one in rated), max(one.discharge for one in rated), max(one.energy for one in rated)
+    )
+
+
+def _list_ratings(battery: Battery, first: datetime, end: datetime) -> list[Amounts]:
+    later = [one.since for one in battery.versions if one.since is not None and first < one.since < end]
+    return [rated_at(battery, moment) for moment in (first, *later)]
