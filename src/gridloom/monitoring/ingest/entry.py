@@ -33,9 +33,8 @@ class TelemetryEntry:
         self, request: Request, received: Received, keys: Mapping[UUID | None, int], now_us: int
     ) -> dict[UUID | None, Stored]:
         """Store what was received, committed when it returns, or in the request's transaction where there is one."""
-        stored = None
-        if request.retry is None:
-            stored = await append_received(self.choose_pool(request), received, keys, now_us)
+        pool = self.choose_pool(request)
+        stored = await append_received(pool, received, keys, now_us) if request.retry is None else None
         if stored is None:
             if self.pool is None or request.retry is not None:
                 return await store_received(await request.begin(), received, keys, now_us)

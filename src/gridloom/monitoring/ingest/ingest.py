@@ -70,18 +70,14 @@ async def append_received(
     db: Database, received: Received, keys: Mapping[UUID | None, int], now_us: int
 ) -> dict[UUID | None, Stored] | None:
     """The same without a transaction, by one statement, for points of one asset that are newer than all that is known,
-    of known signals and on one day; None, and nothing written, for any other.
-
-    Streams still have to be notified.
-    """
+    of known signals and on one day; None, and nothing written, for any other. Streams still have to be notified."""
     if len(received.points) != 1:
         return None
     [(asset_id, batch)] = received.points.items()
     outcome = await _append_next(db, keys[asset_id], batch)
-    if outcome is None:
-        return None
-    stored = {asset_id: outcome}
-    _count_points(received, stored, now_us)
+    stored = None if outcome is None else {asset_id: outcome}
+    if stored is not None:
+        _count_points(received, stored, now_us)
     return stored
 
 

@@ -89,33 +89,26 @@ async def append_next(db: Database, head: Head, segment: NewSegment, latest: byt
 
 
 class HeadCache:
-    """The heads of a bounded number of assets, as this process left them, where it is their only writer."""
+    """The heads of a bounded number of assets, as this process left them, and whether it is their only writer."""
 
     def __init__(self) -> None:
-        self._heads: dict[int, Head] = {}
-        self._is_only_writer: set[int] = set()
+        self._heads: dict[int, tuple[Head, bool]] = {}
 
     def find(self, asset_key: int) -> Head | None:
-        return self._heads[asset_key] if asset_key in self._is_only_writer else None
+        head, is_only_writer = self._heads.get(asset_key, (None, False))
+        return head if is_only_writer else None
 
     def put(self, head: Head) -> None:
         """After a commit. Two writes in a row by this process make it the only writer."""
-        before = self._heads.pop(head.asset_key, None)
-        if len(head.latest) > MAX_CACHED_LATEST:
-            self._is_only_writer.discard(head.asset_key)
-            return
+        before, _ = self._heads.pop(head.asset_key, (None, False))
         if len(self._heads) >= MAX_CACHED_ASSETS:
             self._heads.clear()
-            self._is_only_writer.clear()
-        self._heads[head.asset_key] = head
-        if before is not None and before.born == head.born and before.sequence + 1 == head.sequence:
-            self._is_only_writer.add(head.asset_key)
-        else:
-            self._is_only_writer.discard(head.asset_key)
+        if len(head.latest) <= MAX_CACHED_LATEST:
+            is_next = before is not None and (before.born, before.sequence + 1) == (head.born, head.sequence)
+            self._heads[head.asset_key] = head, is_next
 
     def drop(self, asset_key: int) -> None:
         self._heads.pop(asset_key, None)
-        self._is_only_writer.discard(asset_key)
 
 
 async def signal_ids(db: Database, asset_key: int) -> dict[str, int]:
