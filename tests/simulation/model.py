@@ -153,6 +153,8 @@ class BalancingBid:
     status: str = "OFFERED"
     accepted: Fraction = Fraction(0)
     settlement_price: Fraction | None = None
+    decided_at: datetime | None = None
+    """When its last result was recorded."""
 
 
 @dataclass(slots=True)

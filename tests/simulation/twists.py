@@ -34,13 +34,15 @@ ANYONES_OWN = frozenset({"createApiKey", "createWebhook"})
 NEEDS_INVITATION = frozenset({"placeBid", "withdrawBid", "listBids", "readAuction", "valueAuction"})
 FREE_TEXTS = ("description", "title", "cause", "name", "displayName")
 """Fields that may say anything."""
-ENDS_ITS_TOKEN = frozenset({"logout"})
-"""Sent again under the same key they are refused with 401: the token of the first one has ended."""
+ONLY_ONCE = frozenset({"logout", "exchangeSsoCode"})
+"""Sent again under the same key they are refused: the token, or the code, of the first one has ended."""
+OF_THE_GRANTEE = frozenset({"readGrant"})
+"""What an organisation was granted it may read."""
 
 
 def is_repeatable(request: Request) -> bool:
     """Whether the same key answers the same again."""
-    return request.method == "POST" and request.operation not in ENDS_ITS_TOKEN
+    return request.method == "POST" and request.operation not in ONLY_ONCE
 
 
 def is_changeable(body: Any) -> bool:
@@ -112,7 +114,9 @@ def _find_grantee(request: Request, world: World, number: int) -> Person | None:
     """Of an organisation that was granted something else of the battery than the request needs."""
     needed = read_interface().find_permission(request.operation)
     owner = next((one for one in world.batteries.values() if one.id in request.path), None)
-    if owner is None or needed is None or not request.path.startswith(("/physical-assets/", "/monitoring/")):
+    if owner is None or needed is None or request.operation in OF_THE_GRANTEE:
+        return None
+    if not request.path.startswith(("/physical-assets/", "/monitoring/")):
         return None
     lacking = [
         world.find_organisation(name)

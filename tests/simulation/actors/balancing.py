@@ -253,7 +253,7 @@ def record_result(world: World, pick: Pick) -> Request | None:
 
     def remember(_: Answer) -> None:
         battery.results += is_new
-        bid.status = status
+        bid.status, bid.decided_at = status, world.now
         bid.accepted = capacity if accepted else ZERO
         bid.settlement_price = price
         world.note_change([(battery.name, Fraction(1))])

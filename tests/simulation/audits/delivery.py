@@ -17,11 +17,12 @@ from tests.simulation.market import (
     block_quarters,
     day_of_quarter,
     from_text,
+    quarter_after,
     quarter_of,
     quarters_of_day,
 )
 from tests.simulation.model import Battery, Block, VirtualAsset
-from tests.simulation.oracle.dispatch import find_unfair_day
+from tests.simulation.oracle.dispatch import LONGEST_GATE, find_unfair_day
 from tests.simulation.oracle.netting import is_zone_plain, sum_sides
 from tests.simulation.oracle.payments import CENT, SLACK
 
@@ -143,7 +144,10 @@ async def _compare_reserves(life: Life, zone: str, said: dict[str, list[dict[str
         quarter: Fraction(round(1000 * sum(one.charge for _, one in blocks if one.first <= quarter < one.end)), 1000)
         - Fraction(held[quarter], 1000)
         for quarter in range(first, now)
+        if not any(_is_told_late(world.batteries[name], quarter) for name in said)
     }
+    if not short:
+        return
     is_quiet = not any(world.batteries[name].outages or world.batteries[name].versions[1:] for name in said)
     if is_quiet and is_zone_plain(world, zone):
         off = {quarter: float(kw) for quarter, kw in short.items() if abs(kw) > 1}
@@ -156,6 +160,17 @@ async def _compare_reserves(life: Life, zone: str, said: dict[str, list[dict[str
         own = [one for other, one in blocks if other is virtual]
         alone = {at for at in short if sum(one.first <= at < one.end for _, one in blocks) == 1}
         await _compare_given_back(life, virtual, own, short, alone)
+
+
+def _is_told_late(battery: Battery, quarter: int) -> bool:
+    """Whether the result of a bid for FCR may have come after the quarter-hour was closed."""
+    return any(
+        bid.decided_at is not None
+        and bid.product.startswith("NEGPOS")
+        and quarter in block_quarters(bid.day, bid.product.removeprefix("NEGPOS_"))
+        and quarter < quarter_after(bid.decided_at + LONGEST_GATE)
+        for bid in battery.bids.values()
+    )
 
 
 def _sum_own(battery: Battery, quarter: int) -> float:
