@@ -114,8 +114,9 @@ def _report(harness: Harness, name: str, cost: Cost, plain: Cost, trace: list[Co
 
 
 def _report_entries(harness: Harness, count: int) -> None:
-    """How much more telemetry the cluster takes where services write it through its worker nodes: by what a request
-    costs the busiest node. `ratio_with_services` counts the services too, each as busy as a node may be."""
+    """How much more telemetry two services take that write it through two worker nodes. The busiest process bounds it,
+    a service or a node (`ratio_with_services`); `ratio_two_to_one` is by the nodes alone, which one service does not
+    fill."""
     found = measure_entries(harness, 2 * count)
     alone, one, two = (figures["busiest_node_ms"] for figures in found.values())
     _, one_of_all, two_of_all = (figures["busiest_ms"] for figures in found.values())
@@ -127,8 +128,8 @@ def _report_entries(harness: Harness, count: int) -> None:
     harness.report(
         "telemetry by the nodes that it is written through",
         {**found, **ratios},
-        target="two services through two nodes >= 1.7 of one",
-        met=one / two >= 1.7,
+        target="two services through two nodes >= 1.7 of one, by the busiest process",
+        met=one_of_all / two_of_all >= 1.7,
     )
 
 
