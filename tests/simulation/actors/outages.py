@@ -111,7 +111,7 @@ def report_outage(world: World, pick: Pick, battery: Battery) -> Request | None:
 
 
 def outage_request(world: World, battery: Battery, body: dict[str, Any], *, fits: bool) -> Request:
-    first, end = quarter_of(from_text(body["start"])), quarter_of(from_text(body["end"])) + 1
+    first, end = quarter_of(from_text(body["start"])), quarter_after(from_text(body["end"]))
     path = f"{battery.path}/unavailability"
     before = list_left(world, battery, first, end)
 
