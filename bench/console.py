@@ -13,11 +13,12 @@ from datetime import date, datetime, timedelta
 from statistics import median
 from typing import Any
 
-from playwright.sync_api import Browser, Page, Response, sync_playwright
+from playwright.sync_api import Browser, Response, sync_playwright
 from tests.console.journeys.conftest import NO_BROWSER, find_chromium
 from tests.console.journeys.scene import BERLIN, Scene, make_scene
 from tests.people import PASSWORD as MEMBER_PASSWORD
 
+from bench.console_sign_in import sign_in
 from bench.harness import PASSWORD, USERNAME, Harness
 
 POINTS = 2_976
@@ -79,20 +80,8 @@ def _tell_points(scene: Scene) -> None:
     scene.owner.post(f"/monitoring/{scene.assets['Hürth']}/datapoints", columns)
 
 
-def _sign_in(browser: Browser, address: str, username: str) -> Page:
-    page = browser.new_context(base_url=address, viewport={"width": 1440, "height": 900}).new_page()
-    page.set_default_timeout(60_000)
-    page.add_init_script(READY)
-    page.goto("/")
-    page.get_by_label("User name").fill(username)
-    page.get_by_label("Password").fill(MEMBER_PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
-    page.locator("#screen h1").wait_for()
-    return page
-
-
 def _measure_first_screen(harness: Harness, browser: Browser, rounds: int) -> None:
-    page = _sign_in(browser, harness.address, "trader")
+    page = sign_in(browser, harness.address, "trader", MEMBER_PASSWORD, script=READY)
     scripts: dict[str, int] = {}
 
     def weigh(response: Response) -> None:
@@ -120,7 +109,7 @@ def _measure_first_screen(harness: Harness, browser: Browser, rounds: int) -> No
 
 def _measure_drawing(harness: Harness, browser: Browser, scene: Scene, rounds: int) -> None:
     """The whole screen drawn anew with all its points, as when the reader changes the clock."""
-    page = _sign_in(browser, harness.address, "owner")
+    page = sign_in(browser, harness.address, "owner", MEMBER_PASSWORD, script=READY)
     page.goto(f"/console/physical-assets/{scene.assets['Hürth']}")
     page.locator(".charge-line").first.wait_for()
     page.wait_for_timeout(1000)
@@ -134,7 +123,7 @@ def _measure_drawing(harness: Harness, browser: Browser, scene: Scene, rounds: i
 
 
 def _measure_dragging(harness: Harness, browser: Browser, scene: Scene) -> None:
-    page = _sign_in(browser, harness.address, "trader")
+    page = sign_in(browser, harness.address, "trader", MEMBER_PASSWORD, script=READY)
     day = _first_day(scene)
     page.goto(f"/console/virtual-batteries/{scene.virtual_asset_id}/{day}")
     page.get_by_role("gridcell", name=re.compile("^12:00 ")).wait_for()

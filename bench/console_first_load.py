@@ -15,8 +15,8 @@ from statistics import median
 from playwright.sync_api import Browser, Page, sync_playwright
 from tests.console.journeys.conftest import NO_BROWSER, find_chromium
 
-SIZE = {"width": 1440, "height": 900}
-MAX_WAIT_MS = 60_000
+from bench.console_sign_in import sign_in
+
 LOADED = "document.querySelector('#screen h1') && !document.querySelector('.skeleton')"
 CALM = f"""() => new Promise((done) => {{
   let since = null;
@@ -45,14 +45,7 @@ def _measure(page: Page, path: str) -> tuple[float, float, int]:
 
 
 def _measure_role(browser: Browser, address: str, username: str, password: str, loads: int) -> None:
-    context = browser.new_context(base_url=address, viewport=SIZE)  # type: ignore[arg-type]
-    page = context.new_page()
-    page.set_default_timeout(MAX_WAIT_MS)
-    page.goto("/")
-    page.get_by_label("User name").fill(username)
-    page.get_by_label("Password").fill(password)
-    page.get_by_role("button", name="Sign in").click()
-    page.locator("#screen h1").wait_for()
+    page = sign_in(browser, address, username, password)
     found = []
     for _ in range(loads):
         time.sleep(1)  # what the screen before still asks for is none of this one's
@@ -62,7 +55,7 @@ def _measure_role(browser: Browser, address: str, username: str, password: str, 
     print(
         f"{username:9} median {median(gone):.2f} s ({each}), main thread {median(busy):.2f} s, {max(requests)} requests"
     )
-    context.close()
+    page.context.close()
 
 
 def main(address: str, operator: str, trader: str, owner: str, loads: str = "7") -> None:

@@ -11,12 +11,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 from tests.console.journeys.conftest import NO_BROWSER, find_chromium
 
+from bench.console_sign_in import MAX_WAIT_MS, sign_in
+
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
-SIZE = {"width": 1440, "height": 900}
-MAX_WAIT_MS = 60_000
 Step = Callable[[Page], None]
 
 
@@ -45,17 +45,6 @@ SCREENS: dict[str, tuple[str, str, Step]] = {
 """By picture: who sees the screen, where it begins, and how it is reached from there."""
 
 
-def _sign_in(browser: Browser, address: str, username: str, password: str) -> Page:
-    page = browser.new_context(base_url=address, viewport=SIZE, color_scheme="light").new_page()  # type: ignore[arg-type]
-    page.set_default_timeout(MAX_WAIT_MS)
-    page.goto("/")
-    page.get_by_label("User name").fill(username)
-    page.get_by_label("Password").fill(password)
-    page.get_by_role("button", name="Sign in").click()
-    page.locator("#screen h1").wait_for()
-    return page
-
-
 def _settle(page: Page) -> None:
     """Until nothing is loading any more."""
     expect(page.locator("#screen h1")).to_be_visible(timeout=MAX_WAIT_MS)
@@ -69,7 +58,10 @@ def main(address: str, operator: str, trader: str, owner: str) -> None:
     passwords = {"operator": operator, "trader": trader, "owner": owner}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        pages = {name: _sign_in(browser, address, name, password) for name, password in passwords.items()}
+        pages = {
+            name: sign_in(browser, address, name, password, color_scheme="light")
+            for name, password in passwords.items()
+        }
         for picture, (username, path, reach) in SCREENS.items():
             page = pages[username]
             page.goto(f"/console{path}")

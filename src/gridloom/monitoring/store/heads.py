@@ -13,7 +13,7 @@ from gridloom.database.statement import NamedStatement
 CHANNEL = "telemetry"
 MAX_CACHED_ASSETS = 20_000
 MAX_CACHED_LATEST = 2048
-"""Bytes of the latest points of a head that is remembered: 128 signals."""
+"""Bytes of the latest points of a head that is cached: 128 signals."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,7 +235,7 @@ function ConflictBanner({
   const now = useNow()
   const zone = useZone()
   return (
-    <div className="conflict-banner" role="alert">
+    <div className="changed-notice" role="alert">
       <Icon name="warning" />
       <p>
         <strong>
