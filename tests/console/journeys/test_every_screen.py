@@ -16,6 +16,18 @@ CUT_FIGURES = """
 [...document.querySelectorAll(".table-scroll:has(.batteries)")].filter((one) => one.scrollWidth > one.clientWidth + 1)
   .map((one) => `${one.scrollWidth} in ${one.clientWidth}`)
 """
+# The next screen as soon as its heading is written, before it has had its turn to put more into the address.
+LEAVE_AT_ONCE = """
+(keys) => {
+  const heading = () => document.querySelector("#screen h1")?.textContent
+  const before = heading()
+  new MutationObserver((_, observer) => {
+    if ([before, undefined].includes(heading())) return
+    observer.disconnect()
+    for (const key of keys) document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }))
+  }).observe(document.body, { childList: true, subtree: true, characterData: true })
+}
+"""
 ADMINISTRATION = ("members", "invitations", "roles", "security", "api-keys", "webhooks", "audit-log", "password")
 BATTERY = ("", "/bids", "/notifications", "/logbook", "/parameters", "/grants")
 
@@ -99,6 +111,19 @@ class TestTheKeyboard:
             await page.keyboard.type("admin")
             await page.keyboard.press("Enter")
             await expect(page.locator("#screen h1")).to_have_text("Administration")
+
+    @pytest.mark.parametrize("letter", ["a", "r"])
+    async def test_is_not_called_back_by_a_screen_left_while_it_appears(self, open_tab: OpenTab, letter: str):
+        """Auctions and revenue name in the address what they show first."""
+        async with open_tab("trader") as tab:
+            await tab.open("/")
+            await tab.settle()
+            page = tab.page
+            await page.evaluate(LEAVE_AT_ONCE, "gm")
+            await asyncio.gather(page.keyboard.press("g"), page.keyboard.press(letter))
+            await expect(page.locator("#screen h1")).to_have_text("Administration")
+            await tab.settle()
+            assert "/console/administration" in page.url
 
 
 class TestALostConnection:

@@ -30,6 +30,12 @@ export function go(to: string, { replace = false } = {}): void {
   tell()
 }
 
+/** Put what a screen shows by itself into its address. A reader who left while it was loading is not called back. */
+export function goWithin(screen: string, to: string): void {
+  const path = location.pathname.slice(BASE.length)
+  if (path === screen || path.startsWith(`${screen}/`)) go(to, { replace: true })
+}
+
 /** Ask before unsaved edits are left; true lets go. */
 export function blockLeaving(mayLeave: (() => boolean) | null): void {
   blocker = mayLeave

@@ -7,7 +7,7 @@ import { Button } from '../../shared/ui/Button'
 import { Page } from '../../shared/ui/Page'
 import { Empty, Loaded, SkeletonCard } from '../../shared/ui/states'
 import { useZone, zoneName } from '../../shared/zone'
-import { go } from '../../shell/router'
+import { goWithin } from '../../shell/router'
 import type { ScreenProps } from '../../shell/screenProps'
 import { AuctionDetail } from './AuctionDetail'
 import { AuctionList } from './AuctionList'
@@ -69,7 +69,7 @@ function useChosen(auctions: Auction[], asked: string | undefined, now: number):
   const first = grouped(auctions, now)[0]?.[1][0]
   const target = found ? undefined : first?.id
   useEffect(() => {
-    if (target) go(`/auctions/${target}`, { replace: true })
+    if (target) goWithin('/auctions', `/auctions/${target}`)
   }, [target])
   return found ?? first
 }

@@ -9,7 +9,7 @@ import { Card, type Figure, Figures } from '../../shared/ui/Card'
 import { Page } from '../../shared/ui/Page'
 import { Segmented } from '../../shared/ui/Segmented'
 import { Empty, Loaded, ProblemNote, SkeletonCard } from '../../shared/ui/states'
-import { go, useParameter } from '../../shell/router'
+import { go, goWithin, useParameter } from '../../shell/router'
 import type { ScreenProps } from '../../shell/screenProps'
 import { StatementsCard } from '../settlement/StatementsCard'
 import { BatteriesCard } from './BatteriesCard'
@@ -63,7 +63,7 @@ export default function Revenue({ values }: ScreenProps) {
   const first = subjects[0]
   const isFirst = values.kind === undefined || !asked
   useEffect(() => {
-    if (isFirst && first && !isLoading) go(`/revenue/${first.kind}/${first.id}${location.search}`, { replace: true })
+    if (isFirst && first && !isLoading) goWithin('/revenue', `/revenue/${first.kind}/${first.id}${location.search}`)
   }, [isFirst, first, isLoading])
   if (!may)
     return (
