@@ -70,14 +70,14 @@ def find_unfair_day(world: World, zone: str, done: dict[str, dict[int, float]], 
     """Over a day of a zone in which nothing was netted and nothing failed: the battery whose discharged energy is far
     from Σ share × what its virtual assets discharged. `done` has kW by battery's name and quarter-hour.
 
-    A battery that came to back another asset, or no longer backs one, takes its part of the zone's drift first.
+    Where a battery came to back another asset, or no longer backs one, the zone's drift is shared anew first.
     """
     sides = [sum_sides(world, zone, quarter) for quarter in range(first, end)]
     if any(exported and imported for exported, imported in sides):
         return None
-    settled = [name for name in done if not _is_new_in_zone(world, name, first, end)]
-    for name in settled if len(done) > 1 else ():
-        powers = done[name]
+    if len(done) < 2 or any(_is_new_in_zone(world, name, first, end) for name in done):
+        return None
+    for name, powers in done.items():
         fair, promised = Fraction(0), Fraction(0)
         for virtual in world.virtuals.values():
             share = sum((part for other, part in virtual.backing if other == name), Fraction(0))
