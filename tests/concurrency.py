@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,6 +31,21 @@ async def await_blocked(edge: Application, connection: Any, asked: asyncio.Futur
     async with asyncio.timeout(120):
         while not asked.done() and not await edge.pool.fetchval(blocks, connection.get_server_pid()):
             await asyncio.sleep(0.01)
+
+
+async def answers_after_lock(
+    edge: Application, lock: Callable[[Any], Awaitable[Any]], *requests: Awaitable[httpx2.Response]
+) -> list[httpx2.Response]:
+    """The answers to requests that come while a transaction holds a lock: it ends as soon as all of them wait for it,
+    so that each has done whatever it does before it waits."""
+    waiting = "select count(*) from pg_stat_activity where $1 = any(pg_blocking_pids(pid))"
+    async with edge.pool.acquire() as connection:
+        async with connection.transaction(), asyncio.timeout(120):
+            await lock(connection)
+            asked = [asyncio.ensure_future(request) for request in requests]
+            while await edge.pool.fetchval(waiting, connection.get_server_pid()) < sum(not one.done() for one in asked):
+                await asyncio.sleep(0.01)
+        return await asyncio.gather(*asked)
 
 
 async def assert_etag_follows(client: httpx2.AsyncClient, path: str, change: httpx2.Response) -> None:

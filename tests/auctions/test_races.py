@@ -257,9 +257,11 @@ class TestClearing:
 class TestAList:
     async def test_by_status_pages_without_gap_or_double(self, still_market: Market):
         market, trader = still_market, still_market.traders[0].trader
+        """Whether they opened one after the other or at the same time."""
         now = await market.now()
-        battery = await market.battery(28_000)
-        expected = [await market.auction(battery) for _ in range(5)]
+        battery = await market.battery(32_000)
+        expected = [await market.auction(battery, start=wire(now)) for _ in range(3)]
+        expected += [await market.auction(battery) for _ in range(3)]
         await market.auction(battery, start=wire(now + timedelta(minutes=50)))
         listed, path = [], "/auctions?status=RUNNING&limit=2"
         while path:

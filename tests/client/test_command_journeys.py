@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import httpx2
@@ -18,6 +19,9 @@ from tests.client.conftest import Ended
 from tests.people import OrganisationUnderTest, People
 
 from gridloom_client.commands import make_app
+
+if TYPE_CHECKING:
+    from gridloom.edge.application import Application
 
 Run = Callable[..., Awaitable[Ended]]
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -175,11 +179,18 @@ class TestATrader:
         assert (await run("statements", "show", "1999-01")).code == 2
         assert (await run("statements", "issue", month, "--yes")).code != 0  # the operator's to do
 
-    async def test_lists_what_delivers_now_or_later(self, run: Run, stage: Stage):
+    async def test_lists_what_delivers_now_or_later(self, run: Run, stage: Stage, app: Application):
         listed = await run("virtual", "list")
         assert "Elbe" in listed.out
         assert max(map(len, listed.out.splitlines())) <= 80
         assert (await run("virtual", "show", "Elbe", "-o", "json")).out.startswith("{")
+        over = """update virtual_asset
+                  set start_at = start_at - interval '10 days', end_at = end_at - interval '10 days'
+                  where organisation_id = $1"""
+        await app.pool.execute(over, stage.trader.id)
+        rest, whole = await run("virtual", "list"), await run("virtual", "list", "--all")
+        assert ("Elbe" in rest.out, "1 that are over are left out" in rest.out + rest.err) == (False, True)
+        assert ("Elbe" in whole.out, "left out" in whole.out + whole.err) == (True, False)
 
 
 @pytest.mark.usefixtures("operator")

@@ -19,6 +19,7 @@ async def measure(yard: Yard, battery: dict[str, Any], charges: list[float], fir
     body = {
         "active_power": {"time": times, "value": [0.0] * len(times)},
         "state_of_charge": {"time": times, "value": charges},
+        "temperature.rack_1": {"time": times, "value": [21.0] * len(times)},
     }
     answer = await yard.owner.admin.post(f"/monitoring/{battery['id']}/datapoints", json=body)
     assert answer.status_code == 200, answer.text
@@ -78,3 +79,16 @@ class TestABatteryThatHoldsLessThanPlanned:
         await measure(yard, battery, [49.0, 49.0])
         await yard.gate_of(3)
         assert (await planned(yard, battery))["version"] == version
+
+
+class TestABatteryThatIsPlannedForTheFirstTime:
+    @pytest.mark.parametrize(("is_measured", "level"), [(True, 30.0), (False, 50.0)])
+    async def test_begins_with_its_measured_state_of_charge_or_half_full(
+        self, yard: Yard, is_measured: bool, level: float
+    ) -> None:
+        battery = await yard.battery(**LARGE)
+        if is_measured:
+            await measure(yard, battery, [30.0], first=-32)
+        await yard.virtual(battery)
+        await yard.advance(await yard.now())
+        assert (await planned(yard, battery))["dispatch"][0]["stateOfChargePercentage"] == pytest.approx(level)

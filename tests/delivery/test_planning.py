@@ -14,7 +14,7 @@ from tests.delivery.zones import even_limits, input_of, made_zone, zones
 from gridloom.delivery.model import BatteryLimits, DispatchInput, StartState, ZoneDispatch
 from gridloom.delivery.planning.dispatch_zone import compute_dispatch
 from gridloom.delivery.planning.distribution import fill_water, find_opposed
-from gridloom.delivery.planning.levelling import find_gaps_kwh, tilt
+from gridloom.delivery.planning.levelling import ChargingInView, find_gaps_kwh, tilt
 from gridloom.delivery.planning.netting import net_off_units
 from gridloom.market_calendar import Floats
 
@@ -391,3 +391,25 @@ def test_a_zone_without_stress_is_served_by_shares() -> None:
     zone = made_zone(11, 8, 4, 96, alike=True, stress=0.1)
     made = compute_dispatch(zone)
     assert not made.batteries.unserved_kw.any()
+
+
+class TestChargingInView:
+    """Two batteries: the first has 100 kWh too much, and the second too little."""
+
+    @pytest.mark.parametrize(
+        ("periods", "fair_kw", "uncovered"),
+        [
+            pytest.param(0, (-4000.0, 0.0), 1.0, id="none"),
+            pytest.param(1, (-4000.0, 0.0), 0.9, id="one period closes a quarter of the gap, however much it charges"),
+            pytest.param(1, (-40.0, 0.0), 0.96, id="or as much as the battery would charge"),
+            pytest.param(10, (-4000.0, 0.0), 0.0, id="ten close it"),
+            pytest.param(10, (0.0, -4000.0), 1.0, id="what the other charges levels nothing"),
+            pytest.param(10, (4000.0, 0.0), 1.0, id="nor does discharging"),
+        ],
+    )
+    def test_covers_a_quarter_of_the_gap_in_each_of_its_periods(
+        self, periods: int, fair_kw: tuple[float, float], uncovered: float
+    ) -> None:
+        fair = np.array([[0.0, *[fair_kw[row]] * periods] for row in range(2)])
+        view = ChargingInView(fair.sum(axis=0), fair)
+        assert view.uncovered_fraction(0, np.array([100.0, -100.0]), 100.0) == pytest.approx(uncovered)

@@ -173,6 +173,7 @@ class TestAnAnswer:
             ("text/csv", "text/csv"),
             ("text/*;q=0.5, application/json;q=0.4", "text/csv"),
             ("text/csv;q=0, */*", "application/json"),
+            ("text/csv;q=high, application/json;q=0.1", "application/json"),
         ],
     )
     async def test_has_the_preferred_media_type(self, client: httpx2.AsyncClient, accept: str, chosen: str):

@@ -162,6 +162,9 @@ class TestAllowedNetworks:
                 answer = await client.get("/auth/me")
                 assert answer.status_code == status, address
         assert answer.json()["type"].endswith("/network-not-allowed")
+        async with client_of(app, admin.tokens.access, address="203.0.113.7") as inside:
+            lifted = await inside.patch(path, json={"allowedNetworks": []})
+            assert (lifted.status_code, lifted.json()["allowedNetworks"]) == (200, []), lifted.text
 
     async def test_are_looked_at_after_the_password(self, app, organisation):
         person = organisation.people[Role.TRADER]

@@ -6,13 +6,17 @@ from dataclasses import replace
 import asyncpg
 import pyotp
 import pytest
+from tests.concurrency import await_blocked
 from tests.conftest import migrated_database, running
 from tests.people import PASSWORD, People, client_of
 
 from gridloom.account_commands import reset_second_factor, rotate_secrets
-from gridloom.database.sealing import Sealing
+from gridloom.database.sealing import Seal, Sealing
 from gridloom.identity.permissions import Role
 from gridloom.identity.signing_key_cache import rotate_signing_key
+from gridloom.identity.single_sign_on.model import IdentityProvider
+from gridloom.identity.store.identity_providers import put_provider, reseal_providers
+from gridloom.identity.store.second_factors import reseal_second_factors
 from gridloom.operator_commands import CommandError
 from gridloom.serving.serve import StartupError, prepare
 
@@ -30,6 +34,11 @@ async def platform(settings):
             await ours.viewer.put("/auth/totp", json={"code": pyotp.TOTP(secret).now()})
             made = await ours.admin.post("/webhooks", json={"url": "http://127.0.0.1:9/x", "types": []})
             assert made.status_code == 201, made.text
+            sealed = Sealing(None).identity_providers.close(b"the client's")
+            provider = IdentityProvider(
+                ours.id, "https://issuer.example", "us", sealed, ("x.example",), False, None, None
+            )
+            await put_provider(edge.pool, provider)
         yield without, ours
 
 
@@ -42,6 +51,10 @@ async def read_forms(url):
             "webhooks": {row["secret"][:1] for row in await connection.fetch("select secret from webhook")},
             "factors": {
                 row["f"] for row in await connection.fetch("select substr(sealed_secret, 1, 1) f from second_factor")
+            },
+            "providers": {
+                row["sealed_client_secret"][:1]
+                for row in await connection.fetch("select sealed_client_secret from identity_provider")
             },
         }
     finally:
@@ -58,11 +71,11 @@ class TestSecrets:
             async with edge.pool.acquire() as connection, connection.transaction():
                 await rotate_signing_key(connection, Sealing(KEY).signing_keys)
             forms = await read_forms(without.database_url)
-            assert forms == {"signing keys": {False}, "webhooks": {b"\0"}, "factors": {b"\0"}}
+            assert forms == {"signing keys": {False}, "webhooks": {b"\0"}, "factors": {b"\0"}, "providers": {b"\0"}}
             done = await asyncio.to_thread(rotate_secrets, with_key)
-            assert (done.signing_keys, done.webhooks, done.second_factors) == (2, 1, 1)
+            assert (done.signing_keys, done.webhooks, done.second_factors, done.identity_providers) == (2, 1, 1, 1)
             forms = await read_forms(without.database_url)
-            assert forms == {"signing keys": {True}, "webhooks": {b"\1"}, "factors": {b"\1"}}
+            assert forms == {"signing keys": {True}, "webhooks": {b"\1"}, "factors": {b"\1"}, "providers": {b"\1"}}
             assert (await client.get("/auth/me")).status_code == 200
         async with running(with_key) as again, client_of(again, token) as client:
             assert (await client.get("/auth/me")).status_code == 200
@@ -70,7 +83,26 @@ class TestSecrets:
                 await rotate_signing_key(connection, Sealing(KEY).signing_keys)
         assert (await read_forms(without.database_url))["signing keys"] == {True}
         done = await asyncio.to_thread(rotate_secrets, with_key)
-        assert (done.signing_keys, done.webhooks, done.second_factors) == (0, 0, 0)
+        assert (done.signing_keys, done.webhooks, done.second_factors, done.identity_providers) == (0, 0, 0, 0)
+
+    @pytest.mark.parametrize(
+        ("table", "column", "reseal"),
+        [
+            ("second_factor", "sealed_secret", reseal_second_factors),
+            ("identity_provider", "sealed_client_secret", reseal_providers),
+        ],
+    )
+    async def test_are_not_put_back_where_they_are_replaced_meanwhile(self, platform, table, column, reseal):
+        """The command has read the old secret, and waits for the change of it that has not been committed yet."""
+        without, _ = platform
+        async with running(replace(without, secrets_key=KEY)) as edge, edge.pool.acquire() as other:
+            async with edge.pool.acquire() as connection:
+                async with connection.transaction():
+                    assert await connection.execute(f"update {table} set {column} = 'new'::bytea") == "UPDATE 1"
+                    resealing = asyncio.ensure_future(reseal(other, Seal(KEY, table)))
+                    await await_blocked(edge, connection, resealing)
+                await resealing
+            assert await edge.pool.fetchval(f"select {column} from {table}") == b"new"
 
     async def test_change_their_key_without_a_pause(self, platform):
         without, ours = platform

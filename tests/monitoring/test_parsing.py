@@ -180,6 +180,12 @@ class TestABody:
             assert points_of(received, ASSETS[0]) == {("x", 1_767_225_600_000_000): 1.0}
             assert points_of(received, ASSETS[1]) == {("y", 1_767_225_600_000_000): 1.0}
 
+    def test_names_the_asset_of_each_cell_of_a_wide_table(self) -> None:
+        first, second = map(str, ASSETS)
+        body = f"time,physicalAssetID,x,y\n2026-01-01T00:00:00Z,{first},1,2\n2026-01-01T00:00:00Z,{second},3,4\n"
+        received = read(body.encode(), CSV, many=True)
+        assert [sorted(points_of(received, asset).values()) for asset in ASSETS] == [[1.0, 2.0], [3.0, 4.0]]
+
     @pytest.mark.parametrize("body", [b"{}", b"[]"])
     def test_may_be_empty(self, body: bytes) -> None:
         assert read(body).count == 0

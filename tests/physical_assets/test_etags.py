@@ -7,8 +7,10 @@ from uuid import UUID
 
 import pytest
 from tests.assets import PARAMETERS, register_asset
-from tests.concurrency import answer_after_change, assert_etag_follows
+from tests.concurrency import answer_after_change, answers_after_lock, assert_etag_follows
 from tests.people import OrganisationUnderTest
+
+from gridloom.capacity.store import lock_batteries
 
 CHANGES: list[tuple[str, str, Any]] = [
     ("PATCH", "", {"name": "Renamed"}),
@@ -28,6 +30,20 @@ class TestAChange:
         await assert_etag_follows(admin, path, changed)
         assert changed.headers["etag"] != before["If-Match"]
         assert (await admin.request(method, path, json=body, headers=before)).status_code == 412
+
+    @pytest.mark.parametrize(("method", "rest", "body"), CHANGES, ids=[f"{one[0]} {one[1]}" for one in CHANGES])
+    async def test_compares_the_etag_with_what_the_one_before_left(self, app, new_organisation, method, rest, body):
+        """Two come with the same ETag while a third holds the battery."""
+        asset = await register_asset(await new_organisation())
+        path, admin = asset.path(rest), asset.owner.admin
+        seen = {"If-Match": (await admin.get(path)).headers["etag"]}
+        key = await app.pool.fetchval("select key from asset where id = $1", UUID(asset.id))
+        answers = await answers_after_lock(
+            app,
+            lambda db: lock_batteries(db, [key]),
+            *(admin.request(method, path, json=body, headers=seen) for _ in range(2)),
+        )
+        assert sorted(answer.status_code for answer in answers) == [200, 412]
 
     async def test_of_a_grant_answers_the_etag_of_what_is_read_then(self, new_organisation):
         asset, other = await register_asset(await new_organisation()), await new_organisation()

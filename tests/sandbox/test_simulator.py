@@ -23,7 +23,7 @@ from gridloom.jobs import store as job_store
 from gridloom.optimiser.forecasts.publishing import PUBLISH
 from gridloom.sandbox.simulated_clock import prepare_world
 from gridloom.sandbox.simulation import start_of_history
-from gridloom.sandbox.simulator_store import set_target
+from gridloom.sandbox.simulator_store import complete_step, set_target
 from gridloom.settings import Settings
 
 QUARTER = timedelta(minutes=15)
@@ -102,7 +102,7 @@ class TestTheClockOfASimulatedWorld:
             assert (await restarted.ask())["memory"] == {"number": 7}
 
     async def test_does_not_wait_where_the_simulator_has_nothing_to_do_while_time_hurries(self, settings: Settings):
-        async with simulated_world(settings) as (_, _, simulator):
+        async with simulated_world(settings) as (edge, _, simulator):
             said = await simulator.ask()
             begun, world = simulator.seen[0], said["world"]
             hurries_until = datetime.fromisoformat(said["hurriesUntil"])
@@ -113,6 +113,11 @@ class TestTheClockOfASimulatedWorld:
                 await simulator.ask(world=world, done=refused.isoformat(), memory={})
                 assert simulator.awaited == begun + 6 * QUARTER, "beyond the hurry, within a quarter-hour, or past"
             assert (await simulator.ask())["memory"] == {"number": 5}
+            target = begun + 4 * 96 * QUARTER
+            async with edge.pool.acquire() as connection:
+                await set_target(connection, target)
+                assert not await complete_step(connection, world, target, {})
+                assert await complete_step(connection, world, target - QUARTER, {}), "the last that ends by the target"
 
     async def test_plays_the_past_and_then_goes_with_the_real_one(self, settings: Settings):
         async with simulated_world(settings, days=0) as (edge, _, simulator):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -81,7 +81,12 @@ class TestTrade:
         ]
 
     def test_lies_within_the_calendar(self) -> None:
+        """Of the market days 2000 to 2099: each begins an hour before that of UTC in winter."""
         assert pointers(WHOLESALE_TRADES, [trade(time=datetime(1, 1, 1, tzinfo=UTC))]) == ["/0/time"]
+        first, end = datetime(1999, 12, 31, 23, tzinfo=UTC), datetime(2099, 12, 31, 23, tzinfo=UTC)
+        quarter = timedelta(minutes=15)
+        columns_of(WHOLESALE_TRADES, [trade(time=first), trade(time=end - quarter)])
+        assert pointers(WHOLESALE_TRADES, [trade(time=first - quarter), trade(time=end)]) == ["/0/time", "/1/time"]
 
     def test_names_no_nul(self) -> None:
         with pytest.raises(BadRequest) as caught:

@@ -176,4 +176,6 @@ class TestBalancingPower:
         frequency = frequency_hz(1, THURSDAY)
         assert len(frequency) == 1440
         assert abs(frequency - 50).max() < 0.2
+        month = np.concatenate([frequency_hz(1, THURSDAY + timedelta(days=ahead)) for ahead in range(30)])
+        assert month.std() == pytest.approx(0.022, rel=0.1)  # as of the continental grid
         assert frequency_response(np.array([49.8, 50.005, 50.1])).tolist() == pytest.approx([1, 0, -0.5])

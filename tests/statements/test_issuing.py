@@ -202,6 +202,12 @@ class TestAStatement:
         corrected = by_line(await books.statement(books.owner, FEBRUARY))["CORRECTION"]
         assert corrected == -15 * 10 * 366
 
+    async def test_shows_what_was_settled_on_a_battery_that_backs_nothing(self, books: Books) -> None:
+        """Neither a virtual asset nor a measurement says since when there is something to account for."""
+        alone = await books.people.new_organisation("Alone")
+        await books.trade(await books.world(alone).physical_asset(5), date(2028, 2, 3), 10.0)
+        assert [(one["month"], one["total"]) for one in await books.list(alone)] == [(FEBRUARY, 10)]
+
     async def test_is_read_by_its_organisation_and_the_operator(self, books: Books) -> None:
         await books.issue(JANUARY)
         trader, stranger = books.traders

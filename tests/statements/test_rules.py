@@ -1,12 +1,16 @@
-"""Which month can be issued, by the clock and by those before it."""
+"""Which month has a statement, and can be issued, by the clock and by those before it."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import uuid4
 
+import numpy as np
 import pytest
 
-from gridloom.statements.model import Month
+from gridloom.revenue.statement.model import LineType
+from gridloom.statements.assembling import Amounts
+from gridloom.statements.model import LineSums, Month
 from gridloom.statements.rules import AlreadyIssued, EarlierMonthOpen, MonthNotOver, check_month
 
 pytestmark = pytest.mark.pure
@@ -15,6 +19,12 @@ JANUARY, FEBRUARY, MARCH, APRIL = (Month.parse(f"2028-{number:02}") for number i
 
 
 class TestAMonth:
+    def test_has_a_statement_for_lines_of_its_own_or_for_corrections_of_earlier_ones(self) -> None:
+        """A fact that changes after an organisation's last month of delivery."""
+        sums: LineSums = {(LineType.TRADING, "MARKET"): np.array([500])}
+        for own, corrections, is_empty in (({}, {}, True), (sums, {}, False), ({}, {JANUARY: sums}, False)):
+            assert Amounts(uuid4(), MARCH, own, corrections).is_empty is is_empty
+
     def test_is_over_at_the_instant_of_its_end(self) -> None:
         check_month(MARCH, [], MARCH.window.end)
         with pytest.raises(MonthNotOver):

@@ -61,6 +61,15 @@ class TestYear:
         assert answer.status_code == 422, answer.text
         assert answer.json()["excess"] < 0
 
+    async def test_keeps_the_energy_of_every_one_of_its_days(self, year):
+        """0.45 kWh are charged on each; what the last day begins with is added up from what each day was kept with."""
+        day = [-2.0, *[0.0] * 95]
+        assert (await year.put(day * 365)).status_code == 200
+        params = {"start": wire(year.end - timedelta(days=1)), "end": year.asset["end"]}
+        last_day = (await year.client.get(f"{year.url}/state-of-energy/projected", params=params)).json()
+        assert last_day[0]["energy"] == pytest.approx(1000 + 364 * 0.45)
+        assert last_day[-1]["energy"] == pytest.approx(1000 + 365 * 0.45)
+
     async def test_reads_and_writes_little_for_one_period(self, year, app):
         await year.put(a_years_powers())
         key = await app.pool.fetchval("select key from asset where id = $1", year.asset["id"])

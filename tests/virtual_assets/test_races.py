@@ -2,10 +2,13 @@
 
 import asyncio
 import random
+from typing import Any
 
 import asyncpg
 import numpy as np
 import pytest
+from tests.concurrency import answer_after_change, assert_etag_follows
+from tests.virtual_assets.conftest import MakeBattery
 
 from gridloom.kernel.market_time import period_number
 from gridloom.market_calendar import first_period_of_utc_day
@@ -31,6 +34,54 @@ async def energies_in_the_database(battery):
                 power_kw[place] += power
     efficiency = Efficiency(battery.asset["chargeEfficiency"], battery.asset["dischargeEfficiency"])
     return energy_trajectory_kwh(battery.asset["energyCapacity"] / 2, power_kw, efficiency), power_kw
+
+
+RENAME = """update virtual_asset v set name = 'Renamed', revision = revision + 1
+            from asset a where a.key = v.asset_key and a.id = $1"""
+
+
+class TestAChange:
+    """While another one of the same asset is written and not yet committed."""
+
+    @pytest.mark.parametrize(
+        ("method", "path", "body"),
+        [
+            pytest.param("PUT", "/blocks/{block}", {"powers": [-1000]}, id="of a block's schedule"),
+            pytest.param("PUT", "/schedule", {"powers": [-1000]}, id="of the asset's schedule"),
+            pytest.param("PATCH", "", {"name": "Late"}, id="of the name"),
+            pytest.param("DELETE", "/blocks/{block}", None, id="that gives a block back"),
+            pytest.param("DELETE", "", None, id="that undoes the allocation"),
+        ],
+    )
+    async def test_waits_and_does_not_overwrite_what_it_did_not_see(
+        self, make_battery: MakeBattery, operator: Any, method: str, path: str, body: Any
+    ):
+        """A response window keeps a schedule from being written in optimistic mode."""
+        battery = await make_battery()
+        block = (await battery.carve(0, 16, "FCR", 200, 200)).json()["id"]
+        etag = (await battery.client.get(battery.url)).headers["ETag"]
+        is_schedule = method == "PUT"
+        late = await answer_after_change(
+            battery.edge,
+            (operator if (method, path) == ("DELETE", "") else battery.client).request(
+                method,
+                battery.url + path.format(block=battery.asset["blockIDs"][0] if is_schedule else block),
+                json=battery.points(body["powers"], 20) if is_schedule else body,
+                params={"start": battery.asset["start"], "end": battery.asset["end"]} if is_schedule else {},
+                headers={"If-Match": etag},
+            ),
+            RENAME,
+            battery.asset["id"],
+        )
+        assert late.status_code == 412, late.text
+        assert (await battery.read())["name"] == "Renamed"
+
+    async def test_of_blocks_waits_and_answers_what_is_read_then(self, make_battery: MakeBattery):
+        battery = await make_battery()
+        late = await answer_after_change(
+            battery.edge, battery.carve(0, 16, "FCR", 200, 200), RENAME, battery.asset["id"]
+        )
+        await assert_etag_follows(battery.client, late.headers["Location"], late)
 
 
 class TestRacingWriters:

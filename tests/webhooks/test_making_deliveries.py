@@ -248,6 +248,17 @@ class TestAnAttemptWhoseLeaseWasTakenOver:
 
 
 class TestADeliveryThatIsDue:
+    async def test_waits_while_its_webhook_is_disabled(self, connections: list[Any]) -> None:
+        db, *_ = connections
+        others = [row["id"] for row in await db.fetch("select id from organisation")]
+        organisation_id = await set_up_webhook(db)
+        await give_place(db, organisation_id)
+        await make_and_read(db, organisation_id)
+        for enabled in (False, True):
+            await db.execute("update webhook set enabled = $2 where organisation_id = $1", organisation_id, enabled)
+            leased = await lease_due(db, 10, busy=[], busy_organisations=others, lease=timedelta(seconds=600))
+            assert len(leased) == enabled
+
     @pytest.mark.parametrize(("until", "secrets"), [("1 hour", (b"new", b"old")), ("-1 second", (b"new",))])
     async def test_is_signed_with_the_former_secret_as_well_until_its_time_is_over(
         self, connections: list[Any], url: str, until: str, secrets: tuple[bytes, ...]
