@@ -164,6 +164,11 @@ async def fail_twice(request: Request) -> dict[str, int]:
     return {"attempts": attempts.made}
 
 
+@operation("POST", "/wishes", summary="Wish for a toy", access=PUBLIC)
+async def wish(request: Request, body: NewToy) -> None:
+    """Without a token."""
+
+
 @operation("GET", "/faults/{kind}", summary="Go wrong", access=PUBLIC)
 async def go_wrong(request: Request, kind: str) -> Content:
     if kind == "timeout":

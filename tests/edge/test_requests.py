@@ -87,6 +87,13 @@ class TestABody:
         response = await client.post("/toys", json={"name": "x" * 11_000_000})
         assert response.status_code == 413
 
+    @pytest.mark.parametrize(("weights", "status"), [(8_000, 204), (8_200, 413)])
+    async def test_that_needs_no_token_is_too_large_from_16_kib_on(
+        self, client: httpx2.AsyncClient, weights: int, status: int
+    ):
+        response = await client.post("/wishes", json={"name": "x", "weights": [0] * weights})
+        assert response.status_code == status
+
 
 class TestAParameter:
     @pytest.mark.parametrize(

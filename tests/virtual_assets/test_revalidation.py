@@ -288,6 +288,16 @@ class TestCycleLimit:
         assert [(p, r) for p, _, _, r in cut] == [(12, "CYCLE_LIMIT"), (13, "CYCLE_LIMIT")]
         assert cut[0][2] == pytest.approx(600)
 
+    async def test_lets_no_change_of_what_it_cuts_leave_the_bounds(self, make):
+        """The third quarter-hour is cut to nothing; what is asked for there anew has to be in store all the same."""
+        battery = await make(dailyCycleLimit=0.025, initialStateOfChargePercentage=10)  # 50 of 200 kWh
+        cut = (await battery.put([100.0] * 3)).json()["expectedCuts"]
+        assert [(point["timestamp"], point["reason"]) for point in cut] == [
+            (wire(battery.start + 2 * QUARTER), "CYCLE_LIMIT")
+        ]
+        answer = await battery.put([1000.0], offset=2)
+        assert (answer.status_code, answer.json()["type"].rsplit("/", 1)[1]) == (422, "energy-out-of-bounds")
+
     async def test_that_is_kept_cuts_nothing(self, make):
         battery = await make(dailyCycleLimit=0.5, annualCycleLimit=3)
         await battery.put([900.0] * 4, offset=40)

@@ -1,0 +1,53 @@
+"""What of a virtual asset its batteries fail to hold."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from gridloom.kernel.ids import PhysicalAssetID
+from gridloom.virtual_assets.backing.shortfall import _sum_shortfalls
+from gridloom.virtual_assets.model import Promise
+
+pytestmark = pytest.mark.pure
+
+WHOLE = (1.0, 1.0, 1.0)
+
+
+def promise(key: int, share: float) -> Promise:
+    return Promise(key, PhysicalAssetID(UUID(int=key)), share, 1000 * share, 1000 * share, 2000 * share)
+
+
+class TestAShortfall:
+    """Two batteries hold a quarter and three quarters; what is left of each is for charging, discharging and energy."""
+
+    @pytest.mark.parametrize(
+        ("first", "second", "missing", "by_battery"),
+        [
+            pytest.param(WHOLE, WHOLE, 0.0, (0.0, 0.0), id="none"),
+            pytest.param((0.5, 0.5, 1.0), WHOLE, 0.125, (0.125, 0.0), id="of power"),
+            pytest.param((1.0, 1.0, 0.5), WHOLE, 0.125, (0.125, 0.0), id="of energy"),
+            pytest.param(
+                (0.0, 1.0, 1.0), WHOLE, 0.125, (0.125, 0.0), id="of one direction, which is half of the power"
+            ),
+            pytest.param((0.0, 0.0, 0.5), WHOLE, 0.25, (0.25, 0.0), id="of both, where the greater counts"),
+            pytest.param((0.0, 0.0, 1.0), (1.0, 1.0, 0.0), 0.75, (0.25, 0.75), id="of power here and of energy there"),
+        ],
+    )
+    def test_is_the_greater_of_power_and_energy_by_share(
+        self,
+        first: tuple[float, float, float],
+        second: tuple[float, float, float],
+        missing: float,
+        by_battery: tuple[float, float],
+    ) -> None:
+        remaining = {1: np.array([first]).T, 2: np.array([second]).T}
+        found = _sum_shortfalls([promise(1, 0.25), promise(2, 0.75)], remaining, 40, 41, (1000.0, 1000.0))
+        assert found.missing == pytest.approx([missing])
+        assert [found.by_battery[key][0] for key in (1, 2)] == pytest.approx(by_battery)
+
+    def test_of_a_direction_that_is_not_rated_does_not_count(self) -> None:
+        found = _sum_shortfalls([promise(1, 1.0)], {1: np.array([[0.0, 0.5, 1.0]]).T}, 40, 41, (0.0, 1000.0))
+        assert found.missing == pytest.approx([0.5])
