@@ -29,7 +29,7 @@ MAX_WHOLE_READS = {
     "delivery_drift": 1,
     "delivery_quarters": 1,
     "delivery_run": 2,
-    "delivery_zone": 3,
+    "delivery_zone": 4,
     "environment": 2,
     "event": 1,
     "event_outbox": 1,

@@ -146,6 +146,55 @@ class TestABatteryWithDrift:
         assert kinds[1]["VIRTUAL"] == pytest.approx(3000.0)
         assert busy["power"] <= 4000.0
 
+    @pytest.mark.parametrize("has_another", [False, True], ids=["the zone is empty", "others are planned"])
+    async def test_follows_its_owner_after_its_last_virtual_asset(self, yard: Yard, has_another: bool) -> None:
+        """What was placed at noon before and what it scheduled is left; an outage and another schedule count."""
+        battery = await yard.battery(**LARGE)
+        today = market_day_of(yard.start)
+        window = market_day_window(today + timedelta(days=1))
+        await yard.virtual(battery, end=wire(window.start))
+        url = f"/physical-assets/{battery['id']}"
+        if has_another:  # it takes over the drift; an own schedule is left
+            await yard.virtual(await yard.battery(**LARGE), end=wire(yard.start + timedelta(days=4)))
+            own = [{"time": wire(window.start + n * QUARTER), "power": 30.0} for n in range(8, 24)]
+            answer = await yard.owner.trader.put(f"{url}/schedule", json={"schedule": own})
+            assert answer.status_code == 200, answer.text
+        await yard.advance(yard.start + QUARTER)
+        await measure(yard, battery, 60.0)
+        await yard.advance(window.start + timedelta(minutes=5))
+        span = {"start": wire(window.start), "end": wire(window.end)}
+        placed = (await yard.dispatch(battery, **span))["dispatch"]
+        assert all(point["power"] > 0 for point in placed[8:24])
+        power = {"charge": 4000, "discharge": 4000}
+        outage = {
+            **{"description": "Inverter", "type": "OUTAGE"},
+            **{"start": wire(window.start + 8 * QUARTER), "end": wire(window.start + 12 * QUARTER)},
+            "volume": {"energyCapacity": 0, "powerCapacity": power},
+        }
+        answer = await yard.owner.engineer.post(f"{url}/unavailability", json=outage)
+        assert answer.status_code == 201, answer.text
+        own = [{"time": wire(window.start + 16 * QUARTER), "power": -1000.0}]
+        answer = await yard.owner.trader.put(f"{url}/schedule", json={"schedule": own})
+        assert answer.status_code == 200, answer.text
+        await yard.advance(window.start + 7 * QUARTER)
+        after = await yard.dispatch(battery, **span)
+        powers = [point["power"] for point in after["dispatch"]]
+        assert powers[8:12] == [0.0] * 4
+        assert powers[12:16] == [point["power"] for point in placed[12:16]]
+        assert {part["kind"]: part["power"] for part in after["dispatch"][16]["parts"]}["OWN"] == -1000.0
+        charges = [point["stateOfChargePercentage"] for point in after["dispatch"]]
+        assert charges[8] == charges[12] > charges[13]
+        answer = await yard.owner.engineer.delete(f"{url}/unavailability/{(await self._outages(yard, url))[0]['id']}")
+        assert answer.status_code == 204, answer.text
+        await yard.advance(window.start + 7 * QUARTER + timedelta(minutes=1))
+        again = (await yard.dispatch(battery, **span))["dispatch"]
+        assert [point["power"] for point in again[8:12]] == [point["power"] for point in placed[8:12]]
+
+    async def _outages(self, yard: Yard, url: str) -> Any:
+        answer = await yard.owner.engineer.get(f"{url}/unavailability")
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
     async def _trades(self, yard: Yard, battery: dict[str, Any]) -> Any:
         answer = await yard.operator.get("/settlements/wholesale-trades", params={"asset-id": battery["id"]})
         assert answer.status_code == 200, answer.text

@@ -23,7 +23,7 @@ from gridloom.delivery.planning.reserves import (
     hold_reserves,
     hold_unstored,
 )
-from gridloom.kernel.market_time import block_window, market_day_of
+from gridloom.kernel.market_time import block_window, market_day_of, market_day_window
 
 KINDS = (PartKind.FCR, PartKind.AFRR_POS, PartKind.AFRR_NEG)
 
@@ -157,11 +157,13 @@ class TestSteppingInForReservesWithoutTheirEnergy:
 
 
 class TestABatteryThatFails:
-    async def _begin(self, yard: Yard, *others: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any]:
+    async def _begin(
+        self, yard: Yard, hours: tuple[int, int] = (8, 12), **life: Any
+    ) -> tuple[dict[str, Any], dict[str, Any], Any]:
         """A virtual asset with an FCR block of 300 kW on one battery."""
         battery = await yard.battery()
-        virtual = await yard.virtual(battery)
-        block = block_window(market_day_of(yard.start), 8, 12)
+        virtual = await yard.virtual(battery, **life)
+        block = block_window(market_day_of(yard.start), *hours)
         body = {
             "start": wire(block.start),
             "end": wire(block.end),
@@ -173,12 +175,12 @@ class TestABatteryThatFails:
         assert answer.status_code == 201, answer.text
         return battery, virtual, block
 
-    async def _fail(self, yard: Yard, battery: dict[str, Any], block: Any) -> None:
+    async def _fail(self, yard: Yard, battery: dict[str, Any], block: Any, hours: int = 1) -> None:
         body = {
             "description": "It trips",
             "type": "OUTAGE",
             "start": wire(block.start),
-            "end": wire(block.start + timedelta(hours=1)),
+            "end": wire(block.start + timedelta(hours=hours)),
             "volume": {"energyCapacity": 0, "powerCapacity": {"charge": 1000, "discharge": 1000}},
         }
         answer = await yard.owner.engineer.post(f"/physical-assets/{battery['id']}/unavailability", json=body)
@@ -212,6 +214,25 @@ class TestABatteryThatFails:
         lines = await self._lines(yard, virtual)
         # 0.3 MW × 1 h × 20 EUR/MW/h to the grid operator; nothing was announced, so the owner pays it to the holder.
         assert sorted(float(line["amount"]) for line in lines) == [-6.0, 6.0]
+
+    @pytest.mark.parametrize("has_successor", [False, True])
+    async def test_leaves_a_shortfall_that_is_refunded_though_the_clock_leaps_past_the_asset_s_end(
+        self, yard: Yard, has_successor: bool
+    ) -> None:
+        end = market_day_window(market_day_of(yard.start)).end
+        on_the_grid = {"dispatchGateClosureSeconds": 3600}  # a gate closes at the end itself
+        battery, virtual, block = await self._begin(yard, (20, 24), end=wire(end), **on_the_grid)
+        if has_successor:  # the zone is not planned for it yet
+            later = {"start": wire(end + timedelta(days=3)), "end": wire(end + timedelta(days=4))}
+            await yard.virtual(battery, **later, **on_the_grid)
+        await yard.gate_of(0)
+        await self._award(yard, virtual, "NEGPOS_20_24")
+        await self._fail(yard, battery, block, 4)
+        await yard.gate_of(40)
+        await yard.advance(end + timedelta(minutes=1))
+        lines = await self._lines(yard, virtual)
+        # 0.3 MW × 4 h × 20 EUR/MW/h.
+        assert sorted(float(line["amount"]) for line in lines) == [-24.0, 24.0]
 
     async def test_has_no_shortfall_any_more_once_it_is_back(self, yard: Yard) -> None:
         battery, _, block = await self._begin(yard)
@@ -272,11 +293,11 @@ class TestABatteryThatFails:
             for battery in batteries
         ]
 
-    async def _award(self, yard: Yard, virtual: dict[str, Any]) -> None:
+    async def _award(self, yard: Yard, virtual: dict[str, Any], product: str = "NEGPOS_08_12") -> None:
         row = {
             "assetID": virtual["id"],
             "deliveryDay": market_day_of(yard.start).isoformat(),
-            "product": "NEGPOS_08_12",
+            "product": product,
             "capacity": 0.3,
             "settlementPrice": 20,
         }

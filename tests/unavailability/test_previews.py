@@ -116,7 +116,8 @@ class TestHolders:
         enqueued: list[str] = []
 
         async def note(db: Any, kind: str, **rest: Any) -> None:
-            enqueued.append(kind)
+            if kind != changes.FOLLOW_OWNER_JOB:
+                enqueued.append(kind)
             await enqueue(db, kind, **rest)
 
         monkeypatch.setattr(changes, "enqueue", note)

@@ -27,6 +27,7 @@ from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError
 from gridloom.logbook.model import Impact, NewLogbookEntry
 from gridloom.logbook.store import write_system_entries
+from gridloom.physical_assets.availability.changes import enqueue_following
 
 READ = Permission.READ_PHYSICAL_ASSETS
 
@@ -111,6 +112,7 @@ async def record_results(
     )
     await update_provisional_awards(db, asset.key, asset.id, (one.key for one in own), recorded_by)
     if added:
+        await enqueue_following(db, locked, asset.key)
         await write_system_entries(db, asset.key, [_write_entry(one, result) for one, result in added], recorded_by)
         await record_events(db, [_make_event(asset, one, result) for one, result in added])
     recorded.by_entry.extend((key, [known[one.natural_key] for one in entry]) for key, entry in by_entry)

@@ -15,7 +15,7 @@ from gridloom.database.pool import Database
 from gridloom.edge import ResponseBody
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.availability.changes import enqueue_revalidation
+from gridloom.physical_assets.availability.changes import enqueue_following, enqueue_revalidation
 from gridloom.physical_assets.precheck_store import ChangePrecheck, read_precheck
 
 MAX_CONFLICTS = 1000
@@ -69,6 +69,7 @@ async def propagate_change(
     """Call it after the change: enqueues revalidation for holders of the asset and returns conflicts."""
     if precheck.is_relied_on:
         await enqueue_revalidation(db, locked, asset_key)
+    await enqueue_following(db, locked, asset_key)
     return await _find_future_conflicts(db, asset_key, precheck)
 
 

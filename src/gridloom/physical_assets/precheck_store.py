@@ -69,3 +69,16 @@ async def has_future_holdings(db: Database, asset_key: int, now: datetime) -> bo
         now,
     )
     return found is not None
+
+
+async def is_dispatched_ahead(db: Database, asset_key: int, now: datetime) -> bool:
+    """Whether the asset's last dispatch goes beyond now."""
+    found: bool | None = await db.fetchval(
+        """
+        select end_period > extract(epoch from $2::timestamptz) / 900 from dispatch_version
+        where asset_key = $1 order by asset_key, version desc limit 1
+        """,
+        asset_key,
+        now,
+    )
+    return bool(found)

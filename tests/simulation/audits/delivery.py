@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import timedelta
 from fractions import Fraction
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.actors.acting import as_window, exact
@@ -136,10 +137,10 @@ async def _compare_reserves(life: Life, zone: str, said: dict[str, list[dict[str
     if not blocks:
         return
     held: Counter[int] = Counter()
-    for name, points in said.items():
-        held.update({quarter: round(1000 * power) for quarter, power in _sum_parts(points, ("FCR",)).items()})
-        for quarter in range(first, now):
-            held[quarter] -= round(1000 * _sum_own(world.batteries[name], quarter))
+    for point in chain.from_iterable(said.values()):
+        for part in point["parts"]:
+            if part["kind"] == "FCR" and "virtualAssetID" in part:  # else its owner has sold it
+                held[quarter_of(from_text(point["time"]))] += round(1000 * part["power"])
     short = {
         quarter: Fraction(round(1000 * sum(one.charge for _, one in blocks if one.first <= quarter < one.end)), 1000)
         - Fraction(held[quarter], 1000)
@@ -170,19 +171,6 @@ def _is_told_late(battery: Battery, quarter: int) -> bool:
         and quarter in block_quarters(bid.day, bid.product.removeprefix("NEGPOS_"))
         and quarter < quarter_after(bid.decided_at + LONGEST_GATE)
         for bid in battery.bids.values()
-    )
-
-
-def _sum_own(battery: Battery, quarter: int) -> float:
-    """What the battery has sold as FCR itself."""
-    return float(
-        sum(
-            bid.accepted
-            for bid in battery.bids.values()
-            if bid.status == "ACCEPTED"
-            and bid.product.startswith("NEGPOS")
-            and quarter in block_quarters(bid.day, bid.product.removeprefix("NEGPOS_"))
-        )
     )
 
 

@@ -88,6 +88,15 @@ async def read_versions(
     return (rows[-1]["version"] if rows else 0), found
 
 
+async def read_dispatched_until(db: Database, asset_key: int) -> int | None:
+    """The end of the last version; None where there is none."""
+    end: int | None = await db.fetchval(
+        "select end_period from dispatch_version where asset_key = $1 order by asset_key, version desc limit 1",
+        asset_key,
+    )
+    return end
+
+
 async def read_asset_ids(db: Database, keys: Sequence[int]) -> dict[int, UUID]:
     rows = await db.fetch("select key, id from asset where key = any($1::int[])", list(keys))
     return {row["key"]: row["id"] for row in rows}

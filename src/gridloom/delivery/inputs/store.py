@@ -295,6 +295,12 @@ async def read_batteries(db: Database, keys: Sequence[int]) -> list[BatteryIdent
     return [BatteryIdentity(**row) for row in rows]
 
 
+async def read_delivery_zone(db: Database, key: int) -> str | None:
+    """Of a battery; None where it is gone."""
+    zone: str | None = await db.fetchval("select delivery_zone from physical_asset where asset_key = $1", key)
+    return zone
+
+
 async def read_own_kw(db: Database, keys: Sequence[int], first: int, end: int) -> Floats:
     """The owners' schedules, a row for each key in its order."""
     indices = {key: index for index, key in enumerate(keys)}

@@ -140,6 +140,12 @@ async def read_clock_and_activity(db: Database) -> tuple[datetime, bool]:
     return now, bool(await db.fetchval("select exists (select 1 from virtual_asset where end_at > $1)", now))
 
 
+async def read_planned_zones(db: Database) -> list[str]:
+    """Those that have a plan, whether anything lives in them or not."""
+    rows = await db.fetch("select delivery_zone from delivery_zone where end_period is not null order by delivery_zone")
+    return [row["delivery_zone"] for row in rows]
+
+
 async def advance_final_until(db: Database, statuses: Sequence[ZoneStatus], finals: Sequence[int]) -> None:
     """Note that the periods before `finals` are final as they were planned, where there was no run since."""
     await db.execute(

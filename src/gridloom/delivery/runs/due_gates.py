@@ -15,6 +15,7 @@ from gridloom.delivery.inputs.zone_status_store import (
     ZoneStatus,
     advance_final_until,
     read_clock_and_activity,
+    read_planned_zones,
     read_zone_status,
 )
 from gridloom.delivery.performance.deviations import CHECK_JOB, read_measured_zones
@@ -53,6 +54,7 @@ async def find_last_idle_gate(db: Database, due: datetime, idle_until: datetime)
 async def close_due_gates(run: JobRun) -> None:
     now, is_alive = await read_clock_and_activity(run.db)
     if not is_alive:
+        await _enqueue_closures(run, [], now)
         return
     await wait_for_writers(run.db)
     # Before the status is read, so that a transaction that brings a zone into view waits and is not written over.
@@ -63,7 +65,7 @@ async def close_due_gates(run: JobRun) -> None:
     due = next_gate_closure(statuses, now) if statuses else expected
     if due != expected:
         await enqueue(run.db, DUE_GATES_JOB, key="", due=due, clock="platform")
-    closing = [status for status in statuses if status.next_asset_start < span.end and _has_closed(status, now)]
+    closing = [status for status in statuses if is_planned(status, now) and _has_closed(status, now)]
     for status in closing:
         if status.needs_run:
             await enqueue(
@@ -74,6 +76,21 @@ async def close_due_gates(run: JobRun) -> None:
         await advance_final_until(run.db, passed, [first_open_period(now, status.gate_closure_s) for status in passed])
     for zone in await read_measured_zones(run.db, now):
         await enqueue(run.db, CHECK_JOB, key=zone, due=now, clock="platform")
+    await _enqueue_closures(run, statuses, now)
+
+
+async def _enqueue_closures(run: JobRun, statuses: Sequence[ZoneStatus], now: datetime) -> None:
+    """For zones with a plan whose virtual assets have all ended: what was passed over of their last periods becomes
+    final, and their batteries are released."""
+    planned = {status.delivery_zone for status in statuses if is_planned(status, now)}
+    for zone in await read_planned_zones(run.db):
+        if zone not in planned:
+            await enqueue(run.db, DISPATCH_JOB, key=zone, due=run.due, clock="platform", keep_earlier_due=True)
+
+
+def is_planned(status: ZoneStatus, now: datetime) -> bool:
+    """Whether a virtual asset lives in the zone, today or tomorrow."""
+    return status.next_asset_start < planning_window(now).end
 
 
 def planning_window(now: datetime) -> Window:

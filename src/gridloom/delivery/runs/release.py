@@ -1,4 +1,5 @@
-"""Batteries that back no virtual asset any more: what was still planned for virtual assets is released."""
+"""Batteries that back no virtual asset any more: what was still planned for virtual assets is released, and what is
+left follows their owners."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from gridloom.database.pool import Database
 from gridloom.delivery import plan_store
 from gridloom.delivery.codec import Arrays, pack
 from gridloom.delivery.dispatch import store as dispatch_store
+from gridloom.delivery.dispatch.reading import load_dispatch
 from gridloom.delivery.dispatch.versions import NewDispatchVersion, last_versions
 from gridloom.delivery.inputs.loading import BatteryPark, load_released_batteries
 from gridloom.delivery.model import CODE_OF_KIND, BatteryDispatch, BatteryLimits, DispatchInput, PartKind, StartState
@@ -49,6 +51,22 @@ async def release_batteries(db: Database, plan: ZonePlan, keys: Sequence[int], f
     await emit_dispatched(db, versions, numbers, released)
 
 
+async def dispatch_released(db: Database, key: int, now: datetime) -> None:
+    """Dispatch a battery that is in no plan by what its owner has changed since it was released."""
+    first, end = period_number_from(now), await dispatch_store.read_dispatched_until(db, key)
+    if end is None or end <= first:
+        return
+    before = await load_dispatch(db, key, first, end)
+    if not before.is_planned.all():
+        return  # nothing is dispatched until it is planned again
+    park = await load_released_batteries(db, [key], first, end)
+    dispatch = _follow_owners(replace(park.limits, energy_kwh=before.energy_kwh[:1]), first, end)
+    version = NewDispatchVersion(key, first, end, pack(_own_parts(park, dispatch, 0)))
+    numbers = await dispatch_store.add_versions(db, uuid7(), now, [version], {})
+    is_moved = np.abs(dispatch.power_kw[0] - before.power_kw).max() > POWER_TOLERANCE_KW
+    await emit_dispatched(db, [version], numbers, [key] if is_moved else [])
+
+
 def _follow_owners(limits: BatteryLimits, first: int, end: int) -> BatteryDispatch:
     """Batteries without promises: their own schedules and placed drift within their limits."""
     count, periods = limits.shape
@@ -81,7 +99,8 @@ def _own_parts(park: BatteryPark, dispatch: BatteryDispatch, index: int) -> Arra
 
 
 async def close_zone(db: Database, zone: str, state: ZoneState, now: datetime) -> None:
-    """No virtual asset is left in the zone: what has closed is final as it was planned, the rest is taken back."""
+    """No virtual asset is left in the zone, today or tomorrow: what has closed is final as it was planned, the rest is
+    taken back."""
     if state.plan is None:
         return
     first = period_number_from(now) if state.final_until is None else max(state.final_until, period_number_from(now))

@@ -42,10 +42,16 @@ from gridloom.delivery.planning.replanning import PlanStart, PlanUpdate, replan
 from gridloom.delivery.planning.start import carry_share_energy, limit_own_schedules
 from gridloom.delivery.runs import store
 from gridloom.delivery.runs.drift import enqueue_placement
-from gridloom.delivery.runs.due_gates import DUE_GATES_JOB, next_gate_closure, planning_window, wait_for_writers
+from gridloom.delivery.runs.due_gates import (
+    DUE_GATES_JOB,
+    is_planned,
+    next_gate_closure,
+    planning_window,
+    wait_for_writers,
+)
 from gridloom.delivery.runs.finalisation import finalise_periods, next_fact_period, revalidate_closed_periods
 from gridloom.delivery.runs.notifications import emit_dispatched, emit_run_failed, emit_shortfalls
-from gridloom.delivery.runs.release import close_zone, release_batteries
+from gridloom.delivery.runs.release import close_zone, dispatch_released, release_batteries
 from gridloom.delivery.runs.store import Run
 from gridloom.delivery.zone_store import ZoneTotals, changed_totals
 from gridloom.jobs import JobRun, enqueue, job
@@ -53,6 +59,7 @@ from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import period_number, period_number_from
 from gridloom.kernel.units import KW_PER_MW, QUARTER_HOUR_H
 from gridloom.market_calendar import Floats
+from gridloom.physical_assets.availability.changes import FOLLOW_OWNER_JOB
 from gridloom.virtual_assets.allocation import DISPATCH_JOB
 from gridloom.virtual_assets.rules import first_open_period
 
@@ -80,16 +87,34 @@ async def dispatch_zone(run: JobRun) -> None:
     await wait_for_writers(run.db)
     state = await plan_store.lock_zone(run.db, run.key)
     status = await read_one_zone_status(run.db, run.key, now)
-    if status is None:
-        await close_zone(run.db, run.key, state, now)
-        return
-    if status.next_asset_start < planning_window(now).end:
+    if status is not None and is_planned(status, now):
         await _try_plan_zone(run.db, status, state, now)
+    else:
+        await close_zone(run.db, run.key, state, now)
+    if status is None:
+        return
     await enqueue_placement(run.db, run.key, now)
     # The last statement, so that the job of the gates never waits for a run.
     await enqueue(
         run.db, DUE_GATES_JOB, key="", due=next_gate_closure([status], now), clock="platform", keep_earlier_due=True
     )
+
+
+@job(FOLLOW_OWNER_JOB, clock="platform")
+async def follow_owner(run: JobRun) -> None:
+    """Have a battery for which nothing is planned any more do what its owner has changed: an outage, parameters, a
+    schedule or an award. Of one that is planned, the next gate sees the change."""
+    key, now = int(run.key), await platform_now(run.db)
+    zone = await input_store.read_delivery_zone(run.db, key)
+    if zone is None:
+        return
+    state = await plan_store.lock_zone(run.db, zone)
+    status = await read_one_zone_status(run.db, zone, now)
+    if status is None or not is_planned(status, now):
+        await close_zone(run.db, zone, state, now)
+    elif state.plan is not None and key in state.plan.battery_keys:
+        return
+    await dispatch_released(run.db, key, now)
 
 
 async def _try_plan_zone(db: Connection, status: ZoneStatus, state: ZoneState, now: datetime) -> None:

@@ -11,10 +11,13 @@ from gridloom.database.pool import Database
 from gridloom.jobs import enqueue
 from gridloom.kernel.dependency import Dependency
 from gridloom.kernel.window import Window
-from gridloom.physical_assets.precheck_store import has_future_holdings
+from gridloom.physical_assets.precheck_store import has_future_holdings, is_dispatched_ahead
 
 AVAILABILITY_CHANGED: Final = "physical-assets.availability-changed"
 """The job, keyed by the asset's key. The package that holds the asset's capacity declares its handler."""
+FOLLOW_OWNER_JOB: Final = "delivery.follow-owner"
+"""The job, keyed by the asset's key: a battery that is in no plan any more is dispatched by what its owner has
+changed."""
 
 ReadBackedAvailability = Callable[[Database, int, Window], Awaitable[Any]]
 EmitAvailabilityChanged = Callable[[Database, Any, datetime], Awaitable[None]]
@@ -37,6 +40,7 @@ async def enqueue_revalidation_if_held(db: Database, locked: LockedBatteries, as
     """
     if await has_future_holdings(db, asset_key, locked.since):
         await enqueue_revalidation(db, locked, asset_key)
+    await enqueue_following(db, locked, asset_key)
 
 
 async def enqueue_revalidation(db: Database, locked: LockedBatteries, asset_key: int) -> None:
@@ -45,3 +49,11 @@ async def enqueue_revalidation(db: Database, locked: LockedBatteries, asset_key:
     await enqueue(
         db, AVAILABILITY_CHANGED, key=str(asset_key), due=locked.since, clock="platform", keep_earlier_due=True
     )
+
+
+async def enqueue_following(db: Database, locked: LockedBatteries, asset_key: int) -> None:
+    """To be called after a change of what its owner does or allows, for a battery of which something is dispatched."""
+    if await is_dispatched_ahead(db, asset_key, locked.since):
+        await enqueue(
+            db, FOLLOW_OWNER_JOB, key=str(asset_key), due=locked.since, clock="platform", keep_earlier_due=True
+        )

@@ -20,6 +20,7 @@ from gridloom.identity.authorization import PHYSICAL_ASSET, authorize_asset
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.window import Window
+from gridloom.physical_assets.availability.changes import enqueue_following
 from gridloom.physical_assets.rules import AssetNotActive, check_active
 from gridloom.physical_assets.schedule import store
 from gridloom.physical_assets.schedule.model import (
@@ -112,6 +113,7 @@ async def put_physical_asset_schedule(
     own = await _validate_points(points, own_change, points, situation.now)
     await hold_capacity(request.db, locked, [CapacityRequest(authorized.key, physical_asset_id, own=own)], capacity)
     version = await store.replace_periods(request.db, authorized.key, points, request.caller.id)
+    await enqueue_following(request.db, locked, authorized.key)
     await record_event(
         request.db,
         type="schedule.updated",
