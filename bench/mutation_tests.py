@@ -90,7 +90,7 @@ MUTANTS = tuple(Mutant(**fault) for fault in tomllib.loads(FAULTS.read_text(enco
 def copied_project() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="gridloom-mutants-") as folder:
         copy = Path(folder)
-        for part in ("src", "tests", "docs", "bench", "deploy", "guide"):
+        for part in ("src", "tests", "docs", "bench", "deploy", "guide", "sdk"):
             shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
         for file in ("pyproject.toml", "openapi.json", "README.md", "Makefile", "CONTRIBUTING.md", "CHANGELOG.md"):
             shutil.copy(ROOT / file, copy / file)
@@ -203,7 +203,8 @@ class Attempts:
 
     def _withdraw_unsound(self) -> None:
         """A test that fails without the fault as well has caught nothing."""
-        named = sorted({one.by for one in self.results.values() if one.outcome == "caught" and "::" in one.by})
+        caught = {one.by for one in self.results.values() if one.outcome == "caught"}
+        named = sorted(by for by in caught if "::" in by or by.endswith(".py"))  # a test, or a file without its tests
         unsound = set(run_tests(self._copies.get(), self._shared, *named, stop=False)) if named else set()
         for number, one in self.results.items():
             if one.by in unsound:

@@ -132,6 +132,7 @@ class TestAFirstSignIn:
         ("person", "reason"),
         [
             ({**ADA, "email_verified": False}, "verified"),
+            ({**ADA, "email_verified": "false"}, "verified"),
             ({**ADA, "email": "ada@elsewhere.example"}, "domain"),
             ({**ADA, "email": "ada@sub.example.org"}, "domain"),
             ({"sub": "ada-1"}, "verified"),

@@ -139,6 +139,12 @@ class TestTheShare:
             await until(lambda: pool.fetchval("select exists (select from done where key = 'fold')"))
             held.set()
 
+    async def test_is_counted_by_one_transaction_at_a_time(self, pool) -> None:
+        held = "select count(*) from pg_locks where locktype = 'advisory' and granted and pid = $1"
+        async with pool.acquire() as db, db.transaction():
+            await store.lock_count(db, uuid4())
+            assert await db.fetchval(held, db.get_server_pid()) == 1
+
     async def test_of_waiting_jobs_is_no_trouble_of_the_runner(self, pool) -> None:
         await ask(pool, uuid4(), "long ago")
         await pool.execute(

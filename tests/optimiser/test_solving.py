@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,17 @@ class TestTheProgramme:
         assert more_cycles == pytest.approx(base.shadow.cycles_eur_kwh[0][0] * 1.0, rel=0.05, abs=1e-6)
         assert base.shadow.charge_eur_kw >= 0
         assert base.shadow.discharge_eur_kw >= 0
+
+    def test_shadow_prices_tell_charging_power_from_discharging_power(self) -> None:
+        """What is stored is sold in one hour and charged over eleven: power is short in one direction alone."""
+        prices = np.array([10.0] * 44 + [200.0] * 4)
+        base = programme(prices, power=300.0)
+        found = solve(base)
+        assert found.shadow is not None
+        for field, limit, sign in (("charge_eur_kw", "min_kw", -1.0), ("discharge_eur_kw", "max_kw", 1.0)):
+            more = solve(replace(base, **{limit: getattr(base, limit) + sign}))
+            assert getattr(found.shadow, field) == pytest.approx(more.value_eur - found.value_eur, rel=0.05, abs=1e-4)
+        assert found.shadow.discharge_eur_kw > 10 * found.shadow.charge_eur_kw
 
     def test_of_several_respects_what_they_share(self) -> None:
         rng = np.random.default_rng(7)

@@ -17,11 +17,18 @@ from tests.people import OrganisationUnderTest, People
 
 from gridloom.edge.application import Application
 from gridloom.kernel.market_time import market_day_of, market_day_window
-from gridloom.optimiser.backtests.planner import BatterySpec
+from gridloom.optimiser.backtests.planner import BatterySpec, Planner
 from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, replay_days
 from gridloom.optimiser.day_table import DayTable
 from gridloom.optimiser.valuations import day_value_cache
-from gridloom.optimiser.valuations.formulas import AuctionedBattery, Basis, DayValues, value_past_days, value_window
+from gridloom.optimiser.valuations.formulas import (
+    AuctionedBattery,
+    Basis,
+    DayValues,
+    _plan_closed,
+    value_past_days,
+    value_window,
+)
 
 BATTERY = BatterySpec(1000.0, 1000.0, 2000.0, 0.943, 0.943, 1.5)
 
@@ -30,7 +37,30 @@ def offer(first: date, days: int, **changes: Any) -> AuctionedBattery:
     return replace(AuctionedBattery(BATTERY, first, first + timedelta(days=days - 1), 0, 96), **changes)
 
 
+class TestAnOffer:
+    @pytest.mark.parametrize(
+        ("first", "days", "quarters"),
+        [
+            (date(2026, 6, 1), 1, 20),
+            (date(2026, 6, 1), 3, 212),
+            (date(2026, 3, 29), 3, 208),
+            (date(2026, 10, 25), 3, 216),
+        ],
+    )
+    def test_lasts_from_its_first_quarter_hour_to_its_last(self, first: date, days: int, quarters: int) -> None:
+        """From 10:00 on to 15:00, over days of 92, 96 and 100 quarter-hours."""
+        assert offer(first, days, start_quarter=40, end_quarter=60).quarters == quarters
+
+
 class TestPastValues:
+    def test_are_as_high_where_the_prices_of_an_hour_are_alike_or_nearly_so(self) -> None:
+        """A day of hours is planned by hours: twelve of them are bought at 0 and sold at 100 EUR/MWh."""
+        battery = BatterySpec(1000.0, 1000.0, 100_000.0, 1.0, 1.0)
+        hourly = np.repeat([0.0, 100.0], 48)
+        for prices_eur_mwh in (hourly, hourly + np.resize([0.0, 1e-6], 96)):
+            value_eur = _plan_closed(Planner(battery), offer(date(2025, 1, 1), 1), prices_eur_mwh, prices_eur_mwh)
+            assert value_eur == pytest.approx(1200.0, abs=0.1)
+
     def test_are_computed_once_and_anew_where_a_price_was_corrected(self, monkeypatch: pytest.MonkeyPatch) -> None:
         computed: list[float] = []
 

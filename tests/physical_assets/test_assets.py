@@ -214,6 +214,10 @@ class TestParameters:
         first = (await owner.viewer.get(asset.path("/parameters"))).json()
         assert (first["version"], first["energyCapacity"]) == (1, PARAMETERS["energyCapacity"])
         assert (await owner.viewer.get(asset.path())).json()["parameters"] == first
+        again = {**PARAMETERS, "energyCapacity": 2, "validFrom": first["validFrom"]}
+        assert (await owner.engineer.put(asset.path("/parameters"), json=again)).status_code == 200
+        corrected = (await owner.viewer.get(asset.path())).json()["parameters"]
+        assert (corrected["version"], corrected["energyCapacity"]) == (3, 2)
 
     async def test_respect_if_match(self, new_organisation):
         owner = await new_organisation()

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+import asyncpg
 import pytest
 from tests.assets import PARAMETERS, register_asset
 from tests.concurrency import answer_after_change, answers_after_lock, assert_etag_follows
 from tests.people import OrganisationUnderTest
 
 from gridloom.capacity.store import lock_batteries
+from gridloom.physical_assets.store import fleet_belongs_to
 
 CHANGES: list[tuple[str, str, Any]] = [
     ("PATCH", "", {"name": "Renamed"}),
@@ -92,3 +94,11 @@ class TestAFleet:
         )
         assert late.status_code == 412
         assert (await owner.viewer.get(path)).json()["name"] == "Early"
+
+    async def test_that_an_asset_joins_is_not_removed_meanwhile(self, app, new_organisation):
+        owner = await new_organisation()
+        fleet_id = UUID((await self.make(owner)).json()["id"])
+        async with app.pool.acquire() as one, app.pool.acquire() as other, one.transaction():
+            assert await fleet_belongs_to(one, fleet_id, owner.id)
+            with pytest.raises(asyncpg.LockNotAvailableError):
+                await other.fetch("select from fleet where id = $1 for update nowait", fleet_id)

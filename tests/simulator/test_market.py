@@ -88,6 +88,14 @@ class TestDayAheadPrices:
         days = np.array(DayAhead(1).hourly(date(2026, 6, 1), 30))
         assert days[:, 12:15].mean() < 0.5 * days.mean() < days.mean() < 0.8 * days[:, 19:22].mean()
 
+    def test_move_from_month_to_month_without_a_jump(self):
+        """A week takes means a quarter of the way from the middle of a month to that of the next."""
+        market, usual = DayAhead(1), np.zeros(24)
+        weeks = np.array([market.raw_hours(THURSDAY + timedelta(weeks=number), usual) for number in range(53)])
+        weeks = weeks[[day_type(THURSDAY + timedelta(weeks=number)) is day_type(THURSDAY) for number in range(53)]]
+        middles = np.array([market.raw_hours(date(2026, month, 15), usual) for month in range(1, 13)])
+        assert abs(np.diff(weeks, axis=0)).max() < 0.5 * np.ptp(middles, axis=0).max()
+
     def test_are_within_what_the_exchange_allows(self):
         prices = np.concatenate(DayAhead(3).many_days(date(2026, 1, 1), 365))
         assert prices.min() >= -500
@@ -161,6 +169,7 @@ class TestBalancingPower:
         days = [THURSDAY + timedelta(days=n) for n in range(200)]
         fcr = np.array([fcr_prices_eur_mw(1, day) / [b.length_h for b in blocks_of(day)] for day in days])
         assert 5 < fcr.mean() < 15
+        assert np.log(fcr).std(axis=0) == pytest.approx(np.full(6, 0.35), rel=0.2)
         for direction in AFRR_DIRECTIONS:
             average, marginal = np.array([afrr_capacity_prices(1, day, direction) for day in days]).swapaxes(0, 1)
             assert 4 < average.mean() < 25

@@ -1,12 +1,16 @@
-"""What is available of a simulated battery, minute by minute."""
+"""What is available of a simulated battery, and what is asked of it, minute by minute."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
-from gridloom.simulator.batteries.metering import _find_available
+from gridloom.kernel.balancing import Direction
+from gridloom.simulator.batteries.metering import Orders, _find_available, run_orders
 from gridloom.simulator.scenario import BATTERIES
 from gridloom.simulator.state import SimulatedOutage, SimulatorState
 
@@ -26,3 +30,42 @@ class TestABatteryWithOutages:
         available = _find_available(memory, START, 8)
         assert available[1].tolist() == pytest.approx([0.5, 0.5, 0.2, 0.7, 0.0, 0.0, 0.7, 0.7])
         assert (available[0] == 1).all()
+
+
+class TestABatteryThatHoldsReserve:
+    @pytest.mark.parametrize(
+        ("frequency_hz", "called", "power_kw"),
+        [
+            pytest.param(50.0, {}, 0.0, id="stands still while nothing is called"),
+            pytest.param(50.0, {Direction.POS: 0.5}, 100.0, id="exports as much of aFRR as is called upwards"),
+            pytest.param(50.0, {Direction.NEG: 0.5}, -150.0, id="imports as much of it as is called downwards"),
+            pytest.param(49.8, {}, 400.0, id="exports all its FCR at a low frequency"),
+            pytest.param(50.2, {}, -400.0, id="imports all of it at a high one"),
+        ],
+    )
+    def test_answers_with_the_power_that_is_called(
+        self, frequency_hz: float, called: dict[Direction, float], power_kw: float
+    ) -> None:
+        """400 kW of FCR, 200 kW of aFRR upwards and 300 kW downwards, for a quarter-hour."""
+
+        def activation(day: date, direction: Direction) -> np.ndarray:
+            return np.full(96, called.get(direction, 0.0))
+
+        count = len(BATTERIES)
+        board = SimpleNamespace(
+            frequency_hz=lambda day: np.full(1440, frequency_hz), activation=activation, seed_of=lambda day: 1
+        )
+        memory = SimulatorState(
+            world=1,
+            seeds={},
+            energy_kwh=[1000.0] * count,
+            temperature_c=[25.0] * count,
+            cycles=[0.0] * count,
+            health_percent=[100.0] * count,
+            owed_kwh=[0.0] * count,
+        )
+        nothing = np.zeros((count, 1))
+        afrr_kw = {Direction.POS: nothing + 200.0, Direction.NEG: nothing + 300.0}
+        orders = Orders(START, nothing, nothing + 400.0, afrr_kw, np.full(count, np.nan))
+        scene: Any = SimpleNamespace(memory=memory, board=board)
+        assert run_orders(scene, orders).signals["reserve_power"] == pytest.approx(np.full((count, 15), power_kw))

@@ -70,6 +70,11 @@ class TestABattery:
         assert (after.health_percent < before.health_percent).all()
         assert after.cycles == pytest.approx([0.45, 0.225])
 
+    def test_is_as_warm_as_another_with_the_same_part_of_the_greater_of_its_powers(self):
+        powers = np.repeat([[500.0], [1000.0]], 60, axis=1)  # of 1,000 and of 2,000 kW
+        after, _ = physics.run(CELLS, new_state(CELLS, 1.0), powers, np.ones((2, 60)))
+        assert after.temperature_c[0] == pytest.approx(after.temperature_c[1])
+
 
 class TestMeters:
     def test_stray_little_and_not_in_the_mean(self):

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.virtual_assets.conftest import MakeBattery
 
 
 class TestTheHistory:
+    async def test_names_authors_to_their_own_organisation_and_to_the_operator(
+        self, make_battery: MakeBattery, operator: Any
+    ) -> None:
+        """The operator has made the asset, and its holder the schedule."""
+        battery = await make_battery()
+        assert (await battery.put([100])).status_code == 200
+        url = f"{battery.url}/schedule-history"
+        seen = {}
+        for reader in (battery.client, operator):
+            listed = (await reader.get(url)).json()
+            seen[reader] = {one["version"]: one["authorName"] for one in listed}
+        assert seen[battery.client][1] is None
+        assert seen[battery.client][2] == seen[operator][2] is not None
+        assert seen[operator][1] is not None
+
     async def test_is_narrowed_to_versions_accepted_from_a_start_on_and_before_an_end(
         self, make_battery: MakeBattery
     ) -> None:

@@ -1,0 +1,52 @@
+"""A zone that its last virtual asset has left."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridloom.delivery import plan_store
+from gridloom.delivery.runs import release
+from gridloom.kernel.market_time import period_start
+
+pytestmark = pytest.mark.pure
+
+
+class TestAZoneThatCloses:
+    @pytest.mark.parametrize(
+        ("final_until", "finalised", "released_from"),
+        [
+            pytest.param(100, [(100, 104)], 104, id="what has closed is final as it was planned, the rest taken back"),
+            pytest.param(106, [(106, 106)], 106, id="and nothing that was final already"),
+            pytest.param(None, [], 104, id="where nothing was final yet, all that is to come is taken back"),
+        ],
+    )
+    async def test_keeps_what_has_closed(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        final_until: int | None,
+        finalised: list[tuple[int, int]],
+        released_from: int,
+    ) -> None:
+        called: dict[str, list[Any]] = {"finalised": [], "released": [], "deleted": []}
+
+        async def finalise_periods(db: Any, plan: Any, first: int, end: int, now: Any) -> None:
+            called["finalised"].append((first, end))
+
+        async def release_batteries(db: Any, plan: Any, keys: Any, first: int, now: Any) -> None:
+            called["released"].append((keys, first))
+
+        async def delete_plan(db: Any, zone: str) -> None:
+            called["deleted"].append(zone)
+
+        monkeypatch.setattr(release, "finalise_periods", finalise_periods)
+        monkeypatch.setattr(release, "release_batteries", release_batteries)
+        monkeypatch.setattr(plan_store, "delete_plan", delete_plan)
+        state: Any = SimpleNamespace(plan=SimpleNamespace(battery_keys=np.array([7, 8])), final_until=final_until)
+        nothing: Any = None
+        await release.close_zone(nothing, "TenneT", state, period_start(103) + timedelta(minutes=1))
+        assert called == {"finalised": finalised, "released": [([7, 8], released_from)], "deleted": ["TenneT"]}
