@@ -34,7 +34,8 @@ def run_parallel(arguments: argparse.Namespace) -> Total:
         for report in reports:
             if report.exists():
                 total.add(pickle.loads(report.read_bytes()))
-    broken = any(one.returncode not in (0, 1, ENDED, -signal.SIGTERM) for one in started)
+        ended = [one.returncode in (ENDED, -signal.SIGTERM) for one in started]
+        broken = any(not report.exists() and not was_ended for report, was_ended in zip(reports, ended, strict=True))
     assert not broken, "a process of lives broke off"
     return total
 

@@ -61,7 +61,7 @@ class SharedServer:
 
 async def _read_start(url: str) -> object:
     """Since when the server runs; None where it does not."""
-    with suppress(OSError, asyncpg.PostgresError):
+    with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):
         connection = await asyncpg.connect(url)
         try:
             return await connection.fetchval("select pg_postmaster_start_time()")
