@@ -344,6 +344,29 @@ class TestAGateAtWhichNothingChanged:
         await yard.advance(yard.start + timedelta(hours=25))
         assert await yard.edge.pool.fetch("select kind from job where kind like 'delivery.%'") == []
 
+    async def test_has_nothing_scheduled_any_more_once_its_last_virtual_asset_is_deleted(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        other = await yard.virtual(await yard.battery())
+        await yard.schedule(virtual, [400.0] * 4)
+        await yard.schedule(other, [-100.0] * 4)
+        await yard.advance(yard.start - timedelta(hours=2))
+        window = {"start": wire(yard.start), "end": wire(yard.start + 4 * QUARTER)}
+
+        async def read_quarters() -> list[tuple[float, float, float]]:
+            answer = await yard.operator.get("/delivery/zones", params=window)
+            assert answer.status_code == 200, answer.text
+            names = ("scheduledExport", "netted", "dispatched")
+            return [tuple(point[name] for name in names) for one in answer.json() for point in one["quarters"]]
+
+        assert await read_quarters() == [(400.0, 100.0, 300.0)] * 4
+        for one in (virtual, other):
+            answer = await yard.operator.delete(yard.url(one))
+            assert answer.status_code == 204, answer.text
+        await yard.advance(yard.start - timedelta(hours=1))
+        assert await read_quarters() == [(0.0, 0.0, 0.0)] * 4
+        assert await yard.powers(battery) == [0.0] * 4
+
 
 async def _zone_of(yard: Yard) -> Any:
     return await yard.edge.pool.fetchrow("select * from delivery_zone where delivery_zone = 'TenneT'")

@@ -10,7 +10,7 @@ from datetime import datetime
 import numpy as np
 
 from gridloom.database.pool import Database
-from gridloom.delivery import plan_store
+from gridloom.delivery import plan_store, zone_store
 from gridloom.delivery.codec import Arrays, pack
 from gridloom.delivery.dispatch import store as dispatch_store
 from gridloom.delivery.dispatch.reading import load_dispatch
@@ -23,6 +23,7 @@ from gridloom.delivery.planning.model import ZonePlan, number_days
 from gridloom.delivery.planning.parts import list_parts
 from gridloom.delivery.runs.finalisation import finalise_periods
 from gridloom.delivery.runs.notifications import emit_dispatched
+from gridloom.delivery.zone_store import ZoneTotals
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import period_number_from
 from gridloom.kernel.units import POWER_TOLERANCE_KW
@@ -107,4 +108,18 @@ async def close_zone(db: Database, zone: str, state: ZoneState, now: datetime) -
     if state.final_until is not None:
         await finalise_periods(db, state.plan, state.final_until, first, now)
     await release_batteries(db, state.plan, state.plan.battery_keys.tolist(), first, now)
+    await _clear_totals(db, zone, state.plan, first, now)
     await plan_store.delete_plan(db, zone)
+
+
+async def _clear_totals(db: Database, zone: str, plan: ZonePlan, first: int, now: datetime) -> None:
+    """From `first` on nothing is scheduled in the zone: an asset that was to live then is gone."""
+    first, planned = max(first, plan.first), ZoneTotals.of_plan(plan)
+    if first >= plan.end:
+        return
+    ahead = planned.slice_periods(first, plan.end)
+    if any(np.abs(power_kw).max() > POWER_TOLERANCE_KW for power_kw in ahead.series()):
+        await zone_store.add_totals(db, zone, now, ZoneTotals.empty(first, plan.end))
+    if plan.netted_fraction[:, first - plan.first :].any():
+        none = np.zeros(plan.end - first)
+        await zone_store.add_netting(db, zone, now, first, none, none)
