@@ -7,9 +7,9 @@ import re
 
 import pytest
 from playwright.async_api import expect
-from tests.console.journeys.conftest import OpenTab
+from tests.console.journeys.conftest import WEB, OpenTab
 from tests.console.journeys.scene import Scene
-from tests.console.journeys.watching import Tab
+from tests.console.journeys.watching import AXE_LAYOUT, Tab
 
 # The figures of the overview fit without scrolling sideways: one that is cut reads as another.
 CUT_FIGURES = """
@@ -55,6 +55,9 @@ def screens_of(username: str, scene: Scene) -> list[str]:
     return [*common, won, lost, battery, f"{battery}/history", "/administration/roles", "/administration/security"]
 
 
+NARROW = re.compile(r"@(?:media|container)[^{]*width[^{]*\{((?:[^{}]*\{[^{}]*\})*)")
+"""The rules of a style sheet that hold up to some width, or from it on."""
+COLOURS = re.compile(r"(?:^|[;{\s])((?:color|background|fill|opacity|filter|mix-blend-mode|--)[\w-]*:[^;}]*)")
 DESK, PHONE = (1440, 900), (390, 844)
 
 
@@ -64,7 +67,8 @@ class TestEveryScreen:
     async def test_can_be_used_by_everybody_in_both_themes_and_on_a_phone(
         self, open_tab: OpenTab, scene: Scene, username: str
     ):
-        """Each is loaded once, every other on the phone: axe takes longer than all else together."""
+        """Each is loaded once, every other on the phone: axe takes longer than all else together. The colours of a
+        phone's bars are checked with the first screen; `TestWidth` holds the other colours to be those of a desk."""
         async with open_tab(username, size=DESK, locale="en-US") as tab:
             await tab.open("/")
             for count, path in enumerate(screens_of(username, scene)):
@@ -74,6 +78,10 @@ class TestEveryScreen:
                     await tab.page.set_viewport_size({"width": size[0], "height": size[1]})
                     await tab.settle()
                     await (check_on_a_phone if size == PHONE else check_at_a_desk)(tab, path)
+                    if size == DESK or count == 0:
+                        await tab.check_in_both_themes()
+                    else:
+                        await tab.check(AXE_LAYOUT)
                     assert tab.faults == [], (path, size)
 
 
@@ -84,7 +92,6 @@ async def check_at_a_desk(tab: Tab, path: str) -> None:
     assert not re.findall(r"\d\s?[AP]M\b|\b\d{1,2}/\d{1,2}/\d{4}", "\n".join([shown, *values])), path
     # Nor as machines write moments, types and kilowatts.
     assert not re.findall(r"\dT\d\d:\d\d|`|\d kWh?\b", shown), path
-    await tab.check_in_both_themes()
 
 
 async def check_on_a_phone(tab: Tab, path: str) -> None:
@@ -92,7 +99,15 @@ async def check_on_a_phone(tab: Tab, path: str) -> None:
     width = await tab.page.evaluate("document.querySelector('#screen').scrollWidth")
     assert width <= PHONE[0], f"{path} is {width} wide"
     assert await tab.page.evaluate(CUT_FIGURES) == [], path
-    await tab.check()
+
+
+class TestWidth:
+    def test_changes_no_colour_but_those_of_the_bars(self):
+        """What is read on a phone has the contrast that it has at a desk."""
+        styles = [path for path in (WEB / "src").rglob("*.css") if path.name != "shell.css"]
+        narrow = {path.name: "".join(NARROW.findall(path.read_text())) for path in styles}
+        assert sum(map(bool, narrow.values())) > 10
+        assert {name: found for name, text in narrow.items() if (found := COLOURS.findall(text))} == {}
 
 
 class TestTheKeyboard:
