@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from uuid import UUID
@@ -331,20 +332,22 @@ class TestTooMuch:
             read(arrow_stream(table), ARROW)
 
     @pytest.mark.parametrize(
-        ("body", "media_type"),
+        ("write", "media_type"),
         [
-            (b"[" + b",".join([b"{}"] * 2_100_000) + b"]", JSON),
-            (b"[" + b"0," * 6_100_000 + b"0]", JSON),
-            (b"{}\n" * 2_100_000, NDJSON),
-            (b"0\n" * 8_100_000, NDJSON),
-            (b"{" + b",".join(b'"s%d":{}' % number for number in range(100_001)) + b"}", JSON),
+            (lambda: b"[" + b",".join([b"{}"] * 2_100_000) + b"]", JSON),
+            (lambda: b"[" + b"0," * 6_100_000 + b"0]", JSON),
+            (lambda: b"{}\n" * 2_100_000, NDJSON),
+            (lambda: b"0\n" * 8_100_000, NDJSON),
+            (lambda: b"{" + b",".join(b'"s%d":{}' % number for number in range(100_001)) + b"}", JSON),
         ],
     )
-    def test_is_not_even_unpacked(self, body: bytes, media_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_not_even_unpacked(
+        self, write: Callable[[], bytes], media_type: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         for unpacking in ("json_rows._read_batch", "json_columns._loose_pieces"):
             monkeypatch.delattr(f"gridloom.monitoring.ingest.{unpacking}")
         with pytest.raises(TooManyPoints):
-            read(body, media_type)
+            read(write(), media_type)
 
     def test_is_a_table_of_more_columns_than_an_asset_has_signals(self) -> None:
         doubled = ",".join(f"a{number // 2}" for number in range(200_000)).encode()

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import Bounds, LinearConstraint, milp  # type: ignore[import-untyped]
 
 from gridloom.optimiser.solving.battery_model import BatteryModel, SharedLimit
 from gridloom.optimiser.solving.linear import Deadline
@@ -55,6 +54,8 @@ def programme(prices: Any, **changes: Any) -> BatteryProgramme:
 
 def independent_value(asked: BatteryProgramme) -> float:
     """The same decision put another way: energy as running sums, a binary in every period, scipy's own solver."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # type: ignore[import-untyped]
+
     count, step = len(asked), asked.step_h
     up = np.tril(np.full((count, count), step * asked.charge_efficiency))
     down = np.tril(np.full((count, count), step / asked.discharge_efficiency))
