@@ -94,3 +94,12 @@ class TestATableFile:
         (tmp_path / "points.xlsx").write_bytes(b"")
         with pytest.raises(Misunderstood), open_table(tmp_path / name):
             pass
+
+
+class TestAHeader:
+    @pytest.mark.parametrize(
+        ("header", "by_semicolons"),
+        [(b"time;power\n", True), (b"time,power\n", False), (b"time,power;kW\n", False), (b"time\n", False)],
+    )
+    def test_is_separated_by_semicolons_where_it_has_no_comma(self, header: bytes, by_semicolons: bool) -> None:
+        assert table_files.is_separated_by_semicolons(header) is by_semicolons

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from hypothesis import given
@@ -12,6 +14,7 @@ from tests.assets import PARAMETERS, new_asset_body, pointers, register_asset
 from tests.delivery.zones import even_limits, input_of
 from tests.people import OrganisationUnderTest
 
+from gridloom.delivery.inputs.store import read_parameters
 from gridloom.delivery.planning.dispatch_zone import compute_dispatch
 from gridloom.kernel.units import MIN_EFFICIENCY
 from gridloom.physical_assets.model import MAX_ENERGY_KWH, MAX_POWER_KW
@@ -86,3 +89,18 @@ def test_whatever_is_accepted_can_be_dispatched(
     assert (made.batteries.power_kw <= limits.discharge_kw + 1e-6).all()
     assert (made.batteries.power_kw >= -limits.charge_kw - 1e-6).all()
     assert np.abs(made.batteries.virtual_kw.sum(axis=0) - made.delivered_kw.sum(axis=0)).max() < 1e-3
+
+
+async def test_parameters_are_read_in_the_order_in_which_they_come_into_force(app: Any, new_organisation: Any) -> None:
+    """Each holds until the next, whatever the order in which they were recorded."""
+    asset = await register_asset(await new_organisation())
+    for valid_from, ramp_rate in (
+        ("2099-01-02T00:00:00Z", 2),
+        ("2099-01-01T00:00:00Z", 1),
+        ("2099-01-03T00:00:00Z", 3),
+    ):
+        body = {**PARAMETERS, "rampRate": ramp_rate, "validFrom": valid_from}
+        assert (await asset.owner.engineer.put(asset.path("/parameters"), json=body)).status_code == 200
+    key = await app.pool.fetchval("select key from asset where id = $1", UUID(asset.id))
+    found = await read_parameters(app.pool, [key], datetime.fromisoformat("2099-01-03T00:00:00Z"))
+    assert [one.ramp_rate_kw_s for one in found] == [None, 1, 2]

@@ -321,6 +321,16 @@ class TestDrift:
         assert 88 * 0.94 <= made.batteries.drift_kw[0].sum() / 4 + 1e-6 <= 110
         assert (made.batteries.drift_kw <= 200.0).all()
 
+    def test_is_charged_before_a_promise_that_lacks_it(self) -> None:
+        """Emptied by drift: 213 kWh are to be drawn and 100 are there; the rest is charged before, at 94 %."""
+        limits, free_kw = even_limits([1000], [2000], 8), np.full((1, 8), 200.0)
+        empty = replace(limits, energy_kwh=np.array([100.0]), free_discharge_kw=free_kw, free_charge_kw=free_kw)
+        zone = zone_of([[0.0] * 6 + [400.0] * 2], empty, [[1.0]])
+        made = compute_dispatch(replace(zone, share_energy_kwh=zone.share_energy_kwh + 900.0)).batteries
+        assert not made.unserved_kw.any()
+        assert 119 <= -made.drift_kw[0, :6].sum() / 4 <= 140
+        assert (made.drift_kw <= 0).all()
+
     @pytest.mark.parametrize(("asked_kw", "stored_kwh", "drift_kwh"), [(-400.0, 2000.0, 1000.0), (400.0, 0.0, -1000.0)])
     def test_is_moved_in_the_same_period_where_there_is_no_time_before(
         self, asked_kw: float, stored_kwh: float, drift_kwh: float

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from gridloom.edge import RequestBody, ResponseBody, to_json
 from gridloom.edge.decode.json_decoder import Decoder
 from gridloom.edge.decode.parameters import parse_parameter
+from gridloom.edge.fields import accept_instant
 from gridloom.kernel.money import Euro
 from gridloom.kernel.problem import BadRequest
 from gridloom.response_fields import view_of
@@ -19,6 +20,19 @@ pytestmark = pytest.mark.pure
 
 Price = Annotated[Decimal, Euro(Decimal(-100), Decimal(10_000))]
 ODD_NUMBERS = ("1_0", " 5", "5 ", "+5", "1e3", "1E+2", "５", "٥", ".5", "5.", "0x10", "1,5", "", "5\n", "NaN", "--5")
+
+
+class TestAnInstant:
+    @pytest.mark.parametrize(
+        ("given", "kept"),
+        [
+            ("2026-01-01T00:00:00.123999+01:00", "2025-12-31T23:00:00.123+00:00"),
+            ("2026-01-01T00:00:00.000999Z", "2026-01-01T00:00:00+00:00"),
+            ("2026-01-01T00:00:00.250Z", "2026-01-01T00:00:00.250+00:00"),
+        ],
+    )
+    def test_is_kept_in_utc_to_the_millisecond_below(self, given: str, kept: str) -> None:
+        assert accept_instant(datetime.fromisoformat(given)) == datetime.fromisoformat(kept)
 
 
 class Sample(RequestBody):

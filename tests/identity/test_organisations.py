@@ -113,6 +113,11 @@ class TestInvitation:
         login = await anonymous.post("/auth/public/authenticate", json={"username": username, "password": PASSWORD})
         assert login.status_code == 200
 
+    async def test_is_in_the_audit_log_with_its_role_and_without_its_token(self, organisation):
+        made = (await invite(organisation.admin, organisation)).json()
+        (entry,) = (await organisation.admin.get("/audit-log?action=createInvitation")).json()
+        assert entry["details"] == {"invitationID": made["id"], "role": made["role"]}
+
     async def test_shows_its_token_once(self, app, organisation):
         token = (await invite(organisation.admin, organisation)).json()["token"]
         listed = await organisation.admin.get(f"/organisations/{organisation.id}/invitations")

@@ -16,7 +16,7 @@ from tests.costs import rows_read
 
 from gridloom.kernel.ids import uuid7
 from gridloom.reference_prices.model import PublishedPrice
-from gridloom.reference_prices.store import put_prices, read_period_prices
+from gridloom.reference_prices.store import lock_prices_as_they_are, put_prices, read_period_prices
 
 PRICE: dict[str, Any] = {
     "series": "AFRR_CAPACITY_POS_DE_MARGINAL",
@@ -24,6 +24,16 @@ PRICE: dict[str, Any] = {
     "end": "2031-01-01T07:00:00Z",
     "price": 12.345678,
 }
+
+
+class TestPricesThatAreHeld:
+    async def test_are_not_changed_until_the_transaction_ends(self, pool: asyncpg.Pool[Any]) -> None:
+        """Others that hold them too do not wait."""
+        held = "select mode from pg_locks where locktype = 'advisory' and granted and pid = $1"
+        async with pool.acquire() as one, pool.acquire() as other, one.transaction(), other.transaction():
+            for connection in (one, other):
+                await lock_prices_as_they_are(connection)
+                assert [row["mode"] for row in await one.fetch(held, connection.get_server_pid())] == ["ShareLock"]
 
 
 class TestReferencePrice:

@@ -8,6 +8,7 @@ import pytest
 from tests.assets import PARAMETERS, pointers, register_asset
 from tests.concurrency import assert_etag_follows
 from tests.emitted import events_of
+from tests.exchange_notifications.test_notifications import new_asset, publish
 
 from gridloom.kernel.market_time import floor_to_period, market_day_of, market_day_window
 
@@ -125,6 +126,13 @@ class TestCreation:
         assert [point["availableChargePower"] for point in await availability(asset)] == [0, 0, 0, 15_000]
         await asset.owner.engineer.put(asset.path("/parameters"), json={**PARAMETERS, "validFrom": at(60)})
         await create(asset, first=60, last=75, charge=15_000, status=422)
+
+    async def test_keeps_the_notifications_that_it_was_published_by(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        published = [(await publish(asset)).json()["id"] for _ in range(2)][::-1]
+        created = (await create(asset, exchangeNotificationIds=published)).json()
+        read = await asset.owner.viewer.get(asset.path(f"/unavailability/{created['id']}"))
+        assert read.json()["exchangeNotificationIds"] == created["exchangeNotificationIds"] == published
 
     async def test_names_notifications_that_are_not_the_assets(self, new_organisation):
         asset = await register_asset(await new_organisation())

@@ -37,6 +37,13 @@ async def site(operator, new_organisation):
 
 
 class TestAllocation:
+    async def test_begins_with_one_wholesale_block_of_all_its_power(self, site):
+        made = (await site.allocate(ratedChargePower=600, ratedDischargePower=900)).json()
+        (block,) = made["blockMetadata"]
+        assert (block["market"], block["start"], block["end"]) == ("WHOLESALE", made["start"], made["end"])
+        read = (await site.organisation.trader.get(f"{site.url}/{made['id']}/blocks/{block['id']}")).json()
+        assert (read["ratedChargePower"], read["ratedDischargePower"]) == (600, 900)
+
     async def test_is_announced_to_the_holder_of_the_asset(self, app, site):
         made = (await site.allocate()).json()
         [told] = await events_of(app.pool, site.organisation.id, subject=f"virtual-assets/{made['id']}")

@@ -123,6 +123,10 @@ class TestCycleLimits:
         assert imbalance["endStateOfChargePercentage"] == 100
         assert (await battery.read())["imbalanceDischarge"] == 1000
         assert max(await percentages(battery)) == 100
+        whole, later = await projected(battery), wire(battery.start + 24 * QUARTER)
+        part = await battery.client.get(f"{battery.url}/state-of-energy/projected", params={"start": later})
+        assert any(cut["timestamp"] < later for cut in cuts)
+        assert part.json() == whole[24:], "cuts before it do not show in a part"
 
     async def test_that_leave_no_way_say_what_remains(self, make_battery):
         battery = await make_battery(annualCycleLimit=0.1, initialStateOfChargePercentage=95)  # 200 kWh

@@ -18,6 +18,7 @@ from gridloom.jobs import JobRun, run_due_platform_jobs
 from gridloom.kernel.market_time import period_number
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.gate_closure.revalidation import enqueue_backed_assets
+from gridloom.virtual_assets.history.store import read_powers_as_of
 from gridloom.virtual_assets.model import LockedAssetKey
 from gridloom.virtual_assets.schedule.notifications import CLOSE_GATE, enqueue_revalidation, reschedule_revalidation
 
@@ -287,6 +288,11 @@ class TestCycleLimit:
         cut = await adjustments(battery)
         assert [(p, r) for p, _, _, r in cut] == [(12, "CYCLE_LIMIT"), (13, "CYCLE_LIMIT")]
         assert cut[0][2] == pytest.approx(600)
+        pool, first = battery.edge.pool, period_number(battery.start) + 10
+        key = await pool.fetchval("select key from asset where id = $1", battery.asset["id"])
+        done_kw, accepted_kw = await read_powers_as_of(pool, key, battery.end, first, first + 4)
+        assert done_kw.tolist() == pytest.approx([900, 900, 600, 0])
+        assert accepted_kw.tolist() == pytest.approx([900] * 4)
 
     async def test_lets_no_change_of_what_it_cuts_leave_the_bounds(self, make):
         """The third quarter-hour is cut to nothing; what is asked for there anew has to be in store all the same."""
