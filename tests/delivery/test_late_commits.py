@@ -10,6 +10,7 @@ from tests.delivery.conftest import Yard
 from tests.delivery.test_dispatch import lose
 from tests.virtual_assets.conftest import QUARTER, wire
 
+from gridloom.delivery.performance.store import lock_measured
 from gridloom.virtual_assets.schedule.change import apply, context_store
 
 HELD_UP = "select count(*) from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))"
@@ -142,3 +143,10 @@ async def test_no_gate_is_missed_for_a_virtual_asset_that_another_transaction_ha
         params={"start": wire(yard.start), "end": wire(yard.start + 2 * QUARTER)},
     )
     assert [entry["adjustedSchedule"] for entry in answer.json()] == [0.0, 0.0]
+
+
+async def test_what_was_measured_of_a_battery_is_recorded_by_one_process_at_a_time(app: Any) -> None:
+    held = "select count(*) from pg_locks where locktype = 'advisory' and granted and pid = $1"
+    async with app.pool.acquire() as one, one.transaction():
+        await lock_measured(one, 7)
+        assert await one.fetchval(held, one.get_server_pid()) == 1

@@ -339,6 +339,9 @@ class TestDaysOfAMonth:
         assert [(row["first_day"], row["last_day"]) for row in rows] == [(market_date(first), market_date(first + 8))]
         assert len(rows[0]["times"]) < 1.5 * len(moments)
         assert await everything(pool, asset_key, day_start(first), START) == expected
+        span = day_start(first + 2) + 30 * MINUTE_US, day_start(first + 6) + 20 * MINUTE_US
+        counted = [series async for series in daily(pool, asset_key, 0, *span, Aggregation.COUNT)]
+        assert [value for series in counted for value in series.values] == [30, 60, 60, 60, 20], "of a part of its days"
         async with pool.acquire() as connection, connection.transaction():
             assert not await day_compaction.join_days(connection, asset_key)
 

@@ -17,7 +17,13 @@ from gridloom.database.sealing import Seal, SecretUnreadable
 from gridloom.events.store import wait_for_sequencer
 from gridloom.webhooks import dispatcher
 from gridloom.webhooks.deliver import deliver
-from gridloom.webhooks.delivery_store import LeasedDelivery, _claim_deliveries, lease_due, make_deliveries
+from gridloom.webhooks.delivery_store import (
+    LeasedDelivery,
+    _claim_deliveries,
+    holds_lease,
+    lease_due,
+    make_deliveries,
+)
 from gridloom.webhooks.dispatcher import Dispatcher
 from gridloom.webhooks.http_client import AttemptResult
 from gridloom.webhooks.store import disabled_since, page_of_deliveries, reseal_webhooks, resume
@@ -248,6 +254,19 @@ class TestAnAttemptWhoseLeaseWasTakenOver:
 
 
 class TestADeliveryThatIsDue:
+    async def test_is_left_to_the_attempt_that_notes_its_outcome(self, connections: list[Any], url: str) -> None:
+        db, other, _ = connections
+        others = [row["id"] for row in await db.fetch("select id from organisation")]
+        organisation_id = await set_up_webhook(db)
+        await give_place(db, organisation_id)
+        await make_and_read(db, organisation_id)
+        async with await create_pool(url, size=2) as pool:
+            claimed = await lease(pool, organisation_id, others, seconds=600)
+        async with db.transaction():
+            assert await holds_lease(db, claimed)
+            with pytest.raises(asyncpg.LockNotAvailableError):
+                await other.fetch("select from webhook_delivery where id = $1 for update nowait", claimed.id)
+
     async def test_waits_while_its_webhook_is_disabled(self, connections: list[Any]) -> None:
         db, *_ = connections
         others = [row["id"] for row in await db.fetch("select id from organisation")]
