@@ -215,6 +215,18 @@ class TestThePlatformsClock:
         await asyncio.wait([walk])
         assert await pool.fetchval("select begun_at is null and attempts = 0 and deaths = 0 from job")
 
+    async def test_needs_no_more_than_two_connections_for_what_is_due_at_once(self, dsn, pool) -> None:
+        known_job("note")(note)
+        start = await pool.fetchval("select platform_now()")
+        for n in range(6):
+            await enqueue(pool, "note", key=str(n), due=start, clock="platform")
+
+        async def set_clock(_: datetime) -> None: ...
+
+        async with await create_pool(dsn, size=2) as narrow, asyncio.timeout(120):
+            assert await run_due_platform_jobs(narrow, start + timedelta(seconds=1), set_clock) == 6
+        assert await pool.fetchval("select count(*) from done") == 6
+
     async def test_leads_a_recurring_job_on_from_turn_to_turn(self, pool) -> None:
         known_job("tick", every=timedelta(hours=2))(note)
         start = await pool.fetchval("select date_trunc('second', platform_now())")

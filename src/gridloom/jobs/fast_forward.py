@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ async def run_due_platform_jobs(
     stands.
     """
     kinds = list(KINDS)
+    claiming = asyncio.Lock()  # by one at a time: it takes two connections, of a pool that others share
     ran = 0
     while coming := await store.earliest_platform_jobs(pool, kinds, until, MAX_CONCURRENT_JOBS + 1):
         kind, _, instant = coming[0]
@@ -42,17 +44,20 @@ async def run_due_platform_jobs(
         await set_clock(instant)
         if len(keys) > MAX_CONCURRENT_JOBS:
             await store.wake(pool)
-        ran += sum(await asyncio.gather(*(_run_one(pool, kind, key) for key in keys[:MAX_CONCURRENT_JOBS])))
+        ran += sum(await asyncio.gather(*(_run_one(pool, kind, key, claiming) for key in keys[:MAX_CONCURRENT_JOBS])))
     await set_clock(until)
     if resume_clock:  # the runners' timers were set by the clock as it stood before
         await store.wake(pool)
     return ran
 
 
-async def _run_one(pool: Pool, kind: str, key: str) -> bool:
-    async with transaction(pool) as db:
-        claimed = await store.claim_one(db, kind, key)
-        if claimed is None or not await mark_started(pool, db, claimed):
-            return False
-        await run_claimed(pool, db, claimed, is_walk=True)
-        return True
+async def _run_one(pool: Pool, kind: str, key: str, claiming: asyncio.Lock) -> bool:
+    async with AsyncExitStack() as turn:
+        await turn.enter_async_context(claiming)
+        async with transaction(pool) as db:
+            claimed = await store.claim_one(db, kind, key)
+            if claimed is None or not await mark_started(pool, db, claimed):
+                return False
+            await turn.aclose()
+            await run_claimed(pool, db, claimed, is_walk=True)
+            return True
