@@ -76,8 +76,8 @@ mutants: $(VENV)/dev.stamp ## plant faults in a copy and see that the tests noti
 release: $(VENV)/dev.stamp ## build wheel, sdist, bill of materials and checksums, and prove the wheel (VERSION=0.2.0)
 	$(BIN)/python deploy/release.py '$(VERSION)'
 
-simulate: $(VENV)/dev.stamp ## live random lives of many users against an independent oracle (SECONDS=600 SEED=1 STEPS=300 JOBS=2)
-	$(BIN)/python -m tests.simulation --jobs $(or $(JOBS),2) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(if $(STEPS),--steps $(STEPS))
+simulate: $(VENV)/dev.stamp ## live random lives of many users against an independent oracle (SECONDS=600 SEED=1 STEPS=300 JOBS=3)
+	$(BIN)/python -m tests.simulation --jobs $(or $(JOBS),3) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(if $(STEPS),--steps $(STEPS))
 
 month: $(VENV)/dev.stamp ## live through thirty days of dispatch with five seeds, and recompute them from the answers (SEEDS=5 DAYS=30)
 	MONTH_SEEDS=$(or $(SEEDS),5) MONTH_DAYS=$(or $(DAYS),30) $(BIN)/pytest -s -m slow tests/delivery/test_service_month.py

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import asyncpg
 import orjson
@@ -42,6 +42,8 @@ DUE_JOBS = """
       where state = 'WAITING' and organisation_id is null and due <= job_now(clock)
         and (not_before is null or not_before <= clock_timestamp()))
     """
+POOL_SIZE = 6
+"""Fewer than a deployment has by itself: each connection parses and plans every statement anew, and a life is short."""
 SERVED = -1
 """The edge that stands for processes of their own, over HTTP."""
 
@@ -60,7 +62,12 @@ class Service:
 
     async def start(self) -> None:
         settings = Settings(
-            environment="sandbox", database_url=self.url, simulator=False, base_url=BASE, sandbox_base_url=BASE
+            environment="sandbox",
+            database_url=self.url,
+            simulator=False,
+            base_url=BASE,
+            sandbox_base_url=BASE,
+            pool_size=POOL_SIZE,
         )
         for _ in range(self._count):
             edge = create_edge(await read_from_standby(settings))
@@ -260,6 +267,8 @@ async def running_service(since: datetime, edges: int = 1, *, owns_server: bool 
     async with migrated_database() as url:
         connection = await asyncpg.connect(url)
         await connection.execute(f"update sandbox_clock set ahead = '{since.isoformat()}' - clock_timestamp()")
+        # Of tables so small, any plan is a good one: it is made once, not for each of the first values.
+        await connection.execute(f"alter database {urlsplit(url).path[1:]} set plan_cache_mode = force_generic_plan")
         await connection.close()
         service = Service(url, edges, owns_server=owns_server)
         await service.start()

@@ -55,6 +55,9 @@ filters `pg_class`."""
 JSONB_VERSION = b"\x01"  # leads every binary jsonb
 HUNG_UP = getattr(select, "POLLRDHUP", select.POLLHUP)
 """The event of a socket whose other side was closed; where the system has no such event, that it is gone altogether."""
+CACHED_STATEMENTS = 300
+"""Kept by each connection for as long as it lives. Of the driver's 100, with some 600 in the service, one in six
+statements of mixed work was parsed and planned anew; with 300 it is one in ten, with 500 hardly fewer."""
 IDLE_POLL_INTERVAL_S = 150.0
 """A connection that has done nothing between two looks is closed, as far as the pool keeps enough of them."""
 
@@ -285,6 +288,8 @@ async def create_pool(
         init=prepare,
         command_timeout=command_timeout_s,
         timeout=connect_timeout_s,
+        statement_cache_size=CACHED_STATEMENTS,
+        max_cached_statement_lifetime=0,
         max_inactive_connection_lifetime=0,
         server_settings=server_settings(
             application_name=application_name,

@@ -62,7 +62,7 @@ async def _move_clock(pool: Pool, turn: Database, to: datetime | None, by: timed
 
     await store.begin_walk(pool, walk_id, target)
     try:
-        await run_due_platform_jobs(pool, target, set_clock)
+        await run_due_platform_jobs(pool, target, set_clock, resume_clock=False)
     except _WalkEndedError:
         return _reject_stopped(await platform_now(turn), target)
     finally:

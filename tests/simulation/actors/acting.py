@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from tests.simulation.calls import Request
@@ -90,6 +91,7 @@ def _register_found(perform: Callable[..., Request | None], find: Script, weight
     ACTIONS[name] = Action(name, weight, find, code=perform, is_sought=weight > 0)
 
 
+@lru_cache(1 << 16)
 def exact(number: Any) -> Fraction:
     """A number of a body as it is written, so that 0.95 is 19/20."""
     return Fraction(str(number))
