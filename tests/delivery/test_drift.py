@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.delivery.planning.drift import NoonDrift, mean_gain_kwh, place_drift_kw, split_drift_kwh
 from gridloom.delivery.runs.drift import TRADE_DRIFT_JOB, next_noon
+from gridloom.delivery.runs.store import put_noon, read_noons
 from gridloom.kernel.market_time import MARKET_ZONE, market_day_of, market_day_window, period_count
 
 LARGE = {"ratedChargePower": 4000, "ratedDischargePower": 4000, "energyCapacity": 8000}
@@ -199,3 +201,12 @@ class TestABatteryWithDrift:
         answer = await yard.operator.get("/settlements/wholesale-trades", params={"asset-id": battery["id"]})
         assert answer.status_code == 200, answer.text
         return answer.json()
+
+
+class TestTheDriftAtNoon:
+    async def test_is_what_was_found_last(self, app: Any) -> None:
+        zone, day = f"zone {uuid4()}", date(2031, 5, 1)
+        for noon in (NoonDrift(10.0, 4.0), NoonDrift(20.0, 5.0)):
+            await put_noon(app.pool, zone, day, noon)
+        assert await read_noons(app.pool, zone, day) == {day: NoonDrift(20.0, 5.0)}
+        assert await read_noons(app.pool, zone, day + timedelta(days=1)) == {}

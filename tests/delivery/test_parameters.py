@@ -14,8 +14,10 @@ from tests.assets import PARAMETERS, new_asset_body, pointers, register_asset
 from tests.delivery.zones import even_limits, input_of
 from tests.people import OrganisationUnderTest
 
+from gridloom.delivery.inputs.loading import _load_parameters
 from gridloom.delivery.inputs.store import read_parameters
 from gridloom.delivery.planning.dispatch_zone import compute_dispatch
+from gridloom.kernel.market_time import period_number
 from gridloom.kernel.units import MIN_EFFICIENCY
 from gridloom.physical_assets.model import MAX_ENERGY_KWH, MAX_POWER_KW
 
@@ -104,3 +106,6 @@ async def test_parameters_are_read_in_the_order_in_which_they_come_into_force(ap
     key = await app.pool.fetchval("select key from asset where id = $1", UUID(asset.id))
     found = await read_parameters(app.pool, [key], datetime.fromisoformat("2099-01-03T00:00:00Z"))
     assert [one.ramp_rate_kw_s for one in found] == [None, 1, 2]
+    noons = [period_number(datetime.fromisoformat(f"2099-01-0{day}T12:00:00Z")) for day in (1, 2)]
+    held = await _load_parameters(app.pool, [key], *noons)
+    assert (held.ramp_kw[0] / 900).tolist() == [1.0] * 48 + [2.0] * 48

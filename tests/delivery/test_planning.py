@@ -366,6 +366,11 @@ class TestDrift:
 
 
 class TestWaterFilling:
+    def test_shrinks_parts_alike_that_sum_to_more_than_is_asked(self) -> None:
+        filled_kw, left_kw = fill_water(300.0, np.array([400.0, 100.0, 500.0]), np.array([400.0, 100.0, 100.0]))
+        assert filled_kw.tolist() == pytest.approx([200.0, 50.0, 50.0])
+        assert left_kw == 0
+
     @given(
         st.lists(st.tuples(st.floats(0, 1000), st.floats(0, 1000)), min_size=1, max_size=8),
     )

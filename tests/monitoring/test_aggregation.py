@@ -17,6 +17,7 @@ from gridloom.monitoring.codec import PackedValues, encode_values, list_times
 from gridloom.monitoring.model import (
     HOUR_US,
     MINUTE_US,
+    SUMMARY,
     SignalSeries,
     day_numbers,
     day_start,
@@ -24,7 +25,16 @@ from gridloom.monitoring.model import (
     instant_of,
     microseconds,
 )
-from gridloom.monitoring.query.aggregation import Aggregation, Downsampling, aggregate, carry_forward, energy, summarise
+from gridloom.monitoring.query.aggregation import (
+    Aggregation,
+    Downsampling,
+    Summary,
+    aggregate,
+    carry_forward,
+    energy,
+    summarise,
+)
+from gridloom.monitoring.query.summaries import SignalSpan, summarise_span
 
 pytestmark = pytest.mark.pure
 
@@ -185,3 +195,14 @@ class TestASummary:
         assert left is not None
         assert right is not None
         assert left + right == whole
+
+
+class TestASpan:
+    def test_of_whole_days_and_of_points_has_the_least_the_most_and_the_sum_of_both(self) -> None:
+        days = np.zeros(2, SUMMARY)
+        days["points"], days["total"] = [3, 2], [60.0, -10.0]
+        days["lowest"], days["highest"] = [10.0, -7.0], [30.0, -3.0]
+        points = SignalSeries(np.array([5, 6]), np.array([40.0, 2.0]))
+        none = SignalSeries(np.array([], np.int64), np.array([]))
+        for series, expected in ((none, Summary(5, 50.0, -7.0, 30.0)), (points, Summary(7, 92.0, -7.0, 40.0))):
+            assert summarise_span(SignalSpan(np.array([1, 2]), days, series), 0, 10) == expected
