@@ -32,7 +32,7 @@ class TestAZoneThatCloses:
         finalised: list[tuple[int, int]],
         released_from: int,
     ) -> None:
-        called: dict[str, list[Any]] = {"finalised": [], "released": [], "deleted": []}
+        called: dict[str, list[Any]] = {"finalised": [], "released": [], "cleared": [], "deleted": []}
 
         async def finalise_periods(db: Any, plan: Any, first: int, end: int, now: Any) -> None:
             called["finalised"].append((first, end))
@@ -40,13 +40,22 @@ class TestAZoneThatCloses:
         async def release_batteries(db: Any, plan: Any, keys: Any, first: int, now: Any) -> None:
             called["released"].append((keys, first))
 
+        async def clear_totals(db: Any, zone: str, plan: Any, first: int, now: Any) -> None:
+            called["cleared"].append((zone, first))
+
         async def delete_plan(db: Any, zone: str) -> None:
             called["deleted"].append(zone)
 
         monkeypatch.setattr(release, "finalise_periods", finalise_periods)
         monkeypatch.setattr(release, "release_batteries", release_batteries)
+        monkeypatch.setattr(release, "_clear_totals", clear_totals)
         monkeypatch.setattr(plan_store, "delete_plan", delete_plan)
         state: Any = SimpleNamespace(plan=SimpleNamespace(battery_keys=np.array([7, 8])), final_until=final_until)
         nothing: Any = None
         await release.close_zone(nothing, "TenneT", state, period_start(103) + timedelta(minutes=1))
-        assert called == {"finalised": finalised, "released": [([7, 8], released_from)], "deleted": ["TenneT"]}
+        assert called == {
+            "finalised": finalised,
+            "released": [([7, 8], released_from)],
+            "cleared": [("TenneT", released_from)],
+            "deleted": ["TenneT"],
+        }

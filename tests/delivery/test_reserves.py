@@ -201,6 +201,24 @@ class TestABatteryThatFails:
         assert held == [[0.0] * 4 + [300.0] * 4, [300.0] * 4 + [0.0] * 4]
         assert (await self._last_run(yard))["reserveShortfall"] == 0
 
+    async def test_holds_nothing_of_a_block_that_was_given_back(self, yard: Yard) -> None:
+        battery, virtual, block = await self._begin(yard)
+        window = {"start": wire(block.start), "end": wire(block.start + timedelta(hours=1))}
+
+        async def read_held() -> list[float]:
+            points = (await yard.dispatch(battery, **window))["dispatch"]
+            return [sum(part["power"] for part in point["parts"] if part["kind"] == "FCR") for point in points]
+
+        await yard.gate_of(0)
+        assert await read_held() == [300.0] * 4
+        blocks = (await yard.trader.trader.get(f"{yard.url(virtual)}/blocks")).json()
+        [given_back] = [one["id"] for one in blocks if one["market"] == "FCR"]
+        answer = await yard.trader.trader.delete(f"{yard.url(virtual)}/blocks/{given_back}")
+        assert answer.status_code == 204, answer.text
+        await yard.gate_of(1)
+        assert await read_held() == [0.0] * 4
+        assert (await self._last_run(yard))["reserveShortfall"] == 0
+
     async def test_leaves_a_shortfall_that_is_reported_and_refunded(self, yard: Yard) -> None:
         battery, virtual, block = await self._begin(yard)
         await yard.gate_of(0)

@@ -146,7 +146,7 @@ def plan_long(world: World, pick: Pick) -> Request | None:
         if request is not None and request.expect == 201:
             start = from_text(request.body["start"])
             request.body["end"] = to_text(start + timedelta(days=40))
-            request.body |= {"ratedChargePower": 1000, "ratedDischargePower": 1000, "energyCapacity": 1000}
+            request.body |= {"ratedChargePower": 100, "ratedDischargePower": 100, "energyCapacity": 200}
             request.expect = (201, 409, 422)
         return request
     virtual = long[0]
