@@ -93,6 +93,8 @@ class TestTwoPeopleWhoEditOneForm:
             await form.get_by_label("Cycles a day").fill("3")
             await tab.check()
             await asyncio.to_thread(put_parameters, scene, ratedDischargePower=18_000, fcrLimitRatio=0.5)
+            # It moves the button down: a click is not to fall in between.
+            await expect(form.get_by_role("status")).to_contain_text("just now")
             await form.get_by_role("button", name="Save as a new version").click()
             await expect(form.get_by_text("Another version was saved while you were editing.")).to_be_visible()
             save = form.get_by_role("button", name="Save as a new version")
@@ -139,6 +141,7 @@ class TestTwoPeopleWhoEditOneForm:
             await form.get_by_label("Reason").fill("Inverters, both")
             tab.expect_refusal(412)
             await asyncio.to_thread(rename_unavailability, scene, "Inverter maintenance", "Inverter 7")
+            await expect(form.get_by_role("status")).to_contain_text("just now")
             await form.get_by_role("button", name="Save").click()
             await form.get_by_role("group", name="Reason").get_by_text("Take theirs").click()
             await form.get_by_role("button", name="Keep theirs").click()
