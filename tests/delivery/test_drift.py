@@ -192,6 +192,30 @@ class TestABatteryWithDrift:
         again = (await yard.dispatch(battery, **span))["dispatch"]
         assert [point["power"] for point in again[8:12]] == [point["power"] for point in placed[8:12]]
 
+    async def test_follows_its_owner_too_where_the_last_version_ended_with_its_virtual_asset(self, yard: Yard) -> None:
+        """A version holds what has changed: here the reserve of the last hours, which an outage took."""
+        battery = await yard.battery(**LARGE)
+        window = market_day_window(market_day_of(yard.start) + timedelta(days=1))
+        virtual = await yard.virtual(battery, end=wire(window.start))
+        await yard.virtual(await yard.battery(**LARGE), end=wire(window.end))
+        hours = {"start": wire(window.start - 16 * QUARTER), "end": wire(window.start)}
+        block = {**hours, "market": "FCR", "ratedChargePower": 100, "ratedDischargePower": 100}
+        answer = await yard.trader.trader.post(f"{yard.url(virtual)}/blocks", json=block)
+        assert answer.status_code == 201, answer.text
+        await yard.advance(window.start - 24 * QUARTER)
+        volume = {"energyCapacity": 0, "powerCapacity": {"charge": 4000, "discharge": 4000}}
+        outage = {"description": "Breaker", "type": "OUTAGE", **hours, "volume": volume}
+        url = f"/physical-assets/{battery['id']}"
+        answer = await yard.owner.engineer.post(f"{url}/unavailability", json=outage)
+        assert answer.status_code == 201, answer.text
+        await yard.advance(window.start + 2 * QUARTER)
+        own = [{"time": wire(window.start + 16 * QUARTER), "power": -1000.0}]
+        answer = await yard.owner.trader.put(f"{url}/schedule", json={"schedule": own})
+        assert answer.status_code == 200, answer.text
+        await yard.advance(window.start + 4 * QUARTER)
+        dispatch = await yard.dispatch(battery, start=wire(window.start), end=wire(window.end))
+        assert [point["power"] for point in dispatch["dispatch"]][16] == -1000.0
+
     async def _outages(self, yard: Yard, url: str) -> Any:
         answer = await yard.owner.engineer.get(f"{url}/unavailability")
         assert answer.status_code == 200, answer.text

@@ -72,11 +72,11 @@ async def has_future_holdings(db: Database, asset_key: int, now: datetime) -> bo
 
 
 async def is_dispatched_ahead(db: Database, asset_key: int, now: datetime) -> bool:
-    """Whether the asset's last dispatch goes beyond now."""
+    """Whether the asset is dispatched beyond now. A later version may end earlier: it holds what has changed."""
     found: bool | None = await db.fetchval(
         """
         select end_period > extract(epoch from $2::timestamptz) / 900 from dispatch_version
-        where asset_key = $1 order by asset_key, version desc limit 1
+        where asset_key = $1 order by asset_key, end_period desc limit 1
         """,
         asset_key,
         now,

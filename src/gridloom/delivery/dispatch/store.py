@@ -89,9 +89,9 @@ async def read_versions(
 
 
 async def read_dispatched_until(db: Database, asset_key: int) -> int | None:
-    """The end of the last version; None where there is none."""
+    """The end of what is dispatched; None where nothing is. A later version may end earlier: with what changed."""
     end: int | None = await db.fetchval(
-        "select end_period from dispatch_version where asset_key = $1 order by asset_key, version desc limit 1",
+        "select end_period from dispatch_version where asset_key = $1 order by asset_key, end_period desc limit 1",
         asset_key,
     )
     return end
