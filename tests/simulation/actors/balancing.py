@@ -53,6 +53,20 @@ def offer_balancing(world: World, pick: Pick, battery: Battery) -> Request | Non
     return offer_request(world, battery, day, product, steps)
 
 
+@on_battery(weight=1)
+def offer_after_result(world: World, pick: Pick, battery: Battery) -> Request | None:
+    """For a product whose result was published before its gate has closed."""
+    decided = [
+        (bid.day, bid.product)
+        for bid in battery.bids.values()
+        if bid.status in ("ACCEPTED", "REJECTED") and gate_is(world, bid.day, bid.product) == "open"
+    ]
+    if not decided:
+        return None
+    day, product = pick.of(decided)
+    return offer_request(world, battery, day, product, [_choose_step(pick, product)])
+
+
 @on_battery(weight=3)
 def offer_all_left(world: World, pick: Pick, battery: Battery) -> Request | None:
     """As much as there is room for, or a megawatt more; mostly in place of what stands for the product."""
@@ -132,7 +146,7 @@ def judge_offer(world: World, battery: Battery, day: date, product: str, asked: 
         for bid in battery.bids.values()
     )
     if has_result:
-        return (409, 422)
+        return (409, "result-known")
     standing = _standing(battery, day, product)
     for bid in standing:
         bid.status = "REPLACED"
@@ -222,14 +236,12 @@ def withdraw_offer(world: World, pick: Pick, battery: Battery) -> Request | None
 
 @action(weight=8)
 def record_result(world: World, pick: Pick) -> Request | None:
-    """After the gate has closed; sometimes again, sometimes another one, as a correction or without saying so."""
+    """Mostly after the gate has closed; sometimes again, or another one, as a correction or without saying so."""
     bids = [(battery, bid) for battery in world.batteries.values() for bid in battery.bids.values()]
     decided = [(battery, bid) for battery, bid in bids if bid.status in ("ACCEPTED", "REJECTED")]
-    waiting = [
-        (battery, bid)
-        for battery, bid in bids
-        if bid.status == "OFFERED" and gate_is(world, bid.day, bid.product) == "closed"
-    ]
+    standing = [(battery, bid) for battery, bid in bids if bid.status == "OFFERED"]
+    closed = [(battery, bid) for battery, bid in standing if gate_is(world, bid.day, bid.product) == "closed"]
+    waiting = standing if pick.chance(12) else closed
     again = bool(decided) and pick.chance(25)
     if not (decided if again else waiting):
         return None

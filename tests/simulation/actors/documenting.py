@@ -85,7 +85,9 @@ def publish_message(world: World, pick: Pick, battery: Battery) -> Request | Non
 def revise_message(world: World, pick: Pick, battery: Battery) -> Request | None:
     if not battery.notifications:
         return None
-    message, kind = pick.of(list(battery.notifications)), pick.below(4)
+    closed = [one for one, status in battery.notifications.items() if status != "ACTIVE"]
+    message = pick.of(closed if closed and pick.chance(30) else list(battery.notifications))
+    kind = pick.below(4)
     path = f"{battery.path}/exchange-notifications/{message}"
     if kind == 0:
         return Request("readNotification", battery.owner.viewer, "GET", path, expect=200)
@@ -107,7 +109,7 @@ def revise_message(world: World, pick: Pick, battery: Battery) -> Request | None
         "POST",
         f"{path}/revisions",
         body,
-        expect=(409, 422) if over else 201,
+        expect=(409, "notification-closed") if over else 201,
         on_success=remember,
     )
 

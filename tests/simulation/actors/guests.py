@@ -124,7 +124,7 @@ def give_code(world: World, pick: Pick) -> Request | None:
         body = {"challenge": guest.challenge, "code": "wrong-code"}
         expect = (401, "wrong-second-factor")
         return Request("completeLogin", ANONYMOUS, "POST", path, body, expect=expect)
-    if pick.chance(15):
+    if pick.chance(35):
         body = {"challenge": "an-old-one", "code": guest.recovery_codes[-1]}
         return Request("completeLogin", ANONYMOUS, "POST", path, body, expect=(401, "challenge-expired"))
     code = guest.recovery_codes[-1]

@@ -60,7 +60,7 @@ def renew_tokens(world: World, pick: Pick) -> Request | None:
     if found is None:
         return None
     member, person = found
-    was_spent = pick.chance(20) and member.spent_token is not None
+    was_spent = pick.chance(40) and member.spent_token is not None
     token = member.spent_token if was_spent else member.refresh_token
 
     def remember(answer: Answer) -> None:
@@ -78,7 +78,7 @@ def renew_tokens(world: World, pick: Pick) -> Request | None:
         "POST",
         "/auth/public/refresh",
         body,
-        expect=401 if was_spent else 200,
+        expect=(401, "refresh-refused") if was_spent else 200,
         on_success=remember,
         on_refusal=forget,
     )
