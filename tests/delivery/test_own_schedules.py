@@ -69,8 +69,37 @@ class TestAnOwnSchedule:
         assert own_kwh(limited).tolist() == [50, 0, -100, 100, 0, 0, 0, 0]
 
     def test_may_use_all_until_a_virtual_asset_begins_and_after_it_has_ended(self) -> None:
-        zone, inputs = zone_with([2400.0] + [0.0] * 7, (4, PERIODS))
-        assert own_kwh(limit_own_schedules(zone, inputs, np.array([600.0]))).tolist() == [600, 0, 0, 0, 0, 0, 0, 0]
+        zone, inputs = zone_with([2400.0, 0.0, 0.0, -400.0] + [0.0] * 4, (4, PERIODS))
+        assert own_kwh(limit_own_schedules(zone, inputs, np.array([600.0]))).tolist() == [600, 0, 0, -100, 0, 0, 0, 0]
         zone, inputs = zone_with([0.0] * 6 + [800.0] * 2, (0, 4))
         # The asset leaves its target of 200 kWh to the owner's 100.
         assert own_kwh(limit_own_schedules(zone, inputs, np.array([200.0]))).tolist() == [0, 0, 0, 0, 0, 0, 200, 100]
+
+    def test_leaves_a_virtual_asset_that_begins_later_what_it_begins_with(self) -> None:
+        zone, inputs = zone_with([2400.0] + [0.0] * 7, (4, PERIODS))
+        assert own_kwh(limit_own_schedules(zone, inputs, np.array([600.0]))).tolist() == [500, 0, 0, 0, 0, 0, 0, 0]
+
+    def test_charges_nothing_that_a_known_outage_leaves_no_room_for(self) -> None:
+        zone, inputs = zone_with([-1600.0] * 3 + [0.0] * 2 + [400.0] + [0.0] * 2)
+        limits = zone.limits
+        high_kwh = np.where(np.arange(PERIODS) >= 6, 1500.0, limits.high_kwh)
+        zone = replace(zone, limits=replace(limits, high_kwh=high_kwh))
+        # 1,500 kWh less 400 of the asset; the owner has 500 and gives 100 back just before.
+        assert own_kwh(limit_own_schedules(zone, inputs, np.array([600.0]))).tolist() == [
+            -400,
+            -300,
+            0,
+            0,
+            0,
+            100,
+            0,
+            0,
+        ]
+
+    def test_keeps_what_a_later_reserve_needs(self) -> None:
+        zone, inputs = zone_with([800.0] * 3 + [0.0] * 2 + [-400.0] + [0.0] * 2)
+        limits = zone.limits
+        low_kwh = np.where(np.arange(PERIODS) >= 6, 300.0, limits.low_kwh)
+        zone = replace(zone, limits=replace(limits, low_kwh=low_kwh))
+        # Of the owner's 500 kWh, 300 must be there by then, of which 100 come back just before.
+        assert own_kwh(limit_own_schedules(zone, inputs, np.array([600.0]))).tolist() == [200, 100, 0, 0, 0, -100, 0, 0]

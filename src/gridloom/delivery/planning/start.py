@@ -55,6 +55,7 @@ def limit_own_schedules(zone: ZoneInput, inputs: StoredInputs, share_energy_kwh:
     that they have to charge, are theirs while they live. `share_energy_kwh`: of each battery at the first period.
 
     What is in the battery for assets that begin later, or have ended, is the owner's until then, or from then on.
+    Bounds of later periods are kept ahead: an owner charges no energy that an outage would leave no room for.
     """
     limits = zone.limits
     rows = np.flatnonzero(limits.own_kw.any(axis=1))
@@ -68,6 +69,7 @@ def limit_own_schedules(zone: ZoneInput, inputs: StoredInputs, share_energy_kwh:
     path_kwh = owned_kwh[:, None] + np.cumsum(wanted_kwh, axis=1)
     if ((path_kwh >= low_kwh - POWER_TOLERANCE_KW) & (path_kwh <= high_kwh + POWER_TOLERANCE_KW)).all():
         return zone
+    low_kwh, high_kwh = _look_ahead(low_kwh, high_kwh, wanted_kwh)
     moved_kwh = np.zeros_like(wanted_kwh)
     for index in range(wanted_kwh.shape[1]):
         # Never further out of bounds than it is.
@@ -80,6 +82,18 @@ def limit_own_schedules(zone: ZoneInput, inputs: StoredInputs, share_energy_kwh:
     own_kw[rows] *= fraction
     changes_kwh[rows] += moved_kwh - wanted_kwh
     return replace(zone, limits=replace(limits, own_kw=own_kw), share_energy_changes_kwh=changes_kwh)
+
+
+def _look_ahead(low_kwh: Floats, high_kwh: Floats, wanted_kwh: Floats) -> tuple[Floats, Floats]:
+    """Bounds from which the schedule can keep those of every later period: only what it discharges in between makes
+    room, and only what it charges fills up."""
+    low_kwh, high_kwh = low_kwh.copy(), high_kwh.copy()
+    charged_kwh, discharged_kwh = np.maximum(wanted_kwh, 0.0), np.maximum(-wanted_kwh, 0.0)
+    for index in range(wanted_kwh.shape[1] - 2, -1, -1):
+        later_low_kwh, later_high_kwh = low_kwh[:, index + 1], high_kwh[:, index + 1]
+        low_kwh[:, index] = np.maximum(low_kwh[:, index], later_low_kwh - charged_kwh[:, index + 1])
+        high_kwh[:, index] = np.minimum(high_kwh[:, index], later_high_kwh + discharged_kwh[:, index + 1])
+    return low_kwh, np.maximum(high_kwh, low_kwh)
 
 
 def _sum_resting_kwh(zone: ZoneInput, inputs: StoredInputs) -> Floats:
