@@ -29,7 +29,7 @@ TWISTS = {
 }
 """How often each is drawn."""
 OPEN_TO_ALL = frozenset({"moveClock", "logout", "updatePassword", "endOtherSessions", "endSession"})
-ANYONES_OWN = frozenset({"createApiKey", "createWebhook"})
+ANYONES_OWN = frozenset({"createApiKey", "createWebhook", "createBacktest"})
 """Each caller makes one for its own organisation."""
 NEEDS_INVITATION = frozenset({"placeBid", "withdrawBid", "listBids", "readAuction", "valueAuction"})
 FREE_TEXTS = ("description", "title", "cause", "name", "displayName")
