@@ -12,6 +12,7 @@ from tests.simulation.calls import Answer, Request
 from tests.simulation.market import from_text, quarter_after, quarter_of, start_of_quarter, to_text
 from tests.simulation.model import Auction, AuctionBid, World
 from tests.simulation.oracle.clearing import find_fates, is_whole, standing_bids, status_for
+from tests.simulation.oracle.energy import may_be_out_of_bounds
 from tests.simulation.steps import Pick
 
 
@@ -239,7 +240,8 @@ def collect_prize(world: World, pick: Pick) -> Request | None:
         made = read_virtual(found[0], name, winner, auction.backing)
         made.target = exact(auction.item.get("lastSoCTarget", 0.5))
         made.has_cycle_limit = "dailyCycleLimit" in found[0]
-        made.is_disturbed = not is_whole(world, made.backing, made.first, made.end)
+        window = (world, made.backing, made.first, made.end)
+        made.is_disturbed = not is_whole(*window) or may_be_out_of_bounds(*window)
         for field, value in (
             ("ratedChargePower", made.charge),
             ("ratedDischargePower", made.discharge),

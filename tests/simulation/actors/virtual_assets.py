@@ -21,6 +21,7 @@ from tests.simulation.market import (
 from tests.simulation.model import Battery, Block, Organisation, VirtualAsset, World
 from tests.simulation.oracle.availability import Amounts
 from tests.simulation.oracle.book import find_shortage
+from tests.simulation.oracle.energy import may_be_out_of_bounds
 from tests.simulation.steps import Pick
 
 MAX_VIRTUALS = 8
@@ -101,6 +102,7 @@ def allocation_request(
         backing = [(one.name, share) for one, share in zip(behind, shares, strict=True)]
         made = read_virtual(answer.body, name, holder, backing)
         made.has_cycle_limit = bool(limits) or "dailyCycleLimit" in answer.body
+        made.is_disturbed = may_be_out_of_bounds(world, backing, made.first, made.end)
         world.virtuals[name] = made
         world.note_change(backing)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from itertools import pairwise
 
+from tests.simulation.market import start_of_quarter
 from tests.simulation.model import VirtualAsset, World
 
 HOURS = Fraction(1, 4)
@@ -63,6 +65,18 @@ def is_plain(world: World, virtual: VirtualAsset) -> bool:
 
 def is_uncut(virtual: VirtualAsset) -> bool:
     return not (virtual.is_disturbed or virtual.has_cycle_limit)
+
+
+def may_be_out_of_bounds(world: World, backing: Iterable[tuple[str, Fraction]], first: int, end: int) -> bool:
+    """Whether a battery may store more, or less, than is allowed: an outage or new parameters leave less room."""
+    begin, last = start_of_quarter(first), start_of_quarter(end)
+    for battery in (world.batteries[name] for name, _ in backing):
+        if any(one.energy and one.start < last and one.end > begin for one in battery.outages.values()):
+            return True
+        bounds = [(one.lowest * one.energy, one.highest * one.energy) for one in battery.versions]
+        if any(later[0] > earlier[0] or later[1] < earlier[1] for earlier, later in pairwise(bounds)):
+            return True
+    return False
 
 
 def is_activated(world: World, virtual: VirtualAsset) -> bool:
