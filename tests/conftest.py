@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import uvloop
 from tests.database_server import (
     SERVER,
     STANDBY,
@@ -66,7 +67,9 @@ _reads_from_primary = 0
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Processes of one run share a server, so the first starts it before the others; alone, it waits for a need."""
+    """The loop is that of the service. Processes of one run share a server, so the first starts it before the others;
+    alone, it waits for a need."""
+    asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
     if SERVER in os.environ or config.option.collectonly:
         return
     open_scratch()
