@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ class TestANotebook:
             monkeypatch.setenv(name, value)
         notebook = nbformat.read(NOTEBOOK, as_version=4)
         kernel = NotebookClient(notebook, timeout=120, kernel_name="python3")
-        await asyncio.to_thread(kernel.execute)
+        await kernel.async_execute()
         outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
         html = [_text_of(output["data"]["text/html"]) for output in outputs if "text/html" in output.get("data", {})]
         assert any("Büsum" in shown for shown in html)
