@@ -39,7 +39,8 @@ def zone_of(virtual: int, count: int, periods: int, *, alike: bool) -> tuple[Zon
     capacity_kwh = power_kw * draw.choice([1.0, 2.0, 4.0], count)
     efficiency = np.full((2, count), 0.943) if alike else draw.uniform(0.92, 0.97, (2, count))
     limits_kw = np.repeat(power_kw[:, None], periods, axis=1)
-    charge_efficiency, discharge_efficiency = (np.repeat(row[:, None], periods, axis=1) for row in efficiency)
+    charge_efficiency = np.repeat(efficiency[0][:, None], periods, axis=1)
+    discharge_efficiency = np.repeat(efficiency[1][:, None], periods, axis=1)
     zeros = np.zeros((count, periods))
     batteries = BatteryLimits(
         limits_kw,

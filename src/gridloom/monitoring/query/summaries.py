@@ -142,7 +142,9 @@ def _make_spans(
 def _pick_values(summaries: NDArray[np.void], aggregation: Aggregation) -> Values:
     values: Values = summaries[_FIELDS[aggregation]].astype(np.float64)
     if aggregation is Aggregation.AVG:
-        values = np.clip(values / summaries["points"], summaries["lowest"], summaries["highest"])
+        lowest: Values = summaries["lowest"]
+        highest: Values = summaries["highest"]
+        values = np.minimum(np.maximum(values / summaries["points"], lowest), highest)
     return values
 
 
