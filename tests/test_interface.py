@@ -180,7 +180,7 @@ class TestEveryOperation:
             *(sys.executable, "-m", "schemathesis.cli", "run", str(ROOT / "openapi.json"), "--url", served),
             *("--header", f"Authorization: Bearer {token}"),
             *("--phases", "coverage,fuzzing"),
-            *("--max-examples", "5", "--workers", "1", "--request-timeout", "60", "--seed", "7", "--no-color"),
+            *("--max-examples", "3", "--workers", "1", "--request-timeout", "60", "--seed", "7", "--no-color"),
             *(option for name in list_fuzzed(part) for option in ("--include-operation-id", name)),
         ]
         # A small environment: it is searched for proxies at every request. And the tables of characters, which take
