@@ -404,6 +404,21 @@ class TestABattery:
         assert points[4]["parts"] == [{"kind": "OWN", "power": 300.0}]
         assert points[6]["stateOfChargePercentage"] < points[4]["stateOfChargePercentage"]
 
+    @pytest.mark.parametrize("gate", [1, 2])
+    async def test_follows_a_schedule_given_when_its_virtual_asset_ends_though_it_had_nothing_to_do(
+        self, yard: Yard, gate: int
+    ) -> None:
+        battery, other = await yard.battery(energyCapacity=8000), await yard.battery()
+        await yard.virtual(battery, end=wire(yard.start + 2 * QUARTER))
+        going_on = await yard.virtual(other)
+        await yard.gate_of(gate)
+        own = [{"time": wire(yard.start + place * QUARTER), "power": 300.0} for place in (6, 7)]
+        put = await yard.owner.trader.put(f"/physical-assets/{battery['id']}/schedule", json={"schedule": own})
+        assert put.status_code == 200, put.text
+        await yard.schedule(going_on, [100.0], offset=5)
+        await yard.gate_of(4)
+        assert await yard.powers(battery, 8) == [0.0] * 6 + [300.0] * 2
+
     async def test_goes_on_with_what_it_stored_when_it_backs_a_virtual_asset_again(self, yard: Yard) -> None:
         battery, other = await yard.battery(energyCapacity=8000), await yard.battery()
         ending = await yard.virtual(battery, end=wire(yard.start + 2 * QUARTER))

@@ -31,25 +31,26 @@ from gridloom.kernel.units import POWER_TOLERANCE_KW
 
 async def release_batteries(db: Database, plan: ZonePlan, keys: Sequence[int], first: int, now: datetime) -> None:
     """From `first` on these batteries of the plan do what their owners have scheduled and hold what those were awarded,
-    and nothing else; the owners of those that were to move are notified."""
+    and nothing else; the owners of those that were to move, or will, are notified."""
     low = max(0, first - plan.first)
     if not keys or first >= plan.end:
         return
     names, part_kw = list_parts(plan, low, plan.end - plan.first)
     busy = set(names[np.abs(part_kw).max(axis=1, initial=0.0) > POWER_TOLERANCE_KW, 0].tolist())
-    rows = [row for row, key in enumerate(plan.battery_keys.tolist()) if key in keys and key in busy]
-    if not rows:
-        return
+    rows = [row for row, key in enumerate(plan.battery_keys.tolist()) if key in keys]
     released = [int(plan.battery_keys[row]) for row in rows]
     park = await load_released_batteries(db, released, plan.first + low, plan.end)
     idle = replace(park.limits, energy_kwh=plan.energy_kwh[rows, low])
     dispatch = _follow_owners(idle, plan.first + low, plan.end)
+    parts = {key: _own_parts(park, dispatch, index) for index, key in enumerate(released)}
     versions = [
-        NewDispatchVersion(key, plan.first + low, plan.end, pack(_own_parts(park, dispatch, index)))
-        for index, key in enumerate(released)
+        NewDispatchVersion(key, plan.first + low, plan.end, pack(own))
+        for key, own in parts.items()
+        if key in busy or len(own["names"])
     ]
-    numbers = await dispatch_store.add_versions(db, uuid7(), now, versions, last_versions(plan))
-    await emit_dispatched(db, versions, numbers, released)
+    if versions:
+        numbers = await dispatch_store.add_versions(db, uuid7(), now, versions, last_versions(plan))
+        await emit_dispatched(db, versions, numbers, [one.asset_key for one in versions])
 
 
 async def dispatch_released(db: Database, key: int, now: datetime) -> None:
