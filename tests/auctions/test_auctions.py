@@ -57,6 +57,22 @@ class TestAnAuction:
         assert "virtualAssetID" not in lost
         assert lost["currentBid"]["price"] == 100.50
 
+    async def test_gives_the_winner_the_battery_of_its_terms(self, market: Market):
+        trader = market.traders[0]
+        rated = {"ratedChargePower": 3000, "ratedDischargePower": 4000, "energyCapacity": 8000}
+        limits = {"chargeEfficiency": 0.94, "dischargeEfficiency": 0.93, "dailyCycleLimit": 1.5}
+        charges = {"initialSoC": 0.4, "lastSoCTarget": 0.6, "finalSoCTolerance": 0.03}
+        item = (await market.terms())["item"] | rated | limits | charges
+        auction = await market.auction(item=item)
+        assert (await bid(trader, auction, 5)).status_code == 201
+        await market.advance("PT1H")
+        won = (await trader.trader.get(f"/auctions/{auction}")).json()["virtualAssetID"]
+        asset = (await trader.trader.get(f"/organisations/{trader.id}/virtual-assets/{won}")).json()
+        same = ("start", "end", "deliveryZone", "finalSoCTolerance", *rated, *limits)
+        assert {name: asset[name] for name in same} == {name: item[name] for name in same}
+        assert asset["initialStateOfChargePercentage"] == 40
+        assert asset["imbalanceCharge"] == pytest.approx(1600), "of 60 % at its end"
+
     async def test_goes_to_the_earliest_of_equal_bids(self, market: Market):
         auction = await market.auction()
         for trader in market.traders:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from gridloom.edge.application import Application
 
 GATE = timedelta(seconds=480)
+LOSSES = {"chargeEfficiency": 0.92, "dischargeEfficiency": 0.95}
+"""Of a battery: other ones each way, and others than those of the virtual assets on it."""
 
 
 def _find_start() -> datetime:
@@ -44,7 +46,7 @@ class Yard:
     start: datetime = field(default_factory=_find_start)
 
     async def battery(self, **parameters: float) -> dict[str, Any]:
-        battery: dict[str, Any] = await register(self.operator, self.owner.id, **parameters)
+        battery: dict[str, Any] = await register(self.operator, self.owner.id, **{**LOSSES, **parameters})
         return battery
 
     async def virtual(self, *batteries: dict[str, Any], **changes: Any) -> dict[str, Any]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.delivery.conftest import Yard
+from tests.delivery.test_replanning import loaded_zone
 from tests.virtual_assets.conftest import QUARTER, wire
+
+from gridloom.delivery.dispatch.reading import DispatchSeries
+from gridloom.delivery.runs import run
 
 CAPACITY_KWH = 8000.0
 LARGE = {"ratedChargePower": 4000, "ratedDischargePower": 4000, "energyCapacity": CAPACITY_KWH}
@@ -82,6 +88,35 @@ class TestABatteryThatHoldsLessThanPlanned:
 
 
 class TestABatteryThatIsPlannedForTheFirstTime:
+    @pytest.mark.parametrize(
+        ("charge", "is_planned", "stored_kwh"),
+        [
+            pytest.param(30.0, [True, True], 600.0, id="as it was measured"),
+            pytest.param(101.0, [False, False], 2000.0, id="full where more than that was measured"),
+            pytest.param(None, [True, True], 450.0, id="as it was dispatched"),
+            pytest.param(None, [True, False], 440.0, id="as its dispatch ended just before"),
+            pytest.param(None, [False, True], 450.0, id="as its dispatch begins"),
+            pytest.param(None, [False, False], 900.0, id="half of what it may store"),
+        ],
+    )
+    async def test_begins_with_the_latest_that_is_known_of_it(
+        self, monkeypatch: pytest.MonkeyPatch, charge: float | None, is_planned: list[bool], stored_kwh: float
+    ) -> None:
+        """Of 2,000 kWh it may store 200 to 1,600; it was dispatched to go from 500 to 440 and on from 450 kWh."""
+
+        async def load_dispatch(_: Any, key: int, first: int, end: int) -> DispatchSeries:
+            assert (key, first, end) == (10_000, -1, 1), "the quarter-hours before and after the plan's start"
+            planned = np.array(is_planned)
+            energy_kwh, after_kwh = np.where(planned, [[500.0, 450.0], [440.0, 430.0]], 0.0)
+            return DispatchSeries(1, first, planned, energy_kwh, after_kwh, np.full(2, 2000.0), {})
+
+        monkeypatch.setattr(run, "load_dispatch", load_dispatch)
+        zone, _ = loaded_zone(1, 1, 1, 4)
+        bounds = {"low_kwh": np.full((1, 4), 200.0), "high_kwh": np.full((1, 4), 1600.0)}
+        zone = replace(zone, limits=replace(zone.limits, **bounds), capacity_kwh=np.full((1, 4), 2000.0))
+        nothing: Any = None
+        assert await run._find_first_energy_kwh(nothing, zone, 0, charge) == pytest.approx(stored_kwh)
+
     @pytest.mark.parametrize(("is_measured", "level"), [(True, 30.0), (False, 50.0)])
     async def test_begins_with_its_measured_state_of_charge_or_half_full(
         self, yard: Yard, is_measured: bool, level: float

@@ -64,7 +64,8 @@ async def _deliver_day(yard: Yard, day: date, periods: int) -> None:
     window = market_day_window(day)
     yard.start = window.start
     span = {"start": wire(window.start), "end": wire(window.end)}
-    battery = await yard.battery(ratedChargePower=4000, ratedDischargePower=4000, energyCapacity=8000)
+    rated = {"ratedChargePower": 4000, "ratedDischargePower": 4000, "energyCapacity": 8000}
+    battery = await yard.battery(**rated, chargeEfficiency=0.9, dischargeEfficiency=0.9)
     virtual = await yard.virtual(battery, end=wire(window.end))
     await sell_fcr(yard, battery, day)
     powers = [DISCHARGE_KW, -CHARGE_KW] * (periods // 2)

@@ -30,9 +30,33 @@ class TestDispatch:
         assert [point["power"] for point in answer["dispatch"][:4]] == [400.0, -200.0, 0.0, 100.0]
         assert answer["dispatch"][0]["parts"] == [{"kind": "VIRTUAL", "power": 400.0, "virtualAssetID": virtual["id"]}]
         assert answer["dispatch"][2]["parts"] == []
-        # Half of 2,000 kWh at first; a quarter-hour of 400 kW takes 100 ÷ 0.9 kWh.
-        assert answer["dispatch"][0]["stateOfChargePercentage"] == 50.0
-        assert answer["dispatch"][1]["stateOfChargePercentage"] == pytest.approx(50 - 100 / 0.9 / 20)
+        # Half of 2,000 kWh at first; a quarter-hour of 400 kW takes 100 ÷ 0.95 kWh, one of -200 kW brings 50 × 0.92.
+        levels = [50.0, 50 - 100 / 0.95 / 20, 50 - (100 / 0.95 - 50 * 0.92) / 20]
+        assert [point["stateOfChargePercentage"] for point in answer["dispatch"][:3]] == pytest.approx(levels)
+
+    async def test_is_planned_from_what_a_virtual_asset_has_stored_by_then(self, yard: Yard) -> None:
+        losses = {"chargeEfficiency": 0.85, "dischargeEfficiency": 0.8}
+        virtual = await yard.virtual(await yard.battery(), initialStateOfChargePercentage=40, **losses)
+        await yard.schedule(virtual, [400.0, -200.0])
+        rows = [
+            {
+                "assetID": virtual["id"],
+                "time": wire(yard.start + place * QUARTER),
+                "direction": way,
+                "volume": mwh,
+                "price": 9,
+            }
+            for place, way, mwh in ((0, "POS", 0.04), (1, "NEG", 0.02))
+        ]
+        assert (await yard.operator.post("/settlements/afrr-energy", json=rows)).status_code == 200
+        first = period_number(yard.start)
+        async with yard.edge.pool.acquire() as db:
+            zones = [await load_zone(db, "TenneT", first + place, first + 96) for place in (0, 1, 2, 12)]
+        after_one = 800 - 100 / 0.8 - 40 / 0.8
+        after_both = after_one + 50 * 0.85 + 20 * 0.85
+        stored_kwh = [zone.inputs.energies_kwh[0].tolist() for zone in zones]
+        expected_kwh = [[kwh, 2000, 1000] for kwh in (800, after_one, after_both, after_both)]
+        assert stored_kwh == [pytest.approx(row) for row in expected_kwh]
 
     async def test_splits_a_schedule_by_shares(self, yard: Yard) -> None:
         one, two = await yard.battery(), await yard.battery()
@@ -177,7 +201,8 @@ class TestDispatch:
     async def test_keeps_energy_for_as_long_as_was_promised(self, yard: Yard) -> None:
         """For how many minutes balancing power is kept in store is a setting; what was promised under another stays."""
         large = {"ratedChargePower": 4000, "ratedDischargePower": 4000, "energyCapacity": 8000}
-        other, awarded = await yard.battery(**large), await yard.battery(**large)
+        allowed = {"minStateOfCharge": 0.1, "maxStateOfCharge": 0.95}
+        other, awarded = await yard.battery(**large, **allowed), await yard.battery(**large, **allowed)
         virtual = await yard.virtual(other, awarded, energyCapacity=1800)
         day = market_day_of(yard.start) + timedelta(days=1)
         start = block_window(day, 4, 8).start
@@ -200,11 +225,12 @@ class TestDispatch:
         await yard.edge.pool.execute(
             "update capacity_holding set energy_kwh = energy_kwh / 2 where holder_id = $1", bid_id
         )
+        await lose(yard, other, 0.0, 1000.0, start)
         first = period_number(start)
         async with yard.edge.pool.acquire() as db:
-            zone = (await load_zone(db, "TenneT", first, first + 1)).zone
-        assert zone.limits.low_kwh[:, 0].tolist() == pytest.approx([50 / 0.9, (50 + 500) / 0.9])
-        assert zone.limits.high_kwh[:, 0].tolist() == pytest.approx([8000 - 50 * 0.9] * 2)
+            limits = (await load_zone(db, "TenneT", first, first + 1)).zone.limits
+        assert limits.low_kwh[:, 0].tolist() == pytest.approx([700 + 50 / 0.95, 800 + (50 + 500) / 0.95])
+        assert limits.high_kwh[:, 0].tolist() == pytest.approx([0.95 * 7000 - 50 * 0.92, 0.95 * 8000 - 50 * 0.92])
         corrected = {"bidID": bid_id, "accepted": False, "acceptedCapacity": 0, "correction": True}
         answer = await yard.operator.post(f"{bids}/results", json=[{**entry, "results": [corrected]}])
         assert answer.status_code < 300, answer.text
@@ -237,6 +263,8 @@ class TestRuns:
         rest = await yard.operator.get(first.links["next"]["url"].replace("limit=2", "limit=100"))
         assert len(listed) >= 3
         assert first.json() + rest.json() == listed
+        for zone, found in (("TenneT", listed), ("Amprion", [])):
+            assert (await yard.operator.get("/delivery/runs", params={"delivery-zone": zone})).json() == found
         since = {"start": listed[1]["time"]}
         assert (await yard.operator.get("/delivery/runs", params=since)).json() == listed[:2]
         until = {"end": listed[1]["time"]}
@@ -259,15 +287,19 @@ def _block_start(yard: Yard) -> datetime:
     return block_window(market_day_of(yard.start), 4, 8).start
 
 
-async def lose(yard: Yard, battery: dict[str, Any], power: float) -> None:
+async def lose(
+    yard: Yard, battery: dict[str, Any], power: float, energy: float = 0, start: datetime | None = None
+) -> None:
+    """For an hour."""
+    start = start or yard.start
     answer = await yard.owner.engineer.post(
         f"/physical-assets/{battery['id']}/unavailability",
         json={
             "description": "A transformer trips",
             "type": "OUTAGE",
-            "start": wire(yard.start),
-            "end": wire(yard.start + timedelta(hours=1)),
-            "volume": {"energyCapacity": 0, "powerCapacity": {"charge": power, "discharge": power}},
+            "start": wire(start),
+            "end": wire(start + timedelta(hours=1)),
+            "volume": {"energyCapacity": energy, "powerCapacity": {"charge": power, "discharge": power}},
         },
     )
     assert answer.status_code == 201, answer.text

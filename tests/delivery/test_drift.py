@@ -107,7 +107,7 @@ class TestABatteryWithDrift:
         window = market_day_window(tomorrow)
         dispatch = await yard.dispatch(battery, start=wire(window.start), end=wire(window.end))
         drift = [part["power"] for p in dispatch["dispatch"] for part in p["parts"] if part["kind"] == "DRIFT"]
-        grid_kwh = (charge - 50) / 100 * 8000 * (0.9 if charge > 50 else 1 / 0.9)
+        grid_kwh = (charge - 50) / 100 * 8000 * (0.95 if charge > 50 else 1 / 0.92)
         assert sum(drift) / 4 == pytest.approx(grid_kwh, abs=1)
         assert all(point["power"] == sum(part["power"] for part in point["parts"]) for point in dispatch["dispatch"])
         assert await self._trades(yard, battery) == []

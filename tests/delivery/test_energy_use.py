@@ -47,6 +47,11 @@ class TestEnergyUse:
             [year] = seen["years"]
             assert (year["cycles"], year["cycleLimit"]) == (pytest.approx(0.6), 500)
             assert year["dischargedEnergy"] == pytest.approx(1200)
+        kept = {name: value for name, value in battery["parameters"].items() if name not in ("version", "recordedAt")}
+        changed = {"dailyCycleLimit": 3, "validFrom": wire(yard.start + timedelta(days=1, minutes=30))}
+        answer = await yard.owner.admin.put(f"/physical-assets/{battery['id']}/parameters", json=kept | changed)
+        assert answer.status_code == 200, answer.text
+        assert [one["cycleLimit"] for one in (await performance(yard, battery))["days"]] == [2, 3, 3]
 
     async def test_is_the_same_from_recorded_days_and_from_versions(self, yard: Yard) -> None:
         battery = await deliver_days(yard, 3)

@@ -9,6 +9,7 @@ import pytest
 from tests.delivery.test_replanning import loaded_zone
 from tests.delivery.zones import even_limits
 
+from gridloom.delivery.inputs.loading import asset_changes_kwh, share_energy_changes_kwh
 from gridloom.delivery.planning.distribution import energy_changes_kwh
 from gridloom.delivery.planning.model import StoredInputs, ZoneInput
 from gridloom.delivery.planning.start import limit_own_schedules
@@ -103,3 +104,16 @@ class TestAnOwnSchedule:
         zone = replace(zone, limits=replace(limits, low_kwh=low_kwh))
         # Of the owner's 500 kWh, 300 must be there by then, of which 100 come back just before.
         assert own_kwh(limit_own_schedules(zone, inputs, np.array([600.0]))).tolist() == [200, 100, 0, 0, 0, -100, 0, 0]
+
+
+class TestTheEnergyOfAVirtualAsset:
+    def test_follows_its_schedule_and_becomes_its_target_when_its_life_ends(self) -> None:
+        """It begins with 100 kWh, and its schedule leaves 55: what lacks to its target is drift from then on."""
+        _, inputs = zone_with([0.0] * PERIODS, (0, 3))
+        inputs = replace(inputs, efficiencies=np.array([[0.9, 0.8]]))
+        power_kw = np.array([[400.0, -400.0, 32.0] + [0.0] * 5])
+        expected_kwh = [-125.0, 90.0, -10.0 + (TARGET_KWH - 55.0), 0.0, 0.0, 0.0, 0.0, 0.0]
+        assert asset_changes_kwh(power_kw, inputs)[0].tolist() == pytest.approx(expected_kwh)
+        shares = np.array([[0, 0]]), np.array([0.25])
+        changes_kwh = share_energy_changes_kwh(power_kw, inputs, *shares)
+        assert changes_kwh[0].tolist() == pytest.approx([kwh / 4 for kwh in expected_kwh])

@@ -230,6 +230,25 @@ class TestABatteryThatBacksNobody:
         return [line["amount"] for line in answer.json()["lines"] if line["line"] == "IMBALANCE"]
 
 
+class TestABatteryThatBacksAHalf:
+    async def test_owes_its_share_of_what_was_activated(self, yard: Yard) -> None:
+        one, two = await yard.battery(), await yard.battery()
+        virtual = await yard.virtual(one, two)
+        row = {"assetID": virtual["id"], "time": wire(yard.start), "direction": "POS", "volume": 0.05, "price": 90}
+        assert (await yard.operator.post("/settlements/afrr-energy", json=[row])).status_code == 200
+        await yard.advance(yard.start + 2 * QUARTER)
+        times = [wire(yard.start + timedelta(minutes=minute)) for minute in range(15)]
+        for battery, power in ((one, 100.0), (two, 80.0)):
+            body = {"active_power": {"time": times, "value": [power] * 15}}
+            answer = await yard.owner.admin.post(f"/monitoring/{battery['id']}/datapoints", json=body)
+            assert answer.status_code == 200, answer.text
+        first, open_mwh = period_number(yard.start), []
+        for battery in (one, two):
+            key = await yard.edge.pool.fetchval("select key from asset where id = $1", UUID(battery["id"]))
+            open_mwh += (await load_owner_position(yard.edge.pool, key, first, first + 1)).open_mwh.tolist()
+        assert open_mwh == pytest.approx([0.0, 0.005])
+
+
 class TestASilentMeter:
     async def statement(self, yard: Yard, battery: dict[str, Any]) -> Any:
         window = {"start": wire(yard.start), "end": wire(yard.start + 4 * QUARTER)}

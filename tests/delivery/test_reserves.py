@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tests.delivery.test_anchoring import measure
 from tests.delivery.zones import even_limits
 from tests.virtual_assets.conftest import QUARTER, wire
 
+from gridloom.capacity.availability import CapacityOutage
 from gridloom.delivery.model import CODE_OF_KIND, PartKind
 from gridloom.delivery.planning.reserves import (
     ReserveCapability,
@@ -23,7 +25,10 @@ from gridloom.delivery.planning.reserves import (
     hold_reserves,
     hold_unstored,
 )
-from gridloom.kernel.market_time import block_window, market_day_of, market_day_window
+from gridloom.delivery.runs import finalisation
+from gridloom.kernel.market_time import block_window, market_day_of, market_day_window, period_number
+from gridloom.virtual_assets.backing.store import RecordedOutage
+from gridloom.virtual_assets.gate_closure.revalidation import announced_before
 
 KINDS = (PartKind.FCR, PartKind.AFRR_POS, PartKind.AFRR_NEG)
 
@@ -114,7 +119,9 @@ class TestReservesWithoutTheirEnergy:
 
 
 class TestSteppingInForReservesWithoutTheirEnergy:
-    def _hold(self, stored_kwh: list[float], kind: PartKind, **changed: Any) -> dict[int, float]:
+    def _hold(
+        self, stored_kwh: list[float], kind: PartKind, efficiency: float = 1.0, **changed: Any
+    ) -> dict[int, float]:
         """What each battery holds of 200 kW that the first is asked for an hour; a battery must store 300 to 800 kWh,
         the first for the sake of that reserve, and has 150 kW in no book."""
         count = len(stored_kwh)
@@ -123,12 +130,12 @@ class TestSteppingInForReservesWithoutTheirEnergy:
             even_limits([1000.0] * count, [1000.0] * count, 1),
             low_kwh=300 * ones,
             high_kwh=800 * ones,
-            charge_efficiency=ones,
-            discharge_efficiency=ones,
+            charge_efficiency=efficiency * ones,
+            discharge_efficiency=efficiency * ones,
             free_charge_kw=150 * ones,
             free_discharge_kw=150 * ones,
-            reserve_stored_kwh=200 * first,
-            reserve_headroom_kwh=200 * first,
+            reserve_stored_kwh=200 / efficiency * first,
+            reserve_headroom_kwh=200 * efficiency * first,
         )
         zeros = np.zeros((count, 1))
         given = {"power_kw": zeros, "drift_kw": zeros} | changed
@@ -152,8 +159,52 @@ class TestSteppingInForReservesWithoutTheirEnergy:
     def test_of_fcr_takes_energy_and_headroom(self) -> None:
         assert self._hold([250.0, 760.0], PartKind.FCR) == pytest.approx({0: 150.0, 1: 40.0})
 
+    def test_counts_what_the_grid_would_get_or_give(self) -> None:
+        """100 kWh in store are 80 kWh at the grid; room for 80 kWh takes 100 kWh from it."""
+        assert self._hold([50.0, 400.0], PartKind.AFRR_POS, 0.8) == pytest.approx({0: 0.0, 1: 80.0})
+        assert self._hold([960.0, 720.0], PartKind.AFRR_NEG, 0.8) == pytest.approx({0: 0.0, 1: 100.0})
+
     def test_is_not_needed_where_the_energy_is_there(self) -> None:
         assert self._hold([300.0, 500.0], PartKind.FCR) == {0: 200.0}
+
+
+class TestAShortfall:
+    START = market_day_window(date(2026, 6, 15)).start
+    IN_TIME, TOO_LATE = (announced_before(date(2026, 6, 15)) + timedelta(seconds=second) for second in (-1, 0))
+
+    @pytest.mark.parametrize(
+        ("outages", "is_announced"),
+        [
+            pytest.param([(5, 0, 2, IN_TIME)], [True, True], id="by an outage that was recorded in time"),
+            pytest.param([(5, 0, 2, TOO_LATE)], [False, False], id="by one that was recorded at noon"),
+            pytest.param([(5, 0, 2, IN_TIME), (5, 1, 2, TOO_LATE)], [True, False], id="by two of which one was late"),
+            pytest.param([(5, 0, 1, IN_TIME)], [True, False], id="that lasts longer than the outage"),
+            pytest.param([(6, 0, 2, IN_TIME)], [False, False], id="while another battery is out"),
+        ],
+    )
+    async def test_is_announced_where_all_that_fails_of_its_battery_then_was_recorded_in_time(
+        self, monkeypatch: pytest.MonkeyPatch, outages: list[tuple[int, int, int, datetime]], is_announced: list[bool]
+    ) -> None:
+        async def read_outages(*_: Any) -> list[RecordedOutage]:
+            return [
+                RecordedOutage(
+                    key, CapacityOutage(self.START + low * QUARTER, self.START + high * QUARTER, 9, 9, 9), at
+                )
+                for key, low, high, at in outages
+            ]
+
+        monkeypatch.setattr(finalisation, "read_recorded_outages", read_outages)
+        unheld = np.array([(7, CODE_OF_KIND[PartKind.FCR], 5)]), np.array([[0.0, 30.0, 40.0]])
+        plan: Any = SimpleNamespace(first=period_number(self.START) - 1, unheld_reserves=lambda: unheld)
+        nothing: Any = None
+        found = await finalisation._list_shortfalls(nothing, plan, 1, 3)
+        first = period_number(self.START)
+        assert [(one.asset_key, one.period, one.market, one.physical_asset_key) for one in found] == [
+            (7, first, "FCR", 5),
+            (7, first + 1, "FCR", 5),
+        ]
+        assert [one.power_kw for one in found] == [30.0, 40.0]
+        assert [one.is_announced for one in found] == is_announced
 
 
 class TestABatteryThatFails:

@@ -24,7 +24,7 @@ def made_zone(
     power_kw, hours = draw.uniform(500, 5000, count), draw.choice([1.0, 2.0, 4.0], count)
     capacity_kwh = power_kw * hours
     efficiency = np.full((2, count), 0.94) if alike else draw.uniform(0.88, 0.98, (2, count))
-    charge_kw, discharge_kw = (np.repeat(power_kw[:, None], periods, axis=1) for _ in range(2))
+    charge_kw, discharge_kw = (np.repeat(part * power_kw[:, None], periods, axis=1) for part in (0.8, 1.0))
     low_kwh = np.repeat((capacity_kwh * draw.choice([0.0, 0.05], count))[:, None], periods, axis=1)
     high_kwh = np.repeat((capacity_kwh * draw.choice([1.0, 0.95], count))[:, None], periods, axis=1)
     own_kw, drift_kw, serves = np.zeros((count, periods)), np.zeros((count, periods)), np.ones((count, periods))
@@ -106,10 +106,12 @@ def even_limits(
         return np.repeat(np.array(values, dtype=np.float64)[:, None], periods, axis=1)
 
     count = len(power_kw)
-    rates, nothing, unlimited = columns(efficiency or [0.94] * count), columns([0.0] * count), columns([np.inf] * count)
+    charging = columns(efficiency or [0.94] * count)
+    discharging = charging if efficiency else columns([0.92] * count)
+    nothing, unlimited = columns([0.0] * count), columns([np.inf] * count)
     powers, capacities = columns(power_kw), columns(capacity_kwh)
     return BatteryLimits(
-        *(powers, powers.copy(), nothing, capacities, rates, rates, nothing, nothing, nothing, nothing),
+        *(powers, powers.copy(), nothing, capacities, charging, discharging, nothing, nothing, nothing, nothing),
         *(capacities, unlimited, unlimited, unlimited, nothing, nothing, capacities[:, 0] / 2),
     )
 

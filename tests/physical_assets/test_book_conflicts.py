@@ -6,11 +6,12 @@ from uuid import uuid4
 
 import pytest
 
-from gridloom.capacity.availability import Rating, RatingsAndOutages
+from gridloom.capacity.availability import CapacityOutage, Rating, RatingsAndOutages
 from gridloom.capacity.model import Holding, HoldingKind, OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
 from gridloom.kernel.market_time import period_start
 from gridloom.physical_assets.commitments.conflicts import conflicts_in
+from gridloom.physical_assets.conflicts import MissingCapacity
 
 pytestmark = pytest.mark.pure
 
@@ -26,6 +27,15 @@ class TestAnFCRBlock:
 
     def test_that_is_over_is_no_conflict(self):
         assert conflicts_in(self.held(first=84, end=100), 100, 200) == []
+
+    @pytest.mark.parametrize(("charge_kw", "discharge_kw"), [(5_000, 0), (0, 5_000), (5_000, 1_000)])
+    def test_has_what_an_outage_leaves_of_the_weaker_direction(self, charge_kw: float, discharge_kw: float):
+        capacity = self.held(first=100, end=116)
+        out = CapacityOutage(period_start(104), period_start(105), charge_kw, discharge_kw, 0)
+        capacity.ratings_and_outages.outages.append(out)
+        [conflict] = conflicts_in(capacity, 100, 200)
+        assert (conflict.power, conflict.available) == (9_000, 5_000)
+        assert conflict.missing == MissingCapacity(charge=4_000, discharge=4_000, energy=0)
 
     def test_that_is_yet_to_come_is_no_conflict(self):
         assert conflicts_in(self.held(first=200, end=216), 100, 200) == []

@@ -79,8 +79,10 @@ class TestAFleet:
         await assert_etag_follows(owner.viewer, path, made)
         await assert_etag_follows(owner.viewer, path, await owner.engineer.patch(path, json={"name": "South"}))
         asset = await register_asset(owner)
+        alone = (await owner.viewer.get(asset.path())).headers["etag"]
         refilled = await owner.engineer.patch(path, json={"physicalAssetIDs": [asset.id]})
         await assert_etag_follows(owner.viewer, path, refilled)
+        assert (await owner.viewer.get(asset.path())).headers["etag"] != alone, "the asset has another fleet"
 
     async def test_is_not_overwritten_by_a_change_that_did_not_see_the_last_one(self, app, new_organisation):
         owner = await new_organisation()

@@ -87,6 +87,14 @@ class TestSchedule:
         with pytest.raises(rules.PeriodStarted):
             rules.check_not_started([point], moment)
 
+    def test_names_the_earliest_period_that_has_started_and_points_at_all(self):
+        day = datetime(2026, 6, 1, tzinfo=UTC)
+        points = [NewSchedulePoint(time=day + n * PERIOD, power=1.0) for n in (7, 5, 6, 8)]
+        with pytest.raises(rules.PeriodStarted, match="from 2026-06-01T01:15:00Z has started") as refusal:
+            rules.check_not_started(points, day + 7 * PERIOD)
+        assert [error.pointer for error in refusal.value.errors] == [f"/schedule/{n}/time" for n in (0, 1, 2)]
+        assert refusal.value.members["firstOpenPeriod"] == "2026-06-01T02:00:00Z"
+
     async def test_charges_with_the_power_for_charging_and_no_more(self, new_organisation):
         asset = await register_asset(await new_organisation())
         await put(asset, -10_000, 12_000)

@@ -56,7 +56,8 @@ class TestDrift:
     """A battery of 4 MW and 8 MWh with 90 % each way stores 800 kWh more than its shares."""
 
     async def test_is_sold_as_the_documentation_computes_it(self, yard: Yard) -> None:
-        battery = await yard.battery(ratedChargePower=4000, ratedDischargePower=4000, energyCapacity=8000)
+        rated = {"ratedChargePower": 4000, "ratedDischargePower": 4000, "energyCapacity": 8000}
+        battery = await yard.battery(**rated, chargeEfficiency=0.9, dischargeEfficiency=0.9)
         await yard.virtual(battery, end=wire(yard.start + timedelta(days=4)))
         await yard.advance(yard.start + QUARTER)
         times = [wire(yard.start), wire(yard.start + QUARTER)]

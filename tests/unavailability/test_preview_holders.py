@@ -38,6 +38,18 @@ class TestHolders:
         assert [one.virtual_asset_id for one in holders] == ([held[0].holder_id] if is_named else [])
         assert cut == (8_000 if is_named else 0)
 
+    def test_lose_energy_where_most_of_it_is_cut(self) -> None:
+        """Power is cut throughout; energy only while another outage leaves 5,000 of the 8,000 kWh that are promised."""
+        known = CapacityOutage(period_start(1024), period_start(1028), 0, 0, 15_000)
+        outage = CapacityOutage(period_start(FIRST), period_start(END), 4_000, 6_000, 4_000)
+        before, after = (
+            BatteryCapacity(RatingsAndOutages([RATING], outages), [promise(1000, 1096)], OwnSchedule.nothing())
+            for outages in ([known], [known, outage])
+        )
+        free, cut, [holder] = preview_of(before, after, FIRST, END, {})
+        assert (free, cut, holder.before, holder.after) == (2_000, 4_000, 8_000, 4_000)
+        assert (holder.energy_before, holder.energy_after) == (5_000, 1_000)
+
 
 class TestWhatIsFree:
     @pytest.mark.parametrize(("charge_kw", "discharge_kw"), [(3_000, 1_000), (1_000, 3_000)])

@@ -145,6 +145,22 @@ class TestHolders:
             (edges[2], edges[3], 500),
         ]
 
+    async def test_are_notified_of_what_is_still_ahead_of_an_outage_that_has_begun(
+        self,
+        make_battery: MakeBattery,  # noqa: F811
+    ) -> None:
+        start = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
+        battery = await make_battery(start=wire(start), end=wire(start + timedelta(days=1)))
+        end = wire(start + 16 * QUARTER)
+        before = datetime.now(UTC)
+        made = await battery.organisation.engineer.post(
+            path(battery, "unavailability"), json={**loss(battery, power=500), "end": end}
+        )
+        assert made.status_code == 201, made.text
+        (told,) = await self.news(battery)
+        assert told["end"] == end
+        assert before - QUARTER < datetime.fromisoformat(told["start"]) <= datetime.now(UTC)
+
     async def test_hear_nothing_of_what_does_not_touch_them(self, make_battery: MakeBattery) -> None:  # noqa: F811
         battery = await make_battery(ratedChargePower=400, ratedDischargePower=400, energyCapacity=500)
         made = await battery.organisation.engineer.post(

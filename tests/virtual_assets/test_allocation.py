@@ -200,9 +200,12 @@ class TestAllocation:
         assert answer["errors"][0]["pointer"] == "/backing/0/physicalAssetID"
 
     async def test_keeps_its_batteries_in_their_zone(self, site):
-        url = f"/physical-assets/{site.physical[0]['id']}"
+        url, admin = f"/physical-assets/{site.physical[0]['id']}", site.organisation.admin
+        assert (await site.allocate(start=-3, end=-1)).status_code == 201  # its life is over
+        for zone in ("Amprion", "TenneT"):
+            assert (await admin.patch(url, json={"deliveryZone": zone})).status_code == 200
         assert (await site.allocate()).status_code == 201
-        problem(await site.organisation.admin.patch(url, json={"deliveryZone": "Amprion"}), 422, "delivery-zone-held")
+        problem(await admin.patch(url, json={"deliveryZone": "Amprion"}), 422, "delivery-zone-held")
 
     async def test_refuses_an_inactive_battery(self, site):
         answer = await site.organisation.admin.patch(
@@ -363,9 +366,11 @@ class TestUndoing:
         assert (await site.organisation.admin.delete(f"{site.url}/{asset['id']}")).status_code == 403
 
     async def test_comes_too_late_once_the_first_gate_has_closed(self, site, operator):
-        asset = (await site.allocate(start=-2, end=2)).json()
-        answer = problem(await operator.delete(f"{site.url}/{asset['id']}"), 409, "allocation-stands")
-        assert "gate" in answer["detail"]
+        week = 7 * 24 * 3600
+        for life in ({"start": -2, "end": 0}, {"start": 0, "end": 2, "dispatchGateClosureSeconds": week}):
+            asset = (await site.allocate(**life)).json()
+            answer = problem(await operator.delete(f"{site.url}/{asset['id']}"), 409, "allocation-stands")
+            assert "gate" in answer["detail"]
 
     async def test_is_refused_where_something_is_traded(self, site, operator):
         asset = (await site.allocate()).json()

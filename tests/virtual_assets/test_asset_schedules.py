@@ -12,11 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.virtual_assets.conftest import QUARTER, wire
+from tests.virtual_assets.test_conflicts import lose
 from tests.virtual_assets.test_schedules import problem
 
 from gridloom.kernel.ids import BlockID, uuid7
 from gridloom.virtual_assets.model import Block, Market
 from gridloom.virtual_assets.schedule.points import SchedulePoints, distribute_over_blocks, group_by_lane, rated_kw
+
+CAPACITIES = (
+    "chargePowerCapacity",
+    "dischargePowerCapacity",
+    "ratedChargePowerCapacity",
+    "ratedDischargePowerCapacity",
+)
 
 
 async def carve(battery, start, end, charge, discharge, market="WHOLESALE"):
@@ -98,6 +106,15 @@ class TestAnAssetsSchedule:
         assert (await put(battery, [0, 0], offset=15)).status_code == 200
         capacity = (await read(battery)).json()["powerCapacity"]
         assert [row["dischargePowerCapacity"] for row in capacity[15:17]] == [0, 1000]
+
+    async def test_shows_what_an_outage_leaves_of_each_direction(self, make_battery):
+        battery = await make_battery()
+        lost = await lose(battery, battery.start, battery.start + QUARTER, power=300, charge=600)
+        assert lost.status_code == 201, lost.text
+        for view in ((await read(battery)).json(), await battery.life()):
+            during, after = view["powerCapacity"][:2]
+            assert [during[name] for name in CAPACITIES] == [400, 700, 1000, 1000]
+            assert [after[name] for name in CAPACITIES] == [1000, 1000, 1000, 1000]
 
     async def test_is_refused_as_a_whole(self, make_battery):
         battery = await make_battery()

@@ -131,6 +131,12 @@ class TestAncillaryBlock:
         problem(await battery.carve(16, 16, "FCR", 700, 700), 409, "schedule-in-the-way")
         assert (await battery.carve(16, 16, "FCR", 600, 600)).status_code == 201
 
+    async def test_needs_its_energy_from_its_start_on(self, make_battery):
+        battery = await make_battery()
+        assert (await battery.put([1000.0] * 3 + [0.0] * 13 + [-1000.0])).status_code == 200  # 167 kWh, then 392
+        answer = problem(await battery.carve(16, 16, "AFRR_POS", 0, 300), 409, "schedule-in-the-way")
+        assert answer["firstPeriod"] == wire(battery.start + 15 * QUARTER)
+
     async def test_leaves_the_store_alone_once_it_is_given_back(self, make_battery):
         battery = await make_battery()
         block = (await battery.carve(16, 16, "AFRR_POS", 0, 1000)).json()

@@ -1,5 +1,6 @@
 """Blocks are slices: whatever is carved and given back, they never sum to more than the asset."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import numpy as np
@@ -166,6 +167,13 @@ class TestGivingBack:
         released = remove_block(carving.blocks, carving.block)
         assert released.blocks == (WHOLE,)
         assert [(m.source, m.target, m.first, m.end) for m in released.moves] == [(1, 0, 0, 100)]
+
+    @pytest.mark.parametrize(("charge_kw", "discharge_kw"), [(900.0, 800.0), (1000.0, 700.0)])
+    def test_joins_no_neighbour_of_another_power_in_either_direction(self, charge_kw, discharge_kw):
+        first = replace(WHOLE, end=50)
+        second = Block(BlockID(UUID(int=2)), 0, 50, 100, Market.WHOLESALE, charge_kw, discharge_kw)
+        with pytest.raises(NothingToJoin):
+            remove_block([first, second], second)
 
     def test_refuses_the_last_wholesale_block(self):
         with pytest.raises(NothingToJoin):

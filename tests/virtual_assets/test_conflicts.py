@@ -11,9 +11,15 @@ from gridloom.physical_assets.conflicts import find_conflicts
 
 
 async def lose(
-    battery: Battery, start: datetime, end: datetime, *, power: float = 0, energy: float = 0
+    battery: Battery,
+    start: datetime,
+    end: datetime,
+    *,
+    power: float = 0,
+    energy: float = 0,
+    charge: float | None = None,
 ) -> httpx2.Response:
-    """An outage of the battery behind the asset."""
+    """An outage of the battery behind the asset: of the same power either way unless `charge` says otherwise."""
     return await battery.organisation.engineer.post(
         f"/physical-assets/{battery.physical[0]['id']}/unavailability",
         json={
@@ -21,7 +27,10 @@ async def lose(
             "type": "OUTAGE",
             "start": wire(start),
             "end": wire(end),
-            "volume": {"energyCapacity": energy, "powerCapacity": {"charge": power, "discharge": power}},
+            "volume": {
+                "energyCapacity": energy,
+                "powerCapacity": {"charge": power if charge is None else charge, "discharge": power},
+            },
         },
     )
 
@@ -34,7 +43,7 @@ class TestBlocksInConflict:
         physical_id = battery.physical[0]["id"]
         path = f"/physical-assets/{physical_id}"
         start = battery.start + timedelta(minutes=7)
-        created = await lose(battery, start, start + timedelta(minutes=60), power=500)
+        created = await lose(battery, start, start + timedelta(minutes=60), power=500, charge=600)
         assert created.status_code == 201, created.text
         found = [
             (each["kind"], each["id"], each["start"], each["end"], each["power"], each["available"])
@@ -44,11 +53,11 @@ class TestBlocksInConflict:
         block = battery.asset["blockIDs"][0]
         kind = "VIRTUAL_ASSET_BLOCK"
         assert found == [
-            (kind, block, wire(battery.start), wire(battery.start + 2 * QUARTER), 800, 500),
+            (kind, block, wire(battery.start), wire(battery.start + 2 * QUARTER), -800, 400),
             (kind, block, wire(battery.start + 4 * QUARTER), wire(battery.start + 5 * QUARTER), 600, 500),
         ]
         (promise,) = (each for each in created.json()["conflicts"] if each["kind"] == "VIRTUAL_ASSET")
-        assert promise["missing"] == {"charge": 500, "discharge": 500, "energy": 0}
+        assert promise["missing"] == {"charge": 600, "discharge": 500, "energy": 0}
         assert (promise["start"], promise["end"]) == (wire(battery.start), wire(battery.start + 5 * QUARTER))
         assert {each["virtualAssetID"] for each in created.json()["conflicts"]} == {battery.asset["id"]}
         health = await battery.organisation.viewer.get(f"{path}/health")

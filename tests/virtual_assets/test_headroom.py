@@ -104,6 +104,12 @@ class TestTheFeedback:
         assert first_energy_excess(followed, before, after) is None
         assert after.end_kwh - TARGET_KWH == pytest.approx(np.sign(beyond_kwh) * remaining_kwh, abs=1e-3)
 
+    def test_counts_what_was_exported_earlier_in_the_first_day(self):
+        """Of 20 kWh a day, 15 are used on the first of three days."""
+        case = inputs(np.zeros((1, PERIODS)), energy_kwh=200.0, cycles=(CycleBudget(20.0, GROUPS, 15.0),))
+        left_kwh = (5 + 20 + 20) / EFFICIENCY.discharge
+        assert irreparable_kwh(case, project(case), 0, 100.0) == pytest.approx(100 - left_kwh)
+
     def test_has_nothing_to_say_behind_the_last_gate(self):
         case = inputs([-100.0] * 4)
         assert irreparable_kwh(case, project(case), 4, 90.0) == 90.0

@@ -219,6 +219,7 @@ class TestLostEnergy:
         assert cut[0][2] == pytest.approx(-(1500 - 1450) / 0.9 * 4)
         assert cut[1][2] == pytest.approx(0)
         assert (await battery.energies())[-1] == pytest.approx(1500)
+        assert (await battery.read())["availableEnergyCapacity"] == 1500, "as its life ended"
 
     async def test_cuts_the_discharging_that_relied_on_what_was_cut(self, make):
         battery = await make()
@@ -293,6 +294,17 @@ class TestCycleLimit:
         done_kw, accepted_kw = await read_powers_as_of(pool, key, battery.end, first, first + 4)
         assert done_kw.tolist() == pytest.approx([900, 900, 600, 0])
         assert accepted_kw.tolist() == pytest.approx([900] * 4)
+
+    async def test_of_the_year_leaves_out_what_was_exported_the_year_before(self, make):
+        midnight = datetime.fromisoformat("2027-12-31T23:00:00+00:00")
+        lived = {"start": wire(midnight - timedelta(hours=12)), "end": wire(midnight + timedelta(days=1))}
+        battery = await make(since=midnight - timedelta(days=2), annualCycleLimit=0.3, **lived)  # 600 kWh
+        assert (await battery.put([800.0] * 2)).status_code == 200
+        await advance(battery.edge, midnight + timedelta(hours=2))
+        answer = await battery.put([800.0] * 2 + [-1000.0] * 4 + [800.0] * 2, offset=80)
+        assert answer.status_code == 200, answer.text
+        cuts = [(cut["timestamp"], cut["adjustedSchedule"]) for cut in answer.json()["expectedCuts"]]
+        assert cuts == [(wire(battery.start + 87 * QUARTER), pytest.approx(0, abs=1e-6))]
 
     async def test_lets_no_change_of_what_it_cuts_leave_the_bounds(self, make):
         """The third quarter-hour is cut to nothing; what is asked for there anew has to be in store all the same."""
