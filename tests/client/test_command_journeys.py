@@ -198,13 +198,13 @@ class TestAnOwner:
     async def test_reports_lists_and_withdraws_an_unavailability(self, run: Run, stage: Stage):
         window = [f"{stage.day + timedelta(hours=hour):%Y-%m-%dT%H:%M}" for hour in (6, 14)]
         words = ["unavailability", "add", "Husum", *window, "--type", "MAINTENANCE", "--description", "Inverter 3"]
-        added = await run(*words, "--charge", "250", "--discharge", "250", "--yes", key=stage.owner_key)
+        added = await run(*words, "--charge", "250", "--discharge", "400", "--yes", key=stage.owner_key)
         assert added.code == 0, added.err
         assert "Holders" in added.out
         spans = (await run("availability", "Husum", "--day", f"{stage.day:%Y-%m-%d}", key=stage.owner_key)).out
         assert [line.split()[-3:-1] for line in spans.splitlines()[2:]] == [
             ["1,000", "1,000"],
-            ["750", "750"],
+            ["750", "600"],
             ["1,000", "1,000"],
         ]
         listed = await run("unavailability", "list", "Husum", "-o", "csv", key=stage.owner_key)

@@ -180,6 +180,16 @@ class TestAFrame:
         assert outcome.refusals[0].pointers[2:4] == ("/43/active_power", "/44/active_power")
         assert len({request.headers["Idempotency-Key"] for request in service.requests}) == 3
 
+    def test_of_many_assets_adds_up_by_asset(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr("gridloom_client.batching.CELLS_AT_ONCE", 100)
+        assets = [{"physicalAssetID": str(UUID(int=n)), "written": n, "overwritten": 5 * n} for n in (1, 2)]
+        written = {"received": 50, "written": 3, "overwritten": 15, "refused": 0, "refusals": [], "assets": assets}
+        service = Recorder(msgspec.json.encode(written))
+        frame = pd.DataFrame({"physical_asset_id": "1", "active_power": 1.5}, index=pd.DatetimeIndex(TIMES))
+        outcome = service.client.monitoring.write_many(frame)
+        assert len(service.requests) == 2
+        assert [(one.written, one.overwritten) for one in outcome.assets] == [(2, 10), (4, 20)]
+
     async def test_that_is_long_goes_in_pieces_from_an_awaiting_client_too(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr("gridloom_client.batching.ROWS_AT_ONCE", 60)
         service = Recorder(msgspec.json.encode({"received": 50, "inserted": 49, "replaced": 1, "unchanged": 0}))

@@ -188,17 +188,17 @@ class TestAReader:
             assert await stream.nothing()
 
     @pytest.mark.parametrize(
-        "change",
+        ("change", "kind"),
         [
-            "delete from asset_grant where asset_key = $1",
-            "update asset_grant set permissions = '{Read:physical-assets}' where asset_key = $1",
+            ("delete from asset_grant where asset_key = $1", "OPERATOR"),  # who reads virtual assets without one
+            ("update asset_grant set permissions = '{Read:physical-assets}' where asset_key = $1", "PARTICIPANT"),
         ],
         ids=["revoked", "narrowed"],
     )
     async def test_gets_no_events_from_before_its_grant_was_revoked_afterwards(
-        self, app, new_organisation, change
+        self, app, new_organisation, change, kind
     ) -> None:
-        owner, ours = await new_organisation(), await new_organisation()
+        owner, ours = await new_organisation(), await new_organisation(kind=kind)
         key = await make_asset(app, owner.id)
         await grant(app, key, ours.id, "Read:schedules")
         await happen(app.pool, owner.id, 1, type="schedule.updated", permission="Read:schedules", asset_key=key)

@@ -112,6 +112,9 @@ class TestInvitation:
         assert accepted.json()["organisationID"] == str(organisation.id)
         login = await anonymous.post("/auth/public/authenticate", json={"username": username, "password": PASSWORD})
         assert login.status_code == 200
+        for reader, email in ((organisation.admin, "ada@example.org"), (organisation.trader, None)):
+            newest = (await reader.get(f"/organisations/{organisation.id}/members")).json()[-1]
+            assert (newest["username"], newest["email"]) == (username, email), "addresses are for those who manage"
 
     async def test_is_in_the_audit_log_with_its_role_and_without_its_token(self, organisation):
         made = (await invite(organisation.admin, organisation)).json()

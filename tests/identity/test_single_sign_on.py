@@ -377,9 +377,13 @@ class TestAProvider:
         assert (await organisation.admin.get(path)).status_code == 404
 
     async def test_that_is_required_ends_passwords_for_all_but_admins(self, service, organisation, issuer):
+        await set_up(organisation, issuer, defaultRole="VIEWER")
+        await tell(issuer, ADA)
+        signed_on = await sign_in(service, organisation)
         await set_up(organisation, issuer, required=True)
         await wait_for_status(organisation.trader, 401)
         assert (await organisation.admin.get("/auth/me")).status_code == 200
+        assert (await require_user(service, signed_on))["displayName"] == "Ada Lovelace", "who came without one stays"
         async with client_of(service) as client:
             for role, status in ((Role.TRADER, 403), (Role.ADMIN, 200)):
                 body = {"username": organisation.people[role].username, "password": PASSWORD}

@@ -145,6 +145,14 @@ class TestTheShare:
             await store.lock_count(db, uuid4())
             assert await db.fetchval(held, db.get_server_pid()) == 1
 
+    async def test_counts_what_runs_and_what_waits_and_nothing_that_was_given_up(self, pool) -> None:
+        ours = uuid4()
+        for organisation, key in ((ours, "a"), (ours, "b"), (ours, "c"), (ours, "dead"), (uuid4(), "other")):
+            await ask(pool, organisation, key)
+        await pool.execute("update job set state = 'DEAD' where key = 'dead'")
+        await pool.execute("update job set begun_at = now() where key = 'a'")
+        assert await store.count_jobs(pool, ours) == (1, 2)
+
     async def test_of_waiting_jobs_is_no_trouble_of_the_runner(self, pool) -> None:
         await ask(pool, uuid4(), "long ago")
         await pool.execute(

@@ -78,6 +78,11 @@ class TestTheQuota:
         assert shown["used"] == measured > 0
         assert shown["asOf"] is not None
         assert (await stored_of(other))["used"] == 0
+        await app.pool.execute(
+            "delete from telemetry_segment where asset_key = (select key from asset where id = $1)", asset.id
+        )
+        await count(app)
+        assert (await stored_of(ours))["used"] == 0, "what is no longer stored does not count"
 
     async def test_refuses_old_points_when_it_is_full_and_takes_the_last_hour(
         self, app, new_organisation, operator

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from tests.assets import register_asset
+from tests.assets import PARAMETERS, register_asset
 from tests.monitoring.calls import ARROW, DAY, PARQUET, minutes, read, stream_of, write
 
 from gridloom.database.clock import platform_now
@@ -285,8 +285,17 @@ class TestReading:
             "active_power": {"time": "2026-03-29T21:59:00Z", "value": 1379.0},
             "frequency": {"time": "2026-03-29T21:59:00Z", "value": 50.0},
         }
+        for minute, value in ((59, 49.5), (58, 51.0)):  # the last again, and one before it
+            await write(owner, filled, {"frequency": {"time": [f"2026-03-29T21:{minute}:00Z"], "value": [value]}})
+        answer = await owner.viewer.get(f"/monitoring/{filled}/datapoints/latest", params={"datapoints": "frequency"})
+        assert answer.json()["data"] == {"frequency": {"time": "2026-03-29T21:59:00Z", "value": 49.5}}
 
     async def test_sums_up_with_energy_and_cycles(self, owner: Any, asset: str) -> None:
+        for hour, factor in (("10:00", 1), ("11:00", 2)):  # it grows in between: the capacity at the start counts
+            capacity = factor * PARAMETERS["energyCapacity"]
+            body = {**PARAMETERS, "validFrom": f"2026-03-29T{hour}:00Z", "energyCapacity": capacity}
+            grown = await owner.engineer.put(f"/physical-assets/{asset}/parameters", json=body)
+            assert grown.status_code == 200, grown.text
         power = [600.0] * 60 + [-300.0] * 60
         times = [f"2026-03-29T{hour:02}:{minute:02}:00Z" for hour in (10, 11) for minute in range(60)]
         await write(owner, asset, {"active_power": {"time": times, "value": power}})
@@ -300,13 +309,12 @@ class TestReading:
         )
         found = answer.json()["data"]
         assert found["frequency"] == {"unit": "Hz", "count": 0, "sum": None, "min": None, "max": None, "mean": None}
-        capacity = (await owner.viewer.get(f"/physical-assets/{asset}")).json()["parameters"]["energyCapacity"]
         power_sum = found["active_power"]
         assert (power_sum["count"], power_sum["sum"], power_sum["mean"]) == (120, 18_000.0, 150.0)
         assert power_sum["energyDischarged"] == pytest.approx(600)
         assert power_sum["energyCharged"] == pytest.approx(300)
         assert power_sum["energyNet"] == pytest.approx(300)
-        assert power_sum["cycles"] == pytest.approx(600 / capacity)
+        assert power_sum["cycles"] == pytest.approx(600 / PARAMETERS["energyCapacity"])
 
     async def test_is_the_same_before_and_after_folding(self, owner: Any, filled: str, app: Any) -> None:
         questions = [

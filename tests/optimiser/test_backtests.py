@@ -239,6 +239,7 @@ class TestABacktestThatIsReplacedWhileItRuns:
             await store.delete_oldest(edge.pool, ours.id, 2)
             assert [one.id for one in await store.list_backtests(edge.pool, ours.id, None, 10)] == [made[3], made[1]]
             assert [one.id for one in await store.list_backtests(edge.pool, other.id, None, 10)] == [made[2]]
+            assert [one.id for one in await store.list_backtests(edge.pool, ours.id, made[3], 10)] == [made[1]]
 
     async def test_is_not_removed_under_its_days(self, fresh_app: Callable[[], Awaitable[Application]]) -> None:
         edge = await fresh_app()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from gridloom.ancillary.gates import TenderGates
 from gridloom.capacity.model import ReserveMinutes
 from gridloom.kernel.market_time import MARKET_ZONE, block_window, market_day_window, period_number
-from gridloom.optimiser.schedules.capacity import ReserveProducts, expect_price
+from gridloom.optimiser.schedules.capacity import ReserveProducts, _make_slot, expect_price
 from gridloom.virtual_assets.model import Market
 
 pytestmark = pytest.mark.pure
@@ -62,3 +65,27 @@ class TestAnExpectedPrice:
         published = {block.start - timedelta(days=1): 3.0, block.start: 7.0}
         assert expect_price(published, block) == 7.0
         assert expect_price({block.end: 7.0}, block) is None
+
+
+class TestASlot:
+    @pytest.mark.parametrize(
+        ("market", "most_kw", "hold_h", "directions"),
+        [
+            (Market.FCR, 300.0, 0.25, (True, True)),
+            (Market.AFRR_POS, 500.0, 1.0, (True, False)),
+            (Market.AFRR_NEG, 300.0, 1.0, (False, True)),
+        ],
+    )
+    def test_takes_the_power_of_its_directions_and_holds_it_as_long_as_its_market_asks(
+        self, market: Market, most_kw: float, hold_h: float, directions: tuple[bool, bool]
+    ) -> None:
+        """Of a battery that charges with 300 kW and discharges with 500 kW at least, at 20 EUR/MW an hour."""
+        block = block_window(date(2026, 10, 25), 0, 4)  # of five hours
+        first = period_number(block.start)
+        max_kw = np.array([600.0] * 4 + [500.0] + [600.0] * 19)
+        programme = SimpleNamespace(min_kw=np.full(24, -300.0), max_kw=max_kw)
+        task: Any = SimpleNamespace(first=first - 4, programme=programme)
+        slot = _make_slot(ReserveMinutes(fcr=15, afrr=60), task, market, block, 20.0)
+        assert (slot.first, slot.end) == (4, 24)
+        assert (slot.most_kw, slot.reserve_h, (slot.is_upward, slot.is_downward)) == (most_kw, hold_h, directions)
+        assert slot.earns_eur_kw == pytest.approx(20 * 5 / 1000)

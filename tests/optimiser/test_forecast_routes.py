@@ -42,6 +42,9 @@ class TestTheForecast:
             assert shown["forecast"][0]["time"] == "2026-03-28T23:00:00Z"
             await load_days(operator, date(2026, 3, 29), 3, seed=99)
             assert (await trader.get("/forecasts/day-ahead", params=asked)).json() == shown
+            for day, status in (("2026-04-14", 200), ("2026-04-15", 422)):  # prices are known up to 1 April
+                ahead = await trader.get("/forecasts/day-ahead", params={"delivery-day": day})
+                assert ahead.status_code == status, "two weeks from the last prices on"
 
     async def test_is_published_once_before_the_gate_and_announced_to_all(
         self, fresh_app: Callable[[], Awaitable[Application]]
@@ -69,6 +72,10 @@ class TestTheForecast:
             # Corrections after it was published do not change it.
             await load_days(operator, tomorrow - timedelta(days=3), 3, seed=5)
             assert (await organisation.trader.get(f"/forecasts/day-ahead?delivery-day={day}")).json() == shown
+            await operator.put("/sandbox/clock", json={"now": (gate + timedelta(days=1)).astimezone(UTC).isoformat()})
+            later = (tomorrow + timedelta(days=2)).isoformat()
+            unpublished = (await organisation.trader.get(f"/forecasts/day-ahead?delivery-day={later}")).json()
+            assert unpublished["publishedAt"] is None, "without the prices of the day before it"
 
     async def test_is_computed_once_until_a_price_before_its_day_changes(
         self, fresh_app: Callable[[], Awaitable[Application]], monkeypatch: pytest.MonkeyPatch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import httpx2
@@ -195,14 +195,20 @@ class TestAValuation:
             assert (await invited.admin.get("/audit-log")).json() == before
             assert "valuation" not in (await operator.get("/audit-log")).text.lower()
 
-    async def test_wants_one_of_its_bases(self, fresh_app: Callable[[], Awaitable[Application]]) -> None:
-        async with People(await fresh_app()) as people:
+    async def test_wants_one_of_its_bases_and_knows_no_price_of_the_delivery(
+        self, fresh_app: Callable[[datetime], Awaitable[Application]]
+    ) -> None:
+        noon = datetime(2028, 6, 10, 12, tzinfo=UTC)
+        async with People(await fresh_app(noon)) as people:
             operator = (await people.operator()).client
             owner, invited = [await people.new_organisation() for _ in range(2)]
-            path = f"/auctions/{await _auction(operator, owner, invited)}/valuations"
+            path = f"/auctions/{await _auction(operator, owner, invited, days_ahead=1)}/valuations"
             answer = await invited.trader.post(path, json={"basis": "LUCK"})
             assert answer.status_code == 400
             assert answer.json()["errors"][0]["pointer"] == "/basis"
+            await load_days(operator, date(2028, 5, 20), 23)  # up to the first day of delivery
+            valued = await invited.trader.post(path, json={"basis": "FORESIGHT"})
+            assert valued.json()["asOf"] == "2028-06-10T22:00:00Z", valued.text
 
 
 async def _load_past(operator: httpx2.AsyncClient) -> None:
@@ -210,9 +216,11 @@ async def _load_past(operator: httpx2.AsyncClient) -> None:
     await load_days(operator, market_day_of(now) - timedelta(days=29), 30)
 
 
-async def _auction(operator: httpx2.AsyncClient, owner: OrganisationUnderTest, invited: OrganisationUnderTest) -> str:
+async def _auction(
+    operator: httpx2.AsyncClient, owner: OrganisationUnderTest, invited: OrganisationUnderTest, days_ahead: int = 3
+) -> str:
     now = datetime.fromisoformat((await operator.get("/sandbox/clock")).json()["now"])
-    first = market_day_window(market_day_of(now) + timedelta(days=3)).start
+    first = market_day_window(market_day_of(now) + timedelta(days=days_ahead)).start
     item = {
         "start": first.isoformat(),
         "end": (first + timedelta(days=7)).isoformat(),

@@ -93,6 +93,13 @@ class TestDeviations:
             "/reference-prices/deviations", params={"kind": "wholesale-trades", "asset-id": str(asset)}
         )
         assert refused.status_code == 403
+        await world.pool.execute(
+            "insert into asset_grant values ($1, $2, $3, $2)",
+            await world.key_of(asset),
+            stranger.id,
+            ["Read:revenue"],
+        )
+        assert len(await deviations(stranger.admin, asset_id=asset)) == 1, "but to who was granted its revenue"
         unknown = {"kind": "fcr", "asset-id": str(UUID(int=1))}
         assert (await operator.get("/reference-prices/deviations", params=unknown)).status_code == 404
 

@@ -41,6 +41,12 @@ class TestAsOf:
             found = await report(world, subject, utc(day, 0), utc(later, 24), "daily", as_of=moment)
             known.append([round(value or 0.0, 2) for value in found["revenue_total_revenue"].values()])
         assert known == [[100, 0], [0, 200], [40, 200], [50, 200], [60, 200], [60, 200]]
+        recorded_at = await world.pool.fetchval(
+            "select max(recorded_at) from tolling_contract_version where asset_key = $1", await world.key_of(id)
+        )
+        for moment, total in ((recorded_at, 60), (recorded_at - timedelta(milliseconds=1), 50)):
+            found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", as_of=moment)
+            assert found["revenue_total_revenue"][utc(day, 0)] == pytest.approx(total), "at the very instant"
 
     async def test_knows_only_the_ratings_recorded_until_then(self, world: World) -> None:
         physical = await world.physical_asset(10)

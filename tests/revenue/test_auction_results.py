@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 from tests.auctions.conftest import Market, bid, market, new_market
@@ -20,6 +20,7 @@ class TestAuctionResult:
         await bid(other, auction, "500.00")
         before = await market.now()
         await market.advance("PT2H")
+        after = await market.now() - timedelta(minutes=1)
         virtual = (await winner.trader.get(f"/auctions/{auction}")).json()["virtualAssetID"]
         window = {"start": terms["item"]["start"], "end": terms["item"]["end"]}
         path = f"/revenue-reporting/virtual-assets/{virtual}/data-points"
@@ -39,6 +40,11 @@ class TestAuctionResult:
         assert {point["value"] for point in known.json()["data"]["revenue_vba"]} == {0.0}
         assert datetime.fromisoformat(known.json()["data"]["revenue_vba"][0]["time"]) == datetime.fromisoformat(
             window["start"]
+        )
+
+        known = await winner.viewer.get(path, params={**window, "as-of": after.isoformat(), "datapoints": names})
+        assert sum(point["value"] for point in known.json()["data"]["revenue_vba"]) == pytest.approx(960), (
+            "once it is cleared, however long before its delivery"
         )
 
         backed = f"/revenue-reporting/physical-assets/{battery}/data-points"

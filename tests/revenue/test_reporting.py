@@ -21,7 +21,7 @@ from gridloom.revenue.model import Contribution, Subject
 PRICES = st.integers(-50_000, 400_000).map(lambda cents: Fraction(cents, 100))
 HOURLY_PRICES = st.integers(0, 100_000_000).map(lambda micros: Fraction(micros, 1_000_000))
 VOLUMES = st.integers(0, 100_000).map(lambda kwh: Fraction(kwh, 1000))
-CAPACITIES = st.integers(0, 50).map(Fraction)
+CAPACITIES = st.integers(0, 40).map(Fraction)
 MOST = {"max_size": 6}
 
 
@@ -203,7 +203,7 @@ class TestPhysicalAsset:
             [
                 Trade(0, "a", utc(day, 0), "SELL", Fraction(8), Fraction(100)),
                 Trade(1, "b", utc(day, 0), "BUY", Fraction(3), Fraction(50)),
-                FCR(0, day, "NEGPOS_00_04", Fraction(10), Fraction(20), Fraction(4)),
+                FCR(0, day, "NEGPOS_00_04", Fraction(8), Fraction(25), Fraction(4)),
             ],
             [virtual, physical],
         )
@@ -216,8 +216,8 @@ class TestPhysicalAsset:
             assert sums["sell_volume_wholesale"] == pytest.approx(2)
             assert sums["revenue_fcr"] == pytest.approx(0.25 * 800)
             assert sums["delivery_hours_fcr"] == pytest.approx(4)
-            assert found["capacity_fcr"][utc(day, 0)] == pytest.approx(2.5)
-            assert found["settlement_price_fcr"][utc(day, 0)] == pytest.approx(20)
+            assert found["capacity_fcr"][utc(day, 0)] == pytest.approx(2)
+            assert found["settlement_price_fcr"][utc(day, 0)] == pytest.approx(25)
             assert sums["revenue_normalised_total"] == pytest.approx((200 - 150 + 200) / 20)
 
     async def test_is_normalised_by_the_power_in_force(self, world: World) -> None:

@@ -32,6 +32,8 @@ from gridloom.settlements.model import (
 from gridloom.settlements.recording import RecordedFacts, Recorder, record_settlements
 from gridloom.virtual_assets.schedule.notifications import CLOSE_GATE
 
+CHARGE, DISCHARGE = 0.8, 1.2
+"""Of the rated power, which is their mean: what an asset charges and discharges with."""
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 FAR_OFF = datetime(2040, 1, 1, tzinfo=UTC)
 
@@ -49,7 +51,6 @@ class World:
         start: datetime = LONG_AGO,
         end: datetime = FAR_OFF,
         portfolio_id: UUID | None = None,
-        discharge_mw: float | None = None,
     ) -> UUID:
         id = uuid7()
         key = await self._asset(id, "VIRTUAL")
@@ -61,7 +62,7 @@ class World:
               version, end_kwh)
             values ($1, $2, $3, 'v', $4, $5, 'TenneT', $6, $7, 1000, 1, 1, 480, 0.5, 0.5, 0.01, now(), 1, 500)
             """,
-            key, self.organisation_id, portfolio_id, start, end, power_mw * 1000, (discharge_mw or power_mw) * 1000,
+            key, self.organisation_id, portfolio_id, start, end, CHARGE * power_mw * 1000, DISCHARGE * power_mw * 1000,
         )  # fmt: skip
         return id
 
@@ -104,10 +105,10 @@ class World:
               rated_discharge_power_kw, energy_capacity_kwh, min_state_of_charge, max_state_of_charge,
               charge_efficiency, discharge_efficiency, fcr_limit_ratio, recorded_by)
             select key, 1 + (select count(*) from physical_asset_parameters p where p.asset_key = key),
-              $2, $3, $3, 1000, 0, 1, 1, 1, 0.8, $4
+              $2, $3, $4, 1000, 0, 1, 1, 1, 0.8, $5
             from asset where id = $1
             """,
-            physical_id, valid_from, power_mw * 1000, self.by,
+            physical_id, valid_from, CHARGE * power_mw * 1000, DISCHARGE * power_mw * 1000, self.by,
         )  # fmt: skip
 
     async def back(self, virtual_id: UUID, physical_id: UUID, share: float) -> None:

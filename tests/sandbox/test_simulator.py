@@ -23,7 +23,7 @@ from gridloom.jobs import store as job_store
 from gridloom.optimiser.forecasts.publishing import PUBLISH
 from gridloom.sandbox.simulated_clock import prepare_world
 from gridloom.sandbox.simulation import start_of_history
-from gridloom.sandbox.simulator_store import complete_step, set_target
+from gridloom.sandbox.simulator_store import complete_step, set_target, store_error
 from gridloom.settings import Settings
 
 QUARTER = timedelta(minutes=15)
@@ -78,6 +78,9 @@ class TestTheClockOfASimulatedWorld:
     async def test_starts_in_the_past_and_waits_there(self, settings: Settings):
         async with simulated_world(settings) as (edge, _, simulator):
             real = await edge.pool.fetchval("select clock_timestamp()")
+            await store_error(edge.pool, "Its password is wrong.")
+            shown = (await simulator.client.get("/sandbox/simulator")).json()
+            assert shown["fault"] == "Its password is wrong."
             said = await simulator.ask()
             assert simulator.awaited == start_of_history(real, 1) == await read_clock(simulator.client)
             assert said["memory"] == {}
@@ -85,6 +88,7 @@ class TestTheClockOfASimulatedWorld:
             shown = (await simulator.client.get("/sandbox/simulator")).json()
             assert not shown["historyComplete"]
             assert shown["progress"] == 0
+            assert "fault" not in shown, "there is a simulator again"
 
     async def test_goes_on_by_quarter_hours_and_remembers_what_it_was_given(self, settings: Settings):
         async with simulated_world(settings) as (_, _, simulator):
@@ -158,6 +162,9 @@ class TestTheClockOfASimulatedWorld:
                 await set_target(edge.pool, now + timedelta(hours=hours))
             shown = (await simulator.client.get("/sandbox/clock")).json()
             assert datetime.fromisoformat(shown["walk"]["target"]) == now + timedelta(hours=5)
+            for running in (False, True):
+                await simulator.client.put("/sandbox/simulator", json={"running": running})
+            assert "walk" not in (await simulator.client.get("/sandbox/clock")).json(), "a pause ends the hurry"
 
     async def test_stops_at_the_next_quarter_hour_when_the_operator_ends_the_walk(self, settings: Settings):
         async with simulated_world(settings, days=0) as (_, people, simulator), asyncio.timeout(120):

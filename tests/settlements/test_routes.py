@@ -239,6 +239,7 @@ class TestList:
 
         assert await products("2026-03-28T23:00:00Z", "2026-03-29T02:00:00Z") == ["NEGPOS_00_04"]
         assert await products("2026-03-29T02:00:00Z", "2026-03-29T06:00:00Z") == ["NEGPOS_04_08"]
+        assert await products("2026-03-29T01:00:00Z", "2026-03-29T02:15:00Z") == ["NEGPOS_00_04", "NEGPOS_04_08"]
 
     async def test_refuses_what_makes_no_sense(self, operator: httpx2.AsyncClient) -> None:
         for query in (
@@ -284,6 +285,25 @@ class TestEvent:
             f"virtual-assets/{asset}",
         )
         assert [event["data"] for event in told] == [{"start": "2026-03-29T02:00:00Z", "end": "2026-04-02T06:00:00Z"}]
+
+    async def test_of_a_moved_contract_spans_where_it_was_as_well(
+        self, operator: httpx2.AsyncClient, asset: UUID, world: World
+    ) -> None:
+        row = {"assetID": str(asset), **KINDS["tolling-contracts"]}
+        moved = {**row, "start": "2028-01-01T00:00:00+01:00", "end": "2029-01-01T00:00:00+01:00"}
+        for sent in (row, moved):
+            assert (await operator.post("/settlements/tolling-contracts", json=[sent])).status_code == 200
+        told = await world.pool.fetch(
+            """
+            select event_id, data from event_outbox where subject = $1
+            union select id, data from event where subject = $1
+            """,
+            f"virtual-assets/{asset}",
+        )
+        ends = ("2026-12-31T23:00:00Z", "2028-12-31T23:00:00Z")
+        assert sorted((event["data"]["start"], event["data"]["end"]) for event in told) == [
+            ("2025-12-31T23:00:00Z", end) for end in ends
+        ]
 
 
 class TestACursor:

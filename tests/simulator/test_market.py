@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ import pytest
 from bench.price_calibration import PRICES, YEAR, hourly_days, read_prices, trial_figures, yearly_figures
 
 from gridloom.kernel.balancing import AFRR_DIRECTIONS, Direction
+from gridloom.kernel.market_time import period_count
 from gridloom.simulator.market.balancing import (
     afrr_activation,
     afrr_capacity_prices,
@@ -30,7 +31,8 @@ from gridloom.simulator.market.intraday import (
     periods_of_third,
     system_imbalance,
 )
-from gridloom.simulator.market.market_data import MarketData
+from gridloom.simulator.market.market_data import MarketData, Weights
+from gridloom.simulator.publishing import fcr_rows
 
 pytestmark = pytest.mark.pure
 
@@ -101,6 +103,15 @@ class TestDayAheadPrices:
         assert prices.min() >= -500
         assert prices.max() <= 4000
         assert np.array_equal(prices, np.round(prices, 2))
+
+
+class TestAnExpectation:
+    @pytest.mark.parametrize("days_ahead", [1, 2])
+    def test_looks_at_the_latest_day_known_and_at_the_same_day_of_the_week_before(self, days_ahead: int):
+        market, known_until = MarketData(lambda _: 1), THURSDAY - timedelta(days=days_ahead)
+        for weights, day in (((1, 0, 0), known_until), ((0, 0, 1), THURSDAY - timedelta(days=7))):
+            expected = market.expected(THURSDAY, known_until, Weights(*weights))
+            assert expected.tolist() == pytest.approx(market.day_ahead(day).tolist())
 
 
 class TestTheCalendar:
@@ -174,6 +185,16 @@ class TestBalancingPower:
             average, marginal = np.array([afrr_capacity_prices(1, day, direction) for day in days]).swapaxes(0, 1)
             assert 4 < average.mean() < 25
             assert (marginal >= average).all()
+
+    @pytest.mark.parametrize("day", [SUNDAY_IN_MARCH, SUNDAY_IN_OCTOBER, THURSDAY])
+    def test_is_published_per_hour_of_blocks_that_clear_as_a_whole(self, day: date):
+        rows = fcr_rows(1, day)
+        hours = [
+            (datetime.fromisoformat(row["end"]) - datetime.fromisoformat(row["start"])).seconds / 3600 for row in rows
+        ]
+        assert sum(hours) == period_count(day) / 4
+        whole = [row["price"] * length for row, length in zip(rows, hours, strict=True)]
+        assert whole == pytest.approx(fcr_prices_eur_mw(1, day).tolist(), abs=1e-4)
 
     def test_calls_one_direction_at_a_time_and_seldom_all(self):
         up, down = (afrr_activation(1, THURSDAY, direction) for direction in AFRR_DIRECTIONS)

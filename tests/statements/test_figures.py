@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 from msgspec import UNSET
-from tests.statements.conftest import JANUARY, Books
+from tests.statements.conftest import APRIL, JANUARY, Books
 from tests.virtual_assets.test_draft import asset_of_five_days
 
 from gridloom.delivery.dispatch.reading import DispatchSeries
@@ -112,3 +112,5 @@ class TestAStatement:
         rows = (await trader.viewer.get(path, headers={"Accept": "text/csv"})).text
         assert f",{held['assetID']},{held['name']},earnedPerMW,8.0,EUR/MW" in rows
         assert "figures" not in (await books.list(trader))[0]
+        [running] = (await books.statement(trader, APRIL))["figures"]["assets"]
+        assert running["days"] == 20, "the days of April that have begun"

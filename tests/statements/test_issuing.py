@@ -82,6 +82,8 @@ class TestAMonth:
         assert all('"2028-0001"' in row["data"] for row in rows)
 
     async def test_lists_every_fact_it_lacks(self, books: Books) -> None:
+        short = (utc(date(2028, 1, 10), 0), utc(date(2028, 1, 12), 0))  # in a zone where others live on
+        await books.world(books.traders[0]).virtual_asset(1, start=short[0], end=short[1])
         answer = await books.operator.post("/statements", json={"month": JANUARY})
         assert (answer.status_code, answer.json()["type"]) == (409, "/docs/problems/facts-missing")
         missing = answer.json()["missing"]
@@ -168,7 +170,7 @@ class TestAStatement:
         assert issued + sum(corrections) == 842
 
     async def test_tells_by_its_digest_what_was_issued_before(self, books: Books) -> None:
-        for month in (JANUARY, FEBRUARY):
+        for month in (JANUARY, FEBRUARY, MARCH):
             await books.issue(month)
         rows = await books.edge.pool.fetch(
             "select body, digest from statement where organisation_id = $1 order by month", books.owner.id
@@ -187,6 +189,15 @@ class TestAStatement:
         assert by_line(paid)["CORRECTION"] == -by_line(earned)["CORRECTION"] == Decimal("-31000.00")
         assert "CORRECTION" not in by_line(await books.statement(books.traders[0], FEBRUARY))
 
+    async def test_is_corrected_where_a_contract_was_moved_out_of_its_month(self, books: Books) -> None:
+        await books.toll(books.held, date(2028, 1, 1), date(2028, 2, 1), 36_600)
+        await books.edge.pool.execute("update sandbox_clock set ahead = ahead + interval '2 days'")
+        await books.issue(JANUARY)
+        await books.toll(books.held, date(2028, 5, 1), date(2028, 6, 1), 36_600)
+        await books.issue(FEBRUARY)
+        corrected = [by_line(await books.statement(one, FEBRUARY))["CORRECTION"] for one in books.everyone[:2]]
+        assert corrected == [Decimal(-31_000), Decimal(31_000)]
+
     async def test_is_corrected_where_rated_power_is_recorded_that_reaches_back(self, books: Books) -> None:
         """A toll of 366 EUR/MW a day on 20 MW, of which half turn out to be missing from the 17th of January on."""
         await books.toll(books.battery, date(2028, 1, 1), date(2028, 2, 1), 366 * 366)
@@ -201,6 +212,17 @@ class TestAStatement:
         await books.issue(FEBRUARY)
         corrected = by_line(await books.statement(books.owner, FEBRUARY))["CORRECTION"]
         assert corrected == -15 * 10 * 366
+
+    async def test_counts_what_a_battery_measured_in_an_earlier_month_and_reported_late(self, books: Books) -> None:
+        await books.issue(JANUARY)
+        point = {"active_power": {"time": ["2028-01-10T10:00:00Z"], "value": [1000.0]}}
+        sent = await books.owner.admin.post(f"/monitoring/{books.second}/datapoints", json=point)
+        assert sent.json()["written"] == 1, sent.text
+        await books.issue(FEBRUARY)
+        measured = await books.edge.pool.fetch(
+            "select day from measured_day where asset_key = $1", await books.world(books.owner).key_of(books.second)
+        )
+        assert [row["day"] for row in measured] == [date(2028, 1, 10)], "a fact from the next run on"
 
     async def test_shows_what_was_settled_on_a_battery_that_backs_nothing(self, books: Books) -> None:
         """Neither a virtual asset nor a measurement says since when there is something to account for."""
@@ -261,7 +283,8 @@ class TestNumbers:
     async def test_have_no_gap_and_count_by_the_year_of_issue(self, books: Books) -> None:
         for month in (JANUARY, FEBRUARY):
             await books.issue(month)
-        await books.edge.pool.execute("update sandbox_clock set ahead = ahead + interval '300 days'")
+        # From noon of 20 April to half past midnight of the New Year in market time: in UTC it is the year before.
+        await books.edge.pool.execute("update sandbox_clock set ahead = ahead + interval '255 days 13.5 hours'")
         await books.issue(MARCH)
         assert await books.numbers(books.owner) == {JANUARY: "2028-0001", FEBRUARY: "2028-0002", MARCH: "2029-0001"}
 

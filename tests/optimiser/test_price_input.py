@@ -1,0 +1,46 @@
+"""Prices of an optimisation that are not all published yet: the forecast goes on from those that are."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from tests.optimiser.synthetic_prices import shaped_table
+
+from gridloom.kernel.market_time import market_day_window, period_number
+from gridloom.optimiser.schedules import price_input
+from gridloom.optimiser.schedules.price_input import load_prices
+from gridloom.optimiser.schedules.wire import PricesAsked
+
+pytestmark = pytest.mark.pure
+
+KNOWN_UNTIL = date(2026, 3, 2)
+NOTHING: Any = None
+
+
+@pytest.fixture(autouse=True)
+def published(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All days of the year so far."""
+
+    async def load_day_table(db: Any, series: str, until: date, days: int) -> Any:
+        return shaped_table(date(2026, 1, 1), 60)
+
+    monkeypatch.setattr(price_input, "load_day_table", load_day_table)
+
+
+class TestTheForecast:
+    @pytest.mark.parametrize(
+        ("days_after", "periods"), [(-1, 48 + 96), (0, 48), (3, 48)], ids=["known", "unknown", "far"]
+    )
+    async def test_goes_a_day_beyond_what_is_published_and_to_the_end_of_the_day_that_is_asked_for(
+        self, days_after: int, periods: int
+    ) -> None:
+        """From noon of a day on, without an end."""
+        begins = market_day_window(KNOWN_UNTIL + timedelta(days=days_after)).start
+        first = period_number(begins) + 48
+        prices = await load_prices(NOTHING, PricesAsked(forecast=True), first, None, first + 10_000)
+        assert (prices.first, len(prices.values)) == (first, periods)
+        assert prices.until == market_day_window(KNOWN_UNTIL).start
+        if days_after < 0:
+            assert prices.values[:48].tolist() == shaped_table(date(2026, 1, 1), 60).true_day(59)[48:].tolist()

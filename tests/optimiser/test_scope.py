@@ -1,0 +1,78 @@
+"""What an optimisation of some quarter-hours leaves to those before and after them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridloom.optimiser.schedules.scope import _cycle_limit, _energy_bounds
+from gridloom.virtual_assets.energy.projection import CycleBudget
+
+pytestmark = pytest.mark.pure
+
+WINDOW = slice(2, 6)
+"""Of eight quarter-hours."""
+TOTAL_KW = np.array([400.0, -400.0, 0.0, 0.0, 0.0, 0.0, 80.0, -40.0])
+"""What is scheduled: 100 kWh are exported before the window and 20 kWh after it."""
+
+
+class TestTheCyclesLeft:
+    @pytest.mark.parametrize(
+        ("groups", "left_kwh"),
+        [
+            ([0, 0, 0, 0, 1, 1, 1, 1], [500 - 30 - 100, 500 - 20]),
+            ([0, 0, 1, 1, 1, 1, 2, 2], [500]),
+            ([0, 0, 0, 0, 0, 0, 0, 0], [500 - 30 - 100 - 20]),
+        ],
+        ids=["two days", "a day", "within a day"],
+    )
+    def test_are_what_each_day_exports_neither_before_nor_after(self, groups: list[int], left_kwh: list[float]) -> None:
+        """30 kWh were exported on the first day before any of these quarter-hours."""
+        found = _cycle_limit(CycleBudget(500.0, np.array(groups), 30.0), np.zeros(4), TOTAL_KW, WINDOW)
+        assert found.left_kwh.tolist() == left_kwh
+        assert found.groups.tolist() == [group - groups[2] for group in groups[WINDOW]]
+
+    def test_are_no_less_than_fixed_blocks_export(self) -> None:
+        fixed_kw = np.array([0.0, 4000.0, 0.0, 0.0])
+        budget = CycleBudget(500.0, np.zeros(8, dtype=np.int64), 30.0)
+        assert _cycle_limit(budget, fixed_kw, TOTAL_KW, WINDOW).left_kwh.tolist() == [1000.0]
+
+
+def bounds(*, ends_on_target: bool, **inputs: Any) -> tuple[list[float], list[float]]:
+    """Of an asset of 1 MWh that ends at 60 %, give or take 5 %, with 80 % charged and 50 % discharged."""
+    terms = SimpleNamespace(
+        efficiency=SimpleNamespace(charge=0.8, discharge=0.5),
+        final_soc_target=0.6,
+        final_soc_tolerance=0.05,
+        energy_capacity_kwh=1000.0,
+    )
+    given: Any = {"lowest_kwh": np.zeros(8), "highest_kwh": np.full(8, 1000.0), **inputs}
+    asset: Any = SimpleNamespace(terms=terms)
+    found = _energy_bounds(asset, SimpleNamespace(**given), TOTAL_KW, WINDOW, ends_on_target=ends_on_target)  # type: ignore[arg-type]
+    low, high = (one.tolist() for one in found)
+    return low, high
+
+
+class TestTheEnergyAtTheEnd:
+    """After the window 40 kWh are drawn from the store, then 8 kWh are put into it."""
+
+    def test_allows_for_what_is_scheduled_after_it(self) -> None:
+        low, high = bounds(ends_on_target=False)
+        assert low == pytest.approx([0, 0, 0, 40])
+        assert high == pytest.approx([1000, 1000, 1000, 1000])
+
+    def test_leads_to_the_target_at_the_end_of_life(self) -> None:
+        low, high = bounds(ends_on_target=True)
+        assert (low[-1], high[-1]) == pytest.approx((600 + 32 - 50, 600 + 32 + 50))
+
+    def test_respects_what_holds_later(self) -> None:
+        """A reserve that needs 700 kWh after the first of the later quarter-hours, and room for 250 after both."""
+        low, high = bounds(
+            ends_on_target=False,
+            lowest_kwh=np.array([0, 0, 0, 0, 0, 0, 700.0, 0]),
+            highest_kwh=np.array([1000.0] * 7 + [750]),
+        )
+        assert (low[-1], high[-1]) == pytest.approx((740, 782))
