@@ -10,6 +10,8 @@ import pytest
 from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import QUARTER, new_asset, wire
 
+from gridloom.kernel.market_time import market_day_of, market_day_window
+
 RETIRED = ("INACTIVE", "DECOMMISSIONED")
 
 
@@ -90,6 +92,28 @@ class TestRetiringABattery:
         assert (await engineer.patch(outage, json={"end": wire(end + QUARTER)})).status_code == 200
         assert (await retire(yard, battery, "ACTIVE")).status_code == 200
         assert (await engineer.delete(outage)).status_code == 204
+
+    async def test_leaves_its_unavailabilities_to_its_owner_though_a_bid_is_accepted_after_it(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        day = market_day_of(yard.start) + timedelta(days=2)
+        window = market_day_window(day)
+        product = {"deliveryDay": day.isoformat(), "product": "NEG_16_20"}
+        step = {"capacityPrice": 10, "offeredCapacity": 1000, "energyPrice": 50}
+        bids = await yard.owner.trader.post(path(battery, "/ancillary/bids"), json=[{**product, "bids": [step]}])
+        assert bids.status_code == 201, bids.text
+        other = await lose(yard, battery, window.end, window.end + QUARTER, power=100, energy=0)
+        assert (await retire(yard, battery)).status_code == 200, "a bid without a result is no commitment"
+        result = {"bidID": bids.json()[0]["bids"][0]["id"], "accepted": True, "acceptedCapacity": 1000}
+        results = [{**product, "results": [{**result, "settlementPrice": 10}]}]
+        answer = await yard.owner.admin.post(path(battery, "/ancillary/results"), json=results)
+        assert answer.status_code == 201, answer.text
+        engineer, url = yard.owner.engineer, path(battery, f"/unavailability/{other['id']}")
+        assert (await engineer.patch(url, json={"description": "Fan"})).status_code == 200
+        assert (await engineer.delete(url)).status_code == 204
+        covering = await lose(yard, battery, window.start, window.end)
+        url = path(battery, f"/unavailability/{covering['id']}")
+        assert (await engineer.patch(url, json={"end": wire(window.start + QUARTER)})).status_code == 409
+        assert (await engineer.delete(url)).status_code == 409, "from now on it is out for its commitment"
 
     async def test_has_it_dispatched_nothing_and_owe_what_is_missing(self, yard: Yard) -> None:
         retired, other = await yard.battery(), await yard.battery()

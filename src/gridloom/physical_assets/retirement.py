@@ -28,21 +28,36 @@ class AssetCommitted(Problem, status=409, title="The battery has commitments"):
 
 async def check_retirable(db: Database, locked: LockedBatteries, asset_key: int) -> None:
     """Whether nothing would be dispatched on the battery from now on: what it still owes is known to be missing."""
+    uncovered = await _list_uncovered(db, locked, asset_key)
+    if uncovered:
+        raise _reject_retirement(uncovered)
+
+
+async def list_uncovered_of_retired(db: Database, locked: LockedBatteries, asset_key: int) -> list[Holding]:
+    """Commitments of a retired battery that no unavailability covers: of bids that were accepted after it retired."""
+    if await store.read_status(db, asset_key) is AssetStatus.ACTIVE:
+        return []
+    return await _list_uncovered(db, locked, asset_key)
+
+
+async def check_still_retirable(
+    db: Database, locked: LockedBatteries, asset_key: int, uncovered_before: Sequence[Holding]
+) -> None:
+    """After a change that may give capacity back: a retired battery stays out for all commitments that it was out
+    for."""
+    uncovered = [one for one in await list_uncovered_of_retired(db, locked, asset_key) if one not in uncovered_before]
+    if uncovered:
+        raise _reject_retirement(uncovered)
+
+
+async def _list_uncovered(db: Database, locked: LockedBatteries, asset_key: int) -> list[Holding]:
     assert asset_key in locked.keys, "what a book holds is read under the battery's lock"
     end = await store.read_last_commitment_end(db, asset_key, locked.since)
     if end is None:
-        return
+        return []
     first = period_number(locked.since)
     capacity = (await load_firm_capacity(db, [asset_key], first, end))[asset_key]
-    open_ones = find_uncovered(capacity, first, end)
-    if open_ones:
-        raise _reject_retirement(open_ones)
-
-
-async def check_still_retirable(db: Database, locked: LockedBatteries, asset_key: int) -> None:
-    """After a change that may give capacity back: a retired battery with commitments stays out for all of them."""
-    if await store.read_status(db, asset_key) is not AssetStatus.ACTIVE:
-        await check_retirable(db, locked, asset_key)
+    return find_uncovered(capacity, first, end)
 
 
 def find_uncovered(capacity: BatteryCapacity, first: int, end: int) -> list[Holding]:

@@ -36,7 +36,12 @@ from gridloom.physical_assets.model import (
     PhysicalAssetChange,
     VersionCursor,
 )
-from gridloom.physical_assets.retirement import AssetCommitted, check_retirable, check_still_retirable
+from gridloom.physical_assets.retirement import (
+    AssetCommitted,
+    check_retirable,
+    check_still_retirable,
+    list_uncovered_of_retired,
+)
 from gridloom.physical_assets.rules import (
     DeliveryZoneHeld,
     InconsistentParameters,
@@ -184,8 +189,9 @@ async def put_parameters(
     ahead = max(valid_from, now)
     # From where they hold, which may be long ago: what stood at gates that have closed is stored for accounts.
     backed = await READ_BACKED_AVAILABILITY.get()(request.db, authorized.key, Window(valid_from, ahead + MAX_WINDOW))
+    uncovered = await list_uncovered_of_retired(request.db, locked, authorized.key)
     added = await store.insert_parameters(request.db, authorized.key, valid_from, body, request.caller.id)
-    await check_still_retirable(request.db, locked, authorized.key)
+    await check_still_retirable(request.db, locked, authorized.key, uncovered)
     await enqueue_revalidation_if_held(request.db, locked, authorized.key)
     await EMIT_AVAILABILITY_CHANGED.get()(request.db, backed, now)
     await record_event(

@@ -27,7 +27,7 @@ from gridloom.physical_assets.availability.changes import enqueue_revalidation_i
 from gridloom.physical_assets.commitments.routes import holding_organisations
 from gridloom.physical_assets.conflicts import MAX_WINDOW, propagate_change
 from gridloom.physical_assets.precheck_store import ChangePrecheck, read_precheck
-from gridloom.physical_assets.retirement import AssetCommitted, check_still_retirable
+from gridloom.physical_assets.retirement import AssetCommitted, check_still_retirable, list_uncovered_of_retired
 from gridloom.physical_assets.window_query import check_order
 from gridloom.unavailability import rules, store
 from gridloom.unavailability.model import (
@@ -148,9 +148,10 @@ async def update_unavailability(
         old = before.content
         hull = Window(min(old.start, after.start), max(old.end, after.end))
         backed = await read_backed_availability(request.db, authorized.key, hull)
+        uncovered = await list_uncovered_of_retired(request.db, locked, authorized.key)
         grown_at = precheck.now if rules.reduces_further(old, after) else None
         version = await store.update_unavailability(request.db, authorized.key, unavailability_id, after, grown_at)
-        await check_still_retirable(request.db, locked, authorized.key)
+        await check_still_retirable(request.db, locked, authorized.key, uncovered)
         await _record_change(request, authorized, physical_asset_id, unavailability_id, "changed", after)
         await emit_availability_changed(request.db, backed, precheck.now)
     changed = await _view_change(request, locked, authorized.key, physical_asset_id, unavailability_id, after, precheck)
@@ -173,8 +174,9 @@ async def cancel_unavailability(request: Request, physical_asset_id: UUID, unava
     backed = await read_backed_availability(
         request.db, authorized.key, Window(before.content.start, before.content.end)
     )
+    uncovered = await list_uncovered_of_retired(request.db, locked, authorized.key)
     await store.delete_unavailability(request.db, authorized.key, unavailability_id)
-    await check_still_retirable(request.db, locked, authorized.key)
+    await check_still_retirable(request.db, locked, authorized.key, uncovered)
     await enqueue_revalidation_if_held(request.db, locked, authorized.key)
     await _record_change(request, authorized, physical_asset_id, unavailability_id, "cancelled", before.content)
     await emit_availability_changed(request.db, backed, locked.since)
