@@ -182,6 +182,7 @@ class TestResults:
         asset = await register_asset(await new_organisation())
         bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
         await record(asset, "POS_001", bid_id, status=422)
+        assert (await all_bids(asset, f"{DAY}_POS_016"))[0]["bids"] == [], "it waits for its result"
         await record(asset, "POS_00_04", bid_id, capacity=4000)
         found = await all_bids(asset, f"{DAY}_POS_016", f"{DAY}_POS_017", f"{DAY}_NEG_001")
         assert [[bid["id"] for bid in each["bids"]] for each in found] == [[bid_id], [], []]

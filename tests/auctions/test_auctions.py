@@ -253,6 +253,17 @@ class TestAnAuction:
         assert [item["id"] for item in (await first.trader.get("/auctions")).json()] == [auction]
         assert (await second.trader.get(f"/auctions/{uuid.uuid4()}")).status_code == 404
 
+    async def test_is_listed_page_by_page_the_newest_opening_first(self, still_market: Market):
+        now = await still_market.now()
+        openings = [wire(now + minutes * timedelta(minutes=1)) for minutes in (0, 20, 20, 10)]
+        made = [(start, await still_market.auction(start=start)) for start in openings]
+        seen, link = [], "/auctions?limit=2"
+        while link:
+            page = await still_market.traders[0].trader.get(link)
+            seen += [one["id"] for one in page.json()]
+            link = page.links["next"]["url"] if "next" in page.links else ""
+        assert seen == [auction for _, auction in sorted(made, reverse=True)]
+
     async def test_answers_a_forged_cursor(self, market: Market):
         auction = await market.auction()
         trader = market.traders[0].trader

@@ -36,6 +36,13 @@ class TestAvailabilityOfAnItem:
         seen = (await market.operator.get(f"/auctions/{auction}")).json()
         assert seen["item"]["availability"] == {"power": 0.75, "energy": 0.625}
 
+    async def test_is_shown_until_what_was_won_is_delivered(self, market: Market) -> None:
+        auction = await market.auction()
+        assert (await bid(market.traders[0], auction, 100)).status_code == 201
+        for span, is_shown in (("PT1H", True), ("P3D", True), ("P1D", False)):
+            await market.advance(span)
+            assert ("availability" in (await read(market, auction))["item"]) is is_shown, span
+
     async def test_is_first_lost_where_it_is_free(self, market: Market) -> None:
         battery = await market.battery(10_000)
         auction = await market.auction(battery)

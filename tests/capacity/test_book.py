@@ -227,6 +227,26 @@ class TestPlenty:
         assert precheck_covered(battery(), [promise(first, end, 10_000, 20_000)], first)
         assert not precheck_covered(battery(), [promise(first, end, 10_001, 20_000)], first)
 
+    @pytest.mark.parametrize(
+        ("held", "charge_kw", "discharge_kw", "energy_kwh"),
+        [
+            pytest.param(promise(0, 96, 8_000, 5_000), 10_000, 8_000, 12_500, id="with its losses made up for"),
+            pytest.param(
+                reserve(HoldingKind.AFRR_CAPACITY, 0, 16, 0, 5_000), 0, 5_000, 10_000, id="as it stands for a reserve"
+            ),
+        ],
+    )
+    def test_is_there_up_to_what_a_holding_takes(
+        self, held: Holding, charge_kw: float, discharge_kw: float, energy_kwh: float
+    ) -> None:
+        """A battery of which half of the energy is usable, and that loses 20 % each way."""
+        means = {"charge_efficiency": 0.8, "discharge_efficiency": 0.8, "usable_share": 0.5}
+        assert precheck_covered(battery(charge_kw, discharge_kw, energy_kwh, **means), [held], 0)
+        assert not precheck_covered(battery(charge_kw, discharge_kw, energy_kwh - 1, **means), [held], 0)
+        assert not precheck_covered(battery(charge_kw, discharge_kw - 1, energy_kwh, **means), [held], 0)
+        if charge_kw:
+            assert not precheck_covered(battery(charge_kw - 1, discharge_kw, energy_kwh, **means), [held], 0)
+
     def test_is_not_validated_where_something_is_out_or_rated_anew(self) -> None:
         first, _ = periods_of(DAYS[0])
         start = period_start(first)

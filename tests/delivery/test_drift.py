@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.assets import register_asset
 from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import QUARTER, wire
 
+from gridloom.delivery.inputs.store import read_drift_kw
 from gridloom.delivery.planning.drift import NoonDrift, mean_gain_kwh, place_drift_kw, split_drift_kwh
 from gridloom.delivery.runs.drift import TRADE_DRIFT_JOB, next_noon
-from gridloom.delivery.runs.store import put_noon, read_noons
+from gridloom.delivery.runs.store import add_placement, put_noon, read_noons
 from gridloom.kernel.market_time import MARKET_ZONE, market_day_of, market_day_window, period_count
 
 LARGE = {"ratedChargePower": 4000, "ratedDischargePower": 4000, "energyCapacity": 8000}
@@ -225,6 +227,16 @@ class TestABatteryWithDrift:
         answer = await yard.operator.get("/settlements/wholesale-trades", params={"asset-id": battery["id"]})
         assert answer.status_code == 200, answer.text
         return answer.json()
+
+
+class TestPlacedDrift:
+    async def test_is_read_where_it_was_placed(self, app: Any, new_organisation: Any) -> None:
+        asset = await register_asset(await new_organisation())
+        key, first = await app.pool.fetchval("select key from asset where id = $1", UUID(asset.id)), 2_150_000
+        placed = np.array([1.0, -2.0, 3.0])
+        await add_placement(app.pool, key, date(2031, 5, 1), first, placed, datetime(2031, 4, 30, 10, tzinfo=UTC))
+        for low, high, found in ((-2, 2, [0, 0, 1, -2]), (1, 5, [-2, 3, 0, 0]), (0, 3, [1, -2, 3]), (3, 4, [0])):
+            assert (await read_drift_kw(app.pool, [key], first + low, first + high))[0].tolist() == found
 
 
 class TestTheDriftAtNoon:

@@ -12,7 +12,7 @@ from tests.delivery.zones import even_limits
 from gridloom.delivery.inputs.loading import asset_changes_kwh, share_energy_changes_kwh
 from gridloom.delivery.planning.distribution import energy_changes_kwh
 from gridloom.delivery.planning.model import StoredInputs, ZoneInput
-from gridloom.delivery.planning.start import limit_own_schedules
+from gridloom.delivery.planning.start import carry_share_energy, limit_own_schedules
 from gridloom.market_calendar import Floats
 
 pytestmark = pytest.mark.pure
@@ -76,6 +76,12 @@ class TestAnOwnSchedule:
         # The asset leaves its target of 200 kWh to the owner's 100.
         assert own_kwh(limit_own_schedules(zone, inputs, np.array([200.0]))).tolist() == [0, 0, 0, 0, 0, 0, 200, 100]
 
+    def test_charges_no_more_beside_what_a_virtual_asset_has_left(self) -> None:
+        zone, inputs = zone_with([0.0] * 4 + [-4000.0] * 4, (0, 4))
+        # 2,000 kWh less the 200 that the asset was to end with; the owner has 500.
+        limited = limit_own_schedules(zone, inputs, np.array([600.0]))
+        assert own_kwh(limited).tolist() == [0, 0, 0, 0, -1000, -300, 0, 0]
+
     def test_leaves_a_virtual_asset_that_begins_later_what_it_begins_with(self) -> None:
         zone, inputs = zone_with([2400.0] + [0.0] * 7, (4, PERIODS))
         assert own_kwh(limit_own_schedules(zone, inputs, np.array([600.0]))).tolist() == [500, 0, 0, 0, 0, 0, 0, 0]
@@ -104,6 +110,15 @@ class TestAnOwnSchedule:
         zone = replace(zone, limits=replace(limits, low_kwh=low_kwh))
         # Of the owner's 500 kWh, 300 must be there by then, of which 100 come back just before.
         assert own_kwh(limit_own_schedules(zone, inputs, np.array([600.0]))).tolist() == [200, 100, 0, 0, 0, -100, 0, 0]
+
+
+class TestTheShareEnergyOfABatteryThatIsNew:
+    @pytest.mark.parametrize(("stored_kwh", "share_kwh"), [(50.0, 100.0), (800.0, 800.0), (1900.0, 1700.0)])
+    def test_is_what_it_stores_within_what_its_promises_need(self, stored_kwh: float, share_kwh: float) -> None:
+        """100 kWh are promised and 300 kWh of room, of 2,000 kWh; what is beyond that is drift."""
+        zone, inputs = zone_with([0.0] * PERIODS)
+        new, stored = np.ones(1, dtype=bool), np.array([stored_kwh])
+        assert carry_share_energy(zone, inputs, None, None, stored, new).tolist() == pytest.approx([share_kwh])
 
 
 class TestTheEnergyOfAVirtualAsset:

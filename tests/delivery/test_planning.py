@@ -16,6 +16,7 @@ from gridloom.delivery.planning.dispatch_zone import compute_dispatch
 from gridloom.delivery.planning.distribution import fill_water, find_opposed
 from gridloom.delivery.planning.levelling import ChargingInView, find_gaps_kwh, tilt
 from gridloom.delivery.planning.netting import net_off_units
+from gridloom.delivery.planning.parts import parts_by_virtual_asset_kw
 from gridloom.market_calendar import Floats
 
 pytestmark = pytest.mark.pure
@@ -141,6 +142,28 @@ class TestTheExampleOfTheGuide:
         assert [*made.tolist(), float(made.sum())] == pytest.approx(told, abs=0.006)
 
 
+class TestPartsOfABattery:
+    """The first battery backs one asset alone and a half of another, the second the other half; 100 and 200 kW."""
+
+    @pytest.mark.parametrize(
+        ("power_kw", "named_kw", "others_kw"),
+        [
+            pytest.param([200.0, 100.0], [100.0, 100.0, 100.0], [0.0, 0.0], id="that do their shares"),
+            pytest.param([250.0, 50.0], [100.0, 100.0, 50.0], [50.0, 0.0], id="of which one does more for others"),
+            pytest.param([300.0, 0.0], [100.0, 100.0, 0.0], [100.0, 0.0], id="of which one does it all"),
+            pytest.param([100.0, -20.0], [50.0, 50.0, 0.0], [0.0, -20.0], id="of which one goes the other way"),
+        ],
+    )
+    def test_are_at_most_its_shares_and_what_it_does_for_others(
+        self, power_kw: list[float], named_kw: list[float], others_kw: list[float]
+    ) -> None:
+        share_of, shares = np.array([(0, 0), (1, 0), (1, 1)]), np.array([1.0, 0.5, 0.5])
+        residual_kw, virtual_kw = np.array([[100.0], [200.0]]), np.array([[kw] for kw in power_kw])
+        named, others = parts_by_virtual_asset_kw(virtual_kw, share_of, shares, residual_kw)
+        assert named[:, 0].tolist() == pytest.approx(named_kw)
+        assert others[:, 0].tolist() == pytest.approx(others_kw)
+
+
 EITHER_WAY = pytest.mark.parametrize("sign", [1.0, -1.0], ids=["discharging", "charging"])
 
 
@@ -223,6 +246,13 @@ class TestDerating:
         made = compute_dispatch(zone_of([[100.0] * 2, [100.0] * 2], replace(limits, high_kwh=high_kwh), ONE_EACH))
         assert made.batteries.virtual_kw[:, 0].tolist() == pytest.approx([200.0, 0.0])
         assert not find_opposed(made.batteries.virtual_kw).any()
+
+    def test_uses_no_more_than_the_energy_above_it_first(self) -> None:
+        """50 kWh in store are 46 kWh at the grid."""
+        limits = even_limits([1000, 1000], [2000, 2000], 1)
+        high_kwh = np.array([[950.0], [2000.0]])
+        made = compute_dispatch(zone_of([[100.0], [100.0]], replace(limits, high_kwh=high_kwh), ONE_EACH))
+        assert made.batteries.virtual_kw[:, 0].tolist() == pytest.approx([184.0, 16.0])
 
     def test_charges_others_meanwhile(self) -> None:
         limits = even_limits([1000, 1000], [2000, 2000], 1)

@@ -77,6 +77,16 @@ class TestPublication:
         answer = await publish(asset, eventStart="2026-12-01T10:00:59.5Z", eventEnd="2026-12-01T14:00:00.001Z")
         assert answer.json()["eventStart"] == "2026-12-01T10:00:00Z"
         assert answer.json()["eventEnd"] == "2026-12-01T14:01:00Z"
+        edges = ["2026-12-01T10:00:59.5Z", "2026-12-01T12:00:00Z", "2026-12-01T14:00:00.001Z"]
+        intervals = [
+            {"start": start, "end": end, "unavailableCapacity": kw}
+            for start, end, kw in zip(edges, edges[1:], (5_000, 2_000), strict=False)
+        ]
+        answer = await publish(asset, eventStart=edges[0], eventEnd=edges[2], capacityIntervals=intervals)
+        assert [(one["start"][11:], one["end"][11:]) for one in answer.json()["capacityIntervals"]] == [
+            ("10:00:00Z", "12:00:00Z"),
+            ("12:00:00Z", "14:01:00Z"),
+        ]
 
     @pytest.mark.parametrize(
         ("changes", "status", "pointer"),
@@ -166,10 +176,11 @@ class TestPublication:
             assert (interval.available_capacity_kw, interval.unavailable_capacity_kw) == (7_000.2, 5_000.1)
 
     async def test_takes_what_is_installed_at_the_start_of_the_event(self, new_organisation):
-        asset = await new_asset(new_organisation)
+        asset = await register_asset(await new_organisation(), eicCode=EIC, commissionedOn="2090-01-01")
         smaller = {**PARAMETERS, "ratedDischargePower": 9_000, "validFrom": "2090-02-01T00:00:00Z"}
         assert (await asset.owner.engineer.put(asset.path("/parameters"), json=smaller)).status_code == 200
-        for day, installed in (("2090-01-31", 12_000), ("2090-02-01", 9_000)):
+        # Before it is commissioned, what is installed first counts.
+        for day, installed in (("2089-06-01", 12_000), ("2090-01-31", 12_000), ("2090-02-01", 9_000)):
             event = {"eventStart": f"{day}T00:00:00Z", "eventEnd": f"{day}T04:00:00Z"}
             assert (await publish(asset, **event)).json()["installedCapacity"] == installed
 

@@ -38,16 +38,19 @@ class TestHolders:
         assert [one.virtual_asset_id for one in holders] == ([held[0].holder_id] if is_named else [])
         assert cut == (8_000 if is_named else 0)
 
-    def test_lose_energy_where_most_of_it_is_cut(self) -> None:
-        """Power is cut throughout; energy only while another outage leaves 5,000 of the 8,000 kWh that are promised."""
-        known = CapacityOutage(period_start(1024), period_start(1028), 0, 0, 15_000)
+    def test_lose_power_and_energy_each_where_most_of_it_is_cut(self) -> None:
+        """Power while one other outage takes some already, energy while a second one leaves 5,000 of 8,000 kWh."""
+        known = [
+            CapacityOutage(period_start(1018), period_start(1020), 0, 1_000, 0),
+            CapacityOutage(period_start(1024), period_start(1028), 0, 0, 15_000),
+        ]
         outage = CapacityOutage(period_start(FIRST), period_start(END), 4_000, 6_000, 4_000)
         before, after = (
             BatteryCapacity(RatingsAndOutages([RATING], outages), [promise(1000, 1096)], OwnSchedule.nothing())
-            for outages in ([known], [known, outage])
+            for outages in (known, [*known, outage])
         )
         free, cut, [holder] = preview_of(before, after, FIRST, END, {})
-        assert (free, cut, holder.before, holder.after) == (2_000, 4_000, 8_000, 4_000)
+        assert (free, cut, holder.before, holder.after) == (1_000, 5_000, 8_000, 3_000)
         assert (holder.energy_before, holder.energy_after) == (5_000, 1_000)
 
 

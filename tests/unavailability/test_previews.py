@@ -14,13 +14,17 @@ from gridloom.physical_assets.availability import changes
 QUARTER = timedelta(minutes=15)
 
 
-def loss(battery: Battery, *, power: float = 0, energy: float = 0) -> dict[str, Any]:
+def loss(battery: Battery, *, power: float = 0, energy: float = 0, charge: float | None = None) -> dict[str, Any]:
+    """The same power either way unless `charge` says otherwise."""
     return {
         "description": "",
         "type": "OUTAGE",
         "start": wire(battery.start),
         "end": wire(battery.start + 4 * QUARTER),
-        "volume": {"energyCapacity": energy, "powerCapacity": {"charge": power, "discharge": power}},
+        "volume": {
+            "energyCapacity": energy,
+            "powerCapacity": {"charge": power if charge is None else charge, "discharge": power},
+        },
     }
 
 
@@ -96,12 +100,14 @@ class TestHolders:
         battery = await make_battery()
         assert (await battery.put([800])).status_code == 200
         owner = battery.organisation
-        made = await owner.engineer.post(path(battery, "unavailability"), json=loss(battery, power=500))
+        lost = loss(battery, power=500, charge=600, energy=300)
+        made = await owner.engineer.post(path(battery, "unavailability"), json=lost)
         assert made.status_code == 201, made.text
         (told,) = await self.news(battery)
         assert (told["virtualAssetID"], told["start"]) == (battery.asset["id"], wire(battery.start))
         (period,) = told["periods"]
-        assert (period["availableDischargePower"], period["availableEnergyCapacity"]) == (500, 2000)
+        assert (period["availableChargePower"], period["availableDischargePower"]) == (400, 500)
+        assert period["availableEnergyCapacity"] == 1700
         (cut,) = told["expectedCuts"]
         assert (cut["acceptedSchedule"], cut["adjustedSchedule"], cut["reason"]) == (800, 500, "AVAILABILITY")
         gone = await owner.engineer.delete(path(battery, f"unavailability/{made.json()['id']}"))

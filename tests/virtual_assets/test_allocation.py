@@ -137,7 +137,16 @@ class TestAllocation:
                 {"physicalAssetID": p["id"], "share": s} for p, s in zip(site.physical, (0.75, 0.25), strict=True)
             ]
         }
-        assert (await site.allocate(**body)).status_code == 201
+        asset = (await site.allocate(**body)).json()
+        lost = {"energyCapacity": 1750, "powerCapacity": {"charge": 0, "discharge": 0}}
+        outage = {"description": "", "type": "OUTAGE", "start": asset["start"], "end": asset["end"], "volume": lost}
+        answer = await site.organisation.engineer.post(
+            f"/physical-assets/{site.physical[1]['id']}/unavailability", json=outage
+        )
+        assert answer.status_code == 201, answer.text
+        read = (await site.organisation.viewer.get(f"{site.url}/{asset['id']}")).json()
+        assert read["availableEnergyCapacity"] == pytest.approx(1750), "half of a quarter is gone"
+        assert (await site.organisation.engineer.delete(answer.headers["Location"])).status_code == 204
         answer = problem(await site.allocate(power=1000, energy=2000, **body), 409, "capacity-taken")
         assert len(answer["shortages"]) == 1
         assert answer["shortages"][0]["free"]["charge"] == 250

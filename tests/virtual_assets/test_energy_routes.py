@@ -85,20 +85,23 @@ class TestStateOfEnergy:
 
 class TestOperational:
     async def test_has_each_category_with_its_unit(self, make_battery):
-        battery = await make_battery()
-        await battery.put([-1000] * 4 + [0] * 4 + [900] * 7)
+        battery = await make_battery(ratedDischargePower=900, dischargeEfficiency=0.8)
+        assert (await battery.put([-1000] * 4 + [0] * 4 + [900] * 6)).status_code == 200
         params = {"start": battery.asset["start"], "end": battery.asset["end"]}
         body = (await battery.client.get(f"{battery.url}/operational", params=params)).json()
         assert [entry["dataPointName"] for entry in body["metaData"]] == list(body["data"])
         assert len(body["data"]) == 14
         at = {name: [point["value"] for point in points] for name, points in body["data"].items()}
-        assert at["maximumDeliverablePower"][0] == 1000
+        assert (at["maximumDeliverablePower"][0], at["minimumDeliverablePower"][0]) == (900, -1000)
         assert at["minimumDeliverablePower"][4] == pytest.approx(-(2000 - 1900) / 0.9 * 4)
-        assert at["maximumDeliverablePower"][15] == pytest.approx(150 * 0.9 * 4)
-        assert at["cyclesTotal"][-1] == pytest.approx(7 * 225 / 2000)
+        assert at["maximumDeliverablePower"][14] == pytest.approx((1900 - 6 * 225 / 0.8) * 0.8 * 4)
+        assert at["cyclesTotal"][-1] == pytest.approx(6 * 225 / 2000)
         assert at["cyclesWholesale"] == at["cyclesTotal"]
         assert set(at["cyclesFCR"]) == {0}
-        assert set(at["energyCapacityRated"]) == {2000}
+        assert set(at["energyCapacityRated"]) == set(at["energyCapacityAvailable"]) == {2000}
+        for name, value in (("Charge", 1000), ("Discharge", 900)):
+            assert set(at[f"powerCapacity{name}Rated"]) == set(at[f"powerCapacity{name}Available"]) == {value}
+        assert (set(at["chargeEfficiency"]), set(at["dischargeEfficiency"])) == ({0.9}, {0.8})
 
     async def test_counts_settled_upward_activations_as_cycles(self, make_battery, operator):
         """Over the long night of autumn: the day has 100 quarter-hours, and the window starts in the middle of it."""
