@@ -21,7 +21,7 @@ from tests.each import for_each
 
 from gridloom_client import ARROW, JSON, PARQUET, AsyncClient, Client, Rows, Table, UnprocessableError
 from gridloom_client.answers import DataPoints, SeriesPoint
-from gridloom_client.frames import plain_body
+from gridloom_client.frames import plain_body, rows_of
 from gridloom_client.inputs import Backing, Item, Parameters, Point
 from gridloom_client.operations import OPERATIONS
 from gridloom_client.wire import python_name, wire_name
@@ -146,6 +146,10 @@ class TestAFrame:
         schedule = service.sent["schedule"]
         assert [datetime.fromisoformat(point["time"]) for point in schedule] == TIMES
         assert [point["power"] for point in schedule] == list(range(100))
+
+    def test_leaves_out_its_empty_cells(self):
+        frame = pl.DataFrame({"rated_power": [1.5, float("nan"), None], "name": [None, "b", "c"]})
+        assert rows_of(frame) == [{"ratedPower": 1.5}, {"name": "b"}, {"name": "c"}]
 
     def test_of_telemetry_goes_as_arrow(self):
         written = {"received": 0, "written": 0, "overwritten": 0, "refused": 0, "refusals": []}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import cast
@@ -32,7 +33,7 @@ async def signed_in(app, organisation, role=Role.ADMIN):
 class TestABatch:
     async def test_answers_each_read_as_if_it_had_been_asked_alone(self, app, new_organisation):
         ours, others = await new_organisation(), await new_organisation()
-        mine, foreign = await register_asset(ours), await register_asset(others)
+        mine, _, foreign = [await register_asset(owner) for owner in (ours, ours, others)]
         paths = [
             f"/physical-assets/{mine.id}",
             f"/physical-assets/{foreign.id}",
@@ -48,6 +49,7 @@ class TestABatch:
         assert (one["status"], one["body"], one["etag"]) == (200, alone.json(), alone.headers["etag"])
         assert (refused["status"], refused["body"]["status"]) == (403, 403)
         assert [each["id"] for each in listed["body"]] == [str(mine.id)]
+        assert listed["link"].startswith("</console/api/physical-assets?"), "where the list goes on"
         assert (stream["status"], unknown["status"]) == (406, 404)
 
     async def test_leads_nowhere_else_and_changes_nothing(self, app, new_organisation):
@@ -93,7 +95,10 @@ class TestAPassedOnCall:
             made = await tab.post(
                 f"/console/api/organisations/{ours.id}/portfolios", json={"name": "Nord"}, headers=A_CHANGE
             )
+            webhook = {"url": "http://127.0.0.1:9/", "types": []}
+            placed = await tab.post("/console/api/webhooks", json=webhook, headers=A_CHANGE)
         assert made.status_code == 201
+        assert placed.headers["location"] == f"/console/api/webhooks/{placed.json()['id']}", "where it can be read here"
 
     async def test_leads_to_the_next_page_through_the_gateway(self, app, new_organisation):
         ours = await new_organisation()
@@ -276,4 +281,7 @@ class TestTheKeptTokens:
         for role in Role:
             async with signed_in(app, ours, role) as tab:
                 assert (await tab.get("/console/api/auth/me", headers=SAME_ORIGIN)).status_code == 200
-        assert len(app.resources[ConsoleSessions]._tokens) == 2
+        kept = app.resources[ConsoleSessions]._tokens
+        assert len(kept) == 2
+        left_s = [token.good_until - time.monotonic() for token in kept.values()]
+        assert max(left_s) <= tokens.ACCESS_LIFETIME.total_seconds() - 120, "none is used in its last two minutes"

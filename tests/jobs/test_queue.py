@@ -38,9 +38,10 @@ class TestAJob:
     async def test_enqueued_again_moves(self, pool) -> None:
         later = (now() + timedelta(days=1)).replace(microsecond=0)
         await enqueue(pool, "note", key="a", due=now(), payload={"n": 1})
+        await pool.execute("update job set attempts = 2, deaths = 2, last_error = 'It fell.', not_before = now()")
         await enqueue(pool, "note", key="a", due=later, payload={"n": 2})
-        rows = await pool.fetch("select due, payload from job")
-        assert [tuple(row) for row in rows] == [(later, {"n": 2})]
+        rows = await pool.fetch("select due, payload, attempts, deaths, last_error, not_before from job")
+        assert [tuple(row) for row in rows] == [(later, {"n": 2}, 0, 0, None, None)], "as if it had never failed"
 
     async def test_enqueued_again_keeps_an_earlier_time_where_that_is_asked_for(self, pool) -> None:
         """Whether the second call comes with the later time or the first, and only while the job waits."""

@@ -315,6 +315,10 @@ class TestReading:
         assert power_sum["energyCharged"] == pytest.approx(300)
         assert power_sum["energyNet"] == pytest.approx(300)
         assert power_sum["cycles"] == pytest.approx(600 / PARAMETERS["energyCapacity"])
+        brief = {"start": "2026-03-29T10:05:30Z", "end": "2026-03-29T10:06:30Z", "datapoints": "active_power"}
+        answer = await owner.viewer.get(f"/monitoring/{asset}/datapoints/sum/detailed", params=brief)
+        within = answer.json()["data"]["active_power"]
+        assert (within["count"], within["energyDischarged"]) == (1, pytest.approx(10)), "what held at the start counts"
 
     async def test_is_the_same_before_and_after_folding(self, owner: Any, filled: str, app: Any) -> None:
         questions = [

@@ -103,8 +103,10 @@ class TestAStream:
 
     async def test_tells_only_what_was_asked_for(self, owner: Any, asset: str, app: Any) -> None:
         token = owner.viewer.headers["Authorization"]
+        both = {name: {"time": [DAY[0]], "value": [1.0]} for name in ("x", "frequency")}
+        await write(owner, asset, both)
         async with following(app, token, asset, query=b"datapoints=frequency") as events:
-            await upcoming(events)
+            assert (await upcoming(events))[::2] == ("latest", {"frequency": {"time": DAY[0], "value": 1.0}})
             await write(owner, asset, {"x": {"time": [DAY[0]], "value": [1]}})
             await write(
                 owner, asset, {"x": {"time": [DAY[0]], "value": [1]}, "frequency": {"time": [DAY[0]], "value": [2.0]}}

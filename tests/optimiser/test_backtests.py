@@ -31,12 +31,12 @@ from gridloom.optimiser.backtests.planner import BatterySpec, Planner
 from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, replay_days
 from gridloom.settings import Settings
 
-BATTERY = BatterySpec(1000.0, 1000.0, 2000.0, 0.943, 0.943, 1.0)
+BATTERY = BatterySpec(1000.0, 1000.0, 2000.0, 0.96, 0.92, 1.0)
 ASKED: dict[str, Any] = {
     "ratedPower": 1000,
     "energyCapacity": 2000,
-    "chargeEfficiency": 0.943,
-    "dischargeEfficiency": 0.943,
+    "chargeEfficiency": 0.96,
+    "dischargeEfficiency": 0.92,
     "dailyCycleLimit": 1,
 }
 
@@ -45,7 +45,7 @@ class TestAPlan:
     def test_looks_at_two_days_and_keeps_within_the_store(self) -> None:
         today, tomorrow = np.full(96, 50.0), np.full(96, 200.0)
         power_kw = Planner(BATTERY).plan(today, tomorrow, 0.0, 0.25)
-        assert power_kw.sum() * 0.25 == pytest.approx(-2000 / 0.943, rel=1e-6)  # it fills up for tomorrow
+        assert power_kw.sum() * 0.25 == pytest.approx(-2000 / 0.96, rel=1e-6)  # it fills up for tomorrow
         assert Planner(BATTERY).plan(today, np.zeros(0), 0.0, 0.25).max() == 0
 
     def test_is_the_same_whatever_days_were_planned_before(self) -> None:
@@ -56,7 +56,7 @@ class TestAPlan:
             power_kw = kept.plan(today, tomorrow, energy_kwh, 1.0)
             assert power_kw == pytest.approx(Planner(BATTERY).plan(today, tomorrow, energy_kwh, 1.0), abs=1e-3)
             assert np.abs(power_kw).max() <= 1000 + 1e-3
-            stored_kwh = energy_kwh - np.cumsum(np.where(power_kw < 0, power_kw * 0.943, power_kw / 0.943))
+            stored_kwh = energy_kwh - np.cumsum(np.where(power_kw < 0, power_kw * 0.96, power_kw / 0.92))
             assert -1e-3 <= stored_kwh.min() <= stored_kwh.max() <= 2000 + 1e-3
 
     @pytest.mark.parametrize("policy", list(Policy))
@@ -66,6 +66,8 @@ class TestAPlan:
         assert len(played) == 19
         assert all(day.discharged_kwh <= 2000 + 1e-3 for day in played)
         assert all(0 <= day.end_kwh <= 2000 for day in played)
+        moved_kwh = np.cumsum([0.96 * day.charged_kwh - day.discharged_kwh / 0.92 for day in played])
+        assert [day.end_kwh for day in played] == pytest.approx((1000 + moved_kwh).tolist(), abs=0.01)
 
     def test_with_foresight_earns_most(self) -> None:
         table = shaped_table(date(2025, 1, 1), 60)

@@ -202,6 +202,24 @@ class TestARepair:
             assert put.status_code == 200, put.text
         assert values[0] <= values[1]
 
+    async def test_leaves_the_periods_between_those_that_were_sent_as_they_stand(
+        self, make_battery: MakeBattery
+    ) -> None:
+        """However dear they are: what is stored in the first hours can only be sold in the last."""
+        battery = await make_battery()
+        sent = [*battery.points([0.0] * 8)["schedule"], *battery.points([0.0] * 8, 16)["schedule"]]
+        prices = [10.0] * 8 + [900.0] * 8 + [50.0] * 8
+        values = [{"time": wire(battery.start + n * QUARTER), "price": price} for n, price in enumerate(prices)]
+        body = {"schedule": sent, "objective": "BEST_VALUE", "prices": {"values": values}}
+        answer = await battery.client.post(f"{battery.url}/repairs", json=body)
+        assert answer.status_code == 200, answer.text
+        repaired = answer.json()["schedule"]
+        assert [point["time"] for point in repaired] == [point["time"] for point in sent]
+        assert min(point["power"] for point in repaired[:8]) < 0 < max(point["power"] for point in repaired[8:])
+        applied = await battery.client.put(f"{battery.url}/schedule", json={"schedule": repaired})
+        assert applied.status_code == 200, applied.text
+        assert applied.json()["imbalance"]["balanced"]
+
 
 class TestAPortfolio:
     async def test_stays_within_what_its_assets_share(self, make_battery: MakeBattery) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.virtual_assets.test_draft import asset_of_five_days
 
+from gridloom.kernel.market_time import PERIOD, period_start
+from gridloom.optimiser.schedules.asset_optimisation import open_window
 from gridloom.optimiser.schedules.scope import _cycle_limit, _energy_bounds
 from gridloom.virtual_assets.energy.projection import CycleBudget
 
@@ -76,3 +80,16 @@ class TestTheEnergyAtTheEnd:
             highest_kwh=np.array([1000.0] * 7 + [750]),
         )
         assert (low[-1], high[-1]) == pytest.approx((740, 782))
+
+
+class TestTheWindow:
+    def test_begins_with_the_first_quarter_hour_whose_gate_is_open_whatever_is_asked_for(self) -> None:
+        asset = asset_of_five_days()
+        start = period_start(asset.first)
+        now = start + 10 * PERIOD - timedelta(seconds=asset.terms.gate_closure_s)
+        for asked, first in ((None, 11), (start, 11), (start + 11 * PERIOD, 11), (start + 12 * PERIOD, 12)):
+            assert open_window(asset, now, asked, None) == (asset.first + first, None), asked
+        before = start - timedelta(days=3)
+        assert open_window(asset, before, start - PERIOD, start + 4 * PERIOD) == (asset.first, asset.first + 4)
+        late = period_start(asset.end) + timedelta(days=1)
+        assert open_window(asset, before, None, late) == (asset.first, asset.end), "within its life"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -16,7 +17,8 @@ from tests.optimiser.synthetic_prices import load_days, shaped_table
 from tests.people import OrganisationUnderTest, People
 
 from gridloom.edge.application import Application
-from gridloom.kernel.market_time import market_day_of, market_day_window
+from gridloom.kernel.market_time import block_window, market_day_of, market_day_window
+from gridloom.kernel.window import Window
 from gridloom.optimiser.backtests.planner import BatterySpec, Planner
 from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, replay_days
 from gridloom.optimiser.day_table import DayTable
@@ -29,6 +31,7 @@ from gridloom.optimiser.valuations.formulas import (
     value_past_days,
     value_window,
 )
+from gridloom.optimiser.valuations.routes import offer_of
 
 BATTERY = BatterySpec(1000.0, 1000.0, 2000.0, 0.943, 0.943, 1.5)
 
@@ -50,6 +53,24 @@ class TestAnOffer:
     def test_lasts_from_its_first_quarter_hour_to_its_last(self, first: date, days: int, quarters: int) -> None:
         """From 10:00 on to 15:00, over days of 92, 96 and 100 quarter-hours."""
         assert offer(first, days, start_quarter=40, end_quarter=60).quarters == quarters
+
+    def test_is_the_battery_that_is_auctioned(self) -> None:
+        delivery = Window(block_window(date(2026, 10, 24), 12, 16).start, block_window(date(2026, 10, 25), 4, 8).start)
+        item: Any = SimpleNamespace(
+            rated_charge_power_kw=800.0,
+            rated_discharge_power_kw=1200.0,
+            energy_capacity_kwh=2000.0,
+            charge_efficiency=0.96,
+            discharge_efficiency=0.92,
+            daily_cycle_limit=1.5,
+            delivery=delivery,
+            initial_soc=0.3,
+            last_soc_target=0.6,
+            final_soc_tolerance=0.02,
+        )
+        battery = BatterySpec(800.0, 1200.0, 2000.0, 0.96, 0.92, 1.5)
+        days = (date(2026, 10, 24), date(2026, 10, 25))
+        assert offer_of(item) == AuctionedBattery(battery, *days, 48, 20, 0.3, 0.6, 0.02), "of the long day five hours"
 
 
 class TestPastValues:
@@ -97,6 +118,9 @@ class TestAValue:
         double = value_window(value_past_days(table, twice, basis), twice)
         assert double.p50_eur == pytest.approx(2 * value.p50_eur, rel=1e-3)
         assert double.per_mw_year_eur == pytest.approx(value.per_mw_year_eur, rel=1e-3)
+        uneven = replace(asked, battery=replace(BATTERY, charge_kw=800.0, discharge_kw=1200.0))
+        past = DayValues(table.end, np.full(60, 100.0), 0.0)
+        assert value_window(past, uneven).per_mw_year_eur == pytest.approx(36_500, rel=1e-3), "of 1 MW on average"
 
     def test_of_a_policy_is_not_above_that_of_foresight(self) -> None:
         table = shaped_table(date(2025, 1, 1), 60)

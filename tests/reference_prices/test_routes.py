@@ -45,6 +45,9 @@ class TestReferencePrice:
         assert replaced.json() == {"received": 2, "inserted": 0, "replaced": 1, "unchanged": 1}
         query = {"series": PRICE["series"], "start": PRICE["start"], "end": PRICE["end"]}
         assert (await operator.get("/reference-prices", params=query)).json() == [{**PRICE, "price": 7}]
+        shorter = {**PRICE, "price": 7, "end": "2031-01-01T06:00:00Z"}
+        assert (await operator.post("/reference-prices", json=[shorter])).json()["replaced"] == 1
+        assert (await operator.get("/reference-prices", params=query)).json() == [shorter]
 
     async def test_keeps_every_version(self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]) -> None:
         row = {**PRICE, "series": "FCR_DE", "start": "2031-02-01T03:00:00Z", "end": "2031-02-01T07:00:00Z"}

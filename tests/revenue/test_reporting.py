@@ -15,7 +15,9 @@ from tests.revenue.reference import FCR, AFRRCapacity, AFRREnergy, Auction, NetO
 from tests.revenue.reports import BUCKETED, CENT, DAYS, agree, of_assets, report
 from tests.revenue.world import World
 
+from gridloom.kernel.window import Window
 from gridloom.revenue import store
+from gridloom.revenue.earned import read_earned_per_mw
 from gridloom.revenue.model import Contribution, Subject
 
 PRICES = st.integers(-50_000, 400_000).map(lambda cents: Fraction(cents, 100))
@@ -219,6 +221,31 @@ class TestPhysicalAsset:
             assert found["capacity_fcr"][utc(day, 0)] == pytest.approx(2)
             assert found["settlement_price_fcr"][utc(day, 0)] == pytest.approx(25)
             assert sums["revenue_normalised_total"] == pytest.approx((200 - 150 + 200) / 20)
+
+    async def test_and_another_behind_the_same_virtual_one_share_its_capacity_but_not_its_hours(
+        self, world: World
+    ) -> None:
+        virtual, batteries = await world.virtual_asset(10), [await world.physical_asset(20) for _ in range(2)]
+        for battery, share in zip(batteries, (0.25, 0.5), strict=True):
+            await world.back(virtual, battery, share)
+        day = date(2026, 1, 11)
+        await world.record_facts([FCR(0, day, "NEGPOS_00_04", Fraction(8), Fraction(25), Fraction(4))], [virtual])
+        keys = tuple([await world.key_of(battery) for battery in batteries])
+        subject = Subject("f", await store.read_backed(world.pool, keys), keys)
+        names = ["revenue_fcr", "delivery_hours_fcr", "capacity_fcr", "settlement_price_fcr"]
+        found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", names=names)
+        values = [found[name][utc(day, 0)] for name in names]
+        assert values == pytest.approx([0.75 * 800, 2 * 4, 0.75 * 8, 25]), "each battery delivers for four hours"
+
+    async def test_earns_per_mw_of_the_mean_power_of_the_window(self, world: World) -> None:
+        """20 MW for three quarters of two days, then 40 MW."""
+        physical, day = await world.physical_asset(20), date(2026, 1, 13)
+        following = day + timedelta(days=1)
+        await world.rate(physical, 40, utc(following, 12))
+        trades = [Trade(0, "t", utc(of, 6), "SELL", Fraction(2), Fraction(125)) for of in (day, following)]
+        await world.record_facts(trades, [physical])
+        key, window = await world.key_of(physical), Window(utc(day, 0), utc(following, 24))
+        assert await read_earned_per_mw(world.pool, key, window, None) == pytest.approx(500 / 25)
 
     async def test_is_normalised_by_the_power_in_force(self, world: World) -> None:
         physical = await world.physical_asset(10)

@@ -91,6 +91,27 @@ class TestActivations:
         )
         assert [tuple(row) for row in stored] == [(date(2026, 5, 1), 500, 0), (date(2026, 5, 2), 0, 250)]
 
+    async def test_of_several_days_are_stored_by_one_request(self, operator: httpx2.AsyncClient, world: World) -> None:
+        virtual = await world.virtual_asset()
+        rows = [
+            {
+                "assetID": str(virtual),
+                "time": f"2026-05-{day}T12:00:00Z",
+                "direction": "POS",
+                "volume": 0.5,
+                "price": 90,
+            }
+            for day in ("04", "01", "02")
+        ]
+        answer = await operator.post("/settlements/afrr-energy", json=rows)
+        assert answer.status_code == 200, answer.text
+        stored = await world.pool.fetch(
+            """select to_timestamp(day * 86400::bigint)::date as day from virtual_activation
+               where asset_key = (select key from asset where id = $1) and up_kwh[49] = 500 order by day""",
+            virtual,
+        )
+        assert [row["day"] for row in stored] == [date(2026, 5, day) for day in (1, 2, 4)]
+
 
 @pytest.mark.parametrize("kind", KINDS)
 class TestEveryKind:

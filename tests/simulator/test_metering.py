@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gridloom.kernel.balancing import Direction
-from gridloom.simulator.batteries.metering import Orders, _find_available, run_orders
+from gridloom.simulator.batteries.metering import Orders, _find_available, _stored_kwh, run_orders
 from gridloom.simulator.scenario import BATTERIES
 from gridloom.simulator.state import SimulatedOutage, SimulatorState
 
@@ -30,6 +30,17 @@ class TestABatteryWithOutages:
         available = _find_available(memory, START, 8)
         assert available[1].tolist() == pytest.approx([0.5, 0.5, 0.2, 0.7, 0.0, 0.0, 0.7, 0.7])
         assert (available[0] == 1).all()
+
+
+class TestABatteryThatIsUsed:
+    @pytest.mark.parametrize("power_kw", [600.0, -600.0])
+    def test_draws_more_than_it_exports_and_stores_less_than_it_imports(self, power_kw: float) -> None:
+        """For an hour, half of which it stands still."""
+        power = np.zeros((len(BATTERIES), 60))
+        power[:, 30:] = power_kw
+        efficiency = np.array([battery.efficiency for battery in BATTERIES])
+        stored_kwh = -300 / efficiency if power_kw > 0 else 300 * efficiency
+        assert _stored_kwh(power) == pytest.approx(stored_kwh)
 
 
 class TestABatteryThatHoldsReserve:

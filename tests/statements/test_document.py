@@ -107,6 +107,10 @@ class TestThePDF:
         ):
             assert text in written, text
 
+    def test_of_nothing_to_pay_is_no_demand(self, written: list[str]) -> None:
+        render_pdf(make_statement(total=Decimal(0)))
+        assert "Paid to Nordlicht Trading GmbH /" in written
+
     def test_numbers_its_pages_and_has_every_line(self, written: list[str]) -> None:
         count = 3 * pdf.LINES_A_PAGE
         body = render_pdf(make_statement(count - 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import defaultdict
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -19,6 +19,9 @@ from gridloom.events.outbox import record_events
 from gridloom.settlements.model import AFRR_CAPACITY_AWARDS, FCR_AWARDS, AFRRCapacityAward, FCRAward, Origin
 from gridloom.settlements.recording import Recorder, record_settlements
 from gridloom.statements import issuing
+from gridloom.statements.ledger_store import find_changed
+from gridloom.statements.missing_store import list_backed_lives
+from gridloom.statements.model import Month
 
 
 def by_line(statement: dict[str, Any]) -> dict[str, Decimal]:
@@ -83,7 +86,8 @@ class TestAMonth:
 
     async def test_lists_every_fact_it_lacks(self, books: Books) -> None:
         short = (utc(date(2028, 1, 10), 0), utc(date(2028, 1, 12), 0))  # in a zone where others live on
-        await books.world(books.traders[0]).virtual_asset(1, start=short[0], end=short[1])
+        brief = await books.world(books.traders[0]).virtual_asset(1, start=short[0], end=short[1])
+        await books.world(books.owner).back(brief, books.second, 1.0)
         answer = await books.operator.post("/statements", json={"month": JANUARY})
         assert (answer.status_code, answer.json()["type"]) == (409, "/docs/problems/facts-missing")
         missing = answer.json()["missing"]
@@ -93,6 +97,9 @@ class TestAMonth:
         assert {"kind": "DISPATCH", "deliveryZone": "TenneT", "periods": 2976} in missing
         unmeasured = {gap["physicalAssetID"] for gap in missing if gap["kind"] == "MEASUREMENT"}
         assert unmeasured == {str(books.battery), str(books.second)}
+        lives = await list_backed_lives(books.edge.pool, Month.parse(JANUARY))
+        whole = Month.parse(JANUARY).window
+        assert [(life.start, life.end) for life in lives] == [(whole.start, whole.end)] * 2, "of all that they back"
         read = await books.operator.get("/statements/missing", params={"month": JANUARY})
         assert (read.status_code, read.json()) == (200, missing), "as they are read before anything is asked for"
         assert (await books.owner.admin.get(f"/statements/missing?month={JANUARY}")).status_code == 403
@@ -155,6 +162,35 @@ class TestAStatement:
         assert by_line(march)["CORRECTION"] == -1
         april = await books.statement(books.traders[0], APRIL)
         assert "CORRECTION" not in by_line(april)
+
+    async def test_is_corrected_once_by_a_fact_that_is_taken_back(self, books: Books) -> None:
+        """Nothing is left of what was accounted for the battery, and that is accounted too."""
+        day = date(2028, 1, 10)
+        await books.trade(books.second, day, 80.0)
+        await books.issue(JANUARY)
+        await books.trade(books.second, day, 80.0, volume="0")
+        await books.issue(FEBRUARY)
+        february, march = [by_line(await books.statement(books.owner, month)) for month in (FEBRUARY, MARCH)]
+        assert february["CORRECTION"] == -80
+        assert "CORRECTION" not in march
+
+    async def test_is_computed_again_where_something_was_recorded_since_and_for_the_batteries_behind_that(
+        self, books: Books
+    ) -> None:
+        """What was activated of a virtual asset is no imbalance of its batteries."""
+        pool, world, january = books.edge.pool, books.world(books.owner), Month.parse(JANUARY)
+        since = await pool.fetchval("select platform_now() - interval '1 minute'")
+        keys = [await world.key_of(id) for id in (books.held, books.other, books.battery, books.second)]
+        for key, recorded_at in ((keys[2], since - timedelta(days=1)), (keys[3], since + timedelta(seconds=1))):
+            await pool.execute(
+                "insert into measured_day (asset_key, day, version, recorded_at, body) values ($1, $2, 1, $3, '')",
+                key,
+                date(2028, 1, 10),
+                recorded_at,
+            )
+        assert await find_changed(pool, keys, [january], since) == {(keys[3], january)}
+        await books.trade(books.other, date(2028, 1, 10), 80.0)
+        assert await find_changed(pool, keys, [january], since) == {(key, january) for key in keys[1:]}
 
     async def test_is_corrected_as_the_documentation_computes_it(self, books: Books) -> None:
         """docs/statements.md: 10 MWh at 84.10, then 84.60, then 84.20."""

@@ -3,19 +3,46 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
 import pytest
 
+from gridloom.kernel.market_time import period_number
 from gridloom.revenue.statement.model import LineType
+from gridloom.statements import missing as missing_facts
+from gridloom.statements import missing_store
 from gridloom.statements.assembling import Amounts
+from gridloom.statements.missing_store import ZoneLife
 from gridloom.statements.model import LineSums, Month
-from gridloom.statements.rules import AlreadyIssued, EarlierMonthOpen, MonthNotOver, check_month
+from gridloom.statements.rules import AlreadyIssued, EarlierMonthOpen, MonthNotOver, check_month, in_order
 
 pytestmark = pytest.mark.pure
 
 JANUARY, FEBRUARY, MARCH, APRIL = (Month.parse(f"2028-{number:02}") for number in range(1, 5))
+
+
+class TestItsDispatch:
+    @pytest.mark.parametrize(
+        ("final_until", "missing"), [(-96, 2976), (0, 2976), (96, 2880), (2975, 1), (2976, None), (5000, None)]
+    )
+    async def test_is_missing_from_where_it_is_final_to_the_end_of_the_month(
+        self, monkeypatch: pytest.MonkeyPatch, final_until: int, missing: int | None
+    ) -> None:
+        window = JANUARY.window
+
+        async def read_final_until(db: Any) -> dict[str, int]:
+            return {"TenneT": period_number(window.start) + final_until}
+
+        async def list_zone_lives(db: Any, month: Month) -> list[ZoneLife]:
+            return [ZoneLife("TenneT", window.start, window.end)]
+
+        monkeypatch.setattr(missing_facts, "read_final_until", read_final_until)
+        monkeypatch.setattr(missing_store, "list_zone_lives", list_zone_lives)
+        nothing: Any = None
+        found = await missing_facts._find_undispatched(nothing, JANUARY)
+        assert [gap.periods for gap in found] == ([] if missing is None else [missing])
 
 
 class TestAMonth:
@@ -24,6 +51,13 @@ class TestAMonth:
         sums: LineSums = {(LineType.TRADING, "MARKET"): np.array([500])}
         for own, corrections, is_empty in (({}, {}, True), (sums, {}, False), ({}, {JANUARY: sums}, False)):
             assert Amounts(uuid4(), MARCH, own, corrections).is_empty is is_empty
+
+    def test_lists_its_lines_by_kind_and_then_by_counterparty(self) -> None:
+        keys = [(LineType.AUCTION, "b"), (LineType.FCR, "z"), (LineType.AUCTION, "a"), (LineType.TRADING, "c")]
+        kinds = list(LineType)
+        expected = sorted(keys, key=lambda key: (kinds.index(key[0]), key[1]))
+        assert in_order({key: np.array([1]) for key in keys}) == expected
+        assert expected != sorted(keys, key=lambda key: key[1])
 
     def test_is_over_at_the_instant_of_its_end(self) -> None:
         check_month(MARCH, [], MARCH.window.end)

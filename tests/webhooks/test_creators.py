@@ -15,7 +15,7 @@ from gridloom.database.commit.after_commit import transaction
 from gridloom.edge.application import Application
 from gridloom.identity.permissions import Role
 from gridloom.webhooks import store
-from gridloom.webhooks.delivery_store import readable_by_maker
+from gridloom.webhooks.delivery_store import disable_orphans, readable_by_maker
 
 
 async def key_of(ours: OrganisationUnderTest, app: Application, *permissions: str) -> Any:
@@ -121,6 +121,8 @@ class TestAMakerWhoIsGone:
         async with client:
             made = await client.post("/webhooks", json={"url": "http://127.0.0.1:9/", "types": []})
         webhook_id = UUID(made.json()["id"])
+        await disable_orphans(app.pool, "nobody is left")
+        assert (await ours.admin.get(f"/webhooks/{webhook_id}")).json()["enabled"], "as long as its key is there"
         assert "Read:auctions" in await readable_by_maker(app.pool, ours.id, webhook_id)
         await app.pool.execute(
             "update api_key set expires_at = clock_timestamp() - interval '1 second' where id = $1", UUID(key["id"])

@@ -209,10 +209,14 @@ class TestAWebhookThatIsEnabledAgain:
         await give_place(db, organisation_id)
         assert await make_and_read(db, organisation_id) == (1, 1)
         webhook_id = await db.fetchval("select id from webhook where organisation_id = $1", organisation_id)
-        await db.execute("update webhook_delivery set attempts = 9 where organisation_id = $1", organisation_id)
+        await db.execute(
+            "update webhook_delivery set attempts = 9, give_up_at = now() where organisation_id = $1", organisation_id
+        )
         await resume(db, organisation_id, webhook_id, timedelta(days=1))
         others = [row["id"] for row in await db.fetch("select id from organisation where id <> $1", organisation_id)]
-        assert (await lease(db, organisation_id, others, seconds=60)).attempt == 1
+        leased = await lease(db, organisation_id, others, seconds=60)
+        assert leased.attempt == 1
+        assert leased.give_up_at - leased.now > timedelta(hours=23), "and for its whole time"
 
 
 class TestADisabledWebhook:
