@@ -88,7 +88,7 @@ def _own_conflicts(book: CapacityBook, missing: Floats) -> list[CapacityConflict
                 start=start,
                 end=end,
                 power=power_kw if column == DISCHARGE else -power_kw,
-                available=available_kw,
+                available=round(available_kw, 6),
                 missing=_missing_of(missing[worst]),
                 detail=(
                     f"The own schedule asks for {power_kw:g} kW and {own[worst, ENERGY]:g} kWh, where "
@@ -131,7 +131,7 @@ def _make_conflict(
         start=period_start(first),
         end=period_start(end),
         power=power_kw,
-        available=available_kw,
+        available=round(available_kw, 6),
         missing=missing,
         detail=(
             f"{_DETAIL_PREFIX[kind]} is for {abs(power_kw):g} kW, and {available_kw:g} kW of it are covered; "
