@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -19,6 +19,7 @@ from tests.monitoring.calls import ARROW, DAY, PARQUET, minutes, read, stream_of
 
 from gridloom.database.clock import platform_now
 from gridloom.monitoring.compaction import jobs
+from gridloom.monitoring.store.bodies import next_day
 
 
 class TestWriting:
@@ -371,3 +372,31 @@ class TestReading:
         health = (await owner.viewer.get(f"/physical-assets/{asset}/health")).json()
         assert health["stateOfCharge"] == 0.42
         assert health["lastTelemetryAt"] == text
+
+
+class TestALongSilence:
+    async def test_is_passed_over_to_the_next_day_that_may_have_points(self, owner: Any, asset: str, app: Any) -> None:
+        """In blocks of a day and of several, and in what came last."""
+        await write(owner, asset, {"frequency": {"time": [DAY[0]], "value": [50]}})
+        async with app.pool.acquire() as db:
+            attempt = db.transaction()
+            await attempt.start()
+            key = await db.fetchval("select key from asset where id = $1", asset)
+            for first, last in ((date(2026, 1, 10), date(2026, 1, 10)), (date(2026, 2, 3), date(2026, 2, 20))):
+                await db.execute(
+                    "insert into telemetry_block values ($1, $2, $3, '{0}', '{1}', '{0}', '{0,0}', '', '', '')",
+                    key,
+                    first,
+                    last,
+                )
+            for asked, found in (
+                (date(2026, 1, 1), date(2026, 1, 10)),
+                (date(2026, 1, 10), date(2026, 1, 10)),
+                (date(2026, 1, 11), date(2026, 2, 3)),
+                (date(2026, 2, 20), date(2026, 2, 20)),
+                (date(2026, 2, 21), date(2026, 3, 29)),
+                (date(2026, 3, 30), None),
+            ):
+                assert await next_day(db, key, 0, asked) == found, asked
+            assert await next_day(db, key, 1, date(2026, 1, 1)) == date(2026, 3, 29), "of another signal"
+            await attempt.rollback()  # blocks without points are of no use to other tests
