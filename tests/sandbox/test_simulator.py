@@ -21,6 +21,7 @@ from gridloom.identity.permissions import Role
 from gridloom.jobs import enqueue
 from gridloom.jobs import store as job_store
 from gridloom.optimiser.forecasts.publishing import PUBLISH
+from gridloom.sandbox import simulator_routes
 from gridloom.sandbox.simulated_clock import prepare_world
 from gridloom.sandbox.simulation import start_of_history
 from gridloom.sandbox.simulator_store import complete_step, set_target, store_error
@@ -281,7 +282,8 @@ class TestAWorldThatWasPausedInItsPast:
 
 
 class TestTwoSimulators:
-    async def test_take_turns_only_when_one_falls_silent(self, settings: Settings):
+    async def test_take_turns_only_when_one_falls_silent(self, settings: Settings, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(simulator_routes, "STAND_BY_S", 0.5)
         async with simulated_world(settings) as (edge, people, simulator):
             said = await simulator.ask()
             operator_id = UUID((await simulator.client.get("/auth/me")).json()["organisationID"])
@@ -319,7 +321,10 @@ class TestSteering:
     async def test_refuses_what_makes_no_sense(self, settings: Settings, operator: httpx2.AsyncClient, body: Any):
         assert (await operator.put("/sandbox/simulator", json=body)).status_code == 400
 
-    async def test_has_nothing_to_steer_where_no_simulator_was_started(self, operator: httpx2.AsyncClient):
+    async def test_has_nothing_to_steer_where_no_simulator_was_started(
+        self, operator: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(simulator_routes, "STAND_BY_S", 0.1)
         assert not (await operator.get("/sandbox/simulator")).json()["running"]
         assert (await operator.put("/sandbox/simulator", json={"speed": 2})).status_code == 409
         assert (await operator.put("/sandbox/simulator/step", json={})).status_code == 409
