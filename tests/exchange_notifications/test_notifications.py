@@ -72,12 +72,13 @@ class TestPublication:
         read = await asset.owner.viewer.get(asset.path(f"/exchange-notifications/{message['id']}"))
         assert read.json() == message
 
-    async def test_is_in_whole_minutes(self, new_organisation):
+    @pytest.mark.parametrize("met", ["12:00:00Z", "12:00:30Z"])
+    async def test_is_in_whole_minutes(self, new_organisation, met: str):
         asset = await new_asset(new_organisation)
         answer = await publish(asset, eventStart="2026-12-01T10:00:59.5Z", eventEnd="2026-12-01T14:00:00.001Z")
         assert answer.json()["eventStart"] == "2026-12-01T10:00:00Z"
         assert answer.json()["eventEnd"] == "2026-12-01T14:01:00Z"
-        edges = ["2026-12-01T10:00:59.5Z", "2026-12-01T12:00:00Z", "2026-12-01T14:00:00.001Z"]
+        edges = ["2026-12-01T10:00:59.5Z", f"2026-12-01T{met}", "2026-12-01T14:00:00.001Z"]
         intervals = [
             {"start": start, "end": end, "unavailableCapacity": kw}
             for start, end, kw in zip(edges, edges[1:], (5_000, 2_000), strict=False)
@@ -114,17 +115,19 @@ class TestPublication:
     @pytest.mark.parametrize(
         ("intervals", "pointer"),
         [
-            ([("10:30", "14:00", 1)], "/capacityIntervals/0/start"),
-            ([("10:00", "13:59", 1)], "/capacityIntervals/0/end"),
-            ([("10:00", "11:00", 1), ("11:15", "14:00", 1)], "/capacityIntervals/1/start"),
-            ([("10:00", "12:00", 1), ("11:00", "14:00", 1)], "/capacityIntervals/1/start"),
-            ([("10:00", "14:00", 12_001)], "/capacityIntervals/0/unavailableCapacity"),
+            ([("10:30:00", "14:00:00", 1)], "/capacityIntervals/0/start"),
+            ([("10:00:00", "13:59:00", 1)], "/capacityIntervals/0/end"),
+            ([("10:00:00", "11:00:00", 1), ("11:15:00", "14:00:00", 1)], "/capacityIntervals/1/start"),
+            ([("10:00:00", "11:00:10", 1), ("11:00:20", "14:00:00", 1)], "/capacityIntervals/1/start"),
+            ([("10:00:00", "10:00:20", 1), ("10:00:20", "14:00:00", 1)], "/capacityIntervals/0/end"),
+            ([("10:00:00", "12:00:00", 1), ("11:00:00", "14:00:00", 1)], "/capacityIntervals/1/start"),
+            ([("10:00:00", "14:00:00", 12_001)], "/capacityIntervals/0/unavailableCapacity"),
         ],
     )
     async def test_needs_intervals_that_cover_the_event(self, new_organisation, intervals, pointer):
         asset = await new_asset(new_organisation)
         given = [
-            {"start": f"2026-12-01T{start}:00Z", "end": f"2026-12-01T{end}:00Z", "unavailableCapacity": capacity}
+            {"start": f"2026-12-01T{start}Z", "end": f"2026-12-01T{end}Z", "unavailableCapacity": capacity}
             for start, end, capacity in intervals
         ]
         assert pointers(await publish(asset, status=422, capacityIntervals=given)) == [pointer]

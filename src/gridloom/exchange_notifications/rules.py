@@ -106,8 +106,12 @@ def check_peak_capacity(unavailable_kw: float, intervals: Sequence[CapacityInter
 def intervals_of(
     given: Sequence[NewCapacityInterval], start: datetime, end: datetime, installed_kw: float
 ) -> list[CapacityInterval]:
-    """The given intervals in whole minutes, once they follow each other from the event's start to its end."""
+    """The given intervals in whole minutes, once they follow each other from the event's start to its end.
+
+    Where two meet within a minute, the later one begins with it, so that each second is in one of them.
+    """
     intervals = []
+    ends = [*(minute_down(one.end) for one in given[:-1]), minute_up(given[-1].end)]
     for position, interval in enumerate(given):
         pointer = f"/capacityIntervals/{position}"
         if interval.start >= interval.end:
@@ -116,15 +120,15 @@ def intervals_of(
             installed_kw, interval.unavailable_capacity, interval.available_capacity, pointer
         )
         intervals.append(
-            CapacityInterval(
-                minute_down(interval.start), minute_up(interval.end), rest_kw, interval.unavailable_capacity
-            )
+            CapacityInterval(minute_down(interval.start), ends[position], rest_kw, interval.unavailable_capacity)
         )
+        if intervals[-1].start >= intervals[-1].end:
+            _reject_interval(position, "end", "is shorter than a minute")
     if intervals[0].start != start:
         _reject_interval(0, "start", "does not start with the event")
     if intervals[-1].end != end:
         _reject_interval(len(intervals) - 1, "end", "does not end with the event")
-    for position, (one, next_one) in enumerate(pairwise(intervals), start=1):
+    for position, (one, next_one) in enumerate(pairwise(given), start=1):
         if one.end != next_one.start:
             _reject_interval(position, "start", "does not start where the one before ends")
     return intervals
