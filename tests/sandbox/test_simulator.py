@@ -24,7 +24,14 @@ from gridloom.optimiser.forecasts.publishing import PUBLISH
 from gridloom.sandbox import simulator_routes
 from gridloom.sandbox.simulated_clock import prepare_world
 from gridloom.sandbox.simulation import start_of_history
-from gridloom.sandbox.simulator_store import complete_step, set_target, store_error
+from gridloom.sandbox.simulator_store import (
+    acquire_lease,
+    complete_step,
+    has_reported_since_arrival,
+    reach_target,
+    set_target,
+    store_error,
+)
 from gridloom.settings import Settings
 
 QUARTER = timedelta(minutes=15)
@@ -294,6 +301,23 @@ class TestTwoSimulators:
             await edge.pool.execute("update sandbox_simulator set taken_at = taken_at - interval '2 minutes'")
             assert (await second.ask())["step"] != said["step"]
             assert second.awaited == simulator.awaited
+
+
+class TestAnArrival:
+    async def test_is_reported_only_by_a_simulator_that_knew_of_it(self, settings: Settings):
+        """One in mid-step says that it is done when the clock has arrived, and reports the last minutes after that."""
+        async with simulated_world(settings) as (edge, _, simulator):
+            operator_id = UUID((await simulator.client.get("/auth/me")).json()["id"])
+            arrival = datetime.fromisoformat((await simulator.client.get("/sandbox/clock")).json()["now"])
+            await reach_target(edge.pool, arrival)
+            for reported_until, is_reported in (
+                (arrival - timedelta(minutes=14), False),
+                (arrival, True),
+                (arrival - timedelta(minutes=14), False),
+                (None, True),
+            ):
+                assert await acquire_lease(edge.pool, operator_id, timedelta(minutes=1), reported_until)
+                assert await has_reported_since_arrival(edge.pool) is is_reported, reported_until
 
 
 class TestSteering:

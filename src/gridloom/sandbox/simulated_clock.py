@@ -138,7 +138,7 @@ async def fast_forward_to(pool: Pool, target: datetime) -> datetime:
 async def _await_reports(pool: Pool) -> None:
     """Until the simulator has reported what its batteries measured up to where the clock has arrived, but not long."""
     for _ in range(round(MAX_REPORT_WAIT_S / POLL_INTERVAL_S)):
-        if await simulator_store.has_asked_since_arrival(pool):
+        if await simulator_store.has_reported_since_arrival(pool):
             return
         await asyncio.sleep(POLL_INTERVAL_S)
 

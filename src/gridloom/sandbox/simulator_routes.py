@@ -126,6 +126,8 @@ class StepDone(RequestBody):
     world: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
     done: Instant | UnsetType = UNSET
     memory: dict[str, Any] | None = None
+    reported_until: Instant | UnsetType = UNSET
+    """Of the last response: the `now` up to which all is reported that batteries have measured."""
 
 
 class StepView(ResponseBody):
@@ -161,7 +163,8 @@ async def take_simulator_step(request: Request, body: StepDone) -> StepView:
     if not request.caller.is_operator:
         raise Forbidden("Only the operator's simulator takes part in the clock.")
     changes = request.resources[SimulationChanged]
-    takes_part = await simulator_store.acquire_lease(request.pool, request.caller.id, SILENCE)
+    reported_until = None if isinstance(body.reported_until, UnsetType) else body.reported_until
+    takes_part = await simulator_store.acquire_lease(request.pool, request.caller.id, SILENCE, reported_until)
     if not takes_part:
         state = await simulator_store.read_simulation(request.pool)
         if state is not None:

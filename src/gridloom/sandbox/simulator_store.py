@@ -124,15 +124,22 @@ async def release_clock(db: Database) -> None:
     )
 
 
-async def acquire_lease(db: Database, member_id: UUID, silence: timedelta) -> bool:
-    """Acquire or renew the lease of the simulator; False while another one holds it."""
+async def acquire_lease(
+    db: Database, member_id: UUID, silence: timedelta, reported_until: datetime | None = None
+) -> bool:
+    """Acquire or renew the lease of the simulator; False while another one holds it.
+
+    One that has not reported up to where the clock has arrived has it from the arrival on, and no longer: so
+    `has_reported_since_arrival` tells it from one that has. (Responses have whole milliseconds.)
+    """
     taken = await db.fetchval(
         """
-        update sandbox_simulator set taken_by = $1, taken_at = clock_timestamp(), fault = null
+        update sandbox_simulator set taken_by = $1, fault = null, taken_at = case
+            when $3::timestamptz < anchor_platform - interval '1 ms' then anchor_real else clock_timestamp() end
         where taken_by is null or taken_by = $1 or taken_at < clock_timestamp() - $2::interval
         returning true
         """,
-        member_id, silence,
+        member_id, silence, reported_until,
     )  # fmt: skip
     return taken is not None
 
@@ -193,10 +200,10 @@ async def reach_target(db: Database, instant: datetime) -> None:
     )
 
 
-async def has_asked_since_arrival(db: Database) -> bool:
-    """Whether the simulator has asked for its next step since the clock arrived: it reports the minutes first."""
-    has_asked: bool | None = await db.fetchval("select taken_at > anchor_real from sandbox_simulator")
-    return has_asked is not False
+async def has_reported_since_arrival(db: Database) -> bool:
+    """Whether the simulator has asked for its next step since the clock arrived, with all reported until then."""
+    has_reported: bool | None = await db.fetchval("select taken_at > anchor_real from sandbox_simulator")
+    return has_reported is not False
 
 
 async def stop_at_present(db: Database) -> bool:

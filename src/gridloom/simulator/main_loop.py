@@ -101,7 +101,7 @@ async def _live_on(connect: Connect, credentials: SimulatorCredentials, operator
                     reports = _resume_reports(world, asked)
                 if reports is not None:
                     await reports.catch_up(asked.now)
-                asked = await _ask_step(operator_voice)
+                asked = await _ask_step(operator_voice, asked)
                 continue
             if reports is not None:
                 reports.stop()
@@ -116,7 +116,7 @@ async def _live_on(connect: Connect, credentials: SimulatorCredentials, operator
                 world = await _enter_world(connect, credentials, operator_voice, asked)
             done = await take_step(world, asked, step)
             reports = _begin_reports(world, asked, step)
-            asked = await _finish_step(operator_voice, world.memory, done)
+            asked = await _finish_step(operator_voice, world.memory, done, asked)
     finally:
         if reports is not None:
             reports.stop()
@@ -124,19 +124,29 @@ async def _live_on(connect: Connect, credentials: SimulatorCredentials, operator
             await world.close()
 
 
-async def _ask_step(operator_voice: ApiSession) -> SimulatorStep:
-    """The simulator's next step; it waits where a sandbox in use has no world until its operator asks for one."""
+async def _ask_step(operator_voice: ApiSession, before: SimulatorStep | None = None) -> SimulatorStep:
+    """The simulator's next step; it waits where a sandbox in use has no world until its operator asks for one.
+
+    `before`: the response up to whose `now` all is reported.
+    """
     while True:
         try:
-            return await operator_voice.client.sandbox.step()
+            return await operator_voice.client.sandbox.step(reported_until=None if before is None else before.now)
         except ConflictError as problem:
             log.debug("simulator.no_world", detail=str(problem))
             await asyncio.sleep(PAUSE_S)
 
 
-async def _finish_step(operator_voice: ApiSession, memory: SimulatorState, done: datetime) -> SimulatorStep:
+async def _finish_step(
+    operator_voice: ApiSession, memory: SimulatorState, done: datetime, before: SimulatorStep
+) -> SimulatorStep:
     """Calls `sandbox.step`, with a memory that is written as it is."""
-    body = {"world": memory.world, "done": written(done), "memory": msgspec.to_builtins(memory)}
+    body = {
+        "world": memory.world,
+        "done": written(done),
+        "memory": msgspec.to_builtins(memory),
+        "reportedUntil": written(before.now),
+    }
     return msgspec.convert(await operator_voice.put("/sandbox/simulator/step", body), SimulatorStep)
 
 

@@ -103,5 +103,6 @@ class Sandbox(Resource[M]):
         world: int | None = None,
         done: datetime | None = None,
         memory: Mapping[str, Any] | None = None,
+        reported_until: datetime | None = None,
     ) -> SimulatorStep:
         """For a simulator: say that a quarter-hour is done, and wait for the next."""
