@@ -127,7 +127,6 @@ class StepDone(RequestBody):
     done: Instant | UnsetType = UNSET
     memory: dict[str, Any] | None = None
     reported_until: Instant | UnsetType = UNSET
-    """Of the last response: the `now` up to which all is reported that batteries have measured."""
 
 
 class StepView(ResponseBody):
