@@ -99,6 +99,18 @@ class TestRenewal:
         played.play(with_password(fresh(1)).call(READ))
         assert played.targets == ["/auctions", "/auth/public/refresh", "/auth/public/authenticate", "/auctions"]
 
+    def test_that_is_refused_for_another_reason_keeps_the_session(self):
+        exchange = with_password(fresh(1))
+        with pytest.raises(NotFoundError):
+            world(problem(401), problem(404)).play(exchange.call(READ))
+        assert exchange.store.load() == fresh(1)
+
+    def test_counts_the_life_of_a_token_from_when_it_was_asked_for(self):
+        times = iter((NOW, NOW + 40))
+        exchange = ClientSession(Password("ada", "pw"), clock=lambda: next(times))
+        tokens = world(reply(200, pair(1, expires_in=60))).play(exchange.signed_in())
+        assert tokens.expires_at == NOW + 60
+
     def test_without_a_password_asks_to_sign_in_again(self):
         exchange = ClientSession(None, InMemoryTokenStore(fresh(1)), clock=lambda: NOW)
         with pytest.raises(CredentialsError, match="session has ended"):

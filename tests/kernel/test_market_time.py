@@ -12,11 +12,15 @@ from gridloom.kernel.market_time import (
     PERIOD,
     block_window,
     floor_to_period,
+    is_block_start,
     is_period_start,
     market_day_of,
     market_day_window,
     market_days_in,
     period_count,
+    period_number,
+    period_number_from,
+    period_start,
 )
 from gridloom.kernel.window import Window
 
@@ -103,6 +107,22 @@ class TestPeriod:
     def test_starts_on_a_quarter_hour_of_the_market_clock_too(self, instant: datetime):
         local = floor_to_period(instant).astimezone(MARKET_ZONE)
         assert (local.minute % 15, local.second, local.microsecond) == (0, 0, 0)
+
+    @given(instants)
+    def test_has_the_number_of_its_start_and_the_next_one_that_of_what_begins_later(self, instant: datetime):
+        start = floor_to_period(instant)
+        assert period_start(period_number(instant)) == start
+        assert period_start(period_number_from(instant)) == (start if instant == start else start + PERIOD)
+        assert period_number_from(start) == period_number(start)
+
+    @pytest.mark.parametrize("day", [date(2026, 7, 1), *SPRING, *AUTUMN])
+    def test_starts_a_block_every_four_hours_of_the_wall_clock(self, day: date):
+        starts = [
+            start
+            for n in range(period_count(day))
+            if is_block_start(start := market_day_window(day).start + n * PERIOD)
+        ]
+        assert [start.astimezone(MARKET_ZONE).hour for start in starts] == [0, 4, 8, 12, 16, 20]
 
 
 class TestDaysOfAWindow:

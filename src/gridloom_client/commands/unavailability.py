@@ -194,15 +194,13 @@ def availability(
         }
         plot_lines("Available power kW", [point.time for point in points], lines, utc=options.utc)
         return
-    spans: list[list[Any]] = []
+    spans: list[tuple[datetime, tuple[float, float, float]]] = []
     for point in points:
         values = (point.available_charge_power, point.available_discharge_power, point.available_energy)
-        if spans and spans[-1][2] == values:
-            spans[-1][1] = point.time
-        else:
-            spans.append([point.time, point.time, values])
-    ends = [following[0] for following in spans[1:]] + [end]
-    rows = [((span[0], until), *span[2]) for span, until in zip(spans, ends, strict=True)]
+        if not spans or spans[-1][1] != values:
+            spans.append((point.time, values))
+    ends = [*(start for start, _ in spans[1:]), end]
+    rows = [((start, until), *values) for (start, values), until in zip(spans, ends, strict=False)]
     print_table("Available", ["When", "Charge kW", "Discharge kW", "Energy kWh"], rows, options)
 
 

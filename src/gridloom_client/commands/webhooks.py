@@ -37,7 +37,7 @@ def list_(*, options: Options = USUAL) -> None:
 @app.command
 def create(
     address: str,
-    types: Annotated[Sequence[str], Parameter(negative="")] = ("*",),
+    types: Annotated[Sequence[str], Parameter(negative="")] = (),
     *,
     description: str | None = None,
     options: Options = USUAL,

@@ -1,0 +1,364 @@
+"""What each command asks of the service, and what it shows of the answer; the service itself is played."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from tests.client.test_conformance import interface, resolved
+
+from gridloom_client import Client
+from gridloom_client.commands import make_app
+
+pytestmark = pytest.mark.pure
+
+OURS, OTHERS, BATTERY, VIRTUAL, SECOND, THING = (f"01890000-0000-7000-8000-0000000000{n}1" for n in range(1, 7))
+ETAG = '"seen-before"'
+FORMATS = {"date-time": "2026-11-18T12:00:00Z", "date": "2026-11-18", "uuid": THING}
+CHOICES = ("anyOf", "oneOf")
+
+
+def sample(schema: dict[str, Any], said: Any = None) -> Any:
+    """The smallest value that the interface allows: what it demands, with what is said of it."""
+    schema = resolved(schema)
+    for word in CHOICES:
+        if word in schema:
+            options = [option for option in schema[word] if option != {"type": "null"}]
+            return None if said is None and len(options) < len(schema[word]) else sample(options[0], said)
+    match schema.get("type"):
+        case "object":
+            named = [*schema.get("required", ()), *(said or ())]
+            return {name: sample(schema["properties"][name], (said or {}).get(name)) for name in named}
+        case "array":
+            return [sample(schema["items"], item) for item in said or ()]
+    if said is not None or "const" in schema or "enum" in schema:
+        return said if said is not None else schema.get("const", schema.get("enum", [None])[0])
+    by_type = {"string": FORMATS.get(schema.get("format", ""), "x"), "boolean": True, "null": None}
+    return by_type.get(schema.get("type", ""), schema.get("minimum", 1))
+
+
+@cache
+def operations() -> list[tuple[str, re.Pattern[str], dict[str, Any]]]:
+    return [
+        (method.upper(), re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), operation)
+        for path, described in interface()["paths"].items()
+        for method, operation in described.items()
+        if method != "parameters"
+    ]
+
+
+@dataclass
+class PlayedService:
+    """Answers as the interface has it, with what a test says of it, and notes what it was asked."""
+
+    known: Mapping[str, Any] = field(default_factory=dict)
+    """By path, after its method where that is not GET: fields of the answer, or of each item of a list."""
+    requests: list[httpx2.Request] = field(default_factory=list)
+
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        self.requests.append(request)
+        method, path = request.method, request.url.path
+        found = next(one for verb, pattern, one in operations() if verb == method and pattern.fullmatch(path))
+        status, answer = next((int(code), one) for code, one in found["responses"].items() if code.startswith("2"))
+        schema = resolved(answer).get("content", {}).get("application/json", {}).get("schema")
+        if schema is None:
+            return httpx2.Response(status)
+        body = sample(schema, self.known.get(path if method == "GET" else f"{method} {path}"))
+        return httpx2.Response(status, json=body, headers={"ETag": ETAG})
+
+    @property
+    def lines(self) -> list[str]:
+        """Each request in a line, with its condition and its body."""
+        return [
+            " ".join(
+                [
+                    request.method,
+                    str(request.url).removeprefix("http://played"),
+                    *([f"if {request.headers['if-match']}"] if "if-match" in request.headers else []),
+                    *([json.dumps(json.loads(request.content), sort_keys=True)] if request.content else []),
+                ]
+            )
+            for request in self.requests
+        ]
+
+    @property
+    def changes(self) -> list[str]:
+        return [line for line in self.lines if not line.startswith("GET ")]
+
+
+KNOWN: dict[str, Any] = {
+    "/auth/me": {"organisationID": OURS},
+    "/sandbox/clock": {"now": "2026-11-18T12:00:00Z"},
+    "/organisations": [{"id": OURS, "name": "Nordlicht"}, {"id": OTHERS, "name": "Südwind"}],
+    "/physical-assets": [{"id": BATTERY, "name": "Husum"}, {"id": SECOND, "name": "31"}],
+    f"/organisations/{OURS}/virtual-assets": [{"id": VIRTUAL, "name": "Elbe"}, {"id": SECOND, "name": "Weser"}],
+    f"/organisations/{OTHERS}/virtual-assets": [{"id": SECOND, "name": "Rhein"}],
+    f"/organisations/{OURS}/portfolios": [{"id": THING, "name": "North"}],
+    f"/physical-assets/{BATTERY}/unavailability": [{"id": SECOND}, {"id": THING}],
+    "/webhooks": [{"id": SECOND}, {"id": THING}],
+    "/auctions": [{"id": THING}],
+    f"/auctions/{THING}": {"currentBid": {"id": SECOND, "price": 5, "timestamp": FORMATS["date-time"]}},
+    f"/organisations/{OURS}/statements": [{"id": THING, "month": "2026-09"}, {"id": SECOND, "month": "2026-08"}],
+    f"/organisations/{OTHERS}/statements": [{"id": BATTERY, "month": "2026-09"}],
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    code: int
+    out: str
+    err: str
+    service: PlayedService
+
+
+Run = Callable[..., Shown]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """A command line in this process, with what is known to the service besides."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("GRIDLOOM_URL", "http://played")
+    monkeypatch.setenv("GRIDLOOM_API_KEY", "k")
+    monkeypatch.setenv("COLUMNS", "160")
+
+    def call(command: str, known: Mapping[str, Any] = {}) -> Shown:
+        service = PlayedService({**KNOWN, **known})
+        monkeypatch.setattr(
+            "gridloom_client.commands.terminal.options.make_client",
+            lambda url, **_: Client(url, api_key="k", transport=httpx2.MockTransport(service)),
+        )
+        words = shlex.split(command)
+        code = 0
+        try:
+            make_app(words[0])(words, result_action="return_value")
+        except SystemExit as end:
+            code = int(end.code or 0)
+        printed = capsys.readouterr()
+        return Shown(code, printed.out, printed.err, service)
+
+    return call
+
+
+MISSING = {"energyCapacity": 30.0, "powerCapacity": {"charge": 10.0, "discharge": 20.0}}
+UNAVAILABILITY = json.dumps(
+    {"description": "Inverter", "end": "2026-07-02T10:00:00Z", "start": "2026-07-02T04:00:00Z"}
+    | {"type": "MAINTENANCE", "volume": MISSING},
+    sort_keys=True,
+)
+PARAMETERS = {"chargeEfficiency": 0.9, "dischargeEfficiency": 0.9, "energyCapacity": 40.0}
+PARAMETERS |= {"ratedChargePower": 10.0, "ratedDischargePower": 20.0}
+CHANGES = {
+    f"unavailability withdraw Husum {THING[-8:]} --yes": (
+        f"DELETE /physical-assets/{BATTERY}/unavailability/{THING} if {ETAG}"
+    ),
+    "unavailability add Husum 2026-07-02T06:00 2026-07-02T12:00 --type MAINTENANCE --description Inverter"
+    " --charge 10 --discharge 20 --energy 30 --yes -o json": (
+        f"POST /physical-assets/{BATTERY}/unavailability {UNAVAILABILITY}"
+    ),
+    f"webhooks delete {THING[-8:]}": f"DELETE /webhooks/{THING} if {ETAG}",
+    f"webhooks rotate {THING[-8:]}": f"POST /webhooks/{THING}/secret {{}}",
+    "webhooks create https://example.org/in": 'POST /webhooks {"types": [], "url": "https://example.org/in"}',
+    "webhooks create https://example.org/in bid.placed --description Desk": (
+        'POST /webhooks {"description": "Desk", "types": ["bid.placed"], "url": "https://example.org/in"}'
+    ),
+    "grants revoke Husum Südwind": f"DELETE /physical-assets/{BATTERY}/grants/{OTHERS} if {ETAG}",
+    "grants set Husum Südwind Read:monitoring": (
+        f'PUT /physical-assets/{BATTERY}/grants/{OTHERS} {{"permissions": ["Read:monitoring"]}}'
+    ),
+    f"keys revoke {THING}": f"DELETE /auth/api-keys/{THING}",
+    f"keys revoke {THING} --organisation {OTHERS}": f"DELETE /organisations/{OTHERS}/api-keys/{THING}",
+    f"keys create Gateway Create:monitoring --asset {BATTERY} --network 203.0.113.0/24"
+    " --expires-at 2027-01-01T00:00:00Z": (
+        'POST /auth/api-keys {"allowedNetworks": ["203.0.113.0/24"], "expiresAt": "2027-01-01T00:00:00Z", '
+        f'"name": "Gateway", "permissions": ["Create:monitoring"], "physicalAssetIDs": ["{BATTERY}"]}}'
+    ),
+    "sessions end --others": "DELETE /auth/sessions",
+    f"sessions end {THING}": f"DELETE /auth/sessions/{THING}",
+    "portfolios create West Elbe": (
+        f'POST /organisations/{OURS}/portfolios {{"name": "West", "virtualAssetIDs": ["{VIRTUAL}"]}}'
+    ),
+    "portfolios change North --name South": (
+        f'PATCH /organisations/{OURS}/portfolios/{THING} if {ETAG} {{"name": "South"}}'
+    ),
+    f"portfolios change North --assets Elbe --assets {SECOND}": (
+        f'PATCH /organisations/{OURS}/portfolios/{THING} if {ETAG} {{"virtualAssetIDs": ["{VIRTUAL}", "{SECOND}"]}}'
+    ),
+    "sandbox simulator --speed 96": 'PUT /sandbox/simulator {"speed": 96.0}',
+    "sandbox simulator --no-running": 'PUT /sandbox/simulator {"running": false}',
+    "sandbox reset --yes": "POST /sandbox/reset",
+    "clock --advance 1d90m": 'PUT /sandbox/clock {"advance": "P1DT0H90M0S"}',
+    "clock --to 2026-07-01T12:00": 'PUT /sandbox/clock {"now": "2026-07-01T12:00:00+02:00"}',
+    "clock --stop": "DELETE /sandbox/clock/walk",
+    f"auctions bid {THING[-8:]} 1250.50": f'POST /auctions/{THING}/bids {{"price": 1250.5}}',
+    f"auctions withdraw {THING[-8:]}": f"DELETE /auctions/{THING}/bids/{SECOND}",
+    "assets create New --organisation Südwind --zone TenneT --power 20 --charge-power 10 --energy 40"
+    " --efficiency 0.9": (
+        "POST /physical-assets "
+        + json.dumps(
+            {"deliveryZone": "TenneT", "name": "New", "organisationID": OTHERS, "parameters": PARAMETERS},
+            sort_keys=True,
+        )
+    ),
+    "organisations create Ostwind --kind OPERATOR": 'POST /organisations {"kind": "OPERATOR", "name": "Ostwind"}',
+    "invite ada@example.com --role VIEWER": (
+        f'POST /organisations/{OURS}/invitations {{"email": "ada@example.com", "role": "VIEWER"}}'
+    ),
+    "invite ada@example.com --organisation Südwind": (
+        f'POST /organisations/{OTHERS}/invitations {{"email": "ada@example.com", "role": "TRADER"}}'
+    ),
+}
+READS = {
+    "audit --start 2026-07-01 --end 2026-07-02 --action placeBid --resource /auctions --limit 20": (
+        "GET /audit-log?resource=%2Fauctions&action=placeBid"
+        "&start=2026-06-30T22:00:00Z&end=2026-07-01T22:00:00Z&limit=20"
+    ),
+    "unavailability list Husum --start 2026-07-01 --end 2026-07-02": (
+        f"GET /physical-assets/{BATTERY}/unavailability?start=2026-06-30T22:00:00Z&end=2026-07-01T22:00:00Z"
+    ),
+    "availability Husum --day 2026-03-29": (
+        f"GET /physical-assets/{BATTERY}/availability?start=2026-03-28T23:00:00Z&end=2026-03-29T22:00:00Z"
+    ),
+    f"webhooks deliveries {THING[-8:]} --state FAILED": f"GET /webhooks/{THING}/deliveries?state=FAILED",
+    "keys list": "GET /auth/api-keys",
+    f"keys list --organisation {OTHERS}": f"GET /organisations/{OTHERS}/api-keys",
+    "grants list Husum": f"GET /physical-assets/{BATTERY}/grants",
+    "organisations usage Südwind": f"GET /organisations/{OTHERS}/usage",
+    "organisations members": f"GET /organisations/{OURS}/invitations",
+    "prices --day 2026-10-25 --series REBAP_DE": (
+        "GET /reference-prices?series=REBAP_DE&start=2026-10-24T22:00:00Z&end=2026-10-25T23:00:00Z"
+    ),
+    "virtual show Rhein --organisation Südwind": f"GET /organisations/{OTHERS}/virtual-assets/{SECOND}",
+    "statements show 2026-09": f"GET /organisations/{OURS}/statements/{THING}",
+    "statements show 2026-09 --organisation Südwind": f"GET /organisations/{OTHERS}/statements/{BATTERY}",
+    "statements missing 2026-09": "GET /statements/missing?month=2026-09",
+    "auctions list --status WON": "GET /auctions?status=WON",
+}
+
+
+class TestACommand:
+    @pytest.mark.parametrize("command", CHANGES)
+    def test_changes_what_was_seen_and_nothing_else(self, run: Run, command: str):
+        shown = run(command)
+        assert (shown.code, shown.service.changes) == (0, [CHANGES[command]]), shown.err
+
+    @pytest.mark.parametrize("command", READS)
+    def test_asks_for_what_was_typed(self, run: Run, command: str):
+        shown = run(command)
+        assert shown.code == 0, shown.err
+        assert READS[command] in shown.service.lines
+        assert not shown.service.changes
+
+    def test_exports_each_market_day_as_much_of_it_as_is_asked_for(self, run: Run, tmp_path: Path):
+        window = "--start 2026-10-24T12:00 --end 2026-10-26T06:00 --resolution 15-minute --aggregation max"
+        shown = run(f"monitoring export Husum {tmp_path / 'out.csv'} {window} --signals active_power")
+        asked = [line.partition("?")[2] for line in shown.service.lines if "/datapoints" in line]
+        assert [re.findall(r"(?:start|end)=([^&]+)", query) for query in asked] == [
+            ["2026-10-24T10:00:00Z", "2026-10-24T22:00:00Z"],
+            ["2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"],
+            ["2026-10-25T23:00:00Z", "2026-10-26T05:00:00Z"],
+        ], shown.err
+        assert all("datapoints=active_power" in query and "aggregation=max" in query for query in asked)
+
+
+QUARTERS = [
+    {"time": f"2026-07-01T{hour:02}:{minute:02}:00Z", "availableEnergy": 40}
+    | {"availableChargePower": 10 if 6 <= hour < 8 else 30, "availableDischargePower": 20}
+    for hour in range(10)
+    for minute in range(0, 60, 15)
+]
+
+
+class TestAnAnswer:
+    def test_of_availability_is_told_in_spans_that_meet(self, run: Run):
+        path = f"/physical-assets/{BATTERY}/availability"
+        shown = run("availability Husum --day 2026-07-01 --utc", {path: {"availability": QUARTERS}})
+        lines = shown.out.splitlines()
+        assert lines, shown.err
+        assert [line.split()[-3:] for line in lines[2:]] == [["30", "20", "40"], ["10", "20", "40"], ["30", "20", "40"]]
+        assert [re.findall(r"\d\d:\d\d", line) for line in lines[2:]] == [
+            ["00:00", "06:00"],
+            ["06:00", "08:00"],
+            ["08:00", "22:00"],
+        ]
+        assert run("availability Husum", {path: {"availability": []}}).code == 0
+
+    def test_of_a_preview_names_those_who_lose_and_no_others(self, run: Run):
+        holders = [
+            {"kind": "VIRTUAL_ASSET", "virtualAssetID": VIRTUAL, "before": 50, "after": 45},
+            {"kind": "VIRTUAL_ASSET", "virtualAssetID": SECOND, "before": 70, "after": 70},
+        ]
+        words = "unavailability add Husum 2026-07-02 2026-07-03 --type MAINTENANCE --description Inverter --yes"
+        preview = {"free": 12, "cut": 5, "holders": holders}
+        shown = run(words, {f"POST /physical-assets/{BATTERY}/unavailability-previews": preview})
+        out = shown.out
+        assert not shown.err
+        assert "12 kW of free capacity are lost, and 5 kW that are held" in out
+        assert VIRTUAL[-8:] in out
+        assert SECOND[-8:] not in out
+        preview["holders"] = holders[1:]
+        out = run(words, {f"POST /physical-assets/{BATTERY}/unavailability-previews": preview}).out
+        assert "No promise is broken; 12 kW" in out
+
+    def test_of_auctions_leaves_out_those_that_closed_more_than_a_day_ago(self, run: Run):
+        ends = {"11-17T11:59": THING, "11-17T12:01": SECOND, "11-19T12:00": BATTERY}
+        known = [{"id": id, "end": f"2026-{end}:00Z", "status": "LOST"} for end, id in ends.items()]
+        listed = run("auctions list", {"/auctions": known})
+        assert [id[-8:] in listed.out for id in (THING, SECOND, BATTERY)] == [False, True, True]
+        assert "1 that closed earlier" in listed.out
+        for words in ("auctions list --all", "auctions list --status LOST"):
+            assert THING[-8:] in run(words, {"/auctions": known}).out
+
+    def test_of_prices_covers_every_quarter_hour_and_shows_the_forecast_beside(self, run: Run):
+        hour = {"start": "2026-07-01T10:00:00Z", "end": "2026-07-01T11:00:00Z", "price": 42.5}
+        forecast = [{"time": "2026-07-01T10:15:00Z", "p10": 10, "p50": 50, "p90": 90}]
+        shown = run(
+            "prices --day 2026-07-01 --utc",
+            {"/reference-prices": [hour], "/forecasts/day-ahead": {"forecast": forecast}},
+        )
+        lines, none = [line.split()[1:] for line in shown.out.splitlines()[2:]], ["42.50", "–", "–", "–"]
+        assert [line[1:] for line in lines] == [none, ["42.50", "50.00", "10.00", "90.00"], none, none]
+        assert [line[0] for line in lines] == ["10:00Z", "10:15Z", "10:30Z", "10:45Z"]
+
+    def test_of_shares_says_what_is_used_of_which_limit(self, run: Run):
+        share = {"share": "jobs", "used": 3, "limit": 20, "waiting": 5, "unit": "COUNT", "counted": "PLATFORM"}
+        shown = run("organisations usage", {f"/organisations/{OURS}/usage": {"shares": [share]}})
+        assert shown.out.splitlines()[-1].split() == ["jobs", "3", "20", "5", "COUNT", "PLATFORM"]
+
+    def test_of_members_names_those_whose_invitation_is_still_open(self, run: Run):
+        path = f"/organisations/{OURS}/invitations"
+        invited = [{"email": f"{status}@example.com", "status": status} for status in ("PENDING", "EXPIRED", "REVOKED")]
+        out = run("organisations members", {path: invited}).out
+        assert re.findall(r"(\w+)@example.com", out) == ["PENDING"]
+
+    def test_of_virtual_assets_leaves_out_those_that_are_over(self, run: Run):
+        path = f"/organisations/{OURS}/virtual-assets"
+        ends = {"Elbe": "2026-11-18T12:00:00Z", "Weser": "2026-11-18T12:15:00Z"}
+        assets = [{"id": THING, "name": name, "end": end} for name, end in ends.items()]
+        out = run("virtual list", {path: assets}).out
+        assert ("Elbe" in out, "Weser" in out, "1 that are over" in out) == (False, True, True)
+
+
+class TestAThing:
+    def test_is_found_by_its_whole_name_before_the_end_of_an_id(self, run: Run):
+        """The other battery is called by the end of the first one's id."""
+        asked = run("grants list 31").service.lines
+        assert f"GET /physical-assets/{SECOND}/grants" in asked
+
+    def test_that_several_ids_end_like_is_asked_for_again(self, run: Run):
+        refused = run("grants list 1")
+        assert (refused.code, "type more of the id" in refused.err) == (2, True)
+        assert not any("/grants" in line for line in refused.service.lines)
+
+    def test_is_granted_anew_on_the_condition_that_was_seen(self, run: Run):
+        granted = [{"organisationID": OTHERS}]
+        shown = run("grants set Husum Südwind Read:monitoring", {f"/physical-assets/{BATTERY}/grants": granted})
+        assert [f"if {ETAG}" in line for line in shown.service.changes] == [True]
