@@ -59,7 +59,7 @@ class TestAPreview:
         for _ in range(2):
             answer = await owner.engineer.post(path(battery, "unavailability-previews"), json=loss(battery, power=500))
             cuts = [(cut["acceptedSchedule"], cut["adjustedSchedule"]) for cut in answer.json()["expectedCuts"]]
-            assert cuts == [(800, 500), (-800, -500)]
+            assert cuts == [(800, 700), (-800, -500)]
         assert (await owner.viewer.get(path(battery, "unavailability"))).json() == []
         assert (await owner.viewer.get(path(battery, "health"))).json()["conflicts"] == []
 
@@ -106,10 +106,10 @@ class TestHolders:
         (told,) = await self.news(battery)
         assert (told["virtualAssetID"], told["start"]) == (battery.asset["id"], wire(battery.start))
         (period,) = told["periods"]
-        assert (period["availableChargePower"], period["availableDischargePower"]) == (400, 500)
+        assert (period["availableChargePower"], period["availableDischargePower"]) == (400, 700)
         assert period["availableEnergyCapacity"] == 1700
         (cut,) = told["expectedCuts"]
-        assert (cut["acceptedSchedule"], cut["adjustedSchedule"], cut["reason"]) == (800, 500, "AVAILABILITY")
+        assert (cut["acceptedSchedule"], cut["adjustedSchedule"], cut["reason"]) == (800, 700, "AVAILABILITY")
         gone = await owner.engineer.delete(path(battery, f"unavailability/{made.json()['id']}"))
         assert gone.status_code == 204
         assert len(await self.news(battery)) == 2
@@ -147,8 +147,8 @@ class TestHolders:
         told = max(await self.news(battery), key=lambda data: data["end"])
         assert (told["start"], told["end"]) == (edges[0], edges[3])
         assert [(one["start"], one["end"], one["availableDischargePower"]) for one in told["periods"]] == [
-            (edges[0], edges[1], 1000),
-            (edges[2], edges[3], 500),
+            (edges[0], edges[1], 1200),
+            (edges[2], edges[3], 700),
         ]
 
     async def test_are_notified_of_what_is_still_ahead_of_an_outage_that_has_begun(
@@ -179,10 +179,10 @@ class TestHolders:
         battery = await make_battery()
         parameters = {
             "ratedChargePower": 900,
-            "ratedDischargePower": 1000,
+            "ratedDischargePower": 1200,
             "energyCapacity": 2000,
             "chargeEfficiency": 0.9,
-            "dischargeEfficiency": 0.9,
+            "dischargeEfficiency": 0.95,
             "validFrom": wire(datetime.now(UTC)),
         }
         put = await battery.organisation.engineer.put(path(battery, "parameters"), json=parameters)

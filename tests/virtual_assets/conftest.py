@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from gridloom.edge.application import Application
 
 QUARTER = timedelta(minutes=15)
+ASYMMETRIC = {"ratedDischargePower": 1200, "dischargeEfficiency": 0.95}
+"""Beside 1000 kW and 0.9 of charging: what takes one direction for the other shows."""
 
 
 def wire(moment: datetime) -> str:
@@ -152,9 +154,9 @@ def make_battery(app: Application, operator: httpx2.AsyncClient, new_organisatio
 
     async def make(*, parameters: dict[str, float] | None = None, **changes: Any) -> Battery:
         organisation = await new_organisation()
-        physical = [await register(operator, organisation.id, **(parameters or {}))]
+        physical = [await register(operator, organisation.id, **(ASYMMETRIC | (parameters or {})))]
         url = f"/organisations/{organisation.id}/virtual-assets"
-        answer = await operator.post(url, json=new_asset(physical, **changes))
+        answer = await operator.post(url, json=new_asset(physical, **(ASYMMETRIC | changes)))
         assert answer.status_code == 201, answer.text
         return Battery(organisation, organisation.trader, answer.json(), physical, app)
 

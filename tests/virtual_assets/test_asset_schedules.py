@@ -60,13 +60,13 @@ class TestAnAssetsSchedule:
     async def test_is_spread_in_proportion_of_the_blocks_power(self, make_battery):
         battery = await make_battery()
         await carve(battery, 0, 8, 250, 500)
-        answer = await put(battery, [-800, 600, 0], offset=6)
+        answer = await put(battery, [-800, 720, 0], offset=6)
         assert answer.status_code == 200, answer.text
         parts = {block["ratedChargePower"]: powers(block, 10) for block in await battery.blocks()}
-        assert parts[250][6:] == [-200, 300]  # until its end; 250 of 1000 kW in, 500 of 1000 kW out
-        assert parts[750][6:] == [-600, 300]
+        assert parts[250][6:] == [-200, 300]  # until its end; 250 of 1000 kW in, 500 of 1200 kW out
+        assert parts[750][6:] == [-600, 420]
         whole = (await read(battery)).json()
-        assert powers(whole, 10)[6:9] == [-800, 600, 0]
+        assert powers(whole, 10)[6:9] == [-800, 720, 0]
 
     async def test_answers_as_the_schedule_of_a_block_does(self, make_battery):
         battery = await make_battery()
@@ -78,9 +78,9 @@ class TestAnAssetsSchedule:
         assert body["powerCapacity"][0] == {
             "time": battery.asset["start"],
             "chargePowerCapacity": 1000,
-            "dischargePowerCapacity": 1000,
+            "dischargePowerCapacity": 1200,
             "ratedChargePowerCapacity": 1000,
-            "ratedDischargePowerCapacity": 1000,
+            "ratedDischargePowerCapacity": 1200,
         }
         assert body["imbalance"]["imbalanceDischarge"] == 900
         assert body["imbalance"]["balanced"] is False
@@ -101,11 +101,12 @@ class TestAnAssetsSchedule:
     async def test_leaves_out_reserved_power(self, make_battery):
         battery = await make_battery()
         await carve(battery, 0, 16, 1000, 1000, market="FCR")
-        answer = await put(battery, [1], offset=3)
-        assert problem(answer, 422, "power-beyond-available")["availableDischarge"] == 0
+        for power in (-1, 201):
+            refused = problem(await put(battery, [power], offset=3), 422, "power-beyond-available")
+            assert (refused["availableCharge"], refused["availableDischarge"]) == (0, 200)
         assert (await put(battery, [0, 0], offset=15)).status_code == 200
         capacity = (await read(battery)).json()["powerCapacity"]
-        assert [row["dischargePowerCapacity"] for row in capacity[15:17]] == [0, 1000]
+        assert [row["dischargePowerCapacity"] for row in capacity[15:17]] == [200, 1200]
 
     async def test_shows_what_an_outage_leaves_of_each_direction(self, make_battery):
         battery = await make_battery()
@@ -113,14 +114,14 @@ class TestAnAssetsSchedule:
         assert lost.status_code == 201, lost.text
         for view in ((await read(battery)).json(), await battery.life()):
             during, after = view["powerCapacity"][:2]
-            assert [during[name] for name in CAPACITIES] == [400, 700, 1000, 1000]
-            assert [after[name] for name in CAPACITIES] == [1000, 1000, 1000, 1000]
+            assert [during[name] for name in CAPACITIES] == [400, 900, 1000, 1200]
+            assert [after[name] for name in CAPACITIES] == [1000, 1200, 1000, 1200]
 
     async def test_is_refused_as_a_whole(self, make_battery):
         battery = await make_battery()
         await carve(battery, 0, 8, 250, 500)
         before = (await read(battery)).headers["ETag"]
-        refused = problem(await put(battery, [10, 20, 1001]), 422, "power-beyond-available")
+        refused = problem(await put(battery, [10, 20, 1201]), 422, "power-beyond-available")
         assert refused["firstPeriod"] == wire(battery.start + 2 * QUARTER)
         problem(await put(battery, [-1000] * 30), 422, "energy-out-of-bounds")
         after = await read(battery)
@@ -141,12 +142,12 @@ class TestAnAssetsSchedule:
     async def test_is_in_the_history_with_each_blocks_part(self, make_battery):
         battery = await make_battery()
         await carve(battery, 0, 8, 250, 500)
-        await put(battery, [600, 600])
+        await put(battery, [720, 720])
         history = (await battery.client.get(f"{battery.url}/schedule-history")).json()
         assert history[0]["kind"] == "SCHEDULE"
         assert history[0]["version"] == (await read(battery)).json()["version"]
         assert history[0]["authorName"] == (await battery.client.get("/auth/me")).json()["displayName"]
-        assert sorted(powers(change, 2) for change in history[0]["changes"]) == [[300, 300], [300, 300]]
+        assert sorted(powers(change, 2) for change in history[0]["changes"]) == [[300, 300], [420, 420]]
 
     async def test_tells_which_blocks_were_set(self, make_battery):
         battery = await make_battery()

@@ -16,7 +16,7 @@ class TestNewAsset:
         (block,) = await battery.blocks()
         assert block["market"] == "WHOLESALE"
         assert (block["start"], block["end"]) == (battery.asset["start"], battery.asset["end"])
-        assert (block["ratedChargePower"], block["ratedDischargePower"]) == (1000, 1000)
+        assert (block["ratedChargePower"], block["ratedDischargePower"]) == (1000, 1200)
         assert {point["power"] for point in block["schedule"]} == {0}
         assert set(await battery.energies()) == {1000}
 
@@ -32,7 +32,7 @@ class TestCarving:
             moment = wire(battery.start + period * QUARTER)
             standing = [block for block in blocks if block["start"] <= moment < block["end"]]
             assert sum(block["ratedChargePower"] for block in standing) == 1000
-            assert sum(block["ratedDischargePower"] for block in standing) == 1000
+            assert sum(block["ratedDischargePower"] for block in standing) == 1200
         asset = await battery.read()
         assert len(asset["blockIDs"]) == len(asset["blockMetadata"]) == len(blocks)
         assert asset["blockIDs"][0] == battery.asset["blockIDs"][0]
@@ -49,14 +49,14 @@ class TestCarving:
         await battery.put([-900] * 2 + [700] * 2, offset=10)
         before = await battery.energies()
         answer = await battery.carve(8, 20, "WHOLESALE", 600, 600)
-        assert [point["power"] for point in answer.json()["schedule"]][:8] == [0, 0, -500, -500, 300, 300, 0, 0]
+        assert [point["power"] for point in answer.json()["schedule"]][:8] == [0, 0, -500, -500, 100, 100, 0, 0]
         assert await battery.energies() == pytest.approx(before)
 
     async def test_in_time_leaves_two_blocks_that_follow_each_other(self, make_battery):
         battery = await make_battery()
         await battery.put([-100] * 4, offset=94)
         before = await battery.energies()
-        later = (await battery.carve(96, 96, "WHOLESALE", 1000, 1000)).json()
+        later = (await battery.carve(96, 96, "WHOLESALE", 1000, 1200)).json()
         assert [point["power"] for point in later["schedule"]][:3] == [-100, -100, 0]
         first, second = await battery.blocks()
         assert first["end"] == second["start"] == later["start"]
@@ -67,7 +67,7 @@ class TestCarving:
 
     async def test_is_refused_where_a_schedule_prevents_it(self, make_battery):
         battery = await make_battery()
-        await battery.put([800], offset=20)
+        await battery.put([1000], offset=20)
         answer = problem(await battery.carve(16, 16, "FCR", 300, 300), 409, "schedule-in-the-way")
         assert answer["firstPeriod"] == wire(battery.start + 20 * QUARTER)
         assert len(await battery.blocks()) == 1
@@ -105,15 +105,16 @@ class TestCarving:
     async def test_of_all_power_leaves_an_asset_that_still_answers(self, make_battery):
         battery = await make_battery()
         assert (await battery.carve(0, 192, "FCR", 1000, 1000)).status_code == 201
-        assert [block["market"] for block in await battery.blocks()] == ["FCR"]
+        assert (await battery.carve(0, 192, "AFRR_POS", 0, 200)).status_code == 201
+        assert {block["market"] for block in await battery.blocks()} == {"FCR", "AFRR_POS"}
         assert set(await battery.energies()) == {1000}
 
 
 class TestAncillaryBlock:
     async def test_cannot_be_met_by_an_empty_store(self, make_battery):
-        battery = await make_battery()  # 1000 kWh of 2000, at 0.9
+        battery = await make_battery()  # 1000 kWh of 2000, at 0.9 in and 0.95 out
         assert (await battery.carve(16, 16, "FCR", 400, 400)).status_code == 201  # 100 kWh either way
-        assert (await battery.put([400.0] * 8)).status_code == 200  # 800 / 0.9 are gone, 111 kWh are left
+        assert (await battery.put([420.0] * 8)).status_code == 200  # 840 / 0.95 are gone, 116 kWh are left
         answer = problem(await battery.put([100.0], offset=12), 422, "energy-out-of-bounds")
         assert answer["firstPeriod"] == wire(battery.start + 15 * QUARTER)
         assert (await battery.put([100.0, 0, -200.0], offset=12)).status_code == 200  # filled again before it begins
@@ -126,14 +127,14 @@ class TestAncillaryBlock:
 
     async def test_is_refused_where_the_schedule_leaves_no_energy_for_it(self, make_battery):
         battery = await make_battery()
-        assert (await battery.put([1000.0] * 3)).status_code == 200  # 167 kWh are left
+        assert (await battery.put([1000.0] * 3)).status_code == 200  # 211 kWh are left
         problem(await battery.carve(16, 16, "AFRR_POS", 0, 300), 409, "schedule-in-the-way")
-        problem(await battery.carve(16, 16, "FCR", 700, 700), 409, "schedule-in-the-way")
-        assert (await battery.carve(16, 16, "FCR", 600, 600)).status_code == 201
+        problem(await battery.carve(16, 16, "FCR", 900, 900), 409, "schedule-in-the-way")
+        assert (await battery.carve(16, 16, "FCR", 800, 800)).status_code == 201
 
     async def test_needs_its_energy_from_its_start_on(self, make_battery):
         battery = await make_battery()
-        assert (await battery.put([1000.0] * 3 + [0.0] * 13 + [-1000.0])).status_code == 200  # 167 kWh, then 392
+        assert (await battery.put([1000.0] * 3 + [0.0] * 13 + [-1000.0])).status_code == 200  # 211 kWh, then 436
         answer = problem(await battery.carve(16, 16, "AFRR_POS", 0, 300), 409, "schedule-in-the-way")
         assert answer["firstPeriod"] == wire(battery.start + 15 * QUARTER)
 
@@ -155,8 +156,8 @@ class TestAncillaryBlock:
         await battery.carve(16, 16, "FCR", 300, 300)
         during = wholesale(await battery.blocks())[1]
         url = f"{battery.url}/blocks/{during['id']}"
-        problem(await battery.put([701], offset=16, url=url), 422, "power-beyond-available")
-        assert (await battery.put([700], offset=16, url=url)).status_code == 200
+        problem(await battery.put([901], offset=16, url=url), 422, "power-beyond-available")
+        assert (await battery.put([900], offset=16, url=url)).status_code == 200
 
     async def test_given_back_restores_what_was(self, make_battery):
         battery = await make_battery()

@@ -16,7 +16,7 @@ async def year(make_battery):
 def a_years_powers():
     """Charges in the night and discharges in the evening, the same energy each day."""
     day = np.zeros(96)
-    day[8:12], day[72:76] = -900, 729
+    day[8:12], day[72:76] = -900, 769.5
     return np.tile(day, 365).tolist()
 
 
@@ -47,7 +47,7 @@ class TestYear:
 
     async def test_is_refused_as_a_whole_when_one_late_period_does_not_fit(self, year):
         powers = a_years_powers()
-        powers[-1] = 1000.5
+        powers[-1] = 1200.5
         answer = await year.client.put(year.block_url, json=year.points(powers), timeout=30)
         assert answer.status_code == 422
         assert {point["power"] for point in (await year.life())["schedule"]} == {0}

@@ -76,12 +76,12 @@ class TestLostAvailability:
             {
                 "timestamp": wire(battery.start + place * QUARTER),
                 "acceptedSchedule": 500,
-                "adjustedSchedule": 0,
+                "adjustedSchedule": 200,
                 "reason": "AVAILABILITY",
             }
             for place in (0, 1)
         ]
-        kept_kwh = 1000 - 2 * 125 / 0.9 + 0.9 * 25
+        kept_kwh = 1000 - (2 * 50 + 2 * 125) / 0.95 + 0.9 * 25
         assert answer.json()["imbalance"]["endStateOfChargePercentage"] == pytest.approx(kept_kwh / 20)
 
     async def test_gives_room_that_the_schedule_alone_would_not_have(self, make_battery):
@@ -132,11 +132,11 @@ class TestCycleLimits:
         battery = await make_battery(annualCycleLimit=0.1, initialStateOfChargePercentage=95)  # 200 kWh
         imbalance = (await battery.put([0])).json()["imbalance"]
         assert imbalance["imbalanceDischarge"] == 900
-        assert "discharge 222.222 kWh more from the store; 677.778 kWh remain" in imbalance["feedback"]
+        assert "discharge 210.526 kWh more from the store; 689.474 kWh remain" in imbalance["feedback"]
         assert (await battery.read())["feedback"] == imbalance["feedback"]
         await battery.put([800], offset=100)
         imbalance = (await battery.put([0], offset=101)).json()["imbalance"]
-        assert "677.778 kWh remain to discharge, and open gates, power and cycles leave no way" in imbalance["feedback"]
+        assert "689.474 kWh remain to discharge, and open gates, power and cycles leave no way" in imbalance["feedback"]
 
 
 async def settle(operator: Any, battery: Battery, first: datetime, mwh: list[float], direction: str = "POS") -> None:

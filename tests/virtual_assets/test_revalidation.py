@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.emitted import events_of
 from tests.people import People
-from tests.virtual_assets.conftest import QUARTER, Battery, new_asset, register, wire
+from tests.virtual_assets.conftest import ASYMMETRIC, QUARTER, Battery, new_asset, register, wire
 from tests.virtual_assets.test_schedules import problem
 
 from gridloom.edge.application import Application
@@ -25,8 +25,11 @@ from gridloom.virtual_assets.schedule.notifications import CLOSE_GATE, enqueue_r
 GATE = timedelta(seconds=480)
 
 
-async def lose(battery: Battery, first: int, end: int, *, power: float = 0.0, energy: float = 0.0) -> str:
-    """Have the physical battery miss something in these periods of the virtual one."""
+async def lose(
+    battery: Battery, first: int, end: int, *, power: float = 0.0, energy: float = 0.0, charge: float | None = None
+) -> str:
+    """Have the physical battery miss something in these periods of the virtual one; the same power either way unless
+    `charge` says otherwise."""
     answer = await battery.organisation.engineer.post(
         f"/physical-assets/{battery.physical[0]['id']}/unavailability",
         json={
@@ -34,7 +37,10 @@ async def lose(battery: Battery, first: int, end: int, *, power: float = 0.0, en
             "type": "OUTAGE",
             "start": wire(battery.start + first * QUARTER),
             "end": wire(battery.start + end * QUARTER),
-            "volume": {"energyCapacity": energy, "powerCapacity": {"charge": power, "discharge": power}},
+            "volume": {
+                "energyCapacity": energy,
+                "powerCapacity": {"charge": power if charge is None else charge, "discharge": power},
+            },
         },
     )
     assert answer.status_code == 201, answer.text
@@ -80,9 +86,9 @@ async def make(fresh_app: Any) -> AsyncIterator[Any]:
             people = await stack.enter_async_context(People(edge))
             operator = (await people.operator()).client
             organisation = await people.new_organisation()
-            physical = [await register(operator, organisation.id, **(parameters or {}))]
+            physical = [await register(operator, organisation.id, **(ASYMMETRIC | (parameters or {})))]
             url = f"/organisations/{organisation.id}/virtual-assets"
-            answer = await operator.post(url, json=new_asset(physical, **changes))
+            answer = await operator.post(url, json=new_asset(physical, **(ASYMMETRIC | changes)))
             assert answer.status_code == 201, answer.text
             return Battery(organisation, organisation.trader, answer.json(), physical, edge)
 
@@ -93,7 +99,7 @@ class TestLostPower:
     async def test_is_cut_when_the_gate_closes_and_not_before(self, make):
         battery = await make()
         await battery.put([-400, 500, 500, 500, 500, 0])
-        await lose(battery, 2, 4, power=700)
+        await lose(battery, 2, 4, power=900)
         await advance(battery.edge, battery.start + 2 * QUARTER - GATE - timedelta(minutes=3))
         assert await adjustments(battery) == []
         await advance(battery.edge, battery.start + 2 * QUARTER - GATE + timedelta(seconds=5))
@@ -113,16 +119,19 @@ class TestLostPower:
         await lose(battery, 2, 4, power=700)
         capacity = (await battery.life())["powerCapacity"]
         assert [entry["chargePowerCapacity"] for entry in capacity[:5]] == [1000, 1000, 300, 300, 1000]
+        assert [entry["dischargePowerCapacity"] for entry in capacity[:5]] == [1200, 1200, 500, 500, 1200]
         assert {entry["ratedChargePowerCapacity"] for entry in capacity} == {1000}
+        assert {entry["ratedDischargePowerCapacity"] for entry in capacity} == {1200}
         subject = f"virtual-assets/{battery.asset['id']}"
         told = (await events_of(battery.edge.pool, battery.organisation.id, subject=subject))[-1]
         assert told.type == "virtual-asset.availability-changed"
-        assert [(each["start"], each["end"], each["availableChargePower"]) for each in told.data["periods"]] == [
-            (wire(battery.start + 2 * QUARTER), wire(battery.start + 4 * QUARTER), 300)
-        ]
-        answer = problem(await battery.put([400, 400], offset=1), 422, "power-beyond-available")
-        assert answer["firstPeriod"] == wire(battery.start + 2 * QUARTER)
-        assert (await battery.put([300, 300], offset=2)).status_code == 200
+        [lost] = told.data["periods"]
+        assert (lost["start"], lost["end"]) == (wire(battery.start + 2 * QUARTER), wire(battery.start + 4 * QUARTER))
+        assert (lost["availableChargePower"], lost["availableDischargePower"]) == (300, 500)
+        for power in (600, -400):
+            answer = problem(await battery.put([power, power], offset=1), 422, "power-beyond-available")
+            assert answer["firstPeriod"] == wire(battery.start + 2 * QUARTER)
+        assert (await battery.put([500, -300], offset=2)).status_code == 200
 
     async def test_that_comes_back_before_the_gate_closes_cuts_nothing(self, make):
         battery = await make()
@@ -188,7 +197,7 @@ class TestLostPower:
         await lose(battery, 0, 4, power=1000)
         await advance(battery.edge, battery.end)
         assert [period for period, *_ in await adjustments(battery)] == [3]
-        assert (await powers(battery))[:9] == [500, 500, 500, 0, 500, 500, 500, 0, 0]
+        assert (await powers(battery))[:9] == [500, 500, 500, 200, 500, 500, 500, 0, 0]
 
 
 class TestTheRunner:
@@ -201,7 +210,7 @@ class TestTheRunner:
         async with asyncio.timeout(120):
             while not (found := await adjustments(battery)):
                 await asyncio.sleep(0.25)
-        assert found == [(0, 800, 300, "AVAILABILITY")]
+        assert found == [(0, 800, 500, "AVAILABILITY")]
 
 
 class TestLostEnergy:
@@ -346,22 +355,23 @@ class TestRating:
 
 
 class TestCarvingWhileCapacityIsMissing:
-    """200 of 1000 kW are out, so each block can use 80 % of what it is rated for."""
+    """200 of 1000 kW of charging and 300 of 1200 kW of discharging are out, so each block can use 80 and 75 % of what
+    it is rated for."""
 
     async def test_shares_a_schedule_that_fits_so_that_it_still_fits(self, make):
         battery = await make()
         await battery.put([800, -700])
-        await lose(battery, 0, 4, power=200)
+        await lose(battery, 0, 4, power=300, charge=200)
         later = await battery.carve(0, 4, "WHOLESALE", 500, 500)
-        assert [point["power"] for point in later.json()["schedule"]][:2] == [400, -300]
-        assert (await powers(battery))[:2] == [400, -400]
+        assert [point["power"] for point in later.json()["schedule"]][:2] == [275, -300]
+        assert (await powers(battery))[:2] == [525, -400]
         await advance(battery.edge, battery.end)
         assert await adjustments(battery) == []
 
     async def test_finds_a_schedule_in_the_way_that_needs_what_is_still_available(self, make):
         battery = await make()
-        await battery.put([0, 450])
-        await lose(battery, 0, 4, power=200)
+        await battery.put([0, 600])
+        await lose(battery, 0, 4, power=300, charge=200)
         answer = problem(await battery.carve(0, 16, "FCR", 500, 500), 409, "schedule-in-the-way")
         assert answer["firstPeriod"] == wire(battery.start + QUARTER)
         assert (await battery.carve(0, 16, "FCR", 400, 400)).status_code == 201
@@ -370,17 +380,17 @@ class TestCarvingWhileCapacityIsMissing:
 
     async def test_leaves_a_schedule_that_does_not_fit_to_be_cut_and_loses_nothing_of_it(self, make):
         battery = await make()
-        await battery.put([900])
-        await lose(battery, 0, 4, power=200)
+        await battery.put([1000])
+        await lose(battery, 0, 4, power=300, charge=200)
         assert (await battery.carve(0, 4, "WHOLESALE", 500, 500)).status_code == 201
-        assert [block["schedule"][0]["power"] for block in (await battery.blocks())[:2]] == [500, 400]
+        assert [block["schedule"][0]["power"] for block in (await battery.blocks())[:2]] == [625, 375]
         await advance(battery.edge, battery.end)
-        assert await adjustments(battery) == [(0, 900, 800, "AVAILABILITY")]
+        assert await adjustments(battery) == [(0, 1000, 900, "AVAILABILITY")]
 
     async def test_is_free_to_take_power_that_the_schedule_does_not_use(self, make):
         battery = await make()
         await battery.put([900])
-        await lose(battery, 0, 4, power=200)
+        await lose(battery, 0, 4, power=300, charge=200)
         assert (await battery.carve(0, 16, "AFRR_NEG", 600, 0)).status_code == 201
 
 

@@ -35,9 +35,9 @@ class TestScheduling:
         assert body["powerCapacity"][0] == {
             "time": battery.asset["start"],
             "chargePowerCapacity": 1000,
-            "dischargePowerCapacity": 1000,
+            "dischargePowerCapacity": 1200,
             "ratedChargePowerCapacity": 1000,
-            "ratedDischargePowerCapacity": 1000,
+            "ratedDischargePowerCapacity": 1200,
         }
         assert body["imbalance"] == {
             "balanced": False,
@@ -52,7 +52,7 @@ class TestScheduling:
     async def test_is_balanced_again_when_what_was_charged_is_discharged(self, make_battery):
         battery = await make_battery()
         await battery.put([-1000] * 4)
-        answer = await battery.put([810] * 4, offset=96)
+        answer = await battery.put([855] * 4, offset=96)
         assert answer.json()["imbalance"]["balanced"] is True
         assert answer.json()["imbalance"]["imbalanceDischarge"] == pytest.approx(0, abs=1e-6)
 
@@ -72,7 +72,7 @@ class TestScheduling:
         energies = await battery.energies()
         assert energies[0] == 1000
         assert energies[1] == pytest.approx(1000 + 0.25 * 800 * 0.9)
-        assert energies[2] == pytest.approx(1000 + 0.25 * 800 * 0.9 - 0.25 * 400 / 0.9)
+        assert energies[2] == pytest.approx(1000 + 0.25 * 800 * 0.9 - 0.25 * 400 / 0.95)
         assert energies[-1] == energies[2]
 
     async def test_takes_times_with_any_offset_and_in_any_order(self, make_battery):
@@ -155,7 +155,7 @@ class TestRefusals:
         await unchanged()
 
     async def test_of_power_beyond_the_block_names_the_first_period(self, battery, unchanged):
-        body = battery.points([100, 1000.01, -2000])
+        body = battery.points([100, 1200.01, -2000])
         body["schedule"].reverse()
         answer = problem(await battery.client.put(battery.block_url, json=body), 422, "power-beyond-available")
         assert answer["firstPeriod"] == wire(battery.start + QUARTER)

@@ -152,9 +152,9 @@ def _left_kw(scheduled_kw: Floats, kept_kw: float, taken_kw: float, part: Floats
     if taken_kw == 0:
         return np.full(len(part), kept_kw)
     # Power that fits into neither block alone is divided between them. Power that exceeds both is cut at gate closure;
-    # until then it only has to fit into their rated power.
+    # until then each gets all that is available of it, and what is beyond has to fit into their rated power.
     exceeds = follows & (scheduled_kw > (kept_kw + taken_kw) * part + POWER_TOLERANCE_KW)
-    return np.asarray(np.where(exceeds, kept_kw, kept_kw * part))
+    return np.asarray(np.where(exceeds, np.minimum(kept_kw, scheduled_kw - taken_kw * part), kept_kw * part))
 
 
 async def remove_block_with_schedule(
