@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from contextlib import AsyncExitStack
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -14,8 +15,11 @@ from tests.jobs.running import note, now, running, until
 
 from gridloom.database.commit.after_commit import transaction
 from gridloom.database.pool import create_pool
+from gridloom.edge.shares import Shares
 from gridloom.jobs import JobRun, enqueue, store
 from gridloom.jobs.attempt import mark_started
+from gridloom.jobs.queue import admit_job, read_job_use
+from gridloom.kernel.shares import ShareExceeded, ShareLimits
 
 pytestmark = pytest.mark.usefixtures("kinds")
 KIND = "asked-for"
@@ -152,6 +156,29 @@ class TestTheShare:
         await pool.execute("update job set state = 'DEAD' where key = 'dead'")
         await pool.execute("update job set begun_at = now() where key = 'a'")
         assert await store.count_jobs(pool, ours) == (1, 2)
+
+    async def test_lets_so_many_wait_and_refuses_one_more_by_name_and_with_a_time(self, pool) -> None:
+        ours, other = uuid4(), uuid4()
+        limits = ShareLimits(jobs_running=1, jobs_queued=2)
+
+        async def admit(organisation: UUID, holder: UUID | None) -> None:
+            asking: Any = SimpleNamespace(
+                holder=holder, shares=Shares(limits), caller=SimpleNamespace(organisation_id=organisation)
+            )
+            async with transaction(pool) as db:
+                await admit_job(asking, db)
+
+        await ask(pool, ours, "a")
+        await admit(ours, ours)
+        await ask(pool, ours, "b")
+        with pytest.raises(ShareExceeded, match="2 jobs waiting; 1 of it") as refusal:
+            await admit(ours, ours)
+        assert refusal.value.members == {"share": "jobs", "limit": 2}
+        assert refusal.value.headers["Retry-After"] == "10"
+        await admit(other, other)
+        await admit(ours, None)  # exempt
+        use = await read_job_use(limits, pool, ours)
+        assert (use.used, use.limit, use.waiting, use.max_waiting) == (0, 1, 2, 2)
 
     async def test_of_waiting_jobs_is_no_trouble_of_the_runner(self, pool) -> None:
         await ask(pool, uuid4(), "long ago")

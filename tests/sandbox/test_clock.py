@@ -153,6 +153,12 @@ class TestAReset:
             trader = await people.new_organisation("Trader")
             await operator.put("/sandbox/clock", json={"advance": "P30D"})
             await enqueue(edge.pool, "of.no-runner", key=str(trader.id), due=datetime.now(UTC))
+            await edge.pool.execute(
+                """
+                insert into job (kind, key, clock, due, every, not_before) values
+                  ('recurs.for-no-runner', '', 'platform', now() + interval '30 days', '1 hour', now() + interval '5 min')
+                """
+            )
             assert (await trader.admin.get("/auth/me")).status_code == 200
             assert (await trader.admin.post("/sandbox/reset")).status_code == 403
             assert (await operator.post("/sandbox/reset")).status_code == 204
@@ -161,6 +167,10 @@ class TestAReset:
             assert abs(now - real) < timedelta(minutes=1)
             assert len((await operator.get("/organisations")).json()) == 1
             assert not await edge.pool.fetchval("select exists (select from job where kind = 'of.no-runner')")
+            recurring = "select due <= now() and not_before is null from job where kind = 'recurs.for-no-runner'"
+            assert await edge.pool.fetchval(recurring), "it neither waits for a time that is gone nor rests"
+            assert (await trader.admin.get("/auth/me")).status_code == 401
+            assert [entry["status"] for entry in (await operator.get("/audit-log?action=moveClock")).json()] == [200]
 
     async def test_deletes_on_a_cluster_each_table_before_those_it_points_to(
         self, fresh_app: Callable[[], Awaitable[Application]], monkeypatch: pytest.MonkeyPatch

@@ -45,6 +45,12 @@ class TestAChange:
         await assert_etag_follows(ours.admin, path, made)
         for change in ({"description": "x"}, {"enabled": False}, {"enabled": True}):
             await assert_etag_follows(ours.admin, path, await ours.admin.patch(path, json=change))
+        read = await ours.admin.get(path)
+        rotated = await ours.admin.post(f"{path}/secret", json={})
+        await assert_etag_follows(ours.admin, path, rotated)
+        stale = {"If-Match": read.headers["etag"]}
+        assert (await ours.admin.delete(path, headers=stale)).status_code == 412
+        assert (await ours.admin.delete(path, headers={"If-Match": rotated.headers["etag"]})).status_code == 204
 
     async def test_overwrites_no_change_that_it_did_not_see(self, app: Application, new_organisation: Any) -> None:
         ours = await new_organisation()

@@ -215,6 +215,8 @@ class TestAReplay:
         assert first.body == again.body
         assert first.headers["webhook-id"] == again.headers["webhook-id"]
         assert (await ours.admin.post(path.replace(delivery["id"], str(uuid7())))).status_code == 404
+        another = await set_up(ours, receiver.url)
+        assert (await ours.admin.post(path.replace(webhook["id"], another["id"]))).status_code == 404
 
     async def test_of_a_disabled_webhook_is_refused(self, app, new_organisation, receiver) -> None:
         ours = await new_organisation()
@@ -299,6 +301,23 @@ class TestTheResource:
 
 
 class TestTheLog:
+    async def test_is_read_page_by_page_and_by_state_the_newest_first(self, app, new_organisation, receiver) -> None:
+        ours = await new_organisation()
+        webhook = await set_up(ours, receiver.url)
+        for number in range(5):
+            await happen(app.pool, ours.id, number)
+        whole = [one["id"] for one in await until_state(ours, webhook, "DELIVERED", 5)]
+        assert whole == sorted(whole, reverse=True)
+        seen, link = [], f"/webhooks/{webhook['id']}/deliveries?limit=2"
+        while link:
+            page = await ours.admin.get(link)
+            seen += [one["id"] for one in page.json()]
+            link = page.links.get("next", {}).get("url")
+        assert seen == whole
+        for state in ("PENDING", "FAILED"):
+            assert await deliveries(ours, webhook, state=state) == []
+        assert await deliveries(ours, await set_up(ours, receiver.url)) == []
+
     @pytest.fixture
     async def aged(self, app, new_organisation, receiver) -> tuple[OrganisationUnderTest, dict[str, Any]]:
         """An organisation and its webhook, which delivered an event 31 days ago."""
