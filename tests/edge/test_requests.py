@@ -13,6 +13,7 @@ from tests.people import client_of
 
 from gridloom.edge.answer.negotiation import encoding_for, negotiate
 from gridloom.edge.application import Application
+from gridloom.edge.idempotency import fingerprint_of
 
 
 def error(response: httpx2.Response) -> tuple[int, str]:
@@ -280,6 +281,14 @@ class TestARepeatedPost:
         async with client_of(toys, uuid.uuid4().hex) as other:
             assert (await other.post("/toys", json={"name": "y"}, headers=headers)).status_code == 201
 
+    async def test_keys_of_callers_without_a_token_are_per_address(self, toys: Application):
+        headers = {"Idempotency-Key": uuid.uuid4().hex}
+        async with client_of(toys, address="10.1.1.1") as one, client_of(toys, address="10.1.1.2") as other:
+            for who, name in ((one, "x"), (other, "y")):
+                wished = await who.post("/wishes", json={"name": name}, headers=headers)
+                assert (wished.is_success, "idempotency-replayed" in wished.headers) == (True, False), wished.text
+            assert (await one.post("/wishes", json={"name": "y"}, headers=headers)).status_code == 422
+
     async def test_keys_are_per_operation(self, client: httpx2.AsyncClient):
         """A caller that numbers its requests anew in each script means another request by the same key."""
         headers = {"Idempotency-Key": "first of the day"}
@@ -306,6 +315,8 @@ class TestARepeatedPost:
     async def test_needs_a_key_of_a_fair_length(self, client: httpx2.AsyncClient, key: str):
         response = await client.post("/toys", json={"name": "x"}, headers={"Idempotency-Key": key})
         assert error(response) == (400, "header:Idempotency-Key")
+        longest = await client.post("/toys", json={"name": "x"}, headers={"Idempotency-Key": "k" * 255})
+        assert longest.status_code == 201
 
     async def test_shows_a_secret_again_but_keeps_it_sealed(self, toys: Application, client: httpx2.AsyncClient):
         headers = {"Idempotency-Key": uuid.uuid4().hex}
@@ -313,6 +324,10 @@ class TestARepeatedPost:
         assert first.json() == second.json()
         kept = await toys.pool.fetch("select body from idempotency order by created_at desc limit 5")
         assert all(first.json()["secret"].encode() not in row["body"] for row in kept)
+
+    def test_is_known_by_its_method_its_target_and_its_body(self):
+        requests = [(method, target, body) for method in ("POST", "PUT") for target in "ab" for body in (b"", b"a")]
+        assert len({fingerprint_of(*request) for request in requests}) == len(requests)
 
 
 class TestARateLimit:

@@ -42,7 +42,9 @@ class TestTheLifeOfAKey:
         for wrong in (0, 3651, 1.5, "30"):
             assert (await organisation.admin.patch(path, json={"maxKeyAgeDays": wrong})).status_code == 400
 
-    async def test_is_shortened_with_what_the_organisation_allows(self, organisation):
+    async def test_is_shortened_with_what_the_organisation_allows(self, organisation, new_organisation):
+        others = await new_organisation()
+        theirs = (await make(others.admin)).json()
         made = (await make(organisation.trader, ["Read:monitoring"])).json()
         short = datetime.now(UTC) + timedelta(days=2)
         soon = (await make(organisation.trader, ["Read:monitoring"], expiresAt=short.isoformat())).json()
@@ -50,6 +52,9 @@ class TestTheLifeOfAKey:
         ends = {key["id"]: key["expiresAt"] for key in (await organisation.trader.get("/auth/api-keys")).json()}
         assert datetime.fromisoformat(ends[made["id"]]) < datetime.now(UTC) + timedelta(days=7, seconds=1)
         assert ends[soon["id"]] == soon["expiresAt"]
+        assert (await others.admin.get("/auth/api-keys")).json()[0]["expiresAt"] == theirs["expiresAt"]
+        await organisation.admin.patch(f"/organisations/{organisation.id}", json={"maxKeyAgeDays": 90})
+        assert {key["id"]: key["expiresAt"] for key in (await organisation.trader.get("/auth/api-keys")).json()} == ends
 
     async def test_of_an_earlier_release_without_an_end_is_a_year(self, app, organisation):
         """A replica of that release may run beside this one for a while."""

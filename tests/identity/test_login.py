@@ -10,7 +10,7 @@ import pytest
 from argon2 import extract_parameters
 from tests.people import PASSWORD, client_of, wait_for_status
 
-from gridloom.identity.login import passwords, throttling
+from gridloom.identity.login import login, passwords, throttling
 from gridloom.identity.login.throttling import REJECTION_CACHE_TTL_S, Bucket, address_bucket, user_bucket
 from gridloom.identity.permissions import Role
 from gridloom.identity.store.login_throttle import count_attempt
@@ -165,6 +165,24 @@ class TestThrottle:
         assert again.status_code == 429
         assert int(again.headers["retry-after"]) <= int(refused.headers["retry-after"])
         assert (await log_in(anonymous, organisation.people[Role.TRADER].username)).status_code == 200
+
+    async def test_says_after_how_many_whole_seconds_there_is_room(self, anonymous, organisation, monkeypatch):
+        async def wait(*_):
+            return 2.2
+
+        monkeypatch.setattr(login, "count_attempt", wait)
+        refused = await log_in(anonymous, organisation.people[Role.VIEWER].username)
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "3")
+
+    async def test_counts_no_password_that_was_not_looked_at(self, app, anonymous, organisation, monkeypatch):
+        username = organisation.people[Role.VIEWER].username
+        monkeypatch.setattr(app.resources[passwords.PasswordHasher], "_most_waiting", 0)
+        for _ in range(6):
+            busy = await log_in(anonymous, username)
+            assert (busy.status_code, busy.json()["type"]) == (429, "/docs/problems/logins-busy")
+            assert busy.headers["retry-after"] == "2"
+        monkeypatch.undo()
+        assert (await log_in(anonymous, username)).status_code == 200
 
     def test_asks_again_when_the_second_is_over_or_the_wait(self, monkeypatch):
         now = 100.0

@@ -160,7 +160,7 @@ class TestInvitation:
         listed = (await organisation.admin.get(f"/organisations/{organisation.id}/invitations")).json()
         assert [item["status"] for item in listed] == ["EXPIRED"]
 
-    async def test_can_be_revoked_until_it_is_accepted(self, anonymous, organisation):
+    async def test_can_be_revoked_until_it_is_accepted(self, app, anonymous, organisation):
         invited = (await invite(organisation.admin, organisation)).json()
         path = f"/organisations/{organisation.id}/invitations/{invited['id']}"
         assert (await organisation.admin.delete(path)).status_code == 204
@@ -170,6 +170,14 @@ class TestInvitation:
         await accept(anonymous, accepted["token"])
         path = f"/organisations/{organisation.id}/invitations/{accepted['id']}"
         assert (await organisation.admin.delete(path)).status_code == 409
+        late = (await invite(organisation.admin, organisation)).json()["id"]
+        await app.pool.execute("update invitation set expires_at = created_at where id = $1", late)
+        listed = f"/organisations/{organisation.id}/invitations"
+        for status in ("EXPIRED", "REVOKED"):
+            assert [one["status"] for one in (await organisation.admin.get(listed)).json()] == [
+                *("REVOKED", "ACCEPTED", status)
+            ]
+            assert (await organisation.admin.delete(f"{listed}/{late}")).status_code == 204
 
     async def test_of_an_unknown_token_is_not_found(self, anonymous):
         assert (await accept(anonymous, "gli_never-given-out")).status_code == 404

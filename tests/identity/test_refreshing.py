@@ -39,6 +39,18 @@ class TestARefreshToken:
         assert (await refresh(anonymous, lasting.tokens.refresh)).status_code == 200
         assert (await refresh(anonymous, late.tokens.refresh)).status_code == 401
 
+    async def test_has_the_thirty_days_of_its_session_start_again(
+        self, app: Application, anonymous: httpx2.AsyncClient, new_organisation: Any
+    ) -> None:
+        person = (await new_organisation()).people[Role.TRADER]
+        aged = (
+            "update session set expires_at = expires_at - interval '29 days', last_used_at = created_at where id = $1"
+        )
+        await app.pool.execute(aged, person.tokens.caller.session_id)
+        assert (await refresh(anonymous, person.tokens.refresh)).status_code == 200
+        left = "select expires_at > now() + interval '29 days' and last_used_at > created_at from session where id = $1"
+        assert await app.pool.fetchval(left, person.tokens.caller.session_id)
+
     async def test_ends_with_its_session(self, anonymous: httpx2.AsyncClient, new_organisation: Any) -> None:
         person = (await new_organisation()).people[Role.TRADER]
         assert (await person.client.post("/auth/logout")).status_code == 204

@@ -10,8 +10,11 @@ import pytest
 from tests.conftest import running
 from tests.people import PASSWORD, Person, client_of, wait_for_status
 
+from gridloom.identity.login.throttling import user_bucket
 from gridloom.identity.permissions import Role
+from gridloom.identity.second_factor import verification
 from gridloom.identity.second_factor.codes import find_step, new_recovery_codes, new_secret, shown_secret
+from gridloom.identity.store.login_throttle import count_attempt
 from gridloom.identity.store.members import find_account
 
 
@@ -202,6 +205,43 @@ class TestSigningIn:
         body = {"currentPassword": PASSWORD, "newPassword": "quiet-lantern-forge-88"}
         assert (await person.client.post("/auth/password", json=body)).status_code == 204
         assert (await complete(anonymous, text, device.code())).status_code == 401
+
+    async def test_ends_with_the_other_sessions_where_it_is_under_way(self, app, organisation, anonymous):
+        person = organisation.people[Role.VIEWER]
+        device = await enrol(app, person)
+        text = await challenge(anonymous, person)
+        assert (await person.client.delete("/auth/sessions")).status_code == 204
+        assert (await complete(anonymous, text, device.code())).status_code == 401
+
+    async def test_makes_the_address_one_of_the_users_that_guesses_from_elsewhere_do_not_shut_out(
+        self, app, organisation
+    ):
+        person = organisation.people[Role.VIEWER]
+        device = await enrol(app, person)
+        everywhere = user_bucket(person.username)
+        async with client_of(app, address="198.51.100.21") as known, client_of(app, address="198.51.100.22") as other:
+            text = await challenge(known, person)
+            assert (await complete(known, text, device.code())).status_code == 200
+            for _ in range(everywhere.capacity):
+                await count_attempt(app.pool, [everywhere])
+            await challenge(known, person)
+            body = {"username": person.username, "password": PASSWORD}
+            assert (await other.post("/auth/public/authenticate", json=body)).status_code == 429
+
+    async def test_says_after_how_many_whole_seconds_there_is_room_for_another_code(
+        self, app, organisation, anonymous, monkeypatch
+    ):
+        async def wait(*_):
+            return 2.2
+
+        person = organisation.people[Role.VIEWER]
+        device = await enrol(app, person)
+        text = await challenge(anonymous, person)
+        monkeypatch.setattr(verification, "count_attempt", wait)
+        refused = await complete(anonymous, text, device.code())
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "3")
+        monkeypatch.undo()
+        assert (await complete(anonymous, text, device.code())).status_code == 200
 
     async def test_waits_five_minutes_for_the_code(self, app, organisation, anonymous):
         person = organisation.people[Role.VIEWER]

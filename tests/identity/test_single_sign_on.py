@@ -50,7 +50,9 @@ async def set_up(organisation, issuer, **more):
 
 async def invite(organisation, email, role="TRADER"):
     path = f"/organisations/{organisation.id}/invitations"
-    assert (await organisation.admin.post(path, json={"email": email, "role": role})).status_code == 201
+    made = await organisation.admin.post(path, json={"email": email, "role": role})
+    assert made.status_code == 201
+    return made.json()
 
 
 async def sign_in(service, organisation, *, browser=None, state=None, more="", instead=None, **query):
@@ -96,6 +98,9 @@ class TestAFirstSignIn:
         await set_up(organisation, issuer)
         for role in ("VIEWER", "TRADER"):  # the later one counts
             await invite(organisation, "Ada@example.org", role)
+        revoked = await invite(organisation, "Ada@example.org", "ENGINEER")
+        path = f"/organisations/{organisation.id}/invitations/{revoked['id']}"
+        assert (await organisation.admin.delete(path)).status_code == 204
         await tell(issuer, ADA)
         answer = await sign_in(service, organisation, redirect="/console/auctions")
         assert 'url=/console/auctions#signed-in"' in answer.text
