@@ -375,8 +375,9 @@ class TestAProvider:
         assert (await organisation.admin.put(path, json=body)).status_code == 200
         await tell(issuer, ADA)
         assert (await sign_in(service, organisation)).status_code == 200
-        moved = await organisation.admin.put(path, json={**body, "issuer": "http://127.0.0.1:9"})
-        assert moved.status_code == 400, "a secret is not sent to another issuer"
+        for other in ({"issuer": "http://127.0.0.1:9"}, {"clientID": "another"}):
+            moved = await organisation.admin.put(path, json=body | other)
+            assert moved.status_code == 400, "a secret is of one issuer and one client"
         assert (await organisation.trader.get(path)).status_code == 403
         assert (await organisation.admin.delete(path)).status_code == 204
         assert (await organisation.admin.get(path)).status_code == 404

@@ -156,7 +156,8 @@ class TestAReset:
             await edge.pool.execute(
                 """
                 insert into job (kind, key, clock, due, every, not_before) values
-                  ('recurs.for-no-runner', '', 'platform', now() + interval '30 days', '1 hour', now() + interval '5 min')
+                  ('recurs.for-no-runner', '', 'platform', now() + interval '30 days', '1 hour',
+                   now() + interval '5 minutes')
                 """
             )
             assert (await trader.admin.get("/auth/me")).status_code == 200
