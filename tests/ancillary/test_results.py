@@ -272,6 +272,9 @@ class TestLists:
         products = ["POS_00_04", "POS_04_08", "POS_08_12"]
         for each in (await place(asset, *(entry(product, CAPACITY) for product in products))).json():
             await record(asset, each["product"], each["bids"][0]["id"])
+            await record(asset, each["product"], each["bids"][0]["id"], capacity=2000, correction=True)
         page = await asset.owner.viewer.get(asset.path("/ancillary/results"), params={"limit": 2})
         rest = await asset.owner.viewer.get(page.links["next"]["url"])
-        assert [each["product"] for each in page.json() + rest.json()] == products[::-1]
+        listed = page.json() + rest.json()
+        assert [each["product"] for each in listed] == products[::-1]
+        assert [[one["acceptedCapacity"] for one in each["results"]] for each in listed] == [[2000]] * 3

@@ -43,6 +43,8 @@ async def test_a_grantee_with_one_permission_may_do_exactly_that(new_organisatio
             assert answer.status_code != 403, (method, rest, answer.text)
         else:
             assert answer.status_code == 403, (method, rest, answer.text)
+    listed = [each["id"] for each in (await grantee.admin.get("/physical-assets")).json()]
+    assert listed == ([asset.id] if granted == "Read:physical-assets" else [])
 
 
 async def test_a_grant_does_not_lift_what_the_users_role_lacks(new_organisation):

@@ -61,6 +61,15 @@ class TestReferencePrice:
         for moment, price in zip(moments, (1, 2, 3), strict=True):
             answer = await operator.get("/reference-prices", params={**query, "as-of": moment})
             assert [each["price"] for each in answer.json()] == [price]
+        recorded = await pool.fetch(
+            "select price, recorded_at from reference_price_version where series = 'FCR_DE' and start_at = $1",
+            datetime.fromisoformat(row["start"]),
+        )
+        for version in recorded:  # it counts from the very instant on
+            moment = version["recorded_at"].isoformat().replace("+00:00", "Z")
+            answer = await operator.get("/reference-prices", params={**query, "as-of": moment})
+            assert [each["price"] for each in answer.json()] == [version["price"]]
+        assert len(recorded) == 3
         before = await operator.get("/reference-prices", params={**query, "as-of": "2020-01-01T00:00:00Z"})
         assert before.json() == []
 

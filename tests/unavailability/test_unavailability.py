@@ -393,6 +393,7 @@ class TestChange:
             ({"description": "Back at noon"}, 200),
             ({"end": at(30)}, 200),
             ({"end": at(45)}, 422),
+            ({"start": at(-15)}, 422),
             ({"volume": body(discharge=5_001)["volume"]}, 422),
             ({"volume": body(discharge=5_000)["volume"]}, 200),
             ({"end": at(45)}, 200),

@@ -1,12 +1,14 @@
 """A physical battery is promised once: a later request learns what is held."""
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.emitted import events_of
-from tests.virtual_assets.conftest import new_asset, register, tomorrow, wire
+from tests.virtual_assets.conftest import QUARTER, new_asset, register, tomorrow, wire
 from tests.virtual_assets.test_schedules import problem
+
+from gridloom.kernel.market_time import floor_to_period
 
 DAY = timedelta(days=1)
 
@@ -79,6 +81,14 @@ class TestAllocation:
         ):
             listed = (await site.organisation.viewer.get(site.url, params=window)).json()
             assert [known["id"] for known in listed] == ([asset["id"]] if is_listed else [])
+
+    async def test_is_listed_page_by_page_among_those_of_a_window(self, site):
+        made = [(await site.allocate(start=day, end=day + 1)).json()["id"] for day in (1, 2, 0, 3, 4)]
+        window = {"start": wire(tomorrow() + DAY), "end": wire(tomorrow() + 5 * DAY), "limit": 2}
+        pages = [await site.organisation.viewer.get(site.url, params=window)]
+        while "next" in pages[-1].links:
+            pages.append(await site.organisation.viewer.get(pages[-1].links["next"]["url"]))
+        assert [[asset["id"] for asset in page.json()] for page in pages] == [made[:2], made[3:]]
 
     async def test_is_the_operators_alone(self, site):
         assert (await site.allocate(client=site.organisation.admin)).status_code == 403
@@ -228,8 +238,8 @@ class TestAllocation:
         (physical,) = site.physical
         url, start = f"/physical-assets/{physical['id']}/parameters", tomorrow()
         versions = (
-            (1, 100, start - timedelta(days=20)),  # replaced before its life begins
-            (2, 500, start - timedelta(days=9)),
+            (1, 100, start - timedelta(days=20)),  # replaced when its life begins
+            (2, 500, start),
             (1.5, None, start + timedelta(hours=1)),
         )
         for daily, annual, valid_from in versions:
@@ -366,6 +376,12 @@ class TestUndoing:
     async def test_frees_the_capacity_again(self, site, operator):
         asset = (await site.allocate()).json()
         problem(await site.allocate(power=1, energy=1), 409, "capacity-taken")
+        seen = (await operator.get(f"{site.url}/{asset['id']}")).headers["ETag"]
+        assert (
+            await site.organisation.trader.patch(f"{site.url}/{asset['id']}", json={"name": "B"})
+        ).status_code == 200
+        stale = await operator.delete(f"{site.url}/{asset['id']}", headers={"If-Match": seen})
+        assert stale.status_code == 412
         assert (await operator.delete(f"{site.url}/{asset['id']}")).status_code == 204
         assert (await operator.get(f"{site.url}/{asset['id']}")).status_code == 404
         assert (await site.allocate()).status_code == 201
@@ -380,6 +396,16 @@ class TestUndoing:
             asset = (await site.allocate(**life)).json()
             answer = problem(await operator.delete(f"{site.url}/{asset['id']}"), 409, "allocation-stands")
             assert "gate" in answer["detail"]
+
+    async def test_is_possible_while_the_first_gate_is_open(self, site, operator):
+        """Of the very next period whose gate closes."""
+        now = datetime.now(UTC)
+        next_period = floor_to_period(now) + QUARTER
+        gate_s = 0 if next_period - now > timedelta(minutes=1) else 120  # none closes during the test
+        start = floor_to_period(now + timedelta(seconds=gate_s)) + QUARTER
+        life = {"start": wire(start), "end": wire(start + DAY), "dispatchGateClosureSeconds": gate_s}
+        asset = (await operator.post(site.url, json=new_asset(site.physical, **life))).json()
+        assert (await operator.delete(f"{site.url}/{asset['id']}")).status_code == 204
 
     async def test_is_refused_where_something_is_traded(self, site, operator):
         asset = (await site.allocate()).json()

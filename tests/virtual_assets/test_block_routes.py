@@ -1,9 +1,13 @@
 """Blocks over HTTP: carved out of wholesale power, given back, and never more than the asset."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from tests.emitted import events_of
 from tests.virtual_assets.conftest import QUARTER, wire
 from tests.virtual_assets.test_schedules import problem
+
+from gridloom.kernel.market_time import floor_to_period
 
 
 def wholesale(blocks):
@@ -98,8 +102,9 @@ class TestCarving:
         for market in ("FCR", "AFRR_POS", "AFRR_NEG"):
             for offset, length in ((8, 24), (16, 8), (0, 190)):
                 problem(await battery.carve(offset, length, market, 100, 100), 422, "not-a-market-product")
-        uneven = problem(await battery.carve(16, 16, "FCR", 100, 200), 422, "not-a-market-product")
-        assert uneven["errors"][0]["pointer"] == "/ratedChargePower"
+        for powers in ((100, 200), (200, 100)):
+            uneven = problem(await battery.carve(16, 16, "FCR", *powers), 422, "not-a-market-product")
+            assert uneven["errors"][0]["pointer"] == "/ratedChargePower"
         assert (await battery.carve(16, 32, "FCR", 100, 100)).status_code == 201
 
     async def test_of_all_power_leaves_an_asset_that_still_answers(self, make_battery):
@@ -162,8 +167,12 @@ class TestAncillaryBlock:
     async def test_given_back_restores_what_was(self, make_battery):
         battery = await make_battery()
         await battery.put([-200] * 4, offset=14)
-        block = (await battery.carve(16, 16, "FCR", 300, 300)).json()
-        assert (await battery.client.delete(f"{battery.url}/blocks/{block['id']}")).status_code == 204
+        before = (await battery.client.get(battery.url)).headers["ETag"]
+        carved = await battery.carve(16, 16, "FCR", 300, 300)
+        block = carved.json()
+        for etag, status in ((before, 412), (carved.headers["ETag"], 204)):
+            answer = await battery.client.delete(f"{battery.url}/blocks/{block['id']}", headers={"If-Match": etag})
+            assert answer.status_code == status
         (only,) = await battery.blocks()
         assert only["id"] == battery.asset["blockIDs"][0]
         assert only["ratedChargePower"] == 1000
@@ -193,6 +202,13 @@ class TestWholesaleBlock:
 
 
 class TestBlocksInThePast:
+    async def test_are_neither_carved_out_nor_given_back(self, make_battery):
+        start = floor_to_period(datetime.now(UTC)) - 8 * QUARTER
+        battery = await make_battery(start=wire(start), end=wire(start + timedelta(days=1)))
+        refused = problem(await battery.carve(0, 40, "WHOLESALE", 100, 100), 409, "gate-closed")
+        assert refused["errors"][0]["pointer"] == "/start"
+        problem(await battery.client.delete(battery.block_url), 409, "gate-closed")
+
     async def test_are_seen_as_they_were(self, make_battery):
         battery = await make_battery()
         await battery.put([-100], offset=20)
@@ -202,6 +218,31 @@ class TestBlocksInThePast:
         (block,) = (await battery.client.get(f"{battery.url}/blocks", params=params)).json()
         assert block["end"] == battery.asset["end"]
         assert block["schedule"][20]["power"] == -100
+
+    async def test_are_those_of_a_change_from_its_very_instant_on(self, make_battery):
+        battery = await make_battery()
+        block = (await battery.carve(16, 16, "FCR", 300, 300)).json()
+        seen = [await battery.blocks()]
+        assert (await battery.client.delete(f"{battery.url}/blocks/{block['id']}")).status_code == 204
+        seen.append(await battery.blocks())
+        window = {"start": battery.asset["start"], "end": battery.asset["end"]}
+        history = (await battery.client.get(f"{battery.url}/schedule-history")).json()
+        for version, blocks in zip(history[:2], reversed(seen), strict=True):
+            params = {**window, "as-of": version["acceptedAt"]}
+            assert (await battery.client.get(f"{battery.url}/blocks", params=params)).json() == blocks
+
+
+class TestTheList:
+    async def test_goes_on_page_by_page_with_blocks_that_begin_together(self, make_battery):
+        battery = await make_battery()
+        for market, charge, discharge in (("FCR", 300, 300), ("AFRR_POS", 0, 200), ("AFRR_NEG", 100, 0)):
+            assert (await battery.carve(16, 16, market, charge, discharge)).status_code == 201
+        pages = [await battery.client.get(f"{battery.url}/blocks", params={"limit": 2})]
+        while "next" in pages[-1].links:
+            pages.append(await battery.client.get(pages[-1].links["next"]["url"]))
+        seen = [block["id"] for page in pages for block in page.json()]
+        assert seen == [block["id"] for block in await battery.blocks()]
+        assert len(seen) == 6
 
 
 class TestFormats:

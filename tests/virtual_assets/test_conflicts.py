@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import httpx2
+import pytest
 from tests.virtual_assets.conftest import QUARTER, Battery, MakeBattery, new_asset, wire
 
 from gridloom.kernel.window import Window
@@ -87,13 +88,15 @@ class TestBlocksInConflict:
     async def test_are_named_where_lost_power_leaves_the_store_too_full(self, make_battery: MakeBattery) -> None:
         """What is not discharged is still there when the charging comes: 632 kWh leave instead of 842."""
         battery = await make_battery()
-        assert (await battery.put([800.0] * 4 + [-400.0] * 20)).status_code == 200
+        assert (await battery.put([800.0] * 4 + [-400.0] * 19)).status_code == 200
         created = await lose(battery, battery.start, battery.end, power=600)
         blocks = [each for each in created.json()["conflicts"] if each["kind"] == "VIRTUAL_ASSET_BLOCK"]
         assert [(each["power"], each["start"]) for each in blocks] == [
             (800, wire(battery.start)),
             (-400, wire(battery.start + 22 * QUARTER)),
         ]
+        room_kwh = 2000 - (1000 - 600 / 0.95 + 18 * 100 * 0.9)
+        assert [each["available"] for each in blocks] == pytest.approx([600, 4 * room_kwh / 0.9])
 
     async def test_are_none_of_the_store_where_lost_power_leaves_it_room(self, make_battery: MakeBattery) -> None:
         """The schedule alone would fill 1900 of 1800 kWh; half of the charging is lost, and what is left fits."""

@@ -47,6 +47,12 @@ class TestActivations:
         assert latest["energy"] == pytest.approx(1000)
         assert latest["time"] == wire(settled)[:23] + "Z"
 
+    async def test_lose_on_the_way(self, operator, make_running):
+        battery = await make_running(chargeEfficiency=0.8, dischargeEfficiency=0.5)
+        await settle(operator, battery, battery.start, [0.5])
+        await settle(operator, battery, battery.start + QUARTER, [0.5], "NEG")
+        assert (await energies(battery, await moment_of(battery)))[:3] == pytest.approx([5000, 4000, 4400])
+
     async def test_that_were_corrected_are_unexplained_only_as_they_were(self, operator, make_running):
         battery = await make_running()
         await settle(operator, battery, battery.start, [3.0, 3.0, 3.0])
@@ -59,7 +65,7 @@ class TestActivations:
 
     async def test_count_as_cycles_by_what_was_known(self, operator, make_running):
         battery = await make_running()
-        await settle(operator, battery, battery.start, [2.5])
+        await settle(operator, battery, battery.start, [2.5, 0.0, 1.0])  # the last of them behind the window
         settled = await moment_of(battery)
         await settle(operator, battery, battery.start, [5.0])
         window = {"start": wire(battery.start + QUARTER), "end": wire(battery.start + 2 * QUARTER)}
