@@ -129,7 +129,8 @@ class TestAChangeAfterWhichAllFits:
         """So what stood need not be looked at."""
         asset, dice = asset_of_five_days(), np.random.default_rng(seed)
         shape = (1, DAYS * 96)
-        wild, calm = dice.uniform(-wild_kw, wild_kw, shape), dice.uniform(-calm_kw, calm_kw, shape)
+        wild = dice.uniform(-wild_kw, wild_kw, shape)
+        calm = dice.uniform(-calm_kw, calm_kw, shape)
         after = DaySummaries.of(calm.reshape(DAYS, 96), asset.terms.efficiency)
         if not precheck_uncut(asset, after):
             return

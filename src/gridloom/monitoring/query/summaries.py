@@ -144,7 +144,7 @@ def _pick_values(summaries: NDArray[np.void], aggregation: Aggregation) -> Value
     if aggregation is Aggregation.AVG:
         lowest: Values = summaries["lowest"]
         highest: Values = summaries["highest"]
-        values = np.minimum(np.maximum(values / summaries["points"], lowest), highest)
+        values = np.clip(values / summaries["points"], lowest, highest)
     return values
 
 

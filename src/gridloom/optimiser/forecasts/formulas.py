@@ -287,7 +287,8 @@ class _QuarterShape:
 def _find_slopes(hours: Floats) -> Floats:
     """The steps from the hour before and to the hour after, per day and hour."""
     padded = np.concatenate([hours[:, :1], hours, hours[:, -1:]], axis=1)
-    return np.asarray(np.stack([padded[:, 1:-1] - padded[:, :-2], padded[:, 2:] - padded[:, 1:-1]], axis=2))
+    steps = np.diff(padded, axis=1)
+    return np.stack([steps[:, :-1], steps[:, 1:]], axis=2)
 
 
 def _find_median(values: Floats) -> float:
