@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from tests.ancillary.bidding import CAPACITY, DAY, FCR, STEP, all_bids, entry, place, record
+from tests.ancillary.bidding import CAPACITY, DAY, FCR, STEP, all_bids, day_from_now, entry, place, record
 from tests.assets import PARAMETERS, pointers, register_asset
 from tests.emitted import events_of
 
@@ -266,6 +266,24 @@ class TestLists:
                 asset.path("/ancillary/bids"), params={"status": status, "product": "POS_00_04"}
             )
             assert [[bid["status"] for bid in each["bids"]] for each in found.json()] == [[status] * count]
+
+    @pytest.mark.parametrize("path", ["/ancillary/bids", "/ancillary/results"])
+    async def test_are_narrowed_to_a_day_and_a_product_on_every_page(self, new_organisation, path):
+        asset = await register_asset(await new_organisation())
+        before, after = day_from_now(2), day_from_now(4)
+        keys = [(DAY, "POS_00_04"), (DAY, "POS_04_08"), (before, "POS_04_08"), (after, "POS_04_08")]
+        for each in (await place(asset, *(entry(product, CAPACITY, day=day) for day, product in keys))).json():
+            await record(asset, each["product"], each["bids"][0]["id"], day=each["deliveryDay"])
+
+        async def listed(**asked):
+            page = await asset.owner.viewer.get(asset.path(path), params={**asked, "limit": 2})
+            rest = [await asset.owner.viewer.get(page.links["next"]["url"])] if "next" in page.links else []
+            return [(each["deliveryDay"], each["product"]) for one in (page, *rest) for each in one.json()]
+
+        assert await listed() == [keys[3], keys[1], keys[0], keys[2]]
+        assert await listed(**{"delivery-day": DAY}) == [keys[1], keys[0]]
+        assert await listed(product="POS_04_08") == [keys[3], keys[1], keys[2]]
+        assert await listed(product="POS_04_08", **{"delivery-day": DAY}) == [keys[1]]
 
     async def test_page_through_results_without_repeating(self, new_organisation):
         asset = await register_asset(await new_organisation())

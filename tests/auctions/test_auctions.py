@@ -217,6 +217,9 @@ class TestAnAuction:
         refused = await market.operator.post("/auctions", json=await market.terms(battery))
         assert refused.status_code == 409, refused.text
         assert refused.json()["errors"][0]["pointer"] == "/participants/0"
+        other = await market.auction(start=wire(await market.now() + timedelta(minutes=10)))
+        moved = {"backing": [{"physicalAssetID": battery, "share": 1}]}
+        assert (await market.operator.patch(f"/auctions/{other}", json=moved)).status_code == 409
         assert (await market.owner.admin.delete(grant)).status_code == 204
         auction = await market.auction(battery)
         late = await market.owner.admin.put(grant, json={"permissions": ["Read:revenue"]})

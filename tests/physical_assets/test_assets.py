@@ -168,9 +168,11 @@ class TestParameters:
             assert (await owner.viewer.get(path, params={"at": at})).json()["ratedChargePower"] == power
         history = (await owner.viewer.get(path + "/history")).json()
         assert [entry["version"] for entry in history] == [3, 2, 1]
+        given = await owner.engineer.put(path, json=PARAMETERS, params={"at": "2026-11-01T00:00:00Z"})
+        assert given.json()["validFrom"] == "2026-11-01T00:00:00Z"
         first = await owner.viewer.get(path + "/history", params={"limit": 2})
         rest = await owner.viewer.get(first.headers["link"][1:].split(">")[0])
-        assert [entry["version"] for entry in first.json() + rest.json()] == [3, 2, 1]
+        assert [entry["version"] for entry in first.json() + rest.json()] == [4, 3, 2, 1]
 
     async def test_from_the_same_instant_the_later_version_holds_and_the_earlier_stays_in_history(
         self, new_organisation

@@ -111,6 +111,30 @@ class TestGrant:
         assert (await owner.admin.delete(path)).status_code == 404
         assert (await owner.admin.get(path)).status_code == 404
 
+    async def test_lists_what_it_opens_by_owner_and_fleet_page_by_page(self, new_organisation):
+        owner, other, guest = await new_organisation(), await new_organisation(), await new_organisation()
+        assets = [await register_asset(one) for one in (owner, other, owner, owner, guest)]
+        for asset in assets[:4]:
+            put = await asset.owner.admin.put(
+                asset.path(f"/grants/{guest.id}"), json={"permissions": ["Read:physical-assets"]}
+            )
+            assert put.status_code == 200, put.text
+        fleet = (await make_fleet(owner, assets[0].id, assets[3].id)).json()["id"]
+
+        async def listed(**asked):
+            page = await guest.viewer.get("/physical-assets", params={**asked, "limit": 2})
+            found = page.json()
+            for _ in assets:
+                if "next" in page.links:
+                    page = await guest.viewer.get(page.links["next"]["url"])
+                    found += page.json()
+            return [assets.index(next(one for one in assets if one.id == each["id"])) for each in found]
+
+        assert await listed() == [0, 1, 2, 3, 4]
+        assert await listed(**{"organisation-id": str(owner.id)}) == [0, 2, 3]
+        assert await listed(**{"organisation-id": str(guest.id)}) == [4]
+        assert await listed(**{"fleet-id": fleet}) == [0, 3]
+
     async def test_changed_at_once_on_one_condition_changes_once(self, new_organisation):
         owner, other = await new_organisation(), await new_organisation()
         asset = await register_asset(owner)

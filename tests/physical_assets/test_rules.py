@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from gridloom.physical_assets.health.rules import HealthStatus, check_telemetry
 from gridloom.physical_assets.model import AssetStatus, NewParameters
 from gridloom.physical_assets.rules import (
     AssetNotActive,
@@ -15,6 +16,7 @@ from gridloom.physical_assets.rules import (
     check_parameters,
     first_valid_from,
 )
+from gridloom.physical_assets.telemetry import LatestTelemetry
 
 pytestmark = pytest.mark.pure
 
@@ -61,3 +63,16 @@ class TestABattery:
         for status in (AssetStatus.INACTIVE, AssetStatus.DECOMMISSIONED):
             with pytest.raises(AssetNotActive, match=status):
                 check_active(status)
+
+
+class TestTelemetry:
+    @pytest.mark.parametrize(
+        ("age", "status"),
+        [
+            (timedelta(minutes=15), HealthStatus.OK),
+            (timedelta(minutes=15, milliseconds=1), HealthStatus.UNKNOWN),
+        ],
+    )
+    def test_is_fresh_for_a_quarter_of_an_hour(self, age: timedelta, status: HealthStatus) -> None:
+        now = datetime(2026, 6, 1, 12, tzinfo=UTC)
+        assert check_telemetry(LatestTelemetry(now - age, None), now).status is status

@@ -27,9 +27,11 @@ def price(start: str, end: str, value: float, series: str = "DAY_AHEAD_DE_LU") -
     return {"series": series, "start": start, "end": end, "price": value}
 
 
-async def trade(operator: httpx2.AsyncClient, asset: UUID, time: str, settled: float, name: str = "T") -> None:
+async def trade(
+    operator: httpx2.AsyncClient, asset: UUID, time: str, settled: float, name: str = "T", market: str = "DAY_AHEAD"
+) -> None:
     row = {"tradeID": name, "assetID": str(asset), "time": time, "side": "SELL", "volume": 1, "price": settled}
-    answer = await operator.post("/settlements/wholesale-trades", json=[{**row, "market": "DAY_AHEAD"}])
+    answer = await operator.post("/settlements/wholesale-trades", json=[{**row, "market": market}])
     assert answer.status_code == 200, answer.text
 
 
@@ -49,6 +51,7 @@ class TestDeviations:
         await operator.post("/reference-prices", json=[price(at(0), at(60), 50), price(at(60), at(75), 80)])
         for place, (time, settled) in enumerate(((0, 50), (15, 50), (30, 49), (45, 51), (60, 80.01), (75, 1))):
             await trade(operator, asset, at(time), settled, f"T{place}")
+        await trade(operator, asset, at(30), 20, "T9", market="INTRADAY_AUCTION")  # which has no one price
         found = await deviations(operator, asset_id=asset)
         assert [(one["time"], one["settledPrice"], one["publishedPrice"], one["difference"]) for one in found] == [
             (at(30), 49, 50, -1),

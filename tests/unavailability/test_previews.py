@@ -167,6 +167,25 @@ class TestHolders:
         assert told["end"] == end
         assert before - QUARTER < datetime.fromisoformat(told["start"]) <= datetime.now(UTC)
 
+    async def test_have_an_outage_that_stays_as_long_as_the_battery_is_retired(
+        self,
+        make_battery: MakeBattery,  # noqa: F811
+    ) -> None:
+        battery = await make_battery()
+        engineer = battery.organisation.engineer
+        whole = loss(battery, power=1200, charge=1000, energy=2000) | {"end": battery.asset["end"]}
+        made = await engineer.post(path(battery, "unavailability"), json=whole)
+        assert made.status_code == 201, made.text
+        one, asset = path(battery, f"unavailability/{made.json()['id']}"), path(battery, "").rstrip("/")
+        assert (await engineer.patch(asset, json={"status": "INACTIVE"})).status_code == 200
+        less = {"volume": loss(battery, power=1199, charge=1000, energy=2000)["volume"]}
+        changes = ({"end": wire(battery.end - QUARTER)}, {"start": wire(battery.start + QUARTER)}, less)
+        refused = [await engineer.patch(one, json=change) for change in changes] + [await engineer.delete(one)]
+        assert {answer.json()["type"] for answer in refused} == {"/docs/problems/asset-committed"}
+        assert (await engineer.patch(one, json={"description": "For good"})).status_code == 200
+        assert (await engineer.patch(asset, json={"status": "ACTIVE"})).status_code == 200
+        assert (await engineer.delete(one)).status_code == 204
+
     async def test_hear_nothing_of_what_does_not_touch_them(self, make_battery: MakeBattery) -> None:  # noqa: F811
         battery = await make_battery(ratedChargePower=400, ratedDischargePower=400, energyCapacity=500)
         made = await battery.organisation.engineer.post(

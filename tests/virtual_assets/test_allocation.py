@@ -200,6 +200,21 @@ class TestAllocation:
         answer = problem(await operator.post(site.url, json=body), status, kind)
         assert answer["errors"][0]["pointer"] == pointer
 
+    @pytest.mark.parametrize(("day", "at_its"), [(-3, "end"), (0, "start")])
+    async def test_has_the_energy_of_the_nearer_end_of_life(self, site, day, at_its):
+        """Before it as at its start, and after it as at its end: 500 kWh are out for that quarter-hour alone."""
+        asset = (await site.allocate(start=day, end=day + 1)).json()
+        edge = datetime.fromisoformat(asset[at_its])
+        start = edge if at_its == "start" else edge - QUARTER
+        lost = {"energyCapacity": 500, "powerCapacity": {"charge": 0, "discharge": 0}}
+        outage = {"description": "", "type": "OUTAGE", "start": wire(start), "end": wire(start + QUARTER)}
+        answer = await site.organisation.engineer.post(
+            f"/physical-assets/{site.physical[0]['id']}/unavailability", json=outage | {"volume": lost}
+        )
+        assert answer.status_code == 201, answer.text
+        read = (await site.organisation.viewer.get(f"{site.url}/{asset['id']}")).json()
+        assert read["availableEnergyCapacity"] == 1500
+
     @pytest.mark.parametrize("percentage", [0, 7, 29, 57, 100])
     async def test_answers_the_state_of_charge_as_it_was_given(self, site, percentage):
         asset = (await site.allocate(initialStateOfChargePercentage=percentage)).json()

@@ -9,6 +9,9 @@ from tests.virtual_assets.conftest import QUARTER, Battery, MakeBattery, new_ass
 
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.conflicts import find_conflicts
+from gridloom.virtual_assets.backing.shortfall import load_shortfalls_of_each
+from gridloom.virtual_assets.backing.store import read_recorded_outages
+from gridloom.virtual_assets.store import read_asset_by_key
 
 
 async def lose(
@@ -34,6 +37,29 @@ async def lose(
             },
         },
     )
+
+
+class TestAShortfall:
+    async def test_is_that_of_periods_whose_gates_have_closed(self, make_battery: MakeBattery) -> None:
+        battery = await make_battery()
+        lost = await lose(battery, battery.start, battery.end, power=600, charge=500)
+        assert lost.status_code == 201, lost.text
+        pool = battery.edge.pool
+        key = await pool.fetchval("select key from asset where id = $1", UUID(battery.asset["id"]))
+        asset = await read_asset_by_key(pool, key)
+        assert asset is not None
+        for now, closed in ((battery.start - QUARTER, 0), (battery.start + QUARTER, 2)):
+            found = await load_shortfalls_of_each(pool, [asset], asset.first, asset.first + 4, now)
+            assert found[key].missing.tolist() == [0.5] * closed + [0] * (4 - closed)
+
+    async def test_is_announced_from_when_its_outage_last_grew(self, make_battery: MakeBattery) -> None:
+        battery = await make_battery()
+        lost = await lose(battery, battery.start, battery.end, power=600)
+        pool, grown = battery.edge.pool, battery.start - timedelta(hours=1)
+        await pool.execute("update unavailability set recorded_at = $2 where id = $1", UUID(lost.json()["id"]), grown)
+        key = await pool.fetchval("select key from asset where id = $1", UUID(battery.physical[0]["id"]))
+        [outage] = await read_recorded_outages(pool, [key], battery.start, battery.end)
+        assert outage.recorded_at == grown
 
 
 class TestBlocksInConflict:

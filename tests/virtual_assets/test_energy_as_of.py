@@ -65,15 +65,15 @@ class TestActivations:
 
     async def test_count_as_cycles_by_what_was_known(self, operator, make_running):
         battery = await make_running()
-        await settle(operator, battery, battery.start, [2.5, 0.0, 1.0])  # the last of them behind the window
+        await settle(operator, battery, battery.start, [2.5, 1.0])
         settled = await moment_of(battery)
         await settle(operator, battery, battery.start, [5.0])
         window = {"start": wire(battery.start + QUARTER), "end": wire(battery.start + 2 * QUARTER)}
         series = {"categories": "cyclesAFRR,cyclesTotal", **window}
         then = (await read(battery, "operational", **series, **{"as-of": wire(settled)}))["data"]
-        assert {name: points[0]["value"] for name, points in then.items()} == {"cyclesAFRR": 0.25, "cyclesTotal": 0.25}
+        assert {name: points[0]["value"] for name, points in then.items()} == {"cyclesAFRR": 0.35, "cyclesTotal": 0.35}
         now = (await read(battery, "operational", **series))["data"]
-        assert now["cyclesAFRR"][0]["value"] == 0.5
+        assert now["cyclesAFRR"][0]["value"] == 0.6
 
 
 class TestSchedules:
@@ -110,6 +110,7 @@ class TestSchedules:
         then = await read(battery, "state-of-energy/projected", **window)
         assert [place for place, point in enumerate(then) if "expectedCut" in point] == [0, 1]
         assert [point["energy"] for point in then] == pytest.approx(await energies(battery))
+        assert await read(battery, "state-of-energy/projected", **{"as-of": wire(expected)}) == then, "from then on"
 
     async def test_of_a_time_before_the_asset_was_there_are_not_found(self, make_battery):
         battery = await make_battery()

@@ -89,3 +89,13 @@ class TestTheImbalanceOfAnOptimisticChange:
         answer = await battery.put([power], offset=191)
         assert answer.status_code == 200, answer.text
         assert "remain" in answer.json()["imbalance"]["feedback"]
+
+    async def test_is_repaired_with_what_open_idle_periods_can_charge(self, make):
+        """526 kWh were drawn the day before; the two periods whose gates are open can store 225 kWh each."""
+        battery = await make()
+        assert (await battery.put([500.0] * 4, offset=50)).status_code == 200
+        await battery.edge.pool.execute(
+            "update sandbox_clock set ahead = $1::timestamptz - clock_timestamp()", battery.end - 3 * QUARTER
+        )
+        feedback = (await battery.read())["feedback"]
+        assert "charge 450.000 kWh more into the store; 76.316 kWh remain, for which" in feedback
