@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 GATE = timedelta(seconds=480)
 LOSSES = {"chargeEfficiency": 0.92, "dischargeEfficiency": 0.95}
-"""Of a battery: other ones each way, and others than those of the virtual assets on it."""
+VIRTUAL_LOSSES = {"chargeEfficiency": 0.9, "dischargeEfficiency": 0.94}
+"""Of a battery, and of the virtual assets on it: other ones each way, so that no two are taken for each other."""
 
 
 def _find_start() -> datetime:
@@ -51,7 +52,8 @@ class Yard:
 
     async def virtual(self, *batteries: dict[str, Any], **changes: Any) -> dict[str, Any]:
         body = new_asset(
-            list(batteries), **{"start": wire(self.start), "end": wire(self.start + timedelta(days=2)), **changes}
+            list(batteries),
+            **{"start": wire(self.start), "end": wire(self.start + timedelta(days=2)), **VIRTUAL_LOSSES, **changes},
         )
         answer = await self.operator.post(f"/organisations/{self.trader.id}/virtual-assets", json=body)
         assert answer.status_code == 201, answer.text

@@ -5,14 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pytest
+from tests.assets import register_asset
 from tests.delivery.conftest import Yard
 from tests.delivery.test_replanning import loaded_zone
 from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.delivery.dispatch.reading import DispatchSeries
+from gridloom.delivery.performance.store import (
+    SocCorrection,
+    mark_corrections_applied,
+    put_soc_correction,
+    read_applied,
+    read_pending_corrections,
+)
 from gridloom.delivery.runs import run
 
 CAPACITY_KWH = 8000.0
@@ -85,6 +94,21 @@ class TestABatteryThatHoldsLessThanPlanned:
         await measure(yard, battery, [49.0, 49.0])
         await yard.gate_of(3)
         assert (await planned(yard, battery))["version"] == version
+
+    async def test_is_still_to_be_moved_by_what_was_measured_while_it_was_planned(
+        self, app: Any, new_organisation: Any
+    ) -> None:
+        asset = await register_asset(await new_organisation())
+        key = await app.pool.fetchval("select key from asset where id = $1", UUID(asset.id))
+        await put_soc_correction(app.pool, key, 100, -400.0)
+        counted = await read_pending_corrections(app.pool, [key])
+        await put_soc_correction(app.pool, key, 101, -500.0)
+        await mark_corrections_applied(app.pool, counted, 102)
+        assert await read_pending_corrections(app.pool, [key]) == {key: SocCorrection(2, -500.0)}
+        assert await read_applied(app.pool, [key]) == {}
+        await mark_corrections_applied(app.pool, await read_pending_corrections(app.pool, [key]), 103)
+        assert await read_pending_corrections(app.pool, [key]) == {}
+        assert await read_applied(app.pool, [key]) == {key: 103}
 
 
 class TestABatteryThatIsPlannedForTheFirstTime:

@@ -211,29 +211,33 @@ class TestDispatch:
         answer = await yard.trader.trader.post(f"{yard.url(virtual)}/blocks", json={**block, **power})
         assert answer.status_code == 201, answer.text
         bids = f"/physical-assets/{awarded['id']}/ancillary"
-        entry = {"deliveryDay": day.isoformat(), "product": "POS_04_08"}
-        offered = await yard.owner.trader.post(
-            f"{bids}/bids",
-            json=[{**entry, "bids": [{"capacityPrice": 5, "offeredCapacity": 1000, "energyPrice": 100}]}],
-        )
-        assert offered.status_code == 201, offered.text
-        bid_id = offered.json()[0]["bids"][0]["id"]
-        won = {"bidID": bid_id, "accepted": True, "acceptedCapacity": 1000, "settlementPrice": 5}
-        answer = await yard.operator.post(f"{bids}/results", json=[{**entry, "results": [won]}])
-        assert answer.status_code < 300, answer.text
+        entries = []
+        for product, offered_kw in (("POS_04_08", 1000), ("NEG_04_08", 2000)):
+            entry = {"deliveryDay": day.isoformat(), "product": product}
+            bid = {"capacityPrice": 5, "offeredCapacity": offered_kw, "energyPrice": 100}
+            offered = await yard.owner.trader.post(f"{bids}/bids", json=[{**entry, "bids": [bid]}])
+            assert offered.status_code == 201, offered.text
+            bid_id = offered.json()[0]["bids"][0]["id"]
+            won = {"bidID": bid_id, "accepted": True, "acceptedCapacity": offered_kw, "settlementPrice": 5}
+            answer = await yard.operator.post(f"{bids}/results", json=[{**entry, "results": [won]}])
+            assert answer.status_code < 300, answer.text
+            entries.append((entry, bid_id))
         await yard.edge.pool.execute("update virtual_block set reserve_minutes = 30 where market = 'FCR'")
         await yard.edge.pool.execute(
-            "update capacity_holding set energy_kwh = energy_kwh / 2 where holder_id = $1", bid_id
+            "update capacity_holding set energy_kwh = energy_kwh / 2 where holder_id = any($1::text[]::uuid[])",
+            [bid_id for _, bid_id in entries],
         )
         await lose(yard, other, 0.0, 1000.0, start)
         first = period_number(start)
         async with yard.edge.pool.acquire() as db:
             limits = (await load_zone(db, "TenneT", first, first + 1)).zone.limits
         assert limits.low_kwh[:, 0].tolist() == pytest.approx([700 + 50 / 0.95, 800 + (50 + 500) / 0.95])
-        assert limits.high_kwh[:, 0].tolist() == pytest.approx([0.95 * 7000 - 50 * 0.92, 0.95 * 8000 - 50 * 0.92])
-        corrected = {"bidID": bid_id, "accepted": False, "acceptedCapacity": 0, "correction": True}
-        answer = await yard.operator.post(f"{bids}/results", json=[{**entry, "results": [corrected]}])
-        assert answer.status_code < 300, answer.text
+        high_kwh = [0.95 * 7000 - 50 * 0.92, 0.95 * 8000 - (50 + 1000) * 0.92]
+        assert limits.high_kwh[:, 0].tolist() == pytest.approx(high_kwh)
+        for entry, bid_id in entries:
+            corrected = {"bidID": bid_id, "accepted": False, "acceptedCapacity": 0, "correction": True}
+            answer = await yard.operator.post(f"{bids}/results", json=[{**entry, "results": [corrected]}])
+            assert answer.status_code < 300, answer.text
         key = await yard.edge.pool.fetchval("select key from asset where id = $1::text::uuid", awarded["id"])
         held = await read_awarded_reserves(yard.edge.pool, [key], start, start + timedelta(hours=4))
         assert held == [], "the latest result counts"

@@ -130,6 +130,24 @@ class TestABatteryWithDrift:
         again = [part["power"] for p in dispatch["dispatch"] for part in p["parts"] if part["kind"] == "DRIFT"]
         assert sum(again) / 4 == pytest.approx(0, abs=1), "what is placed is no gain of the day"
 
+    async def test_trades_what_the_next_day_will_add_to_it_too(self, yard: Yard) -> None:
+        """By the mean gain of the noons before, each after the other."""
+        battery = await yard.battery(**LARGE)
+        await yard.virtual(battery, end=wire(yard.start + timedelta(days=4)))
+        await yard.advance(yard.start + QUARTER)
+        await measure(yard, battery, 60.0)
+        today, drift_kwh, gain_kwh = market_day_of(yard.start), 800.0, 40.0
+        for days in (1, 2, 3):
+            earlier = NoonDrift(drift_kwh - days * gain_kwh, 0.0)
+            await put_noon(yard.edge.pool, "TenneT", today - timedelta(days=days), earlier)
+        noon = datetime.combine(today, datetime.min.time(), MARKET_ZONE).replace(hour=12).astimezone(UTC)
+        await yard.advance(noon + timedelta(minutes=20))
+        window = market_day_window(today + timedelta(days=1))
+        dispatch = await yard.dispatch(battery, start=wire(window.start), end=wire(window.end))
+        drift = [part["power"] for p in dispatch["dispatch"] for part in p["parts"] if part["kind"] == "DRIFT"]
+        ending_kwh = drift_kwh + gain_kwh * ((window.end - noon) / timedelta(days=1))
+        assert sum(drift) / 4 == pytest.approx(0.95 * ending_kwh, abs=1)
+
     async def test_yields_to_what_is_held_after_it_was_placed(self, yard: Yard) -> None:
         """Placed drift is in no book: free stays free, and a promise made later is served in full."""
         battery = await yard.battery(**LARGE)

@@ -89,6 +89,19 @@ class TestEnergyUse:
         cuts = (await yard.trader.trader.get(f"{yard.url(second)}/adjustments", params=span)).json()
         assert [one["reason"] for one in cuts] == ["CYCLE_LIMIT"]
 
+    async def test_no_limit_that_came_later_holds_back_what_was_promised_without_one(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        kept = {name: value for name, value in battery["parameters"].items() if name not in ("version", "recordedAt")}
+        answer = await yard.owner.admin.put(
+            f"/physical-assets/{battery['id']}/parameters",
+            json=kept | {"dailyCycleLimit": 0.1, "annualCycleLimit": 0.1, "validFrom": wire(yard.start - QUARTER)},
+        )
+        assert answer.status_code == 200, answer.text
+        await yard.schedule(virtual, [800.0] * 4)
+        await yard.advance(yard.start + QUARTER)
+        assert await yard.powers(battery) == [800.0] * 4
+
 
 class TestEarnedPerMW:
     async def test_is_for_callers_that_may_read_revenue(self, yard: Yard) -> None:

@@ -72,9 +72,9 @@ class TestAnOwnSchedule:
     def test_may_use_all_until_a_virtual_asset_begins_and_after_it_has_ended(self) -> None:
         zone, inputs = zone_with([2400.0, 0.0, 0.0, -400.0] + [0.0] * 4, (4, PERIODS))
         assert own_kwh(limit_own_schedules(zone, inputs, np.array([600.0]))).tolist() == [600, 0, 0, -100, 0, 0, 0, 0]
-        zone, inputs = zone_with([0.0] * 6 + [800.0] * 2, (0, 4))
-        # The asset leaves its target of 200 kWh to the owner's 100.
-        assert own_kwh(limit_own_schedules(zone, inputs, np.array([200.0]))).tolist() == [0, 0, 0, 0, 0, 0, 200, 100]
+        zone, inputs = zone_with([0.0] * 4 + [1200.0, 800.0] + [0.0] * 2, (0, 4))
+        # The asset leaves its target of 200 kWh to the owner's 100, and at once.
+        assert own_kwh(limit_own_schedules(zone, inputs, np.array([200.0]))).tolist() == [0, 0, 0, 0, 300, 0, 0, 0]
 
     def test_charges_no_more_beside_what_a_virtual_asset_has_left(self) -> None:
         zone, inputs = zone_with([0.0] * 4 + [-4000.0] * 4, (0, 4))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +10,7 @@ import pytest
 from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import QUARTER, wire
 
+from gridloom.delivery.inputs.store import read_activated_changes_kwh, read_active_assets
 from gridloom.delivery.positions.position import load_owner_position
 from gridloom.kernel.market_time import market_day_of, period_number
 from gridloom.virtual_assets.gate_closure.revalidation import announced_before
@@ -80,6 +81,22 @@ class TestPosition:
         [first] = await position(yard, virtual, 1)
         assert (first["activated"], first["delivered"], first["open"]) == (0.05, 0.05, 0.0)
 
+    async def test_leaves_the_energy_that_activations_before_a_plan_have_moved(self, yard: Yard) -> None:
+        await yard.virtual(await yard.battery())
+        virtual = await yard.virtual(await yard.battery())
+        rows = [
+            {"assetID": virtual["id"], "time": wire(yard.start + place * QUARTER), "price": 90}
+            | {"direction": direction, "volume": volume}
+            for place, direction, volume in ((0, "POS", 0.05), (1, "NEG", 0.08), (2, "POS", 0.1))
+        ]
+        assert (await yard.operator.post("/settlements/afrr-energy", json=rows)).status_code == 200
+        pool, first = yard.edge.pool, period_number(yard.start)
+        assets = await read_active_assets(pool, "TenneT", yard.start, yard.start + QUARTER)
+        found_kwh = [(await read_activated_changes_kwh(pool, assets, first + place)).tolist() for place in range(4)]
+        assert [row[0] for row in found_kwh] == [0] * 4, "of the other asset"
+        moved_kwh = [0, -50 / 0.94, 80 * 0.9 - 50 / 0.94, 80 * 0.9 - 150 / 0.94]
+        assert [row[1] for row in found_kwh] == pytest.approx(moved_kwh)
+
     async def test_opens_by_what_a_cut_takes_away(self, yard: Yard) -> None:
         yard.begin_later()
         battery = await yard.battery()
@@ -136,6 +153,20 @@ class TestPerformance:
         )
         assert answer.status_code == 200, answer.text
         return answer.json()
+
+    async def test_is_of_the_same_quarter_hours_as_a_table(self, yard: Yard) -> None:
+        """Only those that were planned: the window begins long before them."""
+        battery = await yard.battery()
+        await yard.schedule(await yard.virtual(battery), [400.0])
+        await yard.advance(yard.start + QUARTER)
+        path = f"/physical-assets/{battery['id']}/performance"
+        window = {"start": wire(yard.start - timedelta(days=1)), "end": wire(yard.start + QUARTER)}
+        seen = (await yard.owner.engineer.get(path, params=window)).json()["performance"]
+        table = await yard.owner.engineer.get(path, params=window, headers={"Accept": "text/csv"})
+        _, *lines = table.text.splitlines()
+        times = [datetime.fromisoformat(line.split(",")[0].strip('"')) for line in lines]
+        assert times == [datetime.fromisoformat(point["time"]) for point in seen]
+        assert 0 < len(times) < 96
 
     async def test_takes_silence_for_what_was_dispatched(self, yard: Yard) -> None:
         battery = await yard.battery()
@@ -348,3 +379,24 @@ class TestACut:
         key = await yard.edge.pool.fetchval("select key from asset where id = $1", UUID(battery["id"]))
         owner = await load_owner_position(yard.edge.pool, key, first, end)
         assert owner.open_mwh.tolist() == pytest.approx([0.0 if is_announced else 0.075, 0.0])
+
+    async def test_that_was_not_announced_is_owed_by_the_owners_by_share(self, yard: Yard) -> None:
+        yard.begin_later()
+        batteries = [await yard.battery(), await yard.battery()]
+        shares = (0.75, 0.25)
+        backing = [{"physicalAssetID": one["id"], "share": share} for one, share in zip(batteries, shares, strict=True)]
+        virtual = await yard.virtual(*batteries, backing=backing)
+        await yard.schedule(virtual, [900.0, 100.0])
+        await yard.advance(announced_before(market_day_of(yard.start)) + timedelta(minutes=1))
+        for battery in batteries:
+            await self._lose(yard, battery)
+        await yard.gate_of(3)
+        first, open_mwh = period_number(yard.start), []
+        for battery in batteries:
+            key = await yard.edge.pool.fetchval("select key from asset where id = $1", UUID(battery["id"]))
+            open_mwh.append((await load_owner_position(yard.edge.pool, key, first, first + 2)).open_mwh.tolist())
+        window = {"start": wire(yard.start), "end": wire(yard.start + 2 * QUARTER)}
+        [cut] = (await yard.trader.trader.get(f"{yard.url(virtual)}/adjustments", params=window)).json()
+        cut_mwh = (cut["acceptedSchedule"] - cut["adjustedSchedule"]) / 4000
+        assert cut_mwh > 0
+        assert open_mwh == [pytest.approx([share * cut_mwh, 0.0]) for share in shares]

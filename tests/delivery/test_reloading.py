@@ -260,3 +260,26 @@ def _pack_in_one_piece(plan: ZonePlan) -> bytes:
 
 
 IN_ONE_PIECE = (*("asset_keys", "power_kw", "battery_keys", "virtual_kw", "own_kw", "energy_kwh", "unserved_kw"),)
+
+
+async def test_a_change_of_an_outage_that_began_the_day_before_is_read_by_the_next_run(yard: Yard) -> None:
+    battery = await yard.battery()
+    virtual = await yard.virtual(battery)
+    body = {
+        "description": "Half of it",
+        "type": "OUTAGE",
+        "start": wire(yard.start - timedelta(hours=1)),
+        "end": wire(yard.start + timedelta(hours=8)),
+        "volume": {"energyCapacity": 0, "powerCapacity": {"charge": 500, "discharge": 500}},
+    }
+    url = f"/physical-assets/{battery['id']}/unavailability"
+    made = await yard.owner.engineer.post(url, json=body)
+    assert made.status_code == 201, made.text
+    await yard.schedule(virtual, [50.0] * 12)
+    await yard.gate_of(4)
+    less = {"volume": {"energyCapacity": 0, "powerCapacity": {"charge": 100, "discharge": 100}}}
+    changed = await yard.owner.engineer.patch(f"{url}/{made.json()['id']}", json=less)
+    assert changed.status_code == 200, changed.text
+    await yard.schedule(virtual, [700.0] * 4, offset=8)
+    await yard.gate_of(10)
+    assert await yard.powers(battery, 12) == [50.0] * 8 + [700.0] * 4

@@ -114,9 +114,16 @@ class TestSumsOfRows:
         assert found is not None
         assert (found[0] == np.rint(10 * values[30:1470]).reshape(-1, 15).sum(axis=1)).all()
 
-    @pytest.mark.parametrize("values", [np.random.default_rng(7).normal(size=60), np.arange(60) * 1e9])
+    @pytest.mark.parametrize(
+        "values",
+        [
+            np.random.default_rng(7).normal(size=60),
+            np.arange(60) * 1e9,
+            np.array([*range(300), -0.0, np.pi, *range(300)]) / 10,
+        ],
+    )
     def test_take_decoding_where_values_are_no_short_decimals(self, values: np.ndarray) -> None:
-        packed = codec.PackedValues(codec.encode_values(values), 0, 60)
+        packed = codec.PackedValues(codec.encode_values(values), 0, len(values))
         assert packed.sum_rows(15) is None
         assert same_bits(packed.decode(), values)
 

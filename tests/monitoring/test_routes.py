@@ -326,8 +326,16 @@ class TestReading:
             {"resolution": r, "aggregation": a} for r in ("raw", "15-minute", "daily") for a in ("avg", "sum", "last")
         ]
         questions.append({"resolution": "hourly", "aggregation": "time-weighted-avg"})
-        ask = {"start": DAY[0], "end": DAY[1]}
-        before = [await read(owner, filled, **ask, **question) for question in questions]
+        later = {"time": ["2026-04-02T10:00:00Z"], "value": [7.0]}
+        await write(owner, filled, {"active_power": later, "frequency": later})
+        part_of_a_day = {"start": "2026-03-29T05:07:00Z", "end": "2026-03-29T15:40:00Z"}
+
+        async def see() -> list[Any]:
+            asks = [{"start": DAY[0], "end": DAY[1]}, part_of_a_day]
+            found = [await read(owner, filled, **ask, **question) for ask in asks for question in questions]
+            return [*found, (await owner.viewer.get(f"/monitoring/{filled}/signals")).json()]
+
+        before = await see()
         key = await app.pool.fetchval("select key from asset where id = $1", filled)
         await app.pool.execute(
             "update telemetry_segment set written_at = written_at - interval '1 hour' where asset_key = $1", key
@@ -337,8 +345,9 @@ class TestReading:
         )
         await self._run_upkeep(app, key)
         assert await app.pool.fetchval("select count(*) from telemetry_segment where asset_key = $1", key) == 0
-        assert await app.pool.fetchval("select signal_ids from telemetry_block where asset_key = $1", key) == [0, 1]
-        assert [await read(owner, filled, **ask, **question) for question in questions] == before
+        blocks = await app.pool.fetch("select signal_ids from telemetry_block where asset_key = $1", key)
+        assert [row["signal_ids"] for row in blocks] == [[0, 1], [0, 1]]
+        assert await see() == before
 
     async def _run_upkeep(self, app: Any, key: int) -> None:
         from datetime import UTC, datetime

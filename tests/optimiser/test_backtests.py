@@ -31,7 +31,7 @@ from gridloom.optimiser.backtests.planner import BatterySpec, Planner
 from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, replay_days
 from gridloom.settings import Settings
 
-BATTERY = BatterySpec(1000.0, 1000.0, 2000.0, 0.96, 0.92, 1.0)
+BATTERY = BatterySpec(800.0, 1000.0, 2000.0, 0.96, 0.92, 1.0)
 ASKED: dict[str, Any] = {
     "ratedPower": 1000,
     "energyCapacity": 2000,
@@ -55,7 +55,7 @@ class TestAPlan:
             energy_kwh = float(rng.uniform(0, 2000))
             power_kw = kept.plan(today, tomorrow, energy_kwh, 1.0)
             assert power_kw == pytest.approx(Planner(BATTERY).plan(today, tomorrow, energy_kwh, 1.0), abs=1e-3)
-            assert np.abs(power_kw).max() <= 1000 + 1e-3
+            assert -800 - 1e-3 <= power_kw.min() <= power_kw.max() <= 1000 + 1e-3
             stored_kwh = energy_kwh - np.cumsum(np.where(power_kw < 0, power_kw * 0.96, power_kw / 0.92))
             assert -1e-3 <= stored_kwh.min() <= stored_kwh.max() <= 2000 + 1e-3
 
@@ -166,7 +166,8 @@ class TestABacktest:
             assert sum(day["foresight"] for day in days) == pytest.approx(done["foresight"])
             # In pieces or in one: the same.
             table = shaped_table(date(2026, 3, 1), 41)
-            whole = replay_days(table, date(2026, 3, 20), date(2026, 4, 10), BATTERY, EXPECTATIONS[Policy.MEAN_7_DAYS])
+            asked = replace(BATTERY, charge_kw=1000.0)
+            whole = replay_days(table, date(2026, 3, 20), date(2026, 4, 10), asked, EXPECTATIONS[Policy.MEAN_7_DAYS])
             assert [day["earned"] for day in days] == pytest.approx([day.earned_eur for day in whole], rel=1e-6)
             for accept, rows in (
                 ("text/csv", lambda body: pyarrow.csv.read_csv(io.BytesIO(body)).num_rows),

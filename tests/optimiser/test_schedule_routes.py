@@ -149,7 +149,16 @@ class TestAnOptimisation:
             )
             assert carved.status_code == 201, carved.text
 
-    async def test_of_a_long_window_is_made_by_a_job(self, make_battery: MakeBattery) -> None:
+    async def test_of_a_window_that_begins_long_before_the_life_is_made_at_once(
+        self, make_battery: MakeBattery
+    ) -> None:
+        battery = await make_battery()
+        answer = await optimise(battery, start=wire(battery.start - timedelta(days=40)), end=battery.asset["end"])
+        assert answer.status_code == 200, answer.text
+
+    async def test_of_a_long_window_is_made_by_a_job(
+        self, make_battery: MakeBattery, operator: httpx2.AsyncClient
+    ) -> None:
         life = {"start": wire(datetime.fromisoformat((await make_battery()).asset["start"]))}
         battery = await make_battery(**life, end=wire(datetime.fromisoformat(life["start"]) + timedelta(days=40)))
         answer = await optimise(battery, end=battery.asset["end"])
@@ -167,6 +176,10 @@ class TestAnOptimisation:
         assert kept["status"] in ("OPTIMAL", "TIME_LIMIT"), kept
         assert len(kept["schedule"]) == 3840
         assert (await battery.client.get(f"{battery.url}/optimisations/{battery.asset['id']}")).status_code == 404
+        body = new_asset([await register(operator, battery.organisation.id)])
+        other = (await operator.post(f"/organisations/{battery.organisation.id}/virtual-assets", json=body)).json()
+        elsewhere = await battery.client.get(where.replace(battery.asset["id"], other["id"]))
+        assert elsewhere.status_code == 404, "it is of another asset"
 
 
 class TestARepair:
@@ -241,7 +254,7 @@ class TestAPortfolio:
         applied = await battery.client.put(f"{battery.url}/schedule", json={"schedule": asset["schedule"]})
         assert applied.status_code == 200, applied.text
 
-    async def test_leaves_out_an_asset_that_starts_where_its_window_ends(
+    async def test_plans_each_asset_to_its_end_but_none_that_starts_where_the_window_ends(
         self, make_battery: MakeBattery, operator: httpx2.AsyncClient
     ) -> None:
         battery = await make_battery()
@@ -249,7 +262,7 @@ class TestAPortfolio:
         later = new_asset(
             [await register(operator, organisation.id)],
             start=wire(battery.start + timedelta(days=1)),
-            end=wire(battery.end),
+            end=wire(battery.end + timedelta(hours=6)),
         )
         made = await operator.post(f"/organisations/{organisation.id}/virtual-assets", json=later)
         assert made.status_code == 201, made.text
@@ -264,6 +277,11 @@ class TestAPortfolio:
             )
             assert answer.status_code == 200, answer.text
             assert [one["virtualAssetID"] for one in answer.json()["assets"]] == expected
+        prices = sent_prices(battery.start, battery.end + timedelta(hours=6), 9)
+        answer = await battery.client.post(f"{path}/{portfolio['id']}/optimisations", json={"prices": prices})
+        assert answer.status_code == 200, answer.text
+        ends = [one["schedule"][-1]["time"] for one in answer.json()["assets"]]
+        assert ends == [wire(battery.end - QUARTER), wire(battery.end + timedelta(hours=6) - QUARTER)]
 
 
 class TestTheSolver:

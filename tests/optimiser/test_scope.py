@@ -12,7 +12,8 @@ from tests.virtual_assets.test_draft import asset_of_five_days
 
 from gridloom.kernel.market_time import PERIOD, period_start
 from gridloom.optimiser.schedules.asset_optimisation import open_window
-from gridloom.optimiser.schedules.scope import _cycle_limit, _energy_bounds
+from gridloom.optimiser.schedules.scope import _cycle_limit, _energy_bounds, _relax_to_reachable
+from gridloom.optimiser.solving.programme import BatteryProgramme
 from gridloom.virtual_assets.energy.projection import CycleBudget
 
 pytestmark = pytest.mark.pure
@@ -21,6 +22,21 @@ WINDOW = slice(2, 6)
 """Of eight quarter-hours."""
 TOTAL_KW = np.array([400.0, -400.0, 0.0, 0.0, 0.0, 0.0, 80.0, -40.0])
 """What is scheduled: 100 kWh are exported before the window and 20 kWh after it."""
+
+
+class TestAStoreThatLostCapacity:
+    @pytest.mark.parametrize(
+        ("max_kw", "highest_kwh"),
+        [
+            pytest.param(400.0, [875, 800, 800], id="gives away what it can"),
+            pytest.param(-40.0, [1008, 1016, 1024], id="or is to charge all the same"),
+        ],
+    )
+    def test_may_hold_what_cannot_be_given_away_in_time(self, max_kw: float, highest_kwh: list[float]) -> None:
+        """1,000 kWh are in store and 800 fit; 80 % come out of what is discharged, and go in of what is charged."""
+        nothing, highest = np.zeros(3), np.full(3, 800.0)
+        programme = BatteryProgramme(nothing, nothing - 400, nothing + max_kw, nothing, highest, 1000.0, 0.8, 0.8)
+        assert _relax_to_reachable(programme).highest_kwh.tolist() == pytest.approx(highest_kwh)
 
 
 class TestTheCyclesLeft:

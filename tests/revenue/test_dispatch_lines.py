@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.delivery.conftest import Yard, find_afternoon_before, yard_of
+from tests.delivery.conftest import LOSSES, Yard, find_afternoon_before, yard_of
 from tests.people import OrganisationUnderTest
 from tests.virtual_assets.conftest import QUARTER, register, wire
 
@@ -116,7 +116,7 @@ class Shortfall:
 
     async def make(self) -> Shortfall:
         yard = self.yard
-        self.batteries = [await register(yard.operator, owner.id) for owner in self.owners]
+        self.batteries = [await register(yard.operator, owner.id, **LOSSES) for owner in self.owners]
         sizes = {"ratedChargePower": 2000, "ratedDischargePower": 2000, "energyCapacity": 4000}
         self.virtual = await yard.virtual(*self.batteries, **sizes)
         self.block = block_window(market_day_of(yard.start), 8, 12)

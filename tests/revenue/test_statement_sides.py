@@ -28,8 +28,8 @@ class TestAnAuctionsPrice:
     async def test_is_paid_by_the_holder_and_reaches_the_owners_whole(
         self, operator: httpx2.AsyncClient, world: World, price: float, shares: tuple[float, ...]
     ) -> None:
-        virtual = await world.virtual_asset(start=utc(DAY, 0), end=utc(DAY, 24))
-        await world.auction(virtual, utc(DAY, 0), utc(DAY, 24), price)
+        virtual = await world.virtual_asset(start=utc(DAY, 6), end=utc(DAY, 18))
+        await world.auction(virtual, utc(DAY, 6), utc(DAY, 18), price)
         batteries = [await world.physical_asset() for _ in shares]
         for battery, share in zip(batteries, shares, strict=True):
             await world.back(virtual, battery, share)

@@ -16,7 +16,10 @@ from tests.revenue.reference import FCR, AFRRCapacity, AFRREnergy, Fact, NetOff,
 from tests.revenue.world import World, row_of
 
 from gridloom.settlements import rebuilding
+from gridloom.settlements.measures import FactSource
+from gridloom.settlements.period_aggregates import encode_aggregates
 from gridloom.settlements.rebuilding import RebuildReport, UnknownAssets, rebuild
+from gridloom.settlements.store import read_sheets
 
 DAY = date(2026, 3, 29)
 LATER = date(2026, 10, 25)
@@ -88,6 +91,20 @@ class TestRebuilding:
         (one,) = outcome.differences
         assert (one.asset_id, one.day, one.measure, one.differing) == (asset, DAY, "buy_cost_eur", None)
         assert (one.stored, one.from_facts) == (5.0, -20.0)
+
+    async def test_says_in_how_many_blocks_a_sheet_differs_and_what_it_sums_up_to(
+        self, world: World, asset: UUID
+    ) -> None:
+        [sheet] = await read_sheets(world.pool, FactSource.FCR, [await world.key_of(asset)], [DAY])
+        await world.pool.execute(
+            "update settled_periods set fcr = $3 where asset_key = $1 and day = $2",
+            await world.key_of(asset),
+            DAY,
+            encode_aggregates(FactSource.FCR, 3 * sheet),
+        )
+        outcome = await rebuild(world.pool, [asset], only_check=True)
+        assert {one.differing for one in outcome.differences} == {1}
+        assert [one.stored for one in outcome.differences] == [3 * one.from_facts for one in outcome.differences]
 
     async def test_counts_a_day_once_however_much_of_it_is_wrong(self, world: World, asset: UUID) -> None:
         await world.pool.execute(

@@ -10,8 +10,10 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from tests.revenue.reference import utc
 from tests.revenue.world import World
 
+from gridloom.settlements import recording
 from gridloom.settlements.measures import MEASURES, FactSource
 from gridloom.settlements.model import FCR_AWARDS, NET_OFFS, WHOLESALE_TRADES, FCRAward, NetOff, Origin, WholesaleTrade
 from gridloom.settlements.period_aggregates import decode_sheets
@@ -54,6 +56,15 @@ class TestTheSameRow:
         counts = (await world.record(WHOLESALE_TRADES, [trade(asset), trade(asset), trade(asset)])).counts
         assert (counts.received, counts.inserted, counts.replaced, counts.unchanged) == (3, 1, 0, 2)
         assert (await day_sheets(world, asset))[date(2026, 3, 29)]["sell_proceeds_eur"] == 100.0
+
+
+class TestManyDays:
+    async def test_are_all_summed_up_though_not_in_one_go(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(recording, "DAY_BATCH_SIZE", 2)
+        asset, days = await world.bare_asset(), [date(2026, 4, 1) + timedelta(days=n) for n in range(5)]
+        await world.record(WHOLESALE_TRADES, [trade(asset, time=utc(day, 12)) for day in days])
+        sums = await day_sheets(world, asset)
+        assert {day: one["sell_proceeds_eur"] for day, one in sums.items()} == dict.fromkeys(days, 100.0)
 
 
 class TestATrade:

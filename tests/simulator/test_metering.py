@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gridloom.kernel.balancing import Direction
-from gridloom.simulator.batteries.metering import Orders, _find_available, _stored_kwh, run_orders
+from gridloom.simulator.batteries.metering import CELLS, Orders, _find_available, _plan_upkeep, _stored_kwh, run_orders
 from gridloom.simulator.scenario import BATTERIES
 from gridloom.simulator.state import SimulatedOutage, SimulatorState
 
@@ -41,6 +41,15 @@ class TestABatteryThatIsUsed:
         efficiency = np.array([battery.efficiency for battery in BATTERIES])
         stored_kwh = -300 / efficiency if power_kw > 0 else 300 * efficiency
         assert _stored_kwh(power) == pytest.approx(stored_kwh)
+
+
+class TestABatteryThatIsOff:
+    @pytest.mark.parametrize("part", [0.0022, -0.0022], ids=["by what it lacks", "by what it has too much"])
+    def test_comes_back_to_its_plan_in_an_idle_quarter_hour(self, part: float) -> None:
+        nothing = np.zeros((len(BATTERIES), 1))
+        orders = Orders(START, nothing, nothing, {}, np.full(len(BATTERIES), np.nan))
+        upkeep_kw = _plan_upkeep(part * CELLS.capacity_kwh, orders)
+        assert _stored_kwh(np.repeat(upkeep_kw, 15, axis=1)) == pytest.approx(part * CELLS.capacity_kwh)
 
 
 class TestABatteryThatHoldsReserve:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import defaultdict
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tests.revenue.reference import Trade, utc
@@ -18,10 +19,10 @@ from tests.statements.conftest import APRIL, FEBRUARY, JANUARY, MARCH, Books
 from gridloom.events.outbox import record_events
 from gridloom.settlements.model import AFRR_CAPACITY_AWARDS, FCR_AWARDS, AFRRCapacityAward, FCRAward, Origin
 from gridloom.settlements.recording import Recorder, record_settlements
-from gridloom.statements import issuing
+from gridloom.statements import issuing, store
 from gridloom.statements.ledger_store import find_changed
 from gridloom.statements.missing_store import list_backed_lives
-from gridloom.statements.model import Month
+from gridloom.statements.model import Month, RunStatus, StatementRun
 
 
 def by_line(statement: dict[str, Any]) -> dict[str, Decimal]:
@@ -192,6 +193,17 @@ class TestAStatement:
         await books.trade(books.other, date(2028, 1, 10), 80.0)
         assert await find_changed(pool, keys, [january], since) == {(key, january) for key in keys[1:]}
 
+    async def test_is_computed_again_where_a_price_of_its_first_hour_on_the_markets_clock_was_published(
+        self, books: Books
+    ) -> None:
+        pool, months = books.edge.pool, [Month.parse(JANUARY), Month.parse(FEBRUARY)]
+        since = await pool.fetchval("select platform_now() - interval '1 minute'")
+        row = {"series": "REBAP_DE", "start": "2028-01-31T23:00:00Z", "end": "2028-01-31T23:15:00Z", "price": 70}
+        answer = await books.operator.post("/reference-prices", json=[row])
+        assert answer.status_code == 200, answer.text
+        key = await books.world(books.owner).key_of(books.held)
+        assert await find_changed(pool, [key], months, since) == {(key, months[1])}
+
     async def test_is_corrected_as_the_documentation_computes_it(self, books: Books) -> None:
         """docs/statements.md: 10 MWh at 84.10, then 84.60, then 84.20."""
         day, trader, corrections = date(2028, 1, 12), books.traders[0], []
@@ -336,6 +348,15 @@ class TestNumbers:
 
 
 class TestRaces:
+    async def test_the_run_that_came_too_late_is_told_which_one_is_under_way(self, books: Books) -> None:
+        async def ask(id: UUID) -> UUID | None:
+            month, asked_at = Month.parse(JANUARY), datetime(2028, 2, 1, tzinfo=UTC)
+            run = StatementRun(id, month, RunStatus.RUNNING, False, asked_at, None, 0, 0, None)
+            return await store.add_run(books.edge.pool, run, books.held, "[]")
+
+        assert await ask(books.held) is None
+        assert await ask(books.battery) == books.held
+
     async def test_of_two_runs_one_issues_the_month(self, books: Books) -> None:
         answers = await asyncio.gather(*(books.ask(JANUARY) for _ in range(6)))
         assert sorted(answer.status_code for answer in answers) == [202] + [409] * 5
