@@ -1,13 +1,14 @@
 """What a caller may reach, on the real database."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from tests.assets import register_asset
 
-from gridloom.identity.authorization import authorize_asset, authorize_organisation
+from gridloom.identity.authorization import authorize_asset, authorize_organisation, reauthorize_replay
 from gridloom.identity.permissions import Role
 from gridloom.identity.store import grants
 from gridloom.kernel.ids import uuid7
@@ -148,13 +149,33 @@ class TestGrant:
         first = await grants.put_grant(app.pool, asset[1], other.id, [Permission.READ_SCHEDULES], uuid4())
         again = await grants.put_grant(app.pool, asset[1], other.id, [Permission.READ_SCHEDULES], uuid4())
         assert again == first
-        changed = await grants.put_grant(app.pool, asset[1], other.id, [Permission.READ_MONITORING], uuid4())
+        giver = uuid4()
+        changed = await grants.put_grant(app.pool, asset[1], other.id, [Permission.READ_MONITORING], giver)
         assert changed.etag != first.etag
+        assert (changed.granted_by, changed.created_at) == (giver, first.created_at)
+        assert changed.updated_at > first.updated_at
         assert await grants.read_grant(app.pool, asset[1], other.id) == changed
         assert await grants.list_grants(app.pool, asset[1], after=None, limit=10) == [changed]
 
+    async def test_is_listed_with_others_page_by_page(self, app, new_organisation, asset):
+        others = [await new_organisation() for _ in range(3)]
+        given = [await grants.put_grant(app.pool, asset[1], one.id, [READ], uuid4()) for one in others]
+        whole = sorted(given, key=lambda one: one.organisation_id)
+        first = await grants.list_grants(app.pool, asset[1], after=None, limit=2)
+        rest = await grants.list_grants(app.pool, asset[1], after=first[-1].organisation_id, limit=2)
+        assert first + rest == whole
+
 
 class TestARepeatedRequest:
+    async def test_is_refused_of_an_organisation_that_is_out_of_reach(self, app, owner, other):
+        repeated: Any = SimpleNamespace(
+            caller_if_known=caller(other), path_values={"organisation_id": other.id}, pool=app.pool
+        )
+        await reauthorize_replay(repeated)
+        repeated.path_values["organisation_id"] = owner.id
+        with pytest.raises(Forbidden):
+            await reauthorize_replay(repeated)
+
     async def test_is_refused_once_the_grant_that_allowed_it_is_gone(self, owner, other):
         asset = await register_asset(owner)
         grant = asset.path(f"/grants/{other.id}")

@@ -11,6 +11,7 @@ from gridloom.database.sealing import Seal
 from gridloom.identity.permissions import Role
 from gridloom.identity.signing_key_cache import rotate_signing_key
 from gridloom.identity.token_verification.verification import MAX_TTL_S
+from gridloom.identity.tokens import ACCESS_LIFETIME
 
 
 @pytest.fixture
@@ -97,6 +98,11 @@ class TestSigningKey:
                 kid = await rotate_signing_key(connection, Seal(None, "signing-key"))
             await asyncio.sleep(0.1)
             assert (await operator.client.get("/auth/me")).status_code == 200
+            overlap = """
+                select min(old.verifies_until) - min(new.signs_from)
+                from signing_key old, signing_key new where new.kid = $1 and old.kid <> $1
+            """
+            assert await edge.pool.fetchval(overlap, kid) >= ACCESS_LIFETIME, "as long as the last token it signed"
             keys = (await operator.client.get("/auth/public/jwks")).json()["keys"]
             assert kid in {key["kid"] for key in keys}
             assert len(keys) == 2

@@ -4,7 +4,9 @@ import asyncio
 
 from tests.people import client_of
 
+from gridloom.database.migrate import MigrationError
 from gridloom.health_checks import CHECK_TIMEOUT_S, Check, HealthChecks
+from gridloom.worker import health
 from gridloom.worker.health import DiskSpaceCheck, standard_checks
 
 
@@ -38,6 +40,22 @@ class TestReadiness:
             await app.pool.execute("alter table write_probe drop constraint full_disk")
         assert answer.status_code == 503
         assert answer.json()["status"] == "DOWN"
+
+    async def test_is_down_without_a_migration_and_works_on_beside_a_newer_release(self, app, monkeypatch):
+        async def lack(pool):
+            return ["0001_first", "0002_second"]
+
+        async def meet_newer(pool):
+            raise MigrationError("a newer release has been here")
+
+        assert (await health.check_migrations(app.pool)).status == "OK"
+        for found, status, detail in (
+            (lack, "DOWN", "not applied: 0001_first, 0002_second"),
+            (meet_newer, "DEGRADED", "a newer release has been here"),
+        ):
+            monkeypatch.setattr(health, "pending_migrations", found)
+            check = await health.check_migrations(app.pool)
+            assert (check.name, check.status, check.detail) == ("migrations", status, detail)
 
     async def test_answers_within_two_seconds_whatever_hangs(self, app):
         async def check_what_hangs(pool):
