@@ -26,6 +26,12 @@ class TestProblemError:
         assert error.errors[0].pointer == "/start"
         assert error.members["firstPeriod"] == "2026-01-01T00:00:00Z"
         assert str(error) == "It closed at 08:00. (/start: too late)"
+        body["detail"] = "/start: too late."
+        assert str(ProblemError.of(reply(422, body))) == "/start: too late.", "nothing is said twice"
+
+    @pytest.mark.parametrize(("sent", "read"), [("7", 7.0), ("0.5", 0.5), ("-5", 0.0), ("tomorrow", None)])
+    def test_says_how_long_to_wait(self, sent: str, read: float | None):
+        assert ProblemError.of(problem(429, retry_after=sent)).retry_after_s == read
 
     @pytest.mark.parametrize(
         ("status", "kind"),

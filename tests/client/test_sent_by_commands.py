@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shlex
@@ -130,7 +131,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     monkeypatch.setenv("GRIDLOOM_API_KEY", "k")
     monkeypatch.setenv("COLUMNS", "160")
 
-    def call(command: str, known: Mapping[str, Any] = {}) -> Shown:
+    def call(command: str, known: Mapping[str, Any] = {}, typed: str = "") -> Shown:
+        monkeypatch.setattr("sys.stdin", io.StringIO(typed))
         service = PlayedService({**KNOWN, **known})
         monkeypatch.setattr(
             "gridloom_client.commands.terminal.options.make_client",
@@ -257,6 +259,16 @@ class TestACommand:
         assert READS[command] in shown.service.lines
         assert not shown.service.changes
 
+    def test_puts_what_differs_of_a_schedule_in_kw_under_the_etag_that_was_seen(self, run: Run):
+        path = f"/organisations/{OURS}/virtual-assets/{VIRTUAL}/schedule"
+        stored = [{"time": "2026-07-01T10:00:00Z", "power": 1500}, {"time": "2026-07-01T10:15:00Z", "power": 5}]
+        pasted = "Zeit;Leistung\n01.07.2026 12:15;-2,5\n01.07.2026 12:00;1,5\n"
+        shown = run("schedule set Elbe --unit MW --yes -o json", {path: {"schedule": stored}}, typed=pasted)
+        window = "start=2026-07-01T10:00:00Z&end=2026-07-01T10:30:00Z"
+        assert f"GET {path}?{window}" in shown.service.lines, shown.err
+        changed = json.dumps({"schedule": [{"power": -2500.0, "time": "2026-07-01T10:15:00Z"}]})
+        assert shown.service.changes == [f"PUT {path} if {ETAG} {changed}"]
+
     def test_exports_each_market_day_as_much_of_it_as_is_asked_for(self, run: Run, tmp_path: Path):
         window = "--start 2026-10-24T12:00 --end 2026-10-26T06:00 --resolution 15-minute --aggregation max"
         shown = run(f"monitoring export Husum {tmp_path / 'out.csv'} {window} --signals active_power")
@@ -357,6 +369,16 @@ class TestAThing:
         refused = run("grants list 1")
         assert (refused.code, "type more of the id" in refused.err) == (2, True)
         assert not any("/grants" in line for line in refused.service.lines)
+
+    def test_of_the_same_name_is_looked_for_with_its_owner(self, run: Run):
+        words = "assets create Husum --organisation Südwind --zone TenneT --power 20 --energy 40"
+        shown = run(words)
+        assert f"GET /physical-assets?organisation-id={OTHERS}" in shown.service.lines
+        assert (shown.service.changes, "exists already" in shown.err) == ([], True)
+
+    def test_of_a_month_is_not_found_by_a_letter_or_two_of_its_id(self, run: Run):
+        assert run(f"statements show {THING[-2:]}").code == 2
+        assert f"GET /organisations/{OURS}/statements/{THING}" in run(f"statements show {THING[-4:]}").service.lines
 
     def test_is_granted_anew_on_the_condition_that_was_seen(self, run: Run):
         granted = [{"organisationID": OTHERS}]

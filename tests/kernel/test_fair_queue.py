@@ -96,6 +96,7 @@ class TestACursor:
             await work.ask("held", "x")
             await work.ask("first", "y")
             await work.ask("long", "a", is_long=True)
+            await work.ask("as long", "b", is_long=True)
             names = [f"short {number}" for number in range(MAX_SHORT_IN_A_ROW + 2)]
             for name in names:
                 await work.ask(name, name)
@@ -104,6 +105,8 @@ class TestACursor:
                 if "long" not in work.started:
                     await work.end(name)
             assert work.started.index("long") == MAX_SHORT_IN_A_ROW
+            await work.end("long")
+            assert work.started[-1].startswith("short"), "another long one waits for as many short ones again"
 
     async def test_has_no_limit_for_exempt_callers(self) -> None:
         async with work_at(queue_of(slots=3, max_running=1, max_waiting=1)) as work:

@@ -212,6 +212,9 @@ class TestAWebhookThatIsEnabledAgain:
         await db.execute(
             "update webhook_delivery set attempts = 9, give_up_at = now() where organisation_id = $1", organisation_id
         )
+        await resume(db, organisation_id, UUID(int=7), timedelta(days=1))
+        attempts = "select attempts from webhook_delivery where organisation_id = $1"
+        assert await db.fetchval(attempts, organisation_id) == 9, "that was another webhook"
         await resume(db, organisation_id, webhook_id, timedelta(days=1))
         others = [row["id"] for row in await db.fetch("select id from organisation where id <> $1", organisation_id)]
         leased = await lease(db, organisation_id, others, seconds=60)

@@ -35,14 +35,14 @@ class TestACall:
 
     async def test_is_logged_with_request_and_answer(self, app, new_organisation, receiver) -> None:
         ours = await new_organisation()
-        receiver.answering = lambda call: answer(200, b"thanks", X_Receiver="here")
+        receiver.answering = lambda call: answer(200, b"thanks" + b"x" * 10_000, X_Receiver="here")
         webhook = await set_up(ours, receiver.url)
         await happen(app.pool, ours.id)
         (delivery,) = await until_state(ours, webhook, "DELIVERED")
         (attempt,) = delivery["attempts"]
         assert json.loads(delivery["requestBody"])["id"] == delivery["eventID"]
         assert attempt["requestHeaders"]["webhook-id"] == delivery["eventID"]
-        assert (attempt["status"], attempt["answerBody"]) == (200, "thanks")
+        assert (attempt["status"], attempt["answerBody"]) == (200, "thanks" + "x" * 4090), "the first 4 KiB"
         assert attempt["answerHeaders"]["x-receiver"] == "here"
         assert delivery["nextAttemptAt"] is None
 
@@ -154,9 +154,13 @@ class TestAWebhookThatFailsForThreeDays:
         ours = await new_organisation()
         receiver.answering = lambda call: answer(410)
         webhook = await set_up(ours, receiver.url)
+        path = f"/webhooks/{webhook['id']}"
+        seen = (await ours.admin.get(path)).headers["etag"]
         await happen(app.pool, ours.id)
         await until_state(ours, webhook, "FAILED")
-        assert (await ours.admin.get(f"/webhooks/{webhook['id']}")).json()["enabled"] is False
+        disabled = await ours.admin.get(path)
+        assert disabled.json()["enabled"] is False
+        assert disabled.headers["etag"] != seen
 
 
 class TestASecret:
