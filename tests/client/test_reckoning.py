@@ -19,7 +19,7 @@ START = datetime(2026, 10, 31, 22, 0, tzinfo=UTC)
 """In Berlin an hour before November."""
 
 
-def earned(**series: list[float | None]) -> Any:
+def earned(**series: Any) -> Any:
     """Hourly series from START on."""
     data = {
         name: [SimpleNamespace(time=START + timedelta(hours=n), value=value) for n, value in enumerate(values)]

@@ -86,6 +86,15 @@ class TestExpiry:
         assert app.authenticator.known(person.tokens.access) is not None
         assert app.authenticator._cache.get(person.tokens.access, time.monotonic() + MAX_TTL_S) is None
 
+    async def test_is_no_later_than_the_end_of_the_session(self, app, new_organisation):
+        await hear(app)
+        person = (await new_organisation()).people[Role.VIEWER]
+        ending = "update session set expires_at = clock_timestamp() + interval '30 seconds' where id = $1"
+        await app.pool.execute(ending, person.tokens.caller.session_id)
+        assert (await person.client.get("/auth/me")).status_code == 200
+        assert app.authenticator.known(person.tokens.access) is not None
+        assert app.authenticator._cache.get(person.tokens.access, time.monotonic() + 30) is None
+
 
 class TestSigningKey:
     async def test_can_be_replaced_without_ending_anybodys_session(self, fresh_app):

@@ -14,6 +14,7 @@ from gridloom.identity.login.throttling import user_bucket
 from gridloom.identity.permissions import Role
 from gridloom.identity.second_factor import verification
 from gridloom.identity.second_factor.codes import find_step, new_recovery_codes, new_secret, shown_secret
+from gridloom.identity.second_factor.verification import attempts_bucket
 from gridloom.identity.store.login_throttle import count_attempt
 from gridloom.identity.store.members import find_account
 
@@ -306,6 +307,10 @@ class TestRemoving:
         assert (await self.remove(person, device.wrong_code())).status_code == 422
         assert (await self.remove(person, device.code(), password="wrong")).status_code == 422
         assert (await self.remove(person, device.code(), password=PASSWORD)).status_code == 204
+        level = await app.pool.fetchval(
+            "select level from login_throttle where subject = $1", attempts_bucket(person.id).subject
+        )
+        assert level == pytest.approx(1, abs=0.5), "the wrong code alone counts"
         assert (await person.client.get("/auth/me")).json()["hasSecondFactor"] in (True, False)
         account = await find_account(app.pool, person.username)
         assert account is not None

@@ -32,6 +32,12 @@ class TestALogLine:
         [
             {"password": "hunter22-hunter22"},
             {"refresh_token": "hunter22-hunter22"},
+            {"client_secret": "hunter22-hunter22"},
+            {"Authorization": "hunter22-hunter22"},
+            {"api_key": "hunter22-hunter22"},
+            {"apikey": "hunter22-hunter22"},
+            {"dsn": "hunter22-hunter22"},
+            {"database_url": "hunter22-hunter22"},
             {"header": "Bearer hunter22-hunter22"},
             {"note": "key glk_hunter22-hunter22 failed"},
             {"url": "postgresql://gridloom:hunter22-hunter22@db/x"},

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import socket
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import asyncpg
 import pytest
@@ -15,7 +18,7 @@ from tests.ports import free_port
 from gridloom.database.preflight_store import DatabaseFacts, read_database_facts
 from gridloom.database.sealing import Seal
 from gridloom.identity.store.signing_keys import ensure_signing_key
-from gridloom.serving.preflight import run_checks
+from gridloom.serving.preflight import _check_disk, run_checks
 from gridloom.serving.preflight_database import (
     PlatformFacts,
     Verdict,
@@ -218,3 +221,13 @@ class TestTheCommand:
             results = await asyncio.to_thread(run_checks)
         assert {one.name for one in results} >= {"settings", "database", "rights", "connections", "clock", "disk"}
         assert {one for one in results if one.verdict is not Verdict.OK} == set()
+
+
+class TestTheDisk:
+    @pytest.mark.parametrize(("free", "verdict"), [((1 << 30) - 1, Verdict.FAILED), (1 << 30, Verdict.OK)])
+    def test_has_a_gibibyte_left(
+        self, free: int, verdict: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(shutil, "disk_usage", lambda place: SimpleNamespace(free=free))
+        (found,) = _check_disk(replace(Settings(), home=tmp_path / "not" / "there" / "yet"))
+        assert (found.verdict, found.detail) == (verdict, f"1.1 GB free at {tmp_path}")
