@@ -49,9 +49,12 @@ class TestFleet:
         assert (filled.json()["name"], filled.json()["physicalAssetIDs"]) == ("South", [asset.id])
         late = await owner.engineer.patch(path, json={}, headers={"If-Match": fleet.headers["etag"]})
         assert late.status_code == 412
+        seen = {"If-Match": (await owner.viewer.get(asset.path())).headers["etag"]}
         assert (await owner.engineer.delete(path)).status_code == 204
         assert (await owner.viewer.get(path)).status_code == 404
         assert (await owner.viewer.get(asset.path())).json()["fleetID"] is None
+        stale = await owner.engineer.patch(asset.path(), json={"fleetID": None}, headers=seen)
+        assert stale.status_code == 412
 
     async def test_takes_only_the_organisations_own_assets(self, new_organisation):
         owner, other = await new_organisation(), await new_organisation()

@@ -8,6 +8,7 @@ from tests.virtual_assets.conftest import QUARTER, wire
 from gridloom.edge.paging import encode_cursor
 from gridloom.market_calendar import format_period
 from gridloom.virtual_assets.rules import first_open_period
+from gridloom.virtual_assets.schedule.rules import GateClosed, check_gate
 
 
 def problem(answer, status, kind):
@@ -220,6 +221,11 @@ class TestGate:
     )
     def test_is_closed_from_the_gate_closure_on(self, now, first):
         assert format_period(first_open_period(datetime.fromisoformat(now), 480)) == first
+
+    def test_is_open_for_the_first_period_that_can_be_changed(self):
+        check_gate(100, 100)
+        with pytest.raises(GateClosed):
+            check_gate(99, 100)
 
 
 class TestHistory:
