@@ -6,6 +6,7 @@ import io
 from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -13,8 +14,11 @@ import pytest
 from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import QUARTER, wire
 
+from gridloom.delivery.dispatch.reading import DispatchSeries
 from gridloom.delivery.inputs.loading import load_zone
 from gridloom.delivery.inputs.store import read_awarded_reserves
+from gridloom.delivery.model import PartKind
+from gridloom.delivery.routes import _stream_batches
 from gridloom.delivery.runs.due_gates import DUE_GATES_JOB
 from gridloom.jobs.attempt import RUNS
 from gridloom.kernel.market_time import block_window, market_day_of, period_number
@@ -241,6 +245,27 @@ class TestDispatch:
         key = await yard.edge.pool.fetchval("select key from asset where id = $1::text::uuid", awarded["id"])
         held = await read_awarded_reserves(yard.edge.pool, [key], start, start + timedelta(hours=4))
         assert held == [], "the latest result counts"
+
+
+class TestATable:
+    async def test_has_each_kind_of_part_in_a_column_of_its_own(self) -> None:
+        parts_kw = {(kind, 7): np.full(2, float(2**place)) for place, kind in enumerate(PartKind)}
+        parts_kw[PartKind.VIRTUAL, 8] = np.array([100.0, 0.0])
+        planned, half = np.array([True, False]), np.full(2, 500.0)
+        series = DispatchSeries(1, 2_000_000, planned, half, half, np.full(2, 2000.0), parts_kw)
+        [batch] = [one async for one in _stream_batches(series)]
+        assert batch.drop_columns(["time"]).to_pylist() == [
+            {
+                "power": 107.0,
+                "virtualPower": 101.0,
+                "ownPower": 2.0,
+                "driftPower": 4.0,
+                "fcrPower": 8.0,
+                "afrrPosPower": 16.0,
+                "afrrNegPower": 32.0,
+                "stateOfChargePercentage": 25.0,
+            }
+        ]
 
 
 class TestRuns:

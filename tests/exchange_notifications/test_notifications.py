@@ -324,6 +324,9 @@ class TestLinks:
             read = await asset.owner.viewer.get(asset.path(f"/unavailability/{each.json()['id']}"))
             assert read.json()["exchangeNotificationIds"] == linked
             assert read.headers["etag"] != each.headers["etag"]
+        other = (await publish(asset, unavailabilityIDs=[first.json()["id"]])).json()
+        assert other["unavailabilityIDs"] == [first.json()["id"]]
+        assert (await asset.owner.viewer.get(path)).json()["unavailabilityIDs"] == [second.json()["id"]]
         await asset.owner.engineer.delete(asset.path(f"/unavailability/{second.json()['id']}"))
         assert (await asset.owner.viewer.get(path)).json()["unavailabilityIDs"] == []
 

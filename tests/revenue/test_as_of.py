@@ -14,7 +14,9 @@ from tests.revenue.reference import FCR, AFRRCapacity, AFRREnergy, NetOff, Toll,
 from tests.revenue.reports import BUCKETED, of_assets, report
 from tests.revenue.world import World
 
+from gridloom.kernel.market_time import period_number
 from gridloom.revenue.model import Contribution, Subject
+from gridloom.revenue.statement.store import read_drift_eur
 
 
 class TestAsOf:
@@ -47,6 +49,18 @@ class TestAsOf:
         for moment, total in ((recorded_at, 60), (recorded_at - timedelta(milliseconds=1), 50)):
             found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", as_of=moment)
             assert found["revenue_total_revenue"][utc(day, 0)] == pytest.approx(total), "at the very instant"
+
+    async def test_counts_drift_at_the_price_that_was_known_then(self, world: World) -> None:
+        id, start = await world.physical_asset(), utc(date(2026, 2, 1), 6)
+        moments: list[datetime | None] = [None]
+        for price in (50, 80):
+            fact = Trade(0, "drift-2026-02-01", start, "BUY", Fraction("0.5"), Fraction(price))
+            await world.record_facts([fact], [id])
+            moments.append(await world.pool.fetchval("select date_trunc('milliseconds', platform_now())"))
+            await world.pool.execute("select pg_sleep(0.002)")
+        key, first = await world.key_of(id), period_number(start)
+        found = [(await read_drift_eur(world.pool, key, first, first + 1, moment)).tolist() for moment in moments]
+        assert found == [[-40.0], [-25.0], [-40.0]]
 
     async def test_knows_only_the_ratings_recorded_until_then(self, world: World) -> None:
         physical = await world.physical_asset(10)

@@ -73,7 +73,10 @@ class TestAMonth:
     async def test_is_the_operators_to_issue(self, books: Books) -> None:
         assert (await books.owner.admin.post("/statements", json={"month": JANUARY})).status_code == 403
         run = (await books.issue(JANUARY))["id"]
-        assert (await books.owner.admin.get(f"/statements/runs/{run}")).status_code == 403
+        for path in (f"runs/{run}", f"missing?month={JANUARY}", "summary"):
+            for reader in (books.owner.admin, books.owner.trader):
+                assert (await reader.get(f"/statements/{path}")).status_code == 403, path
+            assert (await books.operator.get(f"/statements/{path}")).status_code == 200, path
         assert (await books.operator.get(f"/statements/runs/{books.held}")).status_code == 404
 
     async def test_tells_every_organisation(self, books: Books) -> None:
