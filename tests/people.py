@@ -277,7 +277,8 @@ def _issue_tokens(
 async def wait_for_status(
     client: httpx2.AsyncClient, status: int, path: str = "/auth/me", headers: dict[str, str] | None = None
 ) -> None:
-    """Until the service answers so: a change reaches its workers by a notice, in milliseconds unless all is busy."""
-    async with asyncio.timeout(120):
+    """Until the service answers so: a change reaches its workers by a notice, in milliseconds unless all is busy. What
+    no notice reaches is forgotten after a minute, and is not waited for."""
+    async with asyncio.timeout(45):
         while (await client.get(path, headers=headers)).status_code != status:
             await asyncio.sleep(0.02)
