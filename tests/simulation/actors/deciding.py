@@ -133,7 +133,7 @@ def backtest(world: World, pick: Pick) -> Request | None:
     return Request("createBacktest", by, "POST", "/backtests", body, expect=(202, 422, 429), on_success=remember)
 
 
-@action(weight=0)
+@action(weight=1)
 def plan_long(world: World, pick: Pick) -> Request | None:
     """More than 31 days at once, which a job does; for that an asset of forty days is allocated."""
     if world.optimisations:
@@ -142,6 +142,8 @@ def plan_long(world: World, pick: Pick) -> Request | None:
     now = quarter_of(world.now)
     long = [one for one in world.virtuals.values() if one.end - max(one.first, now + 96) > 32 * 96]
     if not long:
+        if pick.below(2 * SELDOM):
+            return None
         request = allocate(world, pick)
         if request is not None and request.expect == 201:
             start = from_text(request.body["start"])
