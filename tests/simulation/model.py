@@ -324,7 +324,7 @@ class World:
     backtests: dict[str, str] = field(default_factory=dict)
     """Who asked for them, by id."""
     optimisations: dict[str, str] = field(default_factory=dict)
-    """Paths of long optimisations, with the name of their holder."""
+    """Paths of long optimisations, with the name of their virtual asset."""
     compared: Counter[str] = field(default_factory=Counter)
     """How often each invariant had something to compare."""
     count: int = 0

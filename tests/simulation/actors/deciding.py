@@ -137,8 +137,11 @@ def backtest(world: World, pick: Pick) -> Request | None:
 def plan_long(world: World, pick: Pick) -> Request | None:
     """More than 31 days at once, which a job does; for that an asset of forty days is allocated."""
     if world.optimisations:
-        path, holder = pick.of(list(world.optimisations.items()))
-        return Request("readOptimisation", world.find_organisation(holder).trader, "GET", path, expect=200)
+        path, name = pick.of(list(world.optimisations.items()))
+        virtual = world.virtuals.get(name)
+        if virtual is None:
+            return None
+        return Request("readOptimisation", virtual.holder.trader, "GET", path, expect=200)
     now = quarter_of(world.now)
     long = [one for one in world.virtuals.values() if one.end - max(one.first, now + 96) > 32 * 96]
     if not long:
@@ -157,7 +160,7 @@ def plan_long(world: World, pick: Pick) -> Request | None:
     path = f"{virtual.path}/optimisations"
 
     def remember(answer: Answer) -> None:
-        world.optimisations[f"{path}/{answer.body['id']}"] = virtual.holder.name
+        world.optimisations[f"{path}/{answer.body['id']}"] = virtual.name
 
     by = virtual.holder.trader
     return Request("optimiseVirtualAsset", by, "POST", path, body, expect=(202, 429), on_success=remember)
