@@ -148,6 +148,25 @@ class TestABatteryWithDrift:
         ending_kwh = drift_kwh + gain_kwh * ((window.end - noon) / timedelta(days=1))
         assert sum(drift) / 4 == pytest.approx(0.95 * ending_kwh, abs=1)
 
+    @pytest.mark.parametrize(("gain_kwh", "most_kwh"), [(9000.0, 0.95 * 6000), (-9000.0, -2000 / 0.92)])
+    async def test_trades_no_more_than_it_stores_or_has_room_for(
+        self, yard: Yard, gain_kwh: float, most_kwh: float
+    ) -> None:
+        """A gain of earlier days that will not come again: a virtual asset that ended full, say."""
+        battery = await yard.battery(**LARGE)
+        await yard.virtual(battery, end=wire(yard.start + timedelta(days=4)))
+        await yard.advance(yard.start + QUARTER)
+        await measure(yard, battery, 75.0)
+        today = market_day_of(yard.start)
+        await put_noon(yard.edge.pool, "TenneT", today - timedelta(days=1), NoonDrift(2000.0 - gain_kwh, 0.0))
+        noon = datetime.combine(today, datetime.min.time(), MARKET_ZONE).replace(hour=12).astimezone(UTC)
+        await yard.advance(noon + timedelta(minutes=20))
+        await publish_prices(yard, today + timedelta(days=1))
+        await yard.advance(noon + timedelta(hours=1))
+        sides = {"SELL": 1000, "BUY": -1000}
+        traded = [sides[one["side"]] * one["volume"] for one in await self._trades(yard, battery)]
+        assert sum(traded) == pytest.approx(most_kwh, abs=1)
+
     async def test_yields_to_what_is_held_after_it_was_placed(self, yard: Yard) -> None:
         """Placed drift is in no book: free stays free, and a promise made later is served in full."""
         battery = await yard.battery(**LARGE)

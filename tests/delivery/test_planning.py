@@ -381,6 +381,21 @@ class TestDrift:
         assert (made.virtual_kw[0, 0], made.drift_kw[0, 0]) == pytest.approx((asked_kw, -asked_kw), abs=1e-4)
         assert made.energy_kwh[0].tolist() == pytest.approx([stored_kwh] * 3, abs=1e-4)
 
+    @pytest.mark.parametrize(("placed_kw", "asked_kw", "stored_kwh"), [(700.0, 400.0, 300.0), (-700.0, -400.0, 1700.0)])
+    def test_that_was_placed_takes_nothing_of_a_promise(
+        self, placed_kw: float, asked_kw: float, stored_kwh: float
+    ) -> None:
+        """More was sold, or bought, than the battery has, or has room for: the promise is served all the same."""
+        free_kw, drift_kw = np.full((1, 12), 700.0), np.zeros((1, 12))
+        drift_kw[0, 4:10] = placed_kw
+        limits = replace(even_limits([1000], [2000], 12), free_discharge_kw=free_kw, free_charge_kw=free_kw)
+        placed = replace(limits, energy_kwh=np.array([stored_kwh]), drift_kw=drift_kw)
+        zone = zone_of([[0.0] * 10 + [asked_kw] * 2], placed, [[1.0]])
+        made = compute_dispatch(replace(zone, share_energy_kwh=zone.share_energy_kwh + (1000.0 - stored_kwh))).batteries
+        assert not made.unserved_kw.any()
+        moved_kw = made.drift_kw[0, 4:10] * np.sign(placed_kw)
+        assert 0 < moved_kw.sum() < 6 * 700
+
     def test_is_moved_no_further_than_power_is_free(self) -> None:
         limits, free_kw = even_limits([1000], [2000], 1), np.full((1, 1), 150.0)
         full = replace(limits, energy_kwh=np.array([2000.0]), free_discharge_kw=free_kw, free_charge_kw=free_kw)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gridloom.delivery.model import BatteryDispatch, BatteryLimits, DispatchInput, Mask, ZoneDispatch, slice_limits
 from gridloom.delivery.planning.distribution import distribute, energy_changes_kwh, find_opposed
-from gridloom.delivery.planning.drift import correction_kw
+from gridloom.delivery.planning.drift import correct_drift_kw
 from gridloom.delivery.planning.levelling import find_gaps_kwh
 from gridloom.delivery.planning.netting import net, subtract_unserved
 from gridloom.kernel.units import POWER_TOLERANCE_KW
@@ -40,10 +40,10 @@ def _distribute_net(given: DispatchInput, net_kw: Floats, residual_kw: Floats) -
     fair_kw = given.by_share(residual_kw)
     found = distribute(given, net_kw, fair_kw)
     for _ in range(MAX_CORRECTIONS):
-        added_kw = correction_kw(given, found, net_kw) if found.unserved_kw.any() else None
-        if added_kw is None:
+        drift_kw = correct_drift_kw(given, found, net_kw) if found.unserved_kw.any() else None
+        if drift_kw is None:
             break
-        corrected = replace(given, limits=replace(given.limits, drift_kw=given.limits.drift_kw + added_kw))
+        corrected = replace(given, limits=replace(given.limits, drift_kw=drift_kw))
         again = distribute(corrected, net_kw, fair_kw)
         if np.abs(again.unserved_kw).sum() >= np.abs(found.unserved_kw).sum() - POWER_TOLERANCE_KW:
             break

@@ -68,9 +68,10 @@ def place_drift_kw(stored_kwh: float, efficiency: float, free_kw: Floats, price_
     return np.asarray(np.round(placed_kw if is_selling else -placed_kw, 3) + 0.0)
 
 
-def correction_kw(given: DispatchInput, found: BatteryDispatch, net_kw: Floats) -> Floats | None:
-    """DRIFT power beyond what is placed, so that full or empty batteries can serve the first unserved period, and those
-    after it until power is unserved the other way.
+def correct_drift_kw(given: DispatchInput, found: BatteryDispatch, net_kw: Floats) -> Floats | None:
+    """DRIFT power with which full or empty batteries can serve the first unserved period, and those after it until
+    power is unserved the other way. Until then no more is asked for than what batteries were found to move: the rest of
+    a sale that had no energy would take away what is charged for the promise.
 
     Of batteries whose drift prevents that, pro rata of it and evenly over the earlier periods with free power:
     those whose net does not go the other way, or all of them where these do not suffice; the rest in the unserved
@@ -106,7 +107,9 @@ def correction_kw(given: DispatchInput, found: BatteryDispatch, net_kw: Floats) 
         here_kw = (abs(found.unserved_kw[index]) + _MARGIN_KW) * served_kwh[is_asked] / float(served_kwh.sum())
         correction[is_asked, index] = sign * np.minimum(left * here_kw, free_kw[is_asked, index])
         if (np.abs(correction) > POWER_TOLERANCE_KW).any():
-            return correction
+            drift_kw = limits.drift_kw.copy()
+            drift_kw[:, : index + 1] = found.drift_kw[:, : index + 1]
+            return np.asarray(drift_kw + correction)
     return None
 
 

@@ -89,7 +89,9 @@ async def place_zone_drift(run: JobRun) -> None:
     ending_kwh = zone_drift_kwh - float(placed_kwh.sum()) + gain_kwh * days
     columns = slice(day_first - first, day_end - first)
     price_eur_mwh = await READ_PRICE_FORECAST.get()(run.db, tomorrow)
-    powers_kw = _place_all(zone, columns, ending_kwh, drift_kwh, price_eur_mwh)
+    parts_kwh = split_drift_kwh(ending_kwh, zone.limits.promised_kwh[:, columns].mean(axis=1), drift_kwh)
+    room_kwh, stored_kwh = _find_most_kwh(zone, plan, first)
+    powers_kw = _place_all(zone, columns, np.clip(parts_kwh, -room_kwh, stored_kwh), price_eur_mwh)
     for row in np.flatnonzero(powers_kw.any(axis=1)).tolist():
         await store.add_placement(run.db, int(zone.battery_keys[row]), tomorrow, day_first, powers_kw[row], now)
     until_noon = period_number(next_noon(now)) - first
@@ -108,6 +110,18 @@ def _find_drift_kwh(zone: ZoneInput, plan: ZonePlan, first: int) -> Floats:
     return np.where(zone.limits.backs_virtual_asset.any(axis=1), drift_kwh, 0.0)
 
 
+def _find_most_kwh(zone: ZoneInput, plan: ZonePlan, first: int) -> tuple[Floats, Floats]:
+    """The most that each planned battery can take in, and can give, at any time of the plan: what is placed beyond that
+    is never moved, and would count as gained when the next drift is estimated."""
+    count = min(plan.end, zone.end) - first
+    room_kwh, stored_kwh = np.full((2, len(zone.battery_keys)), np.inf)
+    _, rows, planned = np.intersect1d(zone.battery_keys, plan.battery_keys, return_indices=True)
+    energy_kwh = plan.energy_kwh[planned, first - plan.first :][:, :count]
+    room_kwh[rows] = (zone.limits.high_kwh[rows, :count] - energy_kwh).max(axis=1)
+    stored_kwh[rows] = (energy_kwh - zone.limits.low_kwh[rows, :count]).max(axis=1)
+    return np.maximum(room_kwh, 0.0), np.maximum(stored_kwh, 0.0)
+
+
 def _find_placed_kwh(zone: ZoneInput, drift_kw: Floats) -> Floats:
     """The energy that placed drift takes out of each battery."""
     count = drift_kw.shape[1]
@@ -118,12 +132,9 @@ def _find_placed_kwh(zone: ZoneInput, drift_kw: Floats) -> Floats:
     return np.asarray(-changes_kwh.sum(axis=1))
 
 
-def _place_all(
-    zone: ZoneInput, columns: slice, ending_kwh: float, drift_kwh: Floats, price_eur_mwh: Floats | None
-) -> Floats:
+def _place_all(zone: ZoneInput, columns: slice, parts_kwh: Floats, price_eur_mwh: Floats | None) -> Floats:
     """The powers of all batteries in tomorrow's columns."""
     limits = zone.limits
-    parts_kwh = split_drift_kwh(ending_kwh, limits.promised_kwh[:, columns].mean(axis=1), drift_kwh)
     if price_eur_mwh is not None and len(price_eur_mwh) != columns.stop - columns.start:
         price_eur_mwh = None
     powers_kw = []
