@@ -86,8 +86,8 @@ def revise_message(world: World, pick: Pick, battery: Battery) -> Request | None
     if not battery.notifications:
         return None
     closed = [one for one, status in battery.notifications.items() if status != "ACTIVE"]
-    message = pick.of(closed if closed and pick.chance(30) else list(battery.notifications))
-    kind = pick.below(4)
+    message = pick.of(closed if closed and pick.chance(50) else list(battery.notifications))
+    kind = pick.below(6)
     path = f"{battery.path}/exchange-notifications/{message}"
     if kind == 0:
         return Request("readNotification", battery.owner.viewer, "GET", path, expect=200)
@@ -97,7 +97,8 @@ def revise_message(world: World, pick: Pick, battery: Battery) -> Request | None
         return Request(
             "readNotificationDocument", battery.owner.viewer, "GET", f"{path}/document", expect=(200, 409, 422)
         )
-    body = pick.one_of({"cause": "Longer"}, {"eventStatus": "DISMISSED"}, {"unavailableCapacity": 500})
+    dismissed = {"eventStatus": "DISMISSED"}
+    body = pick.one_of({"cause": "Longer"}, dismissed, {"unavailableCapacity": 500} if closed else dismissed)
     over = battery.notifications[message] != "ACTIVE"
 
     def remember(answer: Answer) -> None:
