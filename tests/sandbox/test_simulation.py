@@ -58,6 +58,12 @@ class TestTheNextMove:
         waited = replace(LIVE, real=NOON + timedelta(seconds=40))
         assert next_move(waited) == JumpTo(NOON + timedelta(seconds=40))
 
+    def test_is_unknown_to_a_simulator_that_reported_less_than_where_the_clock_has_arrived(self):
+        arrived = replace(LIVE, anchor_platform=NOON, now=NOON + timedelta(seconds=1))
+        assert arrived.has_arrived_since(NOON - timedelta(seconds=1))
+        assert not arrived.has_arrived_since(NOON - timedelta(milliseconds=1)), "responses have whole milliseconds"
+        assert not replace(arrived, now=NOON - QUARTER).has_arrived_since(NOON - timedelta(hours=1)), "not there yet"
+
     def test_hands_out_the_latest_quarter_hour_that_was_passed_without_the_simulator(self):
         missed = replace(LIVE, now=NOON + timedelta(hours=2, minutes=7))
         assert missed.next_step == NOON + timedelta(hours=2)

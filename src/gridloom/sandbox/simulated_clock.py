@@ -62,10 +62,15 @@ async def lifespan(edge: Application, settings: Settings) -> AsyncIterator[None]
 
 
 async def await_step(
-    pool: Pool, changes: SimulationChanged, patience_s: float, stopping: asyncio.Event
+    pool: Pool,
+    changes: SimulationChanged,
+    patience_s: float,
+    stopping: asyncio.Event,
+    reported_until: datetime | None = None,
 ) -> Simulation | None:
     """Move the clock on until a quarter-hour awaits the simulator; without one when the patience is at its end, or
-    when the clock has jumped within a quarter-hour, so that the simulator reports the minutes in between."""
+    when the clock has jumped within a quarter-hour, so that the simulator reports the minutes in between. It may have
+    done so before: `reported_until` says what the simulator knows of."""
     ends, before = time.monotonic() + patience_s, None
     async with changes.listening() as changed:
         while True:
@@ -75,6 +80,8 @@ async def await_step(
             if state is None or state.awaits_simulator or left_s <= 0 or stopping.is_set():
                 return state
             if before is not None and before.has_jumped_to(state.now):
+                return state
+            if reported_until is not None and state.has_arrived_since(reported_until):
                 return state
             before = state
             pause_s = await _advance_clock(pool) if state.running else left_s

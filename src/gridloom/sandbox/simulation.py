@@ -66,6 +66,11 @@ class Simulation:
         """Whether the clock has gone further since than it goes by itself between two ticks."""
         return now - self.now > MAX_TICK * max(1.0, self.speed)
 
+    def has_arrived_since(self, reported_until: datetime) -> bool:
+        """Whether a simulator that has reported until then does not know where the clock has arrived. (Responses have
+        whole milliseconds.)"""
+        return reported_until + timedelta(milliseconds=1) < self.anchor_platform <= self.now
+
     @property
     def progress(self) -> float:
         if self.history_complete or self.real <= self.start:

@@ -172,7 +172,7 @@ async def take_simulator_step(request: Request, body: StepDone) -> StepView:
         world, done = body.world, body.done
         if not isinstance(world, UnsetType) and not isinstance(done, UnsetType) and floor_to_period(done) == done:
             await simulator_store.complete_step(request.pool, world, done, body.memory)
-        state = await await_step(request.pool, changes, PATIENCE_S, request.stopping)
+        state = await await_step(request.pool, changes, PATIENCE_S, request.stopping, reported_until)
     if state is None:
         await changes.wait(STAND_BY_S)  # for a world to begin; then the simulator asks again
         raise NoSimulator(NOT_MOVED_IN)
