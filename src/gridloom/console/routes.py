@@ -127,7 +127,10 @@ async def read_console_session(request: Request) -> Response[ConsoleSession]:
     sessions = request.resources[ConsoleSessions]
     cookie = sessions.cookie_of(request.header("cookie"))
     caller = await request.resources[TokenAuthenticator].authenticate(await sessions.token_of(cookie))
-    name, kind = await store.read_organisation(request.pool, caller.organisation_id)
+    organisation = await store.read_organisation(request.pool, caller.organisation_id)
+    if organisation is None:
+        raise NoConsoleSession("The session has ended. Sign in again.")
+    name, kind = organisation
     answer = ConsoleSession(
         user=views.user_of(caller),
         organisation_name=name,

@@ -67,8 +67,7 @@ async def begin_console_time(db: Database, session_id: UUID, idle: timedelta) ->
     await db.execute("update session set expires_at = $2 where id = $1", session_id, created_at + idle)
 
 
-async def read_organisation(db: Database, organisation_id: UUID) -> tuple[str, str]:
-    """Name and kind."""
+async def read_organisation(db: Database, organisation_id: UUID) -> tuple[str, str] | None:
+    """Name and kind; None where a reset of the sandbox came since the session was read."""
     row = await db.fetchrow("select name, kind from organisation where id = $1", organisation_id)
-    assert row is not None, "a member has an organisation"
-    return row["name"], row["kind"]
+    return None if row is None else (row["name"], row["kind"])

@@ -81,7 +81,8 @@ async def read_organisation(request: Request, organisation_id: UUID) -> Response
     """Members of an organisation read their own; the operator reads any."""
     await authorize_organisation(request.db, request.caller, organisation_id)
     organisation = await organisations.read_organisation(request.db, organisation_id)
-    assert organisation is not None, "organisations are never deleted"
+    if organisation is None:
+        organisations.raise_removed(organisation_id)
     return _answer_organisation(organisation)
 
 
@@ -128,7 +129,8 @@ async def create_invitation(
     """Answers the token once, and sends it by e-mail where a mail server is configured. It works for seven days."""
     await authorize_organisation(request.db, request.caller, organisation_id)
     organisation = await organisations.read_organisation(request.db, organisation_id)
-    assert organisation is not None, "organisations are never deleted"
+    if organisation is None:
+        organisations.raise_removed(organisation_id)
     _reject_giving_more_than_held(request.caller, body.role, organisation.kind)
     token = new_invitation_token()
     invitation = await invitations.insert_invitation(

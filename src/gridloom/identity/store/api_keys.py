@@ -15,6 +15,7 @@ from gridloom.database.statement import NamedStatement
 from gridloom.edge.caller import Caller
 from gridloom.identity.model import APIKey, MemberKey
 from gridloom.identity.permissions import OrganisationKind, Role, permissions_of, permissions_of_key
+from gridloom.identity.store.organisations import raise_removed
 from gridloom.identity.store.revocations import api_key_subject, member_subject, notify_revoked, organisation_subject
 from gridloom.kernel.ids import APIKeyID, UserID
 from gridloom.kernel.networks import parse_network
@@ -63,7 +64,8 @@ async def lock_key_age(db: Database, organisation_id: UUID) -> KeyAge:
     row = await db.fetchrow(
         "select max_key_age_days, clock_timestamp() as now from organisation where id = $1 for share", organisation_id
     )
-    assert row is not None, "organisations are never deleted"
+    if row is None:
+        raise_removed(organisation_id)
     return KeyAge(row["max_key_age_days"], row["now"])
 
 

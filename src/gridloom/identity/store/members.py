@@ -107,13 +107,17 @@ async def find_account(db: Database, username: str) -> Account | None:
         _REQUIRES_SINGLE_SIGN_ON, member["organisation_id"]
     )
     policy = await read_policy(db, member["id"], member["organisation_id"])
+    if policy is None:
+        return None
     return _read_account({**member, **policy, "must_use_single_sign_on": bool(must_use_single_sign_on)})
 
 
-async def read_policy(db: Database, member_id: UUID, organisation_id: UUID) -> dict[str, Any]:
-    """The columns of a member's organisation, and `has_second_factor`, by statements of one table each."""
+async def read_policy(db: Database, member_id: UUID, organisation_id: UUID) -> dict[str, Any] | None:
+    """The columns of a member's organisation, and `has_second_factor`, by statements of one table each; None where a
+    reset of the sandbox came since the member was read."""
     organisation = await db.fetchrow(_READ_ORGANISATION, organisation_id)
-    assert organisation is not None, "a member has an organisation"
+    if organisation is None:
+        return None
     return {**organisation, "has_second_factor": bool(await db.fetchval(_HAS_SECOND_FACTOR, member_id))}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 from uuid import UUID
 
 import asyncpg
@@ -16,6 +16,7 @@ from gridloom.database.statement import NamedStatement
 from gridloom.identity.model import Organisation
 from gridloom.identity.permissions import OrganisationKind
 from gridloom.identity.store.revocations import notify_revoked, organisation_subject
+from gridloom.kernel.problem import NotFound
 
 if TYPE_CHECKING:
     from gridloom.database.commit.single_statement import RowSink
@@ -46,10 +47,16 @@ async def read_organisation(db: Database, organisation_id: UUID) -> Organisation
     return None if row is None else _read_organisation(row)
 
 
+def raise_removed(organisation_id: UUID) -> NoReturn:
+    """Only a reset of the sandbox removes organisations, while requests of their members are under way."""
+    raise NotFound(f"There is no organisation {organisation_id}.")
+
+
 async def lock_organisation(db: Database, organisation_id: UUID) -> Organisation:
     """Read it and keep every other change to it and its members waiting until this transaction ends."""
     row = await db.fetchrow(_ORGANISATION + "where id = $1 for no key update", organisation_id)
-    assert row is not None, "organisations are never deleted"
+    if row is None:
+        raise_removed(organisation_id)
     return _read_organisation(row)
 
 

@@ -235,6 +235,8 @@ async def find_live_session(db: Database, session_id: UUID, member_id: UUID) -> 
     if session is None or member is None:
         return None
     policy = await read_policy(db, member_id, member["organisation_id"])
+    if policy is None:
+        return None
     networks = tuple(map(parse_network, policy["allowed_networks"]))
     needs_second_factor = policy["require_second_factor"] and session["sign_in_method"] == SignInMethod.PASSWORD
     caller = Caller(
