@@ -55,7 +55,7 @@ async def disturb(life: Life, step: Step, number: int) -> None:
         await stop_walk(life, days=Pick(step.choices).between(8, 20))
         return
     if step.action == "issue_twice":
-        await issue_twice(life, Pick(step.choices))
+        await issue_twice(life, number)
         return
     pick = Pick(step.choices)
     request = every_action()[pick.of(WRITES)].perform(life.world, pick)
@@ -167,10 +167,11 @@ async def send_together(life: Life, request: Request, other: Request | None) -> 
         take_in(life, one, answer)
 
 
-async def issue_twice(life: Life, pick: Pick) -> None:
+async def issue_twice(life: Life, number: int) -> None:
     """Two services are asked for the same month: one run issues it, the other request is refused."""
     request = issue_next_month(life.world)
-    answers = await asyncio.gather(*(life.send(request, edge) for edge in (0, 1)))
+    keyed = [replace(request, headers={"Idempotency-Key": f"issue-{number}-{edge}"}) for edge in (0, 1)]
+    answers = await asyncio.gather(*(send_in_storm(life, one, edge) for edge, one in enumerate(keyed)))
     if request.expect == 202 and sorted(answer.status for answer in answers) != [202, 409]:
         raise Finding("statements", "one run of two", request, answers[0])
     for answer in answers:
