@@ -10,6 +10,7 @@ from tests.simulation.actors.virtual_assets import allocate
 from tests.simulation.calls import Answer, Request
 from tests.simulation.market import berlin_day, from_text, quarter_of, start_of_quarter, to_text
 from tests.simulation.model import VirtualAsset, World
+from tests.simulation.oracle.energy import find_store, is_plain
 from tests.simulation.steps import Pick
 
 SELDOM = 4
@@ -19,6 +20,10 @@ SELDOM = 4
 def _choose_prices(world: World, pick: Pick, first: int, end: int) -> dict[str, Any]:
     if pick.chance(30):
         return {"series": "DAY_AHEAD_DE_LU"}
+    return _list_prices(first, end)
+
+
+def _list_prices(first: int, end: int) -> dict[str, Any]:
     values = [
         {"time": to_text(start_of_quarter(quarter)), "price": 50 + (quarter * 7) % 40} for quarter in range(first, end)
     ]
@@ -47,6 +52,27 @@ def optimise(world: World, pick: Pick) -> Request | None:
             assert said["bound"] >= said["value"] - 0.01, f"a bound of at least {said['value']}, not {said['bound']}"
 
     return Request("optimiseVirtualAsset", virtual.holder.trader, "POST", path, body, expect=expect, check=check)
+
+
+@action(weight=1)
+def optimise_nothing(world: World, pick: Pick) -> Request | None:
+    """The one block of an asset is kept, and what is scheduled misses its target: nothing can be done."""
+    whole = [one for one in world.virtuals.values() if one.has_one_block and len(one.blocks) == 1]
+    off = [one for one in whole if is_plain(world, one) and _misses_target(one)]
+    windows = [(one, window) for one in off if (window := _open_window(world, pick, one)) is not None]
+    if not windows:
+        return None
+    virtual, window = pick.of(windows)
+    prices = _list_prices(*window)
+    body = {**as_window(*window), "prices": prices, "keep": list(virtual.blocks), "endStateOfCharge": "HARD"}
+    expect = (422, "no-feasible-schedule")
+    path = f"{virtual.path}/optimisations"
+    return Request("optimiseVirtualAsset", virtual.holder.trader, "POST", path, body, expect=expect)
+
+
+def _misses_target(virtual: VirtualAsset) -> bool:
+    off = find_store(virtual)[virtual.end] - virtual.target * virtual.energy
+    return abs(off) > virtual.tolerance * virtual.energy + 1
 
 
 @action(weight=2)
@@ -156,7 +182,7 @@ def plan_long(world: World, pick: Pick) -> Request | None:
         return request
     virtual = long[0]
     first = max(virtual.first, now + 96)
-    body = {**as_window(first, virtual.end), "prices": _choose_prices(world, Pick(()), first, virtual.end)}
+    body = {**as_window(first, virtual.end), "prices": _list_prices(first, virtual.end)}
     path = f"{virtual.path}/optimisations"
 
     def remember(answer: Answer) -> None:
