@@ -34,6 +34,18 @@ class TestSettings:
         settings = read_settings({"GRIDLOOM_HOST": "0.0.0.0", "GRIDLOOM_PORT": "9000"}, NOWHERE)
         assert settings.base_url == settings.sandbox_base_url == "http://127.0.0.1:9000"
 
+    def test_give_links_to_where_the_operator_says_the_service_is(self) -> None:
+        ours, sandbox = (
+            {"GRIDLOOM_BASE_URL": "https://ours.example"},
+            {"GRIDLOOM_SANDBOX_BASE_URL": "https://try.example"},
+        )
+        found = [read_settings(asked, NOWHERE) for asked in (ours, sandbox, {**ours, **sandbox})]
+        assert [(one.base_url, one.sandbox_base_url) for one in found] == [
+            ("https://ours.example", "https://ours.example"),
+            ("http://127.0.0.1:8000", "https://try.example"),
+            ("https://ours.example", "https://try.example"),
+        ]
+
     def test_know_no_simulator_in_production(self) -> None:
         asked = {"GRIDLOOM_ENVIRONMENT": "production", "GRIDLOOM_SIMULATOR": "on"}
         assert not read_settings(asked, NOWHERE).simulator

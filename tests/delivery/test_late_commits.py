@@ -10,7 +10,9 @@ from tests.delivery.conftest import Yard
 from tests.delivery.test_dispatch import lose
 from tests.virtual_assets.conftest import QUARTER, wire
 
+from gridloom.delivery.inputs.zone_status_store import advance_final_until
 from gridloom.delivery.performance.store import lock_measured
+from gridloom.delivery.runs.run import read_one_zone_status
 from gridloom.virtual_assets.schedule.change import apply, context_store
 
 HELD_UP = "select count(*) from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))"
@@ -150,3 +152,22 @@ async def test_what_was_measured_of_a_battery_is_recorded_by_one_process_at_a_ti
     async with app.pool.acquire() as one, one.transaction():
         await lock_measured(one, 7)
         assert await one.fetchval(held, one.get_server_pid()) == 1
+
+
+async def test_a_gate_that_was_looked_at_before_a_run_makes_nothing_final_after_it(yard: Yard) -> None:
+    virtual = await yard.virtual(await yard.battery())
+    await yard.schedule(virtual, [100.0, 100.0])
+    await yard.gate_of(0)
+    pool = yard.edge.pool
+    zone = await pool.fetchval("select delivery_zone from delivery_zone")
+    seen = await read_one_zone_status(pool, zone, await yard.now())
+    await yard.schedule(virtual, [200.0], offset=1)
+    await yard.gate_of(1)
+    after = await read_one_zone_status(pool, zone, await yard.now())
+    assert seen is not None
+    assert after is not None
+    assert after.final_until is not None
+    for status, final_until in ((seen, after.final_until), (after, after.final_until + 1)):
+        await advance_final_until(pool, [status], [after.final_until + 1])
+        found = await pool.fetchval("select settled_until from delivery_zone where delivery_zone = $1", zone)
+        assert found == final_until

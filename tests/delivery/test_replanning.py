@@ -78,6 +78,18 @@ class TestReplan:
         assert (after.plan.virtual_kw[:, :40] == before.plan.virtual_kw[:, :40]).all()
         assert after.plan.virtual_kw.sum(axis=0) == pytest.approx(served_kw(after.plan), abs=1e-5)
 
+    def test_plans_anew_from_where_another_asset_takes_the_place_of_one(self) -> None:
+        """What the one sold is missing in the other's schedule: less is to be moved, not more."""
+        zone, start = loaded_zone(3, 12, 5, 96, stress=0.3)
+        power_kw = zone.power_kw.copy()
+        power_kw[2] = 0.0
+        other = replace(zone, asset_keys=np.where(zone.asset_keys == 3, 99, zone.asset_keys), power_kw=power_kw)
+        sold = with_change(replace(zone, power_kw=power_kw), 2, 40, 44, 25.0)
+        before = replan(sold, None, start, batteries_unchanged=False)
+        after = replan(other, before.plan, start, batteries_unchanged=True)
+        assert after.changed_slice.start == 40
+        assert after.plan.virtual_kw.sum(axis=0) == pytest.approx(other.power_kw.sum(axis=0), abs=1e-5)
+
     def test_overlays_a_small_change_on_the_plan_of_a_large_zone(self) -> None:
         zone, start = loaded_zone(5, 200, 50, 100, stress=0.5)
         before = replan(zone, None, start, batteries_unchanged=False)

@@ -127,10 +127,13 @@ async def list_old_toys(request: Request) -> list[str]:
 async def list_toys(request: Request, query: Filter) -> Page[Toy]:
     after = query.after(UUID)
     rows = await request.db.fetch(
-        "select id, name from toys.toy where owner = $1 and ($2::uuid is null or id > $2) order by id limit $3",
+        """select id, name from toys.toy
+           where owner = $1 and ($2::uuid is null or id > $2) and ($4::text[] is null or name = any($4))
+           order by id limit $3""",
         request.caller.key,
         after,
         query.limit + 1,
+        query.names,
     )
     toys = [Toy(id=row["id"], name=row["name"], price=Decimal(1)) for row in rows]
     return query.page(toys, lambda toy: toy.id)

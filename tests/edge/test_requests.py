@@ -119,6 +119,14 @@ class TestAParameter:
     async def test_at_fault_is_named(self, client: httpx2.AsyncClient, query: str, pointer: str):
         assert error(await client.get(f"/toys?{query}")) == (400, pointer)
 
+    async def test_of_several_values_may_have_spaces_after_its_commas(self, client: httpx2.AsyncClient):
+        names = ["a list's first", "a list's last"]
+        for name in (*names, "in no list"):
+            assert (await client.post("/toys", json={"name": name})).status_code == 201
+        for text in (",".join(names), ", ".join(names)):
+            listed = (await client.get("/toys", params={"names": text})).json()
+            assert sorted(toy["name"] for toy in listed) == names
+
     async def test_in_the_path_of_the_wrong_shape_is_400(self, client: httpx2.AsyncClient):
         assert error(await client.get("/toys/not-a-uuid")) == (400, "path:toyID")
 

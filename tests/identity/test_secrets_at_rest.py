@@ -148,6 +148,11 @@ class TestTheLastAdministrator:
         async with running(without) as edge, client_of(edge) as anonymous:
             body = {"username": person.username, "password": PASSWORD}
             assert (await anonymous.post("/auth/public/authenticate", json=body)).status_code == 200
+            [kept] = await edge.pool.fetch(
+                "select resource, details from audit_log where action = 'resetSecondFactorFromCommandLine'"
+            )
+            assert kept["resource"] == f"/users/{person.id}"
+            assert kept["details"] == {"username": person.username}
         for username in (person.username, "nobody"):
             with pytest.raises(CommandError):
                 await asyncio.to_thread(reset_second_factor, without, username)

@@ -13,7 +13,7 @@ from gridloom.database.pool import create_pool
 from gridloom.database.sealing import Seal
 from gridloom.identity import signing_key_cache
 from gridloom.identity.permissions import Role
-from gridloom.identity.signing_key_cache import SigningKeyCache, make_first_key, rotate_signing_key
+from gridloom.identity.signing_key_cache import SigningKeyCache, rotate_signing_key
 from gridloom.identity.tokens import kid_of, read_access_token, sign_access_token
 
 
@@ -68,9 +68,8 @@ class TestAReplacedSigningKey:
     async def test_verifies_no_longer_than_the_tokens_it_signed_though_a_worker_still_holds_it(self, monkeypatch):
         seal = Seal(None, "signing-key")
         async with migrated_database() as url, await create_pool(url, size=2) as pool:
-            await make_first_key(pool, seal)
             keyring = SigningKeyCache(pool, seal)
-            former = (await keyring.for_signing()).kid
+            former = (await keyring.for_signing()).kid  # made as it is asked for
             await rotate_signing_key(pool, seal)
             keyring.evict()
             assert await keyring.for_verifying(former) is not None

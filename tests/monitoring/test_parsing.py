@@ -158,6 +158,12 @@ class TestABody:
         assert received.refusals.pointers == {Reason.INVALID_VALUE: ["/1/active_power"]}
         assert sorted(value for value in points_of(received).values()) == [1.5, 3.0]
 
+    def test_may_have_a_quality_in_a_long_table(self) -> None:
+        body = b"signal,time,value,quality\nx,2026-01-01T00:00:00Z,1.5,GOOD\nx,2026-01-01T00:01:00Z,2,BAD\n"
+        received = read(body, CSV)
+        assert received.refusals.pointers == {Reason.BAD_QUALITY: ["/1/quality"]}
+        assert list(points_of(received).values()) == [1.5]
+
     @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
     def test_takes_timestamps_of_every_unit(self, unit: str) -> None:
         times = pa.array([1_700_000_000], pa.timestamp("s", "UTC")).cast(pa.timestamp(unit, "UTC"))

@@ -15,6 +15,7 @@ from gridloom.edge.application import Application
 from gridloom.identity.permissions import Role
 from gridloom.jobs import JobRun
 from gridloom.monitoring import quota
+from gridloom.monitoring.compaction import day_compaction
 from gridloom.monitoring.quota import count_stored_telemetry
 
 
@@ -78,11 +79,33 @@ class TestTheQuota:
         assert shown["used"] == measured > 0
         assert shown["asOf"] is not None
         assert (await stored_of(other))["used"] == 0
+        await self._compact(app, asset.id)
+        await count(app)
+        measured = await app.pool.fetchval(
+            """
+            select sum(octet_length(times) + octet_length(summaries) + octet_length(body))
+            from telemetry_block b join asset a on a.key = b.asset_key where a.id = $1
+            """,
+            asset.id,
+        )
+        assert (await stored_of(ours))["used"] == measured > 0
         await app.pool.execute(
-            "delete from telemetry_segment where asset_key = (select key from asset where id = $1)", asset.id
+            "delete from telemetry_block where asset_key = (select key from asset where id = $1)", asset.id
         )
         await count(app)
         assert (await stored_of(ours))["used"] == 0, "what is no longer stored does not count"
+
+    async def _compact(self, app: Application, asset_id: str) -> None:
+        async with app.pool.acquire() as connection, connection.transaction():
+            rows = await connection.fetch(
+                """
+                select asset_key, day, max(sequence) as last
+                from telemetry_segment s join asset a on a.key = s.asset_key where a.id = $1 group by 1, 2
+                """,
+                asset_id,
+            )
+            for row in rows:
+                await day_compaction.compact(connection, row["asset_key"], row["day"], row["last"])
 
     async def test_refuses_old_points_when_it_is_full_and_takes_the_last_hour(
         self, app, new_organisation, operator

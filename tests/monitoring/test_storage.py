@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gridloom.database.clock import platform_now
@@ -126,12 +126,14 @@ FRAMES = st.tuples(
 ).map(lambda frames: [(signal, time, 1.0) for time in sorted(frames[1]) for signal in frames[0]])
 """Signals that are sampled together share their times, which are then stored and compared once."""
 JOIN = "join days"
+CORRECTED = [(SIGNALS[0], START, 1.0)], [(SIGNALS[0], START, 2.0)]
 STEP = st.one_of(BATCH, FRAMES, st.tuples(st.integers(0, 3), st.booleans()), st.just(JOIN))
 
 
 class TestTelemetry:
     @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(steps=st.lists(STEP, min_size=1, max_size=12))
+    @example(steps=[CORRECTED[0], (0, False), JOIN, CORRECTED[1], (0, False)])
     async def test_reads_back_as_a_dictionary_would(self, pool: asyncpg.Pool, steps: list[Any]) -> None:
         asset_key = await new_asset(pool)
         expected: Stored = {}

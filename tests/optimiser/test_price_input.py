@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.optimiser.synthetic_prices import shaped_table
 
-from gridloom.kernel.market_time import market_day_window, period_number
+from gridloom.kernel.market_time import market_day_window, period_number, period_start
+from gridloom.market_calendar import format_period
+from gridloom.optimiser.prices import PricesMissing
 from gridloom.optimiser.schedules import price_input
 from gridloom.optimiser.schedules.price_input import load_prices
 from gridloom.optimiser.schedules.wire import PricesAsked
@@ -44,3 +47,18 @@ class TestTheForecast:
         assert prices.until == market_day_window(KNOWN_UNTIL).start
         if days_after < 0:
             assert prices.values[:48].tolist() == shaped_table(date(2026, 1, 1), 60).true_day(59)[48:].tolist()
+
+
+class TestAHole:
+    async def test_ends_what_is_asked_for_without_an_end_and_is_named_where_there_is_one(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def load_quarters(db: Any, series: str, first: int, end: int) -> Any:
+            return np.array([50.0, 60.0, 70.0, np.nan, *[80.0] * (end - first - 4)])
+
+        monkeypatch.setattr(price_input, "load_quarters", load_quarters)
+        first, asked = period_number(market_day_window(KNOWN_UNTIL).start), PricesAsked(series="DAY_AHEAD")
+        prices = await load_prices(NOTHING, asked, first, None, first + 96)
+        assert (prices.values.tolist(), prices.until) == ([50.0, 60.0, 70.0], period_start(first + 3))
+        with pytest.raises(PricesMissing, match=format_period(first + 3)):
+            await load_prices(NOTHING, asked, first, first + 8, first + 96)

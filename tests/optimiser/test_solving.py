@@ -107,6 +107,13 @@ class TestTheProgramme:
         assert best.value_eur == best.bound_eur == pytest.approx(5.5376, abs=1e-4)
         assert sorted(best.power_kw.round(1).tolist()) == [-1000.0, -1000.0, 778.5, 1000.0]
 
+    def test_moves_energy_only_the_way_that_is_fixed_for_a_period(self) -> None:
+        model = BatteryModel([programme([-100.0] * 4)])
+        model.fix_directions(0, np.array([1, 3]), np.array([500.0, -500.0, -500.0, 500.0]))
+        charge_kw, discharge_kw = model.powers_kw(0, model.run(Deadline(5)))
+        assert (charge_kw > 1).tolist() == [True, True, True, False]
+        assert (discharge_kw > 1).tolist() == [True, False, True, True]
+
     @settings(max_examples=25)
     @given(st.integers(0, 10_000), st.integers(4, 40), st.sampled_from([500.0, 1000.0, 4000.0]), st.booleans())
     def test_is_as_good_as_an_independent_solver_finds(

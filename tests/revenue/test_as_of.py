@@ -16,7 +16,7 @@ from tests.revenue.world import World
 
 from gridloom.kernel.market_time import period_number
 from gridloom.revenue.model import Contribution, Subject
-from gridloom.revenue.statement.store import read_drift_eur
+from gridloom.revenue.statement.store import read_awards, read_drift_eur
 
 
 class TestAsOf:
@@ -49,6 +49,29 @@ class TestAsOf:
         for moment, total in ((recorded_at, 60), (recorded_at - timedelta(milliseconds=1), 50)):
             found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", as_of=moment)
             assert found["revenue_total_revenue"][utc(day, 0)] == pytest.approx(total), "at the very instant"
+
+    async def test_knows_awards_from_the_very_instant_they_were_recorded(self, world: World) -> None:
+        id, day = await world.virtual_asset(), date(2026, 2, 1)
+        for price in (10, 12):
+            fcr = FCR(0, day, "NEGPOS_00_04", Fraction(1), Fraction(price), Fraction(4))
+            afrr = AFRRCapacity(0, day, "POS_04_08", Fraction(1), Fraction(price), Fraction(4))
+            await world.record_facts([fcr, afrr], [id])
+            await world.pool.execute("select pg_sleep(0.002)")
+        key = await world.key_of(id)
+        for product in ("NEGPOS_00_04", "POS_04_08"):
+            table = "fcr_award_version" if product == "NEGPOS_00_04" else "afrr_capacity_award_version"
+            rows = await world.pool.fetch(f"select recorded_at from {table} where asset_key = $1 order by 1", key)
+            first, second = (row["recorded_at"] for row in rows)
+            instant = timedelta(milliseconds=1)
+            for moment, prices in (
+                (first - instant, []),
+                (first, [10]),
+                (second - instant, [10]),
+                (second, [12]),
+                (None, [12]),
+            ):
+                found = await read_awards(world.pool, key, day, day, moment)
+                assert [one.price_eur_mw_h for one in found if one.product == product] == prices
 
     async def test_counts_drift_at_the_price_that_was_known_then(self, world: World) -> None:
         id, start = await world.physical_asset(), utc(date(2026, 2, 1), 6)

@@ -86,3 +86,18 @@ class TestToll:
         assert found["annual_price_tolling"] == {utc(day, 0): pytest.approx(180_000)}, (
             "twice the price for half of the time"
         )
+
+    async def test_is_a_point_of_its_own_where_it_starts(self, world: World) -> None:
+        id, first, second = await world.virtual_asset(10), date(2026, 7, 1), date(2026, 7, 2)
+        tolls = [
+            Toll(0, "a", utc(first, 0), utc(first, 24), Fraction(36_500)),
+            Toll(0, "b", utc(second, 0), utc(second, 12), Fraction(73_000)),
+        ]
+        await world.record_facts(tolls, [id])
+        subject, names = await of_assets(world, [id]), ["revenue_tolling", "annual_price_tolling"]
+        found = await report(world, subject, utc(first, 0), utc(second, 24), "raw", names=names)
+        assert found["revenue_tolling"] == {utc(first, 0): pytest.approx(1000), utc(second, 0): pytest.approx(1000)}
+        assert found["annual_price_tolling"] == {
+            utc(first, 0): pytest.approx(36_500),
+            utc(second, 0): pytest.approx(73_000),
+        }

@@ -125,6 +125,9 @@ class TestTheClockOfASimulatedWorld:
                 await simulator.ask(world=world, done=refused.isoformat(), memory={})
                 assert simulator.awaited == begun + 6 * QUARTER, "beyond the hurry, within a quarter-hour, or past"
             assert (await simulator.ask())["memory"] == {"number": 5}
+            await simulator.ask(world=world, done=(begun + 29 * QUARTER).isoformat(), memory={})
+            shown = (await simulator.client.get("/sandbox/simulator")).json()
+            assert shown["historySecondsLeft"] >= 0, "from six hours on its pace is known"
             target = begun + 4 * 96 * QUARTER
             async with edge.pool.acquire() as connection:
                 await set_target(connection, target)

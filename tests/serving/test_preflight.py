@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import socket
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,11 +16,14 @@ from tests.conftest import migrated_database
 from tests.identity.test_mail import Postbox
 from tests.ports import free_port
 
+from gridloom import cli
 from gridloom.database.preflight_store import DatabaseFacts, read_database_facts
 from gridloom.database.sealing import Seal
 from gridloom.identity.store.signing_keys import ensure_signing_key
+from gridloom.serving import preflight
 from gridloom.serving.preflight import _check_disk, run_checks
 from gridloom.serving.preflight_database import (
+    CheckResult,
     PlatformFacts,
     Verdict,
     validate_database,
@@ -122,6 +126,15 @@ class TestVariables:
 
 
 class TestTheCommand:
+    @pytest.mark.parametrize("verdict", Verdict)
+    def test_ends_with_1_where_a_check_fails_and_with_0_where_it_warns(self, monkeypatch, capsys, verdict):
+        found = [CheckResult("database", Verdict.OK, "answers"), CheckResult("disk", verdict, "is what it is")]
+        monkeypatch.setattr(preflight, "run_checks", lambda: found)
+        with pytest.raises(SystemExit) if verdict is Verdict.FAILED else nullcontext() as ended:
+            cli.check()
+        assert (ended and ended.value.code) == (1 if verdict is Verdict.FAILED else None)
+        assert f" {verdict.value} " in capsys.readouterr().out
+
     def test_fails_on_an_unknown_variable_and_an_unreachable_database(self, monkeypatch, tmp_path):
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("GRIDLOOM_ENVIRONMENT", "production")

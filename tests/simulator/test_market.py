@@ -69,6 +69,10 @@ class TestDayAheadPrices:
         lengths = [len(market.quarter_hours(day)) for day in (SUNDAY_IN_MARCH, SUNDAY_IN_OCTOBER, THURSDAY)]
         assert lengths == [92, 100, 96]
 
+    def test_of_the_hour_that_the_wall_clock_has_twice_are_the_same(self):
+        [hours] = DayAhead(1).hourly(SUNDAY_IN_OCTOBER, 1)
+        assert (np.diff(hours) == 0).nonzero()[0].tolist() == [2]
+
     def test_are_the_same_whichever_way_they_are_asked_for(self):
         together = DayAhead(7).many_days(THURSDAY - timedelta(days=3), 5)
         assert np.array_equal(together[3], DayAhead(7).quarter_hours(THURSDAY))
@@ -185,6 +189,11 @@ class TestBalancingPower:
             average, marginal = np.array([afrr_capacity_prices(1, day, direction) for day in days]).swapaxes(0, 1)
             assert 4 < average.mean() < 25
             assert (marginal >= average).all()
+
+    @pytest.mark.parametrize(("day", "hours"), [(SUNDAY_IN_MARCH, 3), (SUNDAY_IN_OCTOBER, 5)])
+    def test_is_paid_for_the_hours_of_the_block_when_clocks_change(self, day: date, hours: int):
+        change, usual = (sum(fcr_prices_eur_mw(seed, one)[0] for seed in range(100)) for one in (day, THURSDAY))
+        assert change / usual == pytest.approx(hours / 4, rel=0.1)
 
     @pytest.mark.parametrize("day", [SUNDAY_IN_MARCH, SUNDAY_IN_OCTOBER, THURSDAY])
     def test_is_published_per_hour_of_blocks_that_clear_as_a_whole(self, day: date):

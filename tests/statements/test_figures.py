@@ -83,12 +83,13 @@ class TestAStatement:
         def did(asked_kwh: float, availability: float, assumed_kwh: float) -> AssetMonth:
             return AssetMonth(30, 5.0, 0.0, 0.0, 0.0, None, availability, asked_kwh, assumed_kwh)
 
-        named = [NamedAsset(UUID(int=place), False, name, "TenneT") for place, name in enumerate("BA")]
-        figures = show_figures(10.0, Decimal("1234.50"), zip(named, [did(300, 1.0, 30), did(100, 0.6, 0)], strict=True))
+        named = [NamedAsset(UUID(int=place), name == "V", name, "TenneT") for place, name in enumerate("VBA")]
+        months = [did(500, 0.2, 400), did(300, 1.0, 30), did(100, 0.6, 0)]
+        figures = show_figures(10.0, Decimal("1234.50"), zip(named, months, strict=True))
         assert figures.earned_per_mw == 123.45
         assert figures.availability_delivered == 0.9
         assert figures.measured_share == 0.925
-        assert [one.name for one in figures.assets] == ["A", "B"]
+        assert [one.name for one in figures.assets] == ["A", "B", "V"]
 
     def test_without_mw_or_a_battery_leaves_out_what_it_cannot_say(self) -> None:
         figures = show_figures(0.0, Decimal(5), [])

@@ -13,10 +13,11 @@ from gridloom.kernel.market_time import period_number
 from gridloom.revenue.statement.model import LineType
 from gridloom.statements import missing as missing_facts
 from gridloom.statements import missing_store
-from gridloom.statements.assembling import Amounts
+from gridloom.statements.assembling import Amounts, Naming, assemble
 from gridloom.statements.missing_store import ZoneLife
 from gridloom.statements.model import LineSums, Month
 from gridloom.statements.rules import AlreadyIssued, EarlierMonthOpen, MonthNotOver, check_month, in_order
+from gridloom.statements.store import Letterhead
 
 pytestmark = pytest.mark.pure
 
@@ -73,3 +74,16 @@ class TestAMonth:
         for issued, said in ((FEBRUARY, "is issued"), (JANUARY, "lies before 2028-02")):
             with pytest.raises(AlreadyIssued, match=said):
                 check_month(issued, [FEBRUARY, MARCH], now)
+
+
+class TestItsLetterhead:
+    def test_is_from_the_operator_to_the_organisation(self) -> None:
+        ours, operator = uuid4(), uuid4()
+        letterheads = {
+            uuid4(): Letterhead("Another", "Elsewhere 1", False),
+            ours: Letterhead("Rhine Storage", "Quay 2", False),
+            operator: Letterhead("The platform", "Main Street 3", True),
+        }
+        shown = assemble(Amounts(ours, JANUARY, {}, {}), Naming(letterheads, {}), None)
+        assert (shown.organisation_name, shown.address) == ("Rhine Storage", "Quay 2")
+        assert (shown.issuer_name, shown.issuer_address) == ("The platform", "Main Street 3")

@@ -2,13 +2,20 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
 
 import pytest
 from tests.emitted import events_of
 from tests.virtual_assets.conftest import QUARTER, new_asset, register, tomorrow, wire
 from tests.virtual_assets.test_schedules import problem
 
+from gridloom.capacity.model import HoldingKind
+from gridloom.database.commit.after_commit import transaction
+from gridloom.kernel.ids import PhysicalAssetID
 from gridloom.kernel.market_time import floor_to_period
+from gridloom.kernel.window import Window
+from gridloom.virtual_assets.backing.holdings import hold_backing
+from gridloom.virtual_assets.model import AssetTerms, BackingShare, Efficiency
 
 DAY = timedelta(days=1)
 
@@ -69,6 +76,17 @@ class TestAllocation:
         assert "auctionID" not in asset
         assert (await site.organisation.viewer.get(f"{site.url}/{asset['id']}")).json() == asset
         assert [known["id"] for known in (await site.organisation.viewer.get(site.url)).json()] == [asset["id"]]
+
+    async def test_finds_the_battery_free_that_another_holder_has_left_for_a_second(self, app, operator, site):
+        """As an auction does whose item is moved to another battery."""
+        first, second = (UUID(one["id"]) for one in (*site.physical, await register(operator, site.organisation.id)))
+        holder_id, window = uuid4(), Window(tomorrow(), tomorrow() + 2 * DAY)
+        for battery_id, replaced, status in ((first, [], 409), (second, [first], 201)):
+            backing = (BackingShare(PhysicalAssetID(battery_id), 1.0),)
+            terms = AssetTerms("Loom", window, "TenneT", 1000.0, 1000.0, 2000.0, Efficiency(0.9, 0.9), backing)
+            async with transaction(app.pool) as db:
+                await hold_backing(db, terms, HoldingKind.AUCTION, holder_id, replaced=replaced)
+            assert (await site.allocate()).status_code == status
 
     async def test_is_listed_for_windows_that_overlap_its_life(self, site):
         asset = (await site.allocate()).json()

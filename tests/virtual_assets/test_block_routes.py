@@ -142,6 +142,8 @@ class TestAncillaryBlock:
         assert (await battery.put([1000.0] * 3 + [0.0] * 13 + [-1000.0])).status_code == 200  # 211 kWh, then 436
         answer = problem(await battery.carve(16, 16, "AFRR_POS", 0, 300), 409, "schedule-in-the-way")
         assert answer["firstPeriod"] == wire(battery.start + 15 * QUARTER)
+        assert (await battery.put([-1000.0, 0.0], offset=15)).status_code == 200  # 436 as it begins
+        assert (await battery.carve(16, 16, "AFRR_POS", 0, 300)).status_code == 201
 
     async def test_leaves_the_store_alone_once_it_is_given_back(self, make_battery):
         battery = await make_battery()

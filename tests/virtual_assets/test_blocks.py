@@ -71,6 +71,13 @@ class TestCarving:
         carving = carve([WHOLE], 50, 100, Market.WHOLESALE, 1000.0, 800.0)
         assert sorted((b.first, b.end, b.lane) for b in carving.blocks) == [(0, 50, 0), (50, 100, 0)]
 
+    def test_takes_from_the_lowest_lane_first_wherever_its_block_begins(self):
+        late = Block(BlockID(UUID(int=2)), 0, 50, 100, Market.WHOLESALE, 400.0, 300.0)
+        early = Block(BlockID(UUID(int=3)), 1, 0, 100, Market.WHOLESALE, 600.0, 500.0)
+        carving = carve([early, late], 60, 70, Market.FCR, 450.0, 250.0)
+        taken = [(one.lane, one.charge_kw, one.discharge_kw) for one in carving.reductions]
+        assert taken == [(0, 0.0, 50.0), (1, 550.0, 500.0)], "what is left of each"
+
     def test_refuses_more_than_wholesale_blocks_hold(self):
         blocks = carve([WHOLE], 16, 32, Market.FCR, 600.0, 600.0).blocks
         with pytest.raises(NoWholesalePower, match="hold 400 kW of charging and 200 kW"):

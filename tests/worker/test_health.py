@@ -89,14 +89,16 @@ class TestReadiness:
         assert (answer.status_code, answer.json()["status"]) == (200, "DEGRADED")
         assert {"name": "part", "status": "DOWN", "detail": "has stopped"} in answer.json()["checks"]
 
-    async def test_fails_while_the_replica_stops(self, app, anonymous):
+    async def test_fails_while_the_replica_stops(self, app, anonymous, operator):
         app.stopping.set()
         try:
             answer = await anonymous.get("/health/ready")
+            told = (await operator.get("/health/ready")).text
         finally:
             app.stopping.clear()
         assert answer.status_code == 503
         assert answer.json()["checks"][0] == {"name": "service", "status": "DOWN", "detail": "is stopping"}
+        assert "PostgreSQL" not in told, "nobody is looked up while it is down"
 
     async def test_shares_one_round_among_all_who_ask(self, app):
         rounds = []
