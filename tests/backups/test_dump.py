@@ -8,9 +8,11 @@ import stat
 import subprocess
 from dataclasses import replace
 
+import asyncpg
 import pytest
 from tests.conftest import migrated_database
 
+from gridloom.account_commands import reset_second_factor
 from gridloom.backups import dump
 from gridloom.backups.dump import back_up
 from gridloom.operator_commands import CommandError
@@ -62,6 +64,19 @@ class TestABackup:
         assert mode_of(tmp_path / "backup") == 0o600
         assert [path.name for path in tmp_path.iterdir()] == ["backup"]
         assert (tmp_path / "backup").stat().st_size == size > 0
+
+    async def test_is_taken_of_a_database_that_lacks_a_migration_as_other_commands_are_not(self, settings, tmp_path):
+        """Before an upgrade, by the newer release."""
+        async with migrated_database() as url:
+            connection = await asyncpg.connect(url)
+            await connection.execute(
+                "delete from schema_migration where name = (select max(name) from schema_migration)"
+            )
+            await connection.close()
+            settings = replace(settings, database_url=url)
+            assert await asyncio.to_thread(back_up, settings, tmp_path / "backup") > 0
+            with pytest.raises(CommandError, match="not up to date"):
+                await asyncio.to_thread(reset_second_factor, settings, "anyone")
 
     @pytest.mark.parametrize("end", [subprocess.CalledProcessError(1, "pg_dump"), KeyboardInterrupt()])
     async def test_that_fails_leaves_nothing_but_what_was_there(self, settings, tmp_path, monkeypatch, end):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -22,7 +23,9 @@ from gridloom.delivery.performance.store import (
     read_applied,
     read_pending_corrections,
 )
+from gridloom.delivery.planning.replanning import replan
 from gridloom.delivery.runs import run
+from gridloom.kernel.market_time import period_start
 
 CAPACITY_KWH = 8000.0
 LARGE = {"ratedChargePower": 4000, "ratedDischargePower": 4000, "energyCapacity": CAPACITY_KWH}
@@ -151,3 +154,20 @@ class TestABatteryThatIsPlannedForTheFirstTime:
         await yard.virtual(battery)
         await yard.advance(await yard.now())
         assert (await planned(yard, battery))["dispatch"][0]["stateOfChargePercentage"] == pytest.approx(level)
+
+
+class TestABatteryWhoseCapacityIsLoweredBelowWhatItHolds:
+    async def test_is_corrected_by_what_was_measured_but_never_to_more_than_it_was_planned_to_hold(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(run, "carry_share_energy", lambda zone, inputs, before, old, energy_kwh, fresh: energy_kwh)
+        zone, start = loaded_zone(1, 2, 4, 4)
+        before = replan(zone, None, replace(start, energy_kwh=np.full(4, 500.0)), batteries_unchanged=False).plan
+        capacity_kwh = np.repeat([[300.0], [300.0], [2000.0], [2000.0]], 4, axis=1)
+        loaded: Any = SimpleNamespace(zone=replace(zone, capacity_kwh=capacity_kwh), inputs=None)
+        state: Any = SimpleNamespace(plan=before, inputs=None)
+        offsets_kwh = dict(zip(zone.battery_keys.tolist(), (40.0, -40.0, 40.0, 5000.0), strict=True))
+        corrections = {key: SocCorrection(1, offset_kwh) for key, offset_kwh in offsets_kwh.items()}
+        nothing: Any = None
+        found = await run._load_start(nothing, loaded, state, corrections, period_start(0))
+        assert found.energy_kwh.tolist() == pytest.approx([500.0, 460.0, 540.0, 2000.0])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from gridloom.delivery.model import BatteryLimits, StartState
 from gridloom.delivery.planning.distribution import energy_changes_kwh
 from gridloom.delivery.planning.model import ZoneInput, ZonePlan
 from gridloom.delivery.planning.parts import list_parts
-from gridloom.delivery.planning.replanning import PlanStart, replan
+from gridloom.delivery.planning.replanning import PlanStart, _widen_slice, replan
 from gridloom.market_calendar import Floats
 
 pytestmark = pytest.mark.pure
@@ -127,3 +129,20 @@ class TestReplan:
         for (battery_key, _, _), part_kw in zip(*list_parts(made, 0, 96), strict=True):
             sums_kw[battery_key - 10_000] += part_kw
         assert np.abs(sums_kw - made.battery_power_kw(slice(None))).max() < 1e-3
+
+    def test_reaches_over_the_last_period_in_which_a_reserve_is_held_otherwise(self) -> None:
+        def plan(first: int, unstored_kw: list[float]) -> Any:
+            return SimpleNamespace(
+                first=first,
+                end=first + len(unstored_kw),
+                reserve_keys=np.array([[10_000, 1, 7]]),
+                unstored_reserve_kw=np.array([unstored_kw]),
+            )
+
+        before = plan(0, [9.0, 0.0, 5.0, 5.0, 0.0, 0.0, 0.0])
+        for now_kw, changed in (
+            ([0.0, 5.0, 5.0, 0.0, 0.0, 0.0], slice(2, 4)),
+            ([0.0, 5.0, 5.0, 0.0, 3.0, 0.0], slice(2, 5)),
+            ([0.0, 0.0, 5.0, 0.0, 0.0, 0.0], slice(1, 4)),
+        ):
+            assert _widen_slice(slice(2, 4), plan(1, now_kw), before, 1) == changed

@@ -103,3 +103,21 @@ class TestTheTimeOfARequest:
         assert observed == [seconds]
         assert len(lines) == (1 if seconds else 0)
         assert toys._in_progress == 0, "or its end waits for them"
+
+
+class TestATraceback:
+    def test_is_shown_once_a_minute_for_each_line_that_fails(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(errors, "_last_traceback_at", {})
+
+        def fail(place: int) -> None:
+            if place == 1:
+                raise ValueError("the first")
+            raise ValueError("the second")
+
+        shown = []
+        for place in (1, 1, 2, 2):
+            try:
+                fail(place)
+            except ValueError as error:
+                shown.append(errors._is_due(error))
+        assert shown == [True, False, True, False]

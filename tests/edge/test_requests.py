@@ -380,6 +380,10 @@ class TestARateLimit:
         assert response.headers["ratelimit-policy"] == '"requests";q=1000;w=60'
         assert response.headers["ratelimit"].startswith('"requests";r=999;t=')
 
+    async def test_holds_for_everyone_but_probes(self, client: httpx2.AsyncClient):
+        assert (await client.get("/ticks")).headers["ratelimit-policy"].startswith('"public";q=1000')
+        assert "ratelimit-policy" not in (await client.get("/naps/0")).headers
+
 
 class TestAHeader:
     def test_of_any_length_is_remembered_in_little_room(self):

@@ -87,6 +87,11 @@ class TestAFailedJob:
             assert claimed is not None
             await store.fail(db, claimed, "not yet", timedelta(hours=1))
         assert await pool.fetchval("select not_before <= clock_timestamp() + interval '30 seconds' from job")
+        async with pool.acquire() as db, db.transaction():
+            assert await store.claim_one(db, "tick", "") is None
+        await pool.execute("update job set not_before = clock_timestamp()")
+        async with pool.acquire() as db, db.transaction():
+            assert await store.claim_one(db, "tick", "") is not None, "it has rested"
 
     async def test_that_takes_too_long_has_failed(self, pool, dsn) -> None:
         @known_job("endless", limit=timedelta(seconds=0.2))

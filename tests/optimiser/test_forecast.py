@@ -95,6 +95,14 @@ class TestAForecast:
         with pytest.raises(ValueError, match="days before"):
             forecast_day(table, table.end + timedelta(days=14))
 
+    def test_is_spread_further_to_the_side_on_which_days_were_off(self) -> None:
+        """One day of five is dearer by 100 EUR/MWh, and nothing tells which."""
+        rng = np.random.default_rng(1)
+        days = [FIRST + timedelta(days=number) for number in range(200)]
+        table = table_of(FIRST, [np.full(quarters_of(day), 60.0 + 100 * (rng.random() < 0.2)) for day in days])
+        forecast = forecast_day(table, table.end)
+        assert (forecast.p90 - forecast.p50).mean() > 1.5 * (forecast.p50 - forecast.p10).mean()
+
     def test_is_spread_alike_by_one_regression_and_by_two(self) -> None:
         """Of prices that only the weekday tells, regressions know all and the mean of the last days knows little: both
         weigh in the spread as they do in the forecast, also while the past suffices for one regression only."""

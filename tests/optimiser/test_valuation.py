@@ -54,6 +54,22 @@ class TestAnOffer:
         """From 10:00 on to 15:00, over days of 92, 96 and 100 quarter-hours."""
         assert offer(first, days, start_quarter=40, end_quarter=60).quarters == quarters
 
+    @pytest.mark.parametrize(
+        ("initial_soc", "target_soc", "limit", "low", "high"),
+        [
+            pytest.param(1.0, 0.0, None, 0, 2000 - 1000 / 0.8, id="not as low: it loses energy on the way out"),
+            pytest.param(1.0, 0.0, 0.25, 0, 2000 - 500 / 0.8, id="nor lower than its cycles allow"),
+            pytest.param(0.0, 1.0, 0.25, 600 * 0.9, 2000, id="not as high: it loses energy on the way in"),
+            pytest.param(0.4, 0.5, None, 980, 1020, id="about its target, which it reaches"),
+        ],
+    )
+    def test_ends_as_near_to_its_target_as_it_gets_within_an_hour(
+        self, initial_soc: float, target_soc: float, limit: float | None, low: float, high: float
+    ) -> None:
+        battery = BatterySpec(600.0, 1000.0, 2000.0, 0.9, 0.8, limit)
+        asked = offer(date(2026, 6, 1), 1, battery=battery, initial_soc=initial_soc, target_soc=target_soc)
+        assert asked.end_kwh(1.0) == pytest.approx((low, high), abs=1e-4)
+
     def test_is_the_battery_that_is_auctioned(self) -> None:
         delivery = Window(block_window(date(2026, 10, 24), 12, 16).start, block_window(date(2026, 10, 25), 4, 8).start)
         item: Any = SimpleNamespace(

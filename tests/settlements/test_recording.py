@@ -15,7 +15,16 @@ from tests.revenue.world import World
 
 from gridloom.settlements import recording
 from gridloom.settlements.measures import MEASURES, FactSource
-from gridloom.settlements.model import FCR_AWARDS, NET_OFFS, WHOLESALE_TRADES, FCRAward, NetOff, Origin, WholesaleTrade
+from gridloom.settlements.model import (
+    FCR_AWARDS,
+    NET_OFFS,
+    WHOLESALE_TRADES,
+    FCRAward,
+    NetOff,
+    Origin,
+    Touched,
+    WholesaleTrade,
+)
 from gridloom.settlements.period_aggregates import decode_sheets
 from gridloom.settlements.store import read_sheets
 
@@ -38,6 +47,32 @@ def trade(asset: UUID, trade_id: str = "T1", **changes: Any) -> WholesaleTrade:
 async def day_sheets(world: World, asset: UUID) -> dict[date, dict[str, float]]:
     rows = await world.pool.fetch("select * from settled_day where asset_key = $1", await world.key_of(asset))
     return {row["day"]: {measure.name: row[measure.name] for measure in MEASURES} for row in rows}
+
+
+class TestTheEvent:
+    async def test_is_one_for_each_asset_and_spans_all_that_has_changed_of_it(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        told = []
+
+        async def owners(db: Any, keys: list[int]) -> dict[int, tuple[UUID, str, UUID]]:
+            return {key: (UUID(int=key), "VIRTUAL", UUID(int=100 + key)) for key in keys}
+
+        async def record_event(db: Any, **event: Any) -> None:
+            told.append((event["subject"], event["organisation_id"].int, event["data"]))
+
+        def days(first: int, end: int) -> tuple[datetime, datetime]:
+            return MIDNIGHT + timedelta(days=first), MIDNIGHT + timedelta(days=end)
+
+        monkeypatch.setattr("gridloom.settlements.store.owners", owners)
+        monkeypatch.setattr(recording, "record_event", record_event)
+        nothing: Any = None
+        spans = ((7, days(2, 5)), (8, days(0, 1)), (7, days(1, 3)))
+        await recording.emit_changed(nothing, [Touched(key, None, *span, 1, 0) for key, span in spans])
+        assert told == [
+            (f"virtual-assets/{UUID(int=key)}", 100 + key, dict(zip(("start", "end"), span, strict=True)))
+            for key, span in ((7, days(1, 5)), (8, days(0, 1)))
+        ]
 
 
 class TestTheSameRow:

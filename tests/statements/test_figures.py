@@ -54,6 +54,11 @@ class TestABattery:
         assert month.assumed_kwh == pytest.approx(100)
         assert (month.days, month.cycle_limit) == (1, 1.5)
 
+    def test_that_moves_the_other_way_has_delivered_nothing_then(self) -> None:
+        month = sum_up_battery(perform([400, -400, 400], [-200, 200, 500], [1, 1, 1]), [], 2.0, FIRST + 3)
+        assert month is not None
+        assert month.availability == pytest.approx(1 / 3)
+
     def test_counts_no_quarter_hour_to_come(self) -> None:
         month = sum_up_battery(perform([400, 400], [400, 400], [1, 1]), [], 2.0, FIRST + 1)
         assert month is not None

@@ -15,7 +15,7 @@ from gridloom.statements import missing as missing_facts
 from gridloom.statements import missing_store
 from gridloom.statements.assembling import Amounts, Naming, assemble
 from gridloom.statements.missing_store import ZoneLife
-from gridloom.statements.model import LineSums, Month
+from gridloom.statements.model import LineSums, Month, RunStatus, StatementRun
 from gridloom.statements.rules import AlreadyIssued, EarlierMonthOpen, MonthNotOver, check_month, in_order
 from gridloom.statements.store import Letterhead
 
@@ -87,3 +87,20 @@ class TestItsLetterhead:
         shown = assemble(Amounts(ours, JANUARY, {}, {}), Naming(letterheads, {}), None)
         assert (shown.organisation_name, shown.address) == ("Rhine Storage", "Quay 2")
         assert (shown.issuer_name, shown.issuer_address) == ("The platform", "Main Street 3")
+
+
+class TestARun:
+    @pytest.mark.parametrize(
+        ("status", "parts", "done", "progress"),
+        [
+            (RunStatus.RUNNING, 0, 0, 0.0),
+            (RunStatus.RUNNING, 8, 2, 0.25),
+            (RunStatus.FAILED, 8, 6, 0.75),
+            (RunStatus.DONE, 8, 6, 1.0),
+        ],
+    )
+    def test_has_come_as_far_as_its_parts_that_are_done(
+        self, status: RunStatus, parts: int, done: int, progress: float
+    ) -> None:
+        run = StatementRun(uuid4(), JANUARY, status, False, JANUARY.window.end, None, parts, done, None)
+        assert run.progress == progress

@@ -15,14 +15,14 @@ from gridloom.worker.connection_reaper import ConnectionReaper
 class Callers:
     """A listening socket with its clients, accepted as a server would."""
 
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack = stack
-        self._listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+    def __init__(self, stack: ExitStack, family: socket.AddressFamily = socket.AF_INET) -> None:
+        self._stack, self._host = stack, "127.0.0.1" if family is socket.AF_INET else "::1"
+        self._listening = stack.enter_context(socket.create_server((self._host, 0), family=family))
         self.port = self._listening.getsockname()[1]
 
     def connect(self):
         """The caller's end, the server's end, and the caller's address."""
-        client = self._stack.enter_context(socket.create_connection(("127.0.0.1", self.port)))
+        client = self._stack.enter_context(socket.create_connection((self._host, self.port)))
         accepted, peer = self._listening.accept()
         self._stack.enter_context(accepted)
         accepted.setblocking(False)
@@ -52,6 +52,17 @@ class TestASilentConnection:
         monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
         await open_ones.scan()
         assert is_ended(accepted)
+
+    async def test_is_closed_where_it_came_by_ipv6(self, monkeypatch):
+        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
+        with ExitStack() as stack:
+            try:
+                callers = Callers(stack, socket.AF_INET6)
+            except OSError:
+                pytest.skip("this machine has no IPv6")
+            _, accepted, _ = callers.connect()
+            await ConnectionReaper(callers.port, ServedConnections()).scan()
+            assert is_ended(accepted)
 
     async def test_is_closed_although_it_dribbles(self, callers, monkeypatch):
         open_ones = ConnectionReaper(callers.port, ServedConnections())
