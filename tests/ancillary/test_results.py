@@ -42,6 +42,38 @@ class TestResults:
             ("ancillary.result", "Read:physical-assets", lost, "REJECTED"),
         ]
 
+    async def test_tell_who_shares_the_battery_what_is_left(self, app, operator, new_organisation):
+        """Of what an outage takes, accepted capacity and virtual assets bear their parts; a bid does not yet."""
+        asset, holder = await register_asset(await new_organisation()), await new_organisation()
+        platform = (await operator.get("/auth/me")).json()["organisationID"]
+        await asset.owner.admin.put(asset.path(f"/grants/{platform}"), json={"permissions": ["Update:schedules"]})
+        day = market_day_window(date.fromisoformat(DAY))
+        window = {"start": day.start.isoformat(), "end": day.end.isoformat()}
+        terms = {
+            **window,
+            "name": "Virtual",
+            "deliveryZone": "TenneT",
+            "ratedChargePower": 5000,
+            "ratedDischargePower": 6000,
+            "energyCapacity": 8000,
+            "chargeEfficiency": 0.95,
+            "dischargeEfficiency": 0.94,
+            "backing": [{"physicalAssetID": asset.id, "share": 1}],
+        }
+        made = await operator.post(f"/organisations/{holder.id}/virtual-assets", json=terms)
+        assert made.status_code == 201, made.text
+        bid_id = (await place(asset, entry("POS_04_08", CAPACITY))).json()[0]["bids"][0]["id"]
+        lost = {"energyCapacity": 0, "powerCapacity": {"charge": 5000, "discharge": 6000}}
+        outage = {"description": "", "type": "OUTAGE", **window, "volume": lost}
+        assert (await asset.owner.engineer.post(asset.path("/unavailability"), json=outage)).status_code == 201
+        subject = f"virtual-assets/{made.json()['id']}"
+        before = await events_of(app.pool, holder.id, subject=subject)
+        await record(asset, "POS_04_08", bid_id, capacity=4000)
+        [told] = (await events_of(app.pool, holder.id, subject=subject))[len(before) :]
+        assert told.type == "virtual-asset.availability-changed"
+        left = [(each["availableChargePower"], each["availableDischargePower"]) for each in told.data["periods"]]
+        assert left == [(5000, 3600)]  # 6000 of 6000 + 4000 kW of discharging
+
     async def test_leave_what_was_accepted_taken_and_give_the_rest_back(self, app, new_organisation):
         asset = await register_asset(await new_organisation())
         bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]

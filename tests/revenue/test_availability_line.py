@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.auctions.conftest import Market, bid, market, new_market, wire
+from tests.people import OrganisationUnderTest
 
 from gridloom.revenue.statement.availability import split_owed_eur
 from gridloom.virtual_assets.backing.shortfall import Shortfalls, shortfall_intervals
@@ -25,9 +26,9 @@ class Scene:
     def __init__(self, market: Market) -> None:
         self.market, self.winner = market, market.traders[0]
 
-    async def make(self) -> Scene:
+    async def make(self, battery_kw: float = 2000) -> Scene:
         market = self.market
-        self.batteries = [await market.battery(2000), await market.battery(2000)]
+        self.batteries = [await market.battery(battery_kw), await market.battery(battery_kw)]
         halves = [{"physicalAssetID": battery, "share": 0.5} for battery in self.batteries]
         terms = await market.terms(backing=halves)
         self.start, self.end = (datetime.fromisoformat(terms["item"][edge]) for edge in ("start", "end"))
@@ -86,6 +87,24 @@ def paid(holder: float, *owners: float) -> dict[str, float]:
     return {"holder": holder, "battery 0": -owners[0], "battery 1": -owners[1]}
 
 
+async def allocate_and_toll(
+    market: Market, holder: OrganisationUnderTest, battery: str, terms: dict[str, Any], price: float = 87_600
+) -> str:
+    """A virtual asset outside an auction, for 10 EUR/MW/h."""
+    operator_id = (await market.operator.get("/auth/me")).json()["organisationID"]
+    await market.owner.admin.put(
+        f"/physical-assets/{battery}/grants/{operator_id}", json={"permissions": ["Update:schedules"]}
+    )
+    made = await market.operator.post(f"/organisations/{holder.id}/virtual-assets", json=terms)
+    assert made.status_code == 201, made.text
+    asset: str = made.json()["id"]
+    window = {"start": terms["start"], "end": terms["end"]}
+    row = {"contractID": f"T-{asset}", "assetID": asset, **window, "annualPrice": price}
+    answer = await market.operator.post("/settlements/tolling-contracts", json=[row])
+    assert answer.status_code == 200, answer.text
+    return asset
+
+
 class TestTheLine:
     async def test_gives_back_the_missing_part_of_what_was_paid(self, scene: Scene) -> None:
         await scene.lose(0, 0, 4, power=1000)  # a quarter of the power for an hour: 4 × 5 EUR × 0.25
@@ -122,6 +141,55 @@ class TestTheLine:
         await scene.fast_forward_to(scene.start + 12 * QUARTER)
         assert await scene.total() == before
         assert await scene.total(**{"as-of": moment}) == before
+
+    async def test_is_not_changed_by_an_award_that_becomes_known_later(self, market: Market) -> None:
+        """An accepted bid bears losses beside what is promised, but not before it is accepted."""
+        scene = await Scene(market).make(battery_kw=4000)
+        path = f"/physical-assets/{scene.batteries[0]}/ancillary"
+        # The block from 4:00 to 8:00 in Berlin lies within the first eight hours, in summer and in winter.
+        block = {"deliveryDay": scene.start.date().isoformat(), "product": "NEGPOS_04_08"}
+        offered = [{**block, "bids": [{"capacityPrice": 10, "offeredCapacity": 2000}]}]
+        placed = await market.owner.trader.post(f"{path}/bids", json=offered)
+        assert placed.status_code == 201, placed.text
+        await scene.lose(0, 0, 32, power=3000)  # 1000 of the 2000 kW that are promised
+        await scene.fast_forward_to(scene.start + 40 * QUARTER)
+        before = await scene.total()
+        assert before == paid(40, 40, 0), "a quarter of the power for 32 quarter-hours"
+        moment = wire(await market.now())
+        [bids] = placed.json()
+        result = {"bidID": bids["bids"][0]["id"], "accepted": True, "acceptedCapacity": 2000, "settlementPrice": 10}
+        recorded = await market.owner.admin.post(f"{path}/results", json=[{**block, "results": [result]}])
+        assert recorded.status_code == 201, recorded.text
+        assert await scene.total() == before
+        assert await scene.total(**{"as-of": moment}) == before
+
+    async def test_is_not_changed_by_capacity_that_is_released_later(self, market: Market) -> None:
+        """An auction bears losses as well, as long as it stands; gates of the virtual asset close before it ends."""
+        battery, holder = await market.battery(4000), market.traders[0]
+        other = await market.terms(battery)
+        half = {"ratedChargePower": 2000, "ratedDischargePower": 2000, "energyCapacity": 4000}
+        other["item"] |= half
+        start = datetime.fromisoformat(other["item"]["start"])
+        other["end"] = wire(start - timedelta(hours=6))
+        terms = {**other["item"], "name": "Long", "backing": other["backing"], "dispatchGateClosureSeconds": 86_400}
+        asset = await allocate_and_toll(market, holder, battery, terms)
+        auction = await market.operator.post("/auctions", json=other)
+        assert auction.status_code == 201, auction.text
+        await market.lose(battery, auction.json()["id"], 2000, energy_kwh=0)
+
+        async def total() -> float:
+            window = {"start": terms["start"], "end": terms["end"], "resolution": "daily"}
+            answer = await holder.viewer.get(f"/revenue-reporting/virtual-assets/{asset}/statement", params=window)
+            assert answer.status_code == 200, answer.text
+            return sum(float(line["amount"]) for line in answer.json()["lines"] if line["line"] == "AVAILABILITY")
+
+        moved = await market.operator.put("/sandbox/clock", json={"now": wire(start - timedelta(hours=12))})
+        assert moved.status_code == 200, moved.text
+        before = await total()
+        assert before == 49 * 2.5, "each keeps half of its 2000 kW, which cost 5 EUR in each of 49 quarter-hours"
+        cancelled = await market.operator.delete(f"/auctions/{auction.json()['id']}")
+        assert cancelled.status_code == 204, cancelled.text
+        assert await total() == before
 
     async def test_counts_tolls_too(self, scene: Scene) -> None:
         row = {

@@ -15,7 +15,7 @@ from tests.virtual_assets.test_schedules import problem
 
 from gridloom.edge.application import Application
 from gridloom.jobs import JobRun, run_due_platform_jobs
-from gridloom.kernel.market_time import period_number
+from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.gate_closure.revalidation import enqueue_backed_assets
 from gridloom.virtual_assets.history.store import read_powers_as_of
@@ -132,6 +132,27 @@ class TestLostPower:
             answer = problem(await battery.put([power, power], offset=1), 422, "power-beyond-available")
             assert answer["firstPeriod"] == wire(battery.start + 2 * QUARTER)
         assert (await battery.put([500, -300], offset=2)).status_code == 200
+
+    async def test_is_borne_in_part_by_capacity_that_is_accepted_after_it(self, make):
+        battery = await make(parameters={"ratedChargePower": 2000, "ratedDischargePower": 2400, "energyCapacity": 4000})
+        day = market_day_window(market_day_of(battery.start) + timedelta(days=1))
+        place = round((day.start - battery.start) / QUARTER)
+        assert (await battery.put([1200, -400], offset=place)).status_code == 200
+        path = f"/physical-assets/{battery.physical[0]['id']}/ancillary"
+        block = {"deliveryDay": market_day_of(day.start).isoformat(), "product": "POS_00_04"}
+        bids = [{"capacityPrice": 1, "offeredCapacity": 1000, "energyPrice": 90}]
+        placed = await battery.client.post(f"{path}/bids", json=[{**block, "bids": bids}])
+        assert placed.status_code == 201, placed.text
+        await lose(battery, place, place + 4, power=1200, charge=0)
+        await advance(battery.edge, day.start - timedelta(hours=2))
+        result = {"bidID": placed.json()[0]["bids"][0]["id"], "accepted": True, "acceptedCapacity": 1000}
+        recorded = await battery.client.post(f"{path}/results", json=[{**block, "results": [result]}])
+        assert recorded.status_code == 201, recorded.text
+        await advance(battery.edge, day.start + QUARTER)
+        # 1200 kW are left for the 1200 kW of the virtual asset and the 1000 kW that were accepted.
+        [(cut, accepted, adjusted, reason)] = await adjustments(battery)
+        assert (cut, accepted, reason) == (place, 1200, "AVAILABILITY")
+        assert adjusted == pytest.approx(1200 * 1200 / 2200)
 
     async def test_that_comes_back_before_the_gate_closes_cuts_nothing(self, make):
         battery = await make()

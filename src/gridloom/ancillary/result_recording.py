@@ -25,9 +25,15 @@ from gridloom.events.outbox import record_events
 from gridloom.kernel.market_time import format_instant
 from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import BadRequest, FieldError
+from gridloom.kernel.window import Window
 from gridloom.logbook.model import Impact, NewLogbookEntry
 from gridloom.logbook.store import write_system_entries
-from gridloom.physical_assets.availability.changes import enqueue_following
+from gridloom.physical_assets.availability.changes import enqueue_following, enqueue_revalidation
+from gridloom.virtual_assets.gate_closure.notifications import (
+    AvailabilityBefore,
+    emit_availability_changed,
+    read_backed_availability,
+)
 
 READ = Permission.READ_PHYSICAL_ASSETS
 
@@ -104,6 +110,7 @@ async def record_results(
         added.append((one, after))
     await result_store.insert_results(db, asset.key, [result for _, result in added], recorded_by)
     own = [one for one, _ in added if bids[one.result.bid_id].product == one.key.product.code]
+    backed = await _read_backed_availability(db, asset.key, own)
     await _update_holdings(db, locked, asset, own, bids, minutes)
     await store.set_results(
         db,
@@ -111,12 +118,26 @@ async def record_results(
         [(one.result.bid_id, rules.status_of(one.result), one.result.accepted_capacity) for one in own],
     )
     await update_provisional_awards(db, asset.key, asset.id, (one.key for one in own), recorded_by)
+    if backed is not None and backed.available and backed.window.end > now:
+        await enqueue_revalidation(db, locked, asset.key)
+        await emit_availability_changed(db, backed, now)
     if added:
         await enqueue_following(db, locked, asset.key)
         await write_system_entries(db, asset.key, [_write_entry(one, result) for one, result in added], recorded_by)
         await record_events(db, [_make_event(asset, one, result) for one, result in added])
     recorded.by_entry.extend((key, [known[one.natural_key] for one in entry]) for key, entry in by_entry)
     return recorded
+
+
+async def _read_backed_availability(
+    db: Database, asset_key: int, own: Sequence[_SentResult]
+) -> AvailabilityBefore | None:
+    """The availability of virtual assets before results count: accepted capacity bears losses beside them."""
+    if not own:
+        return None
+    windows = [one.key.window for one in own]
+    hull = Window(min(window.start for window in windows), max(window.end for window in windows))
+    return await read_backed_availability(db, asset_key, hull)
 
 
 async def _update_holdings(

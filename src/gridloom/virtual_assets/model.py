@@ -18,6 +18,7 @@ from gridloom.kernel.window import Window
 from gridloom.market_calendar import utc_day_of, utc_days_of, window_periods
 
 DEFAULT_GATE_CLOSURE_S: Final = 480
+MAX_GATE_CLOSURE_S: Final = 7 * 86_400
 DEFAULT_FINAL_SOC_TOLERANCE: Final = 0.01
 
 

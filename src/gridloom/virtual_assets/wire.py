@@ -15,6 +15,7 @@ from gridloom.physical_assets.model import CycleLimit, Efficiency, EnergyKWh, Po
 from gridloom.virtual_assets.model import (
     DEFAULT_FINAL_SOC_TOLERANCE,
     DEFAULT_GATE_CLOSURE_S,
+    MAX_GATE_CLOSURE_S,
     Market,
 )
 
@@ -45,7 +46,7 @@ class NewVirtualAsset(RequestBody):
     daily_cycle_limit: CycleLimit | None = None
     annual_cycle_limit: CycleLimit | None = None
     ramp_rate: RampRate | None = None
-    dispatch_gate_closure_seconds: Annotated[int, Meta(ge=0, le=604_800)] = DEFAULT_GATE_CLOSURE_S
+    dispatch_gate_closure_seconds: Annotated[int, Meta(ge=0, le=MAX_GATE_CLOSURE_S)] = DEFAULT_GATE_CLOSURE_S
     initial_state_of_charge_percentage: Percentage = 50.0
     final_soc_tolerance: Annotated[float, Meta(ge=0, le=1)] = DEFAULT_FINAL_SOC_TOLERANCE
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from uuid import UUID
 
 from gridloom.capacity.holding import CapacityRequest, hold_capacity, release_holdings, replace_holdings
@@ -11,11 +12,13 @@ from gridloom.capacity.model import Holding, HoldingGroup, HoldingKind, OneWayEf
 from gridloom.capacity.store import LockedBatteries, lock_batteries
 from gridloom.database.pool import Database
 from gridloom.kernel.problem import FieldError, Problem
+from gridloom.kernel.window import Window
 from gridloom.market_calendar import window_periods
 from gridloom.physical_assets.model import AssetStatus
 from gridloom.virtual_assets.backing import store
+from gridloom.virtual_assets.backing.shortfall import seal_closed_periods
 from gridloom.virtual_assets.backing.store import CycleLimits, PhysicalTerms
-from gridloom.virtual_assets.model import AssetTerms, BackingShare, Promise
+from gridloom.virtual_assets.model import MAX_GATE_CLOSURE_S, AssetTerms, BackingShare, Promise
 
 
 class UnknownBackingAsset(Problem, status=422, title="A backing asset is unknown"):
@@ -76,6 +79,8 @@ async def hold_backing(
         )
         for index, promise in enumerate(promises)
     ]
+    if stands_in:
+        await _seal_closed_periods(db, locked)
     left = stands_in - {promise.physical_asset_key for promise in promises}
     requests += [CapacityRequest(key, holder_id, released=[holder_id]) for key in left]
     await hold_capacity(db, locked, requests)
@@ -120,9 +125,18 @@ async def release_backing(db: Database, asset_ids: Sequence[UUID], holder_id: UU
     """Release the holder's capacity of these batteries."""
     keys = await store.read_keys(db, asset_ids)
     locked = await lock_batteries(db, keys.values())
+    await _seal_closed_periods(db, locked)
     for key in keys.values():
         await release_holdings(db, locked, key, [holder_id])
     return locked
+
+
+async def _seal_closed_periods(db: Database, locked: LockedBatteries) -> None:
+    """Seal what the virtual assets of these batteries lacked at gates that have closed, before others' capacity, which
+    bore losses beside them, is released."""
+    ahead = Window(locked.since, locked.since + timedelta(seconds=MAX_GATE_CLOSURE_S))
+    assets = {asset.key: asset for key in locked.keys for asset in await store.read_assets_backed_by(db, key, ahead)}
+    await seal_closed_periods(db, list(assets.values()), locked.since)
 
 
 def backing_holding(

@@ -1,8 +1,9 @@
 """The missing fraction of a virtual asset at the gates of its periods, and the share of each battery in it.
 
 Per period, `missing = 1 − min(mean of charge and discharge, energy)` of available ÷ rated. Nothing that happens after a
-period's gate changes it: before a battery's ratings or unavailabilities change, the closed periods of the virtual
-assets that it backs are sealed. Closed periods that are not sealed are as they were at their gates.
+period's gate changes it: before a battery's ratings, unavailabilities or other firm holdings change, the closed
+periods of the virtual assets that it backs are sealed. Closed periods that are not sealed are as they were at their
+gates.
 """
 
 from __future__ import annotations
