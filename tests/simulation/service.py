@@ -48,6 +48,16 @@ SERVED = -1
 """The edge that stands for processes of their own, over HTTP."""
 
 
+CUT = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+)
+"""How a statement ends whose connection is cut, or was while it lay in the pool."""
+
+
 class Service:
     """One or several edges on one database; calls go to the first unless another is named."""
 
@@ -137,13 +147,24 @@ class Service:
         """Each look wakes the runners, too. It is taken again where its connection was cut."""
         try:
             return bool(await self.edges[0].pool.fetchval(DUE_JOBS))
-        except (OSError, asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError):
+        except CUT:
             return True
+
+    async def _execute(self, statement: str) -> None:
+        """One that may be repeated, and is where its connection was cut."""
+        async with asyncio.timeout(MAX_WAIT_S):
+            while True:
+                try:
+                    await self.edges[0].pool.execute(statement)
+                except CUT:
+                    await asyncio.sleep(MIN_JOB_POLL_S)
+                else:
+                    return
 
     async def tick(self) -> None:
         """Hold the platform's clock a millisecond after where it stands: no gate closes by the real time that a step
         takes, and no two steps are taken at one moment."""
-        await self.edges[0].pool.execute(
+        await self._execute(
             """
             update sandbox_clock set ahead = reading.next - clock_timestamp(), hold_until = reading.next
             from (select platform_now() + interval '1 millisecond' as next) reading
@@ -152,7 +173,7 @@ class Service:
 
     async def release_clock(self) -> None:
         """Let the clock run from where it is held, so that it can be moved."""
-        await self.edges[0].pool.execute(
+        await self._execute(
             "update sandbox_clock set ahead = hold_until - clock_timestamp(), hold_until = null"
             " where hold_until is not null"
         )
