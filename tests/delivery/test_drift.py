@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,11 +17,29 @@ from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.delivery.inputs.store import read_drift_kw
 from gridloom.delivery.planning.drift import NoonDrift, mean_gain_kwh, place_drift_kw, split_drift_kwh
-from gridloom.delivery.runs.drift import TRADE_DRIFT_JOB, next_noon
+from gridloom.delivery.runs.drift import DAY_AHEAD_SERIES, TRADE_DRIFT_JOB, enqueue_trades, next_noon
 from gridloom.delivery.runs.store import add_placement, put_noon, read_noons
+from gridloom.edge.application import Application
 from gridloom.kernel.market_time import MARKET_ZONE, market_day_of, market_day_window, period_count
+from gridloom.reference_prices.model import PublishedPrice
 
 LARGE = {"ratedChargePower": 4000, "ratedDischargePower": 4000, "energyCapacity": 8000}
+
+
+class TestPrices:
+    async def test_make_trades_of_what_was_placed_though_they_come_two_weeks_late(self, app: Application) -> None:
+        today = market_day_of(datetime.now(UTC))
+        days = [today + timedelta(days=ahead) for ahead in (-16, -13, -1, 0, 1, 3)]
+        starts = [market_day_window(day).start for day in days]
+        prices = [PublishedPrice(DAY_AHEAD_SERIES, start, start + QUARTER, Decimal(50)) for start in starts]
+        prices.append(PublishedPrice("IDA1_DE_LU", starts[3] - timedelta(days=5), starts[3], Decimal(50)))
+        async with app.pool.acquire() as connection:
+            attempt = connection.transaction()
+            await attempt.start()
+            await enqueue_trades(connection, prices)
+            asked = await connection.fetch("select key from job where kind = $1 order by key", TRADE_DRIFT_JOB)
+            await attempt.rollback()
+        assert [row["key"] for row in asked] == [day.isoformat() for day in days[1:5]]
 
 
 class TestWhatIsPlaced:

@@ -79,7 +79,9 @@ class TestASlowBody:
         monkeypatch.setattr("gridloom.edge.decode.body.time.monotonic", lambda: now[0])
         budget = BodyBudget(100 * MEBIBYTE, share_bytes=50 * MEBIBYTE, min_bytes_per_s=64 * KIBIBYTE)
         stopped: list[str] = []
-        with budget.hold("a") as slow, budget.hold("a") as quick, budget.hold("a") as new:
+        with budget.hold("b") as other, budget.hold("a") as slow, budget.hold("a") as quick, budget.hold("a") as new:
+            other.begin_receiving(lambda: stopped.append("of another organisation"))
+            other.grow_to(21 * MEBIBYTE)
             slow.begin_receiving(lambda: stopped.append("slow"))
             quick.begin_receiving(lambda: stopped.append("quick"))
             slow.grow_to(20 * MEBIBYTE)
@@ -91,6 +93,7 @@ class TestASlowBody:
             new.grow_to(20 * MEBIBYTE)
             assert stopped == ["slow"]
             assert budget.bytes_of("a") == 40 * MEBIBYTE
+            other.reject_if_evicted()
             with pytest.raises(ShareExceeded):
                 slow.reject_if_evicted()
             quick.reject_if_evicted()

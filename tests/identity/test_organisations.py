@@ -121,6 +121,12 @@ class TestInvitation:
         (entry,) = (await organisation.admin.get("/audit-log?action=createInvitation")).json()
         assert entry["details"] == {"invitationID": made["id"], "role": made["role"]}
 
+    async def test_is_in_the_audit_log_with_who_accepted_it(self, anonymous, organisation):
+        made = (await invite(organisation.admin, organisation)).json()
+        accepted = (await accept(anonymous, made["token"])).json()
+        (entry,) = (await organisation.admin.get("/audit-log?action=acceptInvitation")).json()
+        assert entry["details"] == {"invitationID": made["id"], "userID": accepted["id"]}
+
     async def test_shows_its_token_once(self, app, organisation):
         token = (await invite(organisation.admin, organisation)).json()["token"]
         listed = await organisation.admin.get(f"/organisations/{organisation.id}/invitations")

@@ -1,6 +1,7 @@
 """Secrets in the database: sealed by a command once no earlier release runs, readable in both forms until then."""
 
 import asyncio
+import json
 from dataclasses import replace
 
 import asyncpg
@@ -76,6 +77,8 @@ class TestSecrets:
             assert (done.signing_keys, done.webhooks, done.second_factors, done.identity_providers) == (2, 1, 1, 1)
             forms = await read_forms(without.database_url)
             assert forms == {"signing keys": {True}, "webhooks": {b"\1"}, "factors": {b"\1"}, "providers": {b"\1"}}
+            audited = "select details::text from audit_log where action like 'rotateSecrets%'"
+            assert json.loads(await edge.pool.fetchval(audited)) == {"signingKeys": 2}
             assert (await client.get("/auth/me")).status_code == 200
         async with running(with_key) as again, client_of(again, token) as client:
             assert (await client.get("/auth/me")).status_code == 200

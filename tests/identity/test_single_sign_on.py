@@ -55,8 +55,9 @@ async def invite(organisation, email, role="TRADER"):
     return made.json()
 
 
-async def sign_in(service, organisation, *, browser=None, state=None, more="", instead=None, **query):
-    """As a browser does: to the provider and back, with its cookies; the service's last answer."""
+async def sign_in(service, organisation, *, browser=None, state=None, more="", instead=None, meanwhile=None, **query):
+    """As a browser does: to the provider and back, with its cookies; the service's last answer. `meanwhile` is awaited
+    while the person is at the provider."""
     async with client_of(service) as client, browser_outside() as outside:
         start = await client.get("/auth/public/sso/start", params={"organisation": str(organisation.id), **query})
         if start.status_code != 302:
@@ -74,6 +75,8 @@ async def sign_in(service, organisation, *, browser=None, state=None, more="", i
         if browser is not None:
             client.cookies.clear()
             client.cookies.set("gridloom_sso", browser)
+        if meanwhile is not None:
+            await meanwhile
         return await client.get(address.removeprefix(BASE))
 
 
@@ -116,6 +119,24 @@ class TestAFirstSignIn:
         await set_up(organisation, issuer)
         await tell(issuer, ADA)
         assert (await require_user(service, await sign_in(service, organisation)))["id"] == str(person.id)
+
+    async def test_comes_from_a_network_that_the_organisation_allows(self, service, organisation, issuer):
+        await set_up(organisation, issuer, defaultRole="VIEWER")
+        await tell(issuer, ADA)
+        allow = "update organisation set allowed_networks = $2::cidr[] where id = $1"
+        for networks, status in ((["203.0.113.0/24"], 403), (["203.0.113.0/24", "10.0.0.0/8"], 200)):
+            await service.pool.execute(allow, organisation.id, networks)
+            answer = await sign_in(service, organisation)
+            assert answer.status_code == status, answer.text
+
+    async def test_ends_at_the_provider_where_it_began(self, service, organisation, issuer):
+        await set_up(organisation, issuer, defaultRole="VIEWER")
+        await tell(issuer, ADA)
+        moved = set_up(organisation, "http://127.0.0.1:9", defaultRole="VIEWER")
+        assert (await sign_in(service, organisation, meanwhile=moved)).status_code == 403
+        path = {"action": "finishSingleSignOn"}
+        refused = (await organisation.admin.get("/audit-log", params=path)).json()[0]
+        assert refused["details"]["reason"] == "the identity provider was changed meanwhile"
 
     async def test_binds_the_subject_for_good(self, service, organisation, issuer):
         await set_up(organisation, issuer, defaultRole="VIEWER")
@@ -357,6 +378,12 @@ class TestAProvider:
         body = {"issuer": address, "clientID": "x", "clientSecret": "x", "domains": ["example.org"]}
         path = f"/organisations/{organisation.id}/identity-provider"
         assert (await organisation.admin.put(path, json=body)).status_code == 422
+
+    async def test_keeps_each_domain_once_however_it_is_written(self, organisation, issuer):
+        await set_up(organisation, issuer)
+        path = f"/organisations/{organisation.id}/identity-provider"
+        written = {"issuer": issuer, "clientID": "gridloom", "domains": ["@Example.ORG", "example.org", "b.example"]}
+        assert (await organisation.admin.put(path, json=written)).json()["domains"] == ["example.org", "b.example"]
 
     async def test_has_another_etag_after_it_was_deleted_and_set_again(self, organisation, issuer):
         path, etags = f"/organisations/{organisation.id}/identity-provider", []

@@ -45,6 +45,10 @@ async def site(operator, new_organisation):
     return Site(organisation, [await register(operator, organisation.id)])
 
 
+async def _find_operator(operator):
+    return (await operator.get("/auth/me")).json()["organisationID"]
+
+
 class TestAllocation:
     async def test_begins_with_one_wholesale_block_of_all_its_power(self, site):
         made = (await site.allocate(ratedChargePower=600, ratedDischargePower=900)).json()
@@ -114,6 +118,13 @@ class TestAllocation:
     async def test_needs_a_grant_on_what_backs_it(self, site, new_organisation, people):
         stranger = await people.new_organisation(kind="OPERATOR")
         assert (await site.allocate(client=stranger.admin)).status_code == 403
+
+    async def test_needs_the_right_to_schedule_what_backs_it(self, site, operator):
+        granted = f"/physical-assets/{site.physical[0]['id']}/grants/{await _find_operator(operator)}"
+        for permission, status in (("Read:physical-assets", 403), ("Update:schedules", 201)):
+            body = {"permissions": [permission]}
+            assert (await site.organisation.admin.put(granted, json=body)).status_code in (200, 201)
+            assert (await site.allocate()).status_code == status
 
     async def test_says_what_is_taken(self, site):
         assert (await site.allocate(power=600, energy=500, start=1, end=3)).status_code == 201

@@ -76,7 +76,11 @@ def lane_changes(draw: st.DrawFn) -> LaneChange:
 
 
 def standing_lanes(seed: int, lanes: int) -> Any:
-    return np.random.default_rng(seed).uniform(-900, 900, (lanes, DAYS * 96))
+    """Each begins a day after the one before it: what stands on one day alone counts as well."""
+    found_kw = np.random.default_rng(seed).uniform(-900, 900, (lanes, DAYS * 96))
+    for lane in range(lanes):
+        found_kw[lane, : lane * 96] = 0.0
+    return found_kw
 
 
 class TestADraft:
@@ -91,7 +95,10 @@ class TestADraft:
         asset, lanes_kw = asset_of_five_days(), dict(enumerate(standing_lanes(seed, count)))
         before = DaySummaries.of(sum(lanes_kw.values()).reshape(DAYS, 96), asset.terms.efficiency)
         touched = sorted({int(period) // 96 for change in changes.values() for period in change.periods})
-        powers = {day: {lane: row[(day - FIRST_DAY) * 96 :][:96] for lane, row in lanes_kw.items()} for day in touched}
+        powers = {
+            day: {lane: part for lane, row in lanes_kw.items() if (part := row[(day - FIRST_DAY) * 96 :][:96]).any()}
+            for day in touched
+        }
 
         draft = draft_from(asset, changes, powers, before)
 
