@@ -28,6 +28,15 @@ MEETING = ["report_outage", "schedule_battery", "offer_balancing", "change_param
 """Actions by which rooms meet on a battery."""
 HELD = ("promise", "auction", "FCR", "aFRR capacity", "aFRR energy", "own schedule", "outage")
 MAX_TRIES = 8
+RARE = (
+    *("readOptimisation", "no-feasible-schedule", "no-wholesale-power", "share-exceeded"),
+    *("bid-withdrawn", "message-id-taken", "notification-closed", "earlier-month-open"),
+    *("challenge-expired", "wrong-second-factor", "single-sign-on-required", "network-not-allowed"),
+    *("username-refused", "username-taken", "too-many-keys", "too-many-webhooks", "webhook-disabled"),
+)
+"""Operations and problem types that lives meet least often: each life looks for one of them before all else. (Their
+number shares no factor with that of the kinds of lives, so each comes to lives of each kind.)"""
+FLOODED = ("share-exceeded", "too-many-keys", "too-many-webhooks")
 
 
 def list_meetings() -> list[str]:
@@ -82,13 +91,16 @@ def resolve_step(step: Step, world: World, reach: Reach) -> Resolved:
 def _find_new(step: Step, world: World, reach: Reach) -> Resolved | None:
     """Something that this life has not met."""
     chance = _seed_of(step)
-    for name in _order_candidates(chance, reach):
+    aimed = _list_aimed(chance, reach, step.sought)
+    for name in [*aimed, *_order_candidates(chance, reach)]:
         leads_on: Resolved | None = None
-        may_be_new = name in MEETING or any(not reach.has_met(word) for word in list_targets().get(name, ()))
+        may_be_new = (
+            name in aimed or name in MEETING or any(not reach.has_met(word) for word in list_targets().get(name, ()))
+        )
         for _ in range(MAX_TRIES if may_be_new else 1):
             choices = tuple(chance.randrange(LARGEST) for _ in range(CHOICES))
             request = every_action()[name].perform(world, Pick(choices))
-            if request is None and chance.randrange(2):
+            if request is None and name not in aimed and chance.randrange(2):
                 break
             if request is not None and _is_new(request, reach):
                 return Step(name, PLAIN, choices, is_fixed=True), request
@@ -97,6 +109,15 @@ def _find_new(step: Step, world: World, reach: Reach) -> Resolved | None:
         if leads_on is not None and chance.randrange(2):
             return leads_on
     return None
+
+
+def _list_aimed(chance: random.Random, reach: Reach, sought: str) -> list[str]:
+    """Every other time, as long as it was not met: the actions by which a life may meet what it looks for."""
+    if not sought or reach.has_met(sought) or chance.randrange(2):
+        return []
+    return (
+        ["use_up_share"] if sought in FLOODED else [name for name, words in list_targets().items() if sought in words]
+    )
 
 
 def _order_candidates(chance: random.Random, reach: Reach) -> list[str]:

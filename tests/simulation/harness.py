@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from tests.database_server import SERVER, open_scratch, server_url, stop_servers
 from tests.simulation.calls import Finding, show_answer
-from tests.simulation.exploring import EXPLORE
+from tests.simulation.exploring import EXPLORE, RARE
 from tests.simulation.faults import FAULTS
 from tests.simulation.founding import found_world
 from tests.simulation.identity_provider import running_provider
@@ -76,7 +76,7 @@ def script_of(seed: int, length: int, *, faults: bool = False, kind: str = "") -
     if chosen.explored_percent:
         weights[EXPLORE] = sum(weights.values()) * chosen.explored_percent // 100
         opening += TOUR if length >= TOUR_FROM_STEPS else ()
-    return draw_script(seed, length, weights, chosen.twists, opening, name)
+    return draw_script(seed, length, weights, chosen.twists, opening, name, RARE[seed % len(RARE)])
 
 
 def start_of(seed: int) -> datetime:

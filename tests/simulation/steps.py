@@ -30,6 +30,8 @@ class Step:
     """Whether nothing else is done in its place where the world has nothing to do it with."""
     kind: str = "everything"
     """Of the life that it was drawn for: what may be done in its place."""
+    sought: str = ""
+    """What the life that it was drawn for looks for before all else: an operation or a problem type."""
 
 
 class Pick:
@@ -66,6 +68,7 @@ def draw_script(
     twists: Mapping[str, int],
     opening: Sequence[str] = (),
     kind: str = "everything",
+    sought: str = "",
 ) -> list[Step]:
     """The same script for the same arguments, whatever hashes are salted with."""
     chance = random.Random(seed)
@@ -78,6 +81,7 @@ def draw_script(
             PLAIN if number < len(opening) else chance.choices(kinds, kind_weights)[0],
             tuple(chance.randrange(LARGEST) for _ in range(CHOICES)),
             kind=kind,
+            sought=sought,
         )
         for number, action in enumerate(actions)
     ]

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from tests.simulation.actors import every_action
 from tests.simulation.calls import Answer, Finding, Person, Request
-from tests.simulation.exploring import EXPLORE, list_targets, resolve_step
+from tests.simulation.exploring import EXPLORE, FLOODED, RARE, list_targets, resolve_step
 from tests.simulation.harness import script_of
 from tests.simulation.invariants import INVARIANTS
-from tests.simulation.kinds import CALM, EVERYTHING, KINDS, kind_of
+from tests.simulation.kinds import CALM, EVERYTHING, KINDS, ORDER, kind_of
 from tests.simulation.market import block_quarters, quarters_of_day
 from tests.simulation.model import Battery, Organisation, Outage, Parameters, VirtualAsset, World
 from tests.simulation.oracle.availability import available_in
@@ -24,7 +24,7 @@ from tests.simulation.oracle.netting import net_off
 from tests.simulation.oracle.statements import find_unbalanced_line
 from tests.simulation.reach import Reach
 from tests.simulation.report import NOT_DRIVEN
-from tests.simulation.schemas import read_interface
+from tests.simulation.schemas import list_problem_types, read_interface
 from tests.simulation.shrinking import shrink
 from tests.simulation.steps import Pick, Step, draw_script
 from tests.simulation.test_lives import SEEDS
@@ -169,6 +169,13 @@ class TestExploring:
         first = resolve(Counter())
         assert resolve(Counter()) == first
         assert first.is_fixed
+
+    def test_has_lives_of_each_kind_look_for_what_is_rare(self):
+        words = set(read_interface().operations) | list_problem_types()
+        assert set(RARE) <= words
+        assert set(RARE) - set().union(*list_targets().values()) <= set(FLOODED)
+        drawn = {(step.kind, step.sought) for seed in range(len(RARE) * len(ORDER)) for step in script_of(seed, 1)}
+        assert {word for kind, word in drawn if kind == EVERYTHING} == set(RARE)
 
 
 ADMIN = Person("admin", "owner", "ADMIN", "token")
