@@ -58,6 +58,21 @@ class TestABatteryThatIsPromised:
             assert set(body["free"].values()) == {0}
         assert (await owner.viewer.get(f"{battery}/health")).json()["conflicts"] == []
 
+    async def test_that_fails_has_nothing_left_and_owes_nothing(self, operator: Any, new_organisation: Any) -> None:
+        owner = await new_organisation()
+        battery = await promised(operator, owner, 8000, 8000)
+        outage = {
+            "description": "",
+            "type": "OUTAGE",
+            "start": wire(START),
+            "end": wire(START + timedelta(hours=8)),
+            "volume": {"energyCapacity": 0, "powerCapacity": {"charge": 3000, "discharge": 5000}},
+        }
+        assert (await owner.engineer.post(f"{battery}/unavailability", json=outage)).status_code == 201
+        answer = await offer(owner, battery, "NEGPOS_00_04", 1000)
+        assert answer.status_code == 409, answer.text
+        assert (answer.json()["free"]["charge"], answer.json()["free"]["discharge"]) == (0, 0)
+
     async def test_in_part_sells_the_rest_once(self, operator: Any, new_organisation: Any) -> None:
         owner = await new_organisation()
         battery = await promised(operator, owner, 4000, 8000)

@@ -18,7 +18,7 @@ from tests.database.parse_trees import find_all
 from tests.database.statements import gather
 from tests.database_server import QUICK
 
-from gridloom.database.append_only import APPEND_ONLY
+from gridloom.database.append_only import APPEND_ONLY, revoke_changes
 from gridloom.database.environment import establish_environment
 from gridloom.database.migrate import migrate
 from gridloom.database.server.embedded import EmbeddedPostgres
@@ -99,6 +99,11 @@ class TestAnEntry:
             "insert into asset (id, kind, organisation_id) values ($1, 'PHYSICAL', $2)", uuid.uuid4(), organisation_id
         )
         first = await write_entry(db)
+        await write_entry(db, corrects_id=first)
+        # As in a database that was restored, of which a dump has no rights.
+        await db.execute("grant all on logbook_entry to current_user")
+        await db.execute("revoke update (sequence) on logbook_entry from current_user")
+        await revoke_changes(db)
         await write_entry(db, corrects_id=first)
         with pytest.raises(asyncpg.GeneratedAlwaysError):
             await db.execute("update logbook_entry set sequence = 7")

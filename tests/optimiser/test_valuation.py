@@ -150,6 +150,12 @@ class TestAValue:
         values = [value_window(value_past_days(table, one, Basis.FORESIGHT), one).p50_eur for one in (whole, part)]
         assert 0 <= values[1] < values[0]
 
+    def test_of_a_battery_that_may_keep_still_is_never_a_loss(self) -> None:
+        past = DayValues(date(2025, 3, 1), np.full(60, 1.0), 5.0)
+        values = [value_window(past, offer(past.until, 1, target_soc=end)) for end in (0.5, 1.0)]
+        assert (values[0].p10_eur, values[0].p90_eur) == (0, 0)
+        assert values[1].p90_eur < 0, "what it must buy, it must buy"
+
     def test_is_there_for_an_end_out_of_reach(self) -> None:
         table = shaped_table(date(2025, 1, 1), 30)
         asked = offer(table.end, 1, start_quarter=0, end_quarter=2, initial_soc=0.0, target_soc=1.0)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from gridloom.revenue.statement.listing import sum_entries
+from gridloom.revenue.statement.listing import sum_assumed, sum_entries
 from gridloom.revenue.statement.model import LineType, StatementEntry
 
 pytestmark = pytest.mark.pure
@@ -30,3 +32,11 @@ class TestEntries:
             ("AFRR_ENERGY", "b", [5, 4]),
             ("END_OF_LIFE", "a", [1, 0]),
         ]
+
+    def test_say_together_how_much_was_assumed(self) -> None:
+        def assume(counterparty: str, *mwh: float) -> StatementEntry:
+            return replace(entry(LineType.IMBALANCE, counterparty, 0, 1, 2), assumed_mwh=np.array(mwh))
+
+        entries = [assume("a", 0.5, 0.0), entry(LineType.IMBALANCE, "a", 0, 1, 2), assume("b", 1, 1), assume("a", 1, 2)]
+        found = {counterparty: mwh.tolist() for (_, counterparty), mwh in sum_assumed(entries).items()}
+        assert found == {"a": [1.5, 2.0], "b": [1.0, 1.0]}

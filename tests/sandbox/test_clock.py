@@ -111,6 +111,11 @@ class TestAWalk:
             await store.begin_walk(edge.pool, uuid7(), datetime.now(UTC) + timedelta(days=1))
             assert "walk" not in (await operator.get("/sandbox/clock")).json()
             assert (await operator.delete("/sandbox/clock/walk")).status_code == 404
+            target = datetime.now(UTC) + timedelta(days=3)
+            async with edge.pool.acquire() as connection, connection.transaction():
+                await store.lock_clock(connection)
+                await store.begin_walk(connection, uuid7(), target)
+                assert await store.read_walk_target(connection) == target, "the next one leads where it is to lead"
 
 
 class TestWhoMovesTheClock:

@@ -94,7 +94,7 @@ class TestAStatement:
         assert figures.earned_per_mw == 123.45
         assert figures.availability_delivered == 0.9
         assert figures.measured_share == 0.925
-        assert [one.name for one in figures.assets] == ["A", "B", "V"]
+        assert [(one.name, one.measured_share) for one in figures.assets] == [("A", 1.0), ("B", 0.9), ("V", 0.2)]
 
     def test_without_mw_or_a_battery_leaves_out_what_it_cannot_say(self) -> None:
         figures = show_figures(0.0, Decimal(5), [])

@@ -11,7 +11,7 @@ from gridloom.revenue.grid import Grid
 from gridloom.revenue.holding_store import Holdings
 from gridloom.revenue.statement import store
 from gridloom.revenue.statement.loading import load_party_amounts, physical_entries, virtual_entries
-from gridloom.revenue.statement.model import Cents, LineType, StatementEntry
+from gridloom.revenue.statement.model import Cents, Floats, LineType, StatementEntry
 from gridloom.revenue.statement.scope import load_scope, load_virtual_inputs
 from gridloom.virtual_assets.store import read_assets_by_keys
 
@@ -68,3 +68,13 @@ def sum_entries(entries: Sequence[StatementEntry]) -> dict[tuple[LineType, str],
         sums[name] = sums[name] + entry.by_bucket if name in sums else entry.by_bucket
     order = {line: index for index, line in enumerate(LineType)}
     return {name: sums[name] for name in sorted(sums, key=lambda name: (order[name[0]], name[1]))}
+
+
+def sum_assumed(entries: Sequence[StatementEntry]) -> dict[tuple[LineType, str], Floats]:
+    """MWh by bucket that were assumed rather than measured, of each line and counterparty that has any."""
+    sums: dict[tuple[LineType, str], Floats] = {}
+    for entry in entries:
+        if entry.assumed_mwh is not None:
+            name = entry.line, entry.counterparty
+            sums[name] = sums[name] + entry.assumed_mwh if name in sums else entry.assumed_mwh
+    return sums

@@ -22,8 +22,8 @@ from gridloom.revenue.grid import Grid, days_of, grid_of
 from gridloom.revenue.holding_store import read_holdings
 from gridloom.revenue.model import MAX_REPORT_DAYS, SecondsSpan
 from gridloom.revenue.routes import MAX_BUCKETS, READ, BucketQuery, require_fleet, require_portfolio
-from gridloom.revenue.statement.listing import list_organisation, list_physical, list_virtual, sum_entries
-from gridloom.revenue.statement.model import Floats, LineType, StatementEntry
+from gridloom.revenue.statement.listing import list_organisation, list_physical, list_virtual, sum_assumed, sum_entries
+from gridloom.revenue.statement.model import LineType, StatementEntry
 from gridloom.settlements.as_of import MEASURED, PRICES, AsOfTooEarly, check_as_of
 
 TAG = "Revenue reporting"
@@ -139,7 +139,7 @@ def _read_asked(query: StatementQuery) -> tuple[Window, Grid]:
 def _make_statement(window: Window, grid: Grid, entries: Sequence[StatementEntry]) -> Statement:
     """Entries of the same line and counterparty are one."""
     sums = sum_entries(entries)
-    assumed = _sum_assumed(entries)
+    assumed = sum_assumed(entries)
     lines = [
         StatementLine(
             time=instant_of(grid.buckets.labels_s[index]),
@@ -160,15 +160,6 @@ def _make_statement(window: Window, grid: Grid, entries: Sequence[StatementEntry
         total=_show_euros(total),
         assumed_energy=_show_energy(sum(float(energy.sum()) for energy in assumed.values())),
     )
-
-
-def _sum_assumed(entries: Sequence[StatementEntry]) -> dict[tuple[LineType, str], Floats]:
-    sums: dict[tuple[LineType, str], Floats] = {}
-    for entry in entries:
-        if entry.assumed_mwh is not None:
-            known = sums.get((entry.line, entry.counterparty))
-            sums[entry.line, entry.counterparty] = entry.assumed_mwh if known is None else known + entry.assumed_mwh
-    return sums
 
 
 def _show_energy(energy_mwh: float) -> float:
