@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from tests.revenue.reference import Trade, utc
@@ -130,6 +130,25 @@ class TestAMonth:
         assert unsettled == [(day, product) for day in ("2028-02-01", "2028-02-29") for product in products]
 
 
+class TestARun:
+    async def test_goes_on_by_each_draft_that_is_written(self, books: Books) -> None:
+        month, now = Month.parse(JANUARY), datetime.now(UTC)
+        run = StatementRun(uuid4(), month, RunStatus.RUNNING, False, now, None, 0, 0, None)
+        async with books.edge.pool.acquire() as connection:
+            attempt = connection.transaction()
+            await attempt.start()
+            assert await store.add_run(connection, run, uuid4(), "[]") is None
+            await store.start_computing(connection, run.id, now, [(key, month) for key in (1, 2, 3)])
+            shown = []
+            for keys in ((1,), (2, 3)):
+                await store.write_drafts(connection, run.id, month, dict.fromkeys(keys, b"lines"), {})
+                found = await store.read_run(connection, run.id)
+                shown.append(None if found is None else found.progress)
+            assert await store.list_waiting(connection, run.id, 10) == []
+            await attempt.rollback()
+        assert shown == [1 / 4, 3 / 4], "the last part is to issue them"
+
+
 class TestAStatement:
     async def test_never_changes(self, books: Books) -> None:
         await books.trade(books.held, date(2028, 1, 10), 80.0)
@@ -164,6 +183,9 @@ class TestAStatement:
         march = await books.statement(books.traders[0], MARCH)
         assert march["status"] == "PRELIMINARY"
         assert by_line(march)["CORRECTION"] == -1
+        assert march["corrects"] == [
+            {"month": JANUARY, "amount": -1, "statementID": january["id"], "number": "2028-0001"}
+        ]
         april = await books.statement(books.traders[0], APRIL)
         assert "CORRECTION" not in by_line(april)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from gridloom.capacity.availability import CapacityOutage
+from gridloom.market_calendar import market_day_periods
 from gridloom.virtual_assets.backing.store import RecordedOutage
 from gridloom.virtual_assets.gate_closure import revalidation
 from gridloom.virtual_assets.gate_closure.revalidation import announced_before
@@ -28,6 +29,15 @@ class TestTheLatestAnnouncement:
     )
     def test_is_at_noon_of_the_day_before_in_market_time(self, day: date, moment: str) -> None:
         assert announced_before(day) == datetime.fromisoformat(moment)
+
+
+class TestDays:
+    @pytest.mark.parametrize(("day", "periods"), [(date(2026, 3, 29), 92), (date(2026, 10, 25), 100)])
+    def test_are_market_days_also_where_clocks_change(self, day: date, periods: int) -> None:
+        first = market_day_periods(day)[0]
+        found = revalidation._split_days(first - 4, first + periods + 8)
+        before, after = day - timedelta(days=1), day + timedelta(days=1)
+        assert [(high - low, one) for low, high, one in found] == [(4, before), (periods, day), (8, after)]
 
 
 class TestAnOutage:
