@@ -10,7 +10,7 @@ import pytest
 from tests.concurrency import await_blocked
 
 from gridloom.identity.permissions import Role
-from gridloom.identity.store.grants import insert_asset, read_rights
+from gridloom.identity.store.grants import AssetRights, insert_asset, read_rights
 from gridloom.identity.store.members import change_password, find_account
 from gridloom.identity.store.sessions import begin_session, end_password_sessions, find_live_session
 from gridloom.kernel.ids import SessionID
@@ -71,8 +71,10 @@ class TestRightsOnAnAsset:
                 "insert into asset_grant (asset_key, organisation_id, permissions, granted_by) values ($1, $2, $3, $2)",
                 *(key, one.id, [permission]),
             )
-        for asking in (organisation, granted, other, await new_organisation()):
+        rights = ((organisation, ()), (granted, ("Read:schedules",)), (other, ("Update:schedules",)))
+        for asking, permissions in (*rights, (await new_organisation(), ())):
             whole = await read_rights(app.pool, asset_id, asking.id)
+            assert whole == AssetRights(key, "PHYSICAL", organisation.id, frozenset(permissions))
             with by_parts():
                 assert await read_rights(app.pool, asset_id, asking.id) == whole
                 assert await read_rights(app.pool, uuid4(), asking.id) is None
