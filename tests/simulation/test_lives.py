@@ -76,7 +76,7 @@ def test_the_same_life_in_two_processes_with_different_hashes_gives_the_same_ans
             "--lives",
             "1",
             "--steps",
-            "60",
+            "45",
             "--trace",
         ]
         environment = {**os.environ, "PYTHONHASHSEED": salt}
