@@ -44,6 +44,19 @@ async def use(owner: OrganisationUnderTest, battery: str, power: float) -> httpx
     return await owner.trader.put(f"{battery}/schedule", json={"schedule": [{"time": wire(START), "power": power}]})
 
 
+async def lose(owner: OrganisationUnderTest, battery: str, *, hours: int, charge: float, discharge: float) -> None:
+    """An outage of power from the start on."""
+    outage = {
+        "description": "",
+        "type": "OUTAGE",
+        "start": wire(START),
+        "end": wire(START + timedelta(hours=hours)),
+        "volume": {"energyCapacity": 0, "powerCapacity": {"charge": charge, "discharge": discharge}},
+    }
+    answer = await owner.engineer.post(f"{battery}/unavailability", json=outage)
+    assert answer.status_code == 201, answer.text
+
+
 class TestABatteryThatIsPromised:
     async def test_as_a_whole_gives_nothing_to_anyone_else(self, operator: Any, new_organisation: Any) -> None:
         owner = await new_organisation()
@@ -61,14 +74,7 @@ class TestABatteryThatIsPromised:
     async def test_that_fails_has_nothing_left_and_owes_nothing(self, operator: Any, new_organisation: Any) -> None:
         owner = await new_organisation()
         battery = await promised(operator, owner, 8000, 8000)
-        outage = {
-            "description": "",
-            "type": "OUTAGE",
-            "start": wire(START),
-            "end": wire(START + timedelta(hours=8)),
-            "volume": {"energyCapacity": 0, "powerCapacity": {"charge": 3000, "discharge": 5000}},
-        }
-        assert (await owner.engineer.post(f"{battery}/unavailability", json=outage)).status_code == 201
+        await lose(owner, battery, hours=8, charge=3000, discharge=5000)
         answer = await offer(owner, battery, "NEGPOS_00_04", 1000)
         assert answer.status_code == 409, answer.text
         assert (answer.json()["free"]["charge"], answer.json()["free"]["discharge"]) == (0, 0)
@@ -110,14 +116,7 @@ class TestABatteryThatIsPromised:
         owner = await new_organisation()
         battery = await promised(operator, owner, 4000, 8000)
         assert (await use(owner, battery, 6000)).status_code == 200
-        loss = {
-            "description": "",
-            "type": "OUTAGE",
-            "start": wire(START),
-            "end": wire(START + timedelta(hours=1)),
-            "volume": {"energyCapacity": 0, "powerCapacity": {"charge": 0, "discharge": 5000}},
-        }
-        assert (await owner.engineer.post(f"{battery}/unavailability", json=loss)).status_code == 201
+        await lose(owner, battery, hours=1, charge=0, discharge=5000)
         (conflict,) = (await owner.viewer.get(f"{battery}/health")).json()["conflicts"]
         assert (conflict["kind"], conflict["available"]) == ("SCHEDULE", 1000)
         assert conflict["missing"] == {"charge": 0, "discharge": 5000, "energy": 0}

@@ -163,14 +163,15 @@ class TestTheLine:
         assert await scene.total() == before
         assert await scene.total(**{"as-of": moment}) == before
 
-    async def test_is_not_changed_by_capacity_that_is_released_later(self, market: Market) -> None:
+    @pytest.mark.parametrize("is_moved", [False, True], ids=["cancelled", "on another battery"])
+    async def test_is_not_changed_by_capacity_that_is_released_later(self, market: Market, is_moved: bool) -> None:
         """An auction bears losses as well, as long as it stands; gates of the virtual asset close before it ends."""
         battery, holder = await market.battery(4000), market.traders[0]
         other = await market.terms(battery)
         half = {"ratedChargePower": 2000, "ratedDischargePower": 2000, "energyCapacity": 4000}
         other["item"] |= half
         start = datetime.fromisoformat(other["item"]["start"])
-        other["end"] = wire(start - timedelta(hours=6))
+        other |= {"start": wire(start - timedelta(hours=8)), "end": wire(start - timedelta(hours=6))}
         terms = {**other["item"], "name": "Long", "backing": other["backing"], "dispatchGateClosureSeconds": 86_400}
         asset = await allocate_and_toll(market, holder, battery, terms)
         auction = await market.operator.post("/auctions", json=other)
@@ -187,8 +188,12 @@ class TestTheLine:
         assert moved.status_code == 200, moved.text
         before = await total()
         assert before == 49 * 2.5, "each keeps half of its 2000 kW, which cost 5 EUR in each of 49 quarter-hours"
-        cancelled = await market.operator.delete(f"/auctions/{auction.json()['id']}")
-        assert cancelled.status_code == 204, cancelled.text
+        path = f"/auctions/{auction.json()['id']}"
+        if is_moved:
+            elsewhere = {"backing": [{"physicalAssetID": await market.battery(4000), "share": 1}]}
+            assert (await market.operator.patch(path, json=elsewhere)).status_code == 200
+        else:
+            assert (await market.operator.delete(path)).status_code == 204
         assert await total() == before
 
     async def test_counts_tolls_too(self, scene: Scene) -> None:

@@ -148,6 +148,9 @@ class TestLostPower:
         result = {"bidID": placed.json()[0]["bids"][0]["id"], "accepted": True, "acceptedCapacity": 1000}
         recorded = await battery.client.post(f"{path}/results", json=[{**block, "results": [result]}])
         assert recorded.status_code == 201, recorded.text
+        await advance(battery.edge, day.start - timedelta(hours=1))
+        gate = await battery.edge.pool.fetchval("select due from job where kind = $1", CLOSE_GATE)
+        assert gate == day.start - GATE, "the trader can still repair what will be cut then"
         await advance(battery.edge, day.start + QUARTER)
         # 1200 kW are left for the 1200 kW of the virtual asset and the 1000 kW that were accepted.
         [(cut, accepted, adjusted, reason)] = await adjustments(battery)
