@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from tests.client.played import Run
+
     from gridloom.edge.application import Application
 
 ROOT = Path(__file__).parents[2]
@@ -117,3 +119,11 @@ class Terminal:
 @pytest.fixture
 def terminal(tmp_path: Path, address: str, command_server: Path) -> Terminal:
     return Terminal(tmp_path, address, command_server)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """A command line in this process, which asks a service that is played."""
+    from tests.client.played import play_commands
+
+    return play_commands(monkeypatch, capsys, tmp_path)

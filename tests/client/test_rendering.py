@@ -56,9 +56,21 @@ class TestATable:
         print_table("Assets", ["Identification", "Power kW"], [(of_digits, 5.0)])
         assert capsys.readouterr().out.splitlines()[2] == "45875091               5"
 
-    def test_says_so_when_there_is_nothing_in_it(self, capsys: pytest.CaptureFixture[str]):
-        print_table("Auctions", ["ID"], [])
-        assert capsys.readouterr().out == "No auctions.\n"
+    def test_sets_numbers_to_the_right_unless_a_word_is_among_them(self, capsys: pytest.CaptureFixture[str]):
+        print_table("Values", ["Numbers only", "With a word"], [(5.0, 5.0), (None, "none")])
+        assert capsys.readouterr().out.splitlines()[2:] == ["           5  5", "           –  none"]
+
+    @pytest.mark.parametrize(
+        ("title", "text"),
+        [("Auctions", "auctions"), ("API keys", "API keys"), ("Statement of Elbe", "statement of Elbe")],
+    )
+    def test_says_so_when_there_is_nothing_in_it(self, capsys: pytest.CaptureFixture[str], title: str, text: str):
+        print_table(title, ["ID"], [])
+        assert capsys.readouterr().out == f"No {text}.\n"
+
+    def test_has_its_title_in_one_line_however_narrow_it_is(self, capsys: pytest.CaptureFixture[str]):
+        print_table("Revenue of the battery at Husum", ["EUR"], [("1.00",)])
+        assert capsys.readouterr().out.splitlines()[0] == "Revenue of the battery at Husum"
 
     @pytest.mark.parametrize(("room", "shown"), [(100, [0, 1, 2]), (25, [0, 2]), (5, [0])])
     def test_keeps_the_first_column_and_what_fits_of_the_others(self, room: int, shown: list[int]):
@@ -69,10 +81,27 @@ class TestATime:
     def test_is_the_markets_unless_utc_is_asked_for(self):
         assert instant_text(NOON) == "2026-10-25 12:00"
         assert instant_text(NOON, utc=True) == "2026-10-25 11:00Z"
+        assert instant_text([NOON] * 3) == ", ".join(["2026-10-25 12:00"] * 3), "two are a span"
+        assert instant_text(NOON.replace(second=5)) == "2026-10-25 12:00:05"
 
     def test_of_a_market_day_is_its_date_however_long_it_is(self):
         day = (datetime(2026, 10, 24, 22, tzinfo=UTC), datetime(2026, 10, 25, 23, tzinfo=UTC))
         assert instant_text(day) == "2026-10-25"
+
+    @pytest.mark.parametrize(
+        ("end", "text"),
+        [
+            (NOON.replace(hour=13), "2026-10-25 12:00–14:00"),
+            (NOON.replace(day=26), "10-25 12:00–10-26 12:00"),
+            (datetime(2026, 10, 25, 23, tzinfo=UTC), "10-25 12:00–10-26 00:00"),
+        ],
+    )
+    def test_of_a_span_within_a_day_names_the_day_once(self, end: datetime, text: str):
+        assert instant_text((NOON, end)) == text
+
+    def test_of_several_whole_days_is_the_first_and_how_many(self):
+        days = (datetime(2026, 10, 24, 22, tzinfo=UTC), datetime(2026, 10, 27, 23, tzinfo=UTC))
+        assert instant_text(days) == "2026-10-25 +3 d"
 
 
 class TestData:

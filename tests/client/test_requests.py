@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from enum import Enum
 from uuid import UUID
 
 import pytest
@@ -161,6 +162,10 @@ class TestNames:
 
     def test_are_kebab_case_in_queries(self):
         assert parameter_name("product_keys") == "product-keys"
+
+    def test_in_queries_carry_the_value_of_a_choice(self):
+        choice = Enum("choice", {"FCR": "fcr", "AFRR": "afrr"})
+        assert query_string({"kind": choice.FCR, "kinds": [choice.FCR, choice.AFRR]}) == "?kind=fcr&kinds=fcr,afrr"
 
     def test_in_queries_carry_flags_days_and_nothing(self):
         assert query_string({"a": True, "b": date(2026, 3, 29), "c": None, "d": "x y&z"}) == (

@@ -143,7 +143,7 @@ def _show_outcome(ended: Backtest, days: list[BacktestDay], *, plot: bool, optio
         (name, count, f"{earned:,.2f}", f"{best:,.2f}", _write_percent(earned / best if best else None))
         for name, (count, earned, best) in months.items()
     ]
-    print_table("By month", ["Month", "Days", "Earned EUR", "Foresight EUR", "Share"], rows, options)
+    print_table("Months", ["Month", "Days", "Earned EUR", "Foresight EUR", "Share"], rows, options)
     facts = {
         "ID": ended.id,
         "Policy": ended.policy,

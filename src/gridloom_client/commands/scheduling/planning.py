@@ -137,7 +137,7 @@ def repair(
         proposed = [Point(time=point.time, power=point.power) for point in repaired.schedule]
         if options.form == "table":
             moved = [(point.time, point.asked, point.power) for point in repaired.moved]
-            print_table("Moved", ["Time", "Asked kW", "Proposed kW"], moved, options)
+            print_table("Moved quarter-hours", ["Time", "Asked kW", "Proposed kW"], moved, options)
             show_lines(
                 f"{repaired.moved_energy:,.0f} kWh are moved; the battery ends its life at "
                 f"{repaired.end_state_of_charge_percentage:.1f}%."

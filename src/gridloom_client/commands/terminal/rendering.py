@@ -174,20 +174,24 @@ def print_table(
     rows = [[_round_money(column, value) for column, value in zip(columns, row, strict=True)] for row in rows]
     texts = _make_cells(rows, utc=utc)
     if not texts:
-        show(f"No {title if title[:2].isupper() else title.lower()}.")
+        show(f"No {title if title[:2].isupper() else title[:1].lower() + title[1:]}.")
         return
     widths = [
         max(len(column), *(len(row[index].plain) for row in texts)) + _GAP for index, column in enumerate(columns)
     ]
     shown = choose_columns(widths, terminal_width() + _GAP)
-    table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    table = Table(header_style="bold", box=None, pad_edge=False)
     for index in shown:
         is_number = all(_is_number(value[index], text[index].plain) for value, text in zip(rows, texts, strict=True))
         table.add_column(columns[index], overflow="ellipsis", no_wrap=True, justify="right" if is_number else "left")
     for row in texts:
         table.add_row(*(row[index] for index in shown))
     left_out = [column for index, column in enumerate(columns) if index not in shown]
-    show(table, *([Text(f"Not shown: {', '.join(left_out)}", style="dim")] if left_out else []))
+    show(
+        Text(title, style="table.title"),
+        table,
+        *([Text(f"Not shown: {', '.join(left_out)}", style="dim")] if left_out else []),
+    )
 
 
 def _round_money(title: str, value: Any) -> Any:

@@ -1,0 +1,147 @@
+"""A service that is played, and commands that ask it in this process."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from tests.client.test_conformance import interface, resolved
+
+from gridloom_client import Client
+from gridloom_client.commands import make_app
+
+OURS, OTHERS, BATTERY, VIRTUAL, SECOND, THING = (f"01890000-0000-7000-8000-0000000000{n}1" for n in range(1, 7))
+ETAG = '"seen-before"'
+FORMATS = {"date-time": "2026-11-18T12:00:00Z", "date": "2026-11-18", "uuid": THING}
+CHOICES = ("anyOf", "oneOf")
+
+
+def sample(schema: dict[str, Any], said: Any = None) -> Any:
+    """The smallest value that the interface allows: what it demands, with what is said of it."""
+    schema = resolved(schema)
+    for word in CHOICES:
+        if word in schema:
+            options = [option for option in schema[word] if option != {"type": "null"}]
+            return None if said is None and len(options) < len(schema[word]) else sample(options[0], said)
+    match schema.get("type"):
+        case "object":
+            named = [*schema.get("required", ()), *(said or ())]
+            return {name: sample(schema["properties"][name], (said or {}).get(name)) for name in named}
+        case "array":
+            return [sample(schema["items"], item) for item in said or ()]
+    if said is not None or "const" in schema or "enum" in schema:
+        return said if said is not None else schema.get("const", schema.get("enum", [None])[0])
+    by_type = {"string": FORMATS.get(schema.get("format", ""), "x"), "boolean": True, "null": None}
+    return by_type.get(schema.get("type", ""), schema.get("minimum", 1))
+
+
+@cache
+def operations() -> list[tuple[str, re.Pattern[str], dict[str, Any]]]:
+    return [
+        (method.upper(), re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), operation)
+        for path, described in interface()["paths"].items()
+        for method, operation in described.items()
+        if method != "parameters"
+    ]
+
+
+@dataclass
+class PlayedService:
+    """Answers as the interface has it, with what a test says of it, and notes what it was asked."""
+
+    known: Mapping[str, Any] = field(default_factory=dict)
+    """By path, after its method where that is not GET: fields of the answer, or of each item of a list."""
+    requests: list[httpx2.Request] = field(default_factory=list)
+
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        self.requests.append(request)
+        method, path = request.method, request.url.path
+        found = next(one for verb, pattern, one in operations() if verb == method and pattern.fullmatch(path))
+        status, answer = next((int(code), one) for code, one in found["responses"].items() if code.startswith("2"))
+        schema = resolved(answer).get("content", {}).get("application/json", {}).get("schema")
+        if schema is None:
+            return httpx2.Response(status)
+        body = sample(schema, self.known.get(path if method == "GET" else f"{method} {path}"))
+        return httpx2.Response(status, json=body, headers={"ETag": ETAG})
+
+    @property
+    def lines(self) -> list[str]:
+        """Each request in a line, with its condition and its body."""
+        return [
+            " ".join(
+                [
+                    request.method,
+                    str(request.url).removeprefix("http://played"),
+                    *([f"if {request.headers['if-match']}"] if "if-match" in request.headers else []),
+                    *([json.dumps(json.loads(request.content), sort_keys=True)] if request.content else []),
+                ]
+            )
+            for request in self.requests
+        ]
+
+    @property
+    def changes(self) -> list[str]:
+        return [line for line in self.lines if not line.startswith("GET ")]
+
+
+KNOWN: dict[str, Any] = {
+    "/auth/me": {"organisationID": OURS},
+    "/sandbox/clock": {"now": "2026-11-18T12:00:00Z"},
+    "/organisations": [{"id": OURS, "name": "Nordlicht"}, {"id": OTHERS, "name": "Südwind"}],
+    "/physical-assets": [{"id": BATTERY, "name": "Husum"}, {"id": SECOND, "name": "31"}],
+    f"/organisations/{OURS}/virtual-assets": [{"id": VIRTUAL, "name": "Elbe"}, {"id": SECOND, "name": "Weser"}],
+    f"/organisations/{OTHERS}/virtual-assets": [{"id": SECOND, "name": "Rhein"}],
+    f"/organisations/{OURS}/portfolios": [{"id": THING, "name": "North"}],
+    f"/physical-assets/{BATTERY}/unavailability": [{"id": SECOND}, {"id": THING}],
+    "/webhooks": [{"id": SECOND}, {"id": THING}],
+    "/auctions": [{"id": THING}],
+    f"/auctions/{THING}": {"currentBid": {"id": SECOND, "price": 5, "timestamp": FORMATS["date-time"]}},
+    f"/organisations/{OURS}/statements": [{"id": THING, "month": "2026-09"}, {"id": SECOND, "month": "2026-08"}],
+    f"/organisations/{OTHERS}/statements": [{"id": BATTERY, "month": "2026-09"}],
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    code: int
+    out: str
+    err: str
+    service: PlayedService
+
+
+Run = Callable[..., Shown]
+
+
+def play_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], home: Path) -> Run:
+    """Runs command lines in this process, with what is known to the service besides."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
+    monkeypatch.setenv("GRIDLOOM_URL", "http://played")
+    monkeypatch.setenv("GRIDLOOM_API_KEY", "k")
+    monkeypatch.setenv("COLUMNS", "160")
+
+    def call(command: str, known: Mapping[str, Any] = {}, typed: str = "") -> Shown:
+        monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+        service = PlayedService({**KNOWN, **known})
+        monkeypatch.setattr(
+            "gridloom_client.commands.terminal.options.make_client",
+            lambda url, **_: Client(url, api_key="k", transport=httpx2.MockTransport(service)),
+        )
+        words = shlex.split(command)
+        code = 0
+        try:
+            make_app(words[0])(words, result_action="return_value")
+        except SystemExit as end:
+            code = int(end.code or 0)
+        printed = capsys.readouterr()
+        return Shown(code, printed.out, printed.err, service)
+
+    return call
