@@ -43,11 +43,16 @@ class TestAChange:
         made = await make(ours)
         path = f"/webhooks/{made.json()['id']}"
         await assert_etag_follows(ours.admin, path, made)
+        seen = [made.headers["etag"]]
         for change in ({"description": "x"}, {"enabled": False}, {"enabled": True}):
-            await assert_etag_follows(ours.admin, path, await ours.admin.patch(path, json=change))
+            changed = await ours.admin.patch(path, json=change)
+            await assert_etag_follows(ours.admin, path, changed)
+            seen.append(changed.headers["etag"])
         read = await ours.admin.get(path)
         rotated = await ours.admin.post(f"{path}/secret", json={})
         await assert_etag_follows(ours.admin, path, rotated)
+        seen.append(rotated.headers["etag"])
+        assert len(set(seen)) == len(seen), "none stands for two states"
         stale = {"If-Match": read.headers["etag"]}
         assert (await ours.admin.delete(path, headers=stale)).status_code == 412
         assert (await ours.admin.delete(path, headers={"If-Match": rotated.headers["etag"]})).status_code == 204

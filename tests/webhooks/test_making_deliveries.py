@@ -20,9 +20,13 @@ from gridloom.webhooks.deliver import deliver
 from gridloom.webhooks.delivery_store import (
     LeasedDelivery,
     _claim_deliveries,
+    disable,
+    disable_orphans,
     holds_lease,
     lease_due,
+    list_receivers,
     make_deliveries,
+    next_due,
 )
 from gridloom.webhooks.dispatcher import Dispatcher
 from gridloom.webhooks.http_client import AttemptResult
@@ -163,6 +167,62 @@ class TestWhatIsDue:
             taken = await lease_due(db, 1000, busy=[], busy_organisations=passed_over, lease=timedelta(minutes=1))
             assert (busy in {one.organisation_id for one in taken}) is is_taken
 
+    async def test_of_a_webhook_that_is_busy_enough_is_left(self, connections: list[Any]) -> None:
+        db, *_ = connections
+        organisation_id, webhook_id = await self.hand_out(db, 1)
+        for passed_over, is_taken in (([webhook_id], False), ([], True)):
+            taken = await lease_due(db, 1000, busy=passed_over, busy_organisations=[], lease=timedelta(minutes=1))
+            assert (organisation_id in {one.organisation_id for one in taken}) is is_taken
+
+    async def test_longest_is_taken_first(self, connections: list[Any]) -> None:
+        db, *_ = connections
+        others = [row["id"] for row in await db.fetch("select id from organisation")]
+        organisation_id, _ = await self.hand_out(db, 3)
+        ids = await self.order_by_age(db, organisation_id, [5, 30, -60])
+        taken = []
+        for _ in range(3):
+            taken += await lease_due(db, 1, busy=[], busy_organisations=others, lease=timedelta(minutes=1))
+        assert [one.id for one in taken] == [ids[1], ids[0]], "and what is due later not at all"
+
+    async def test_next_is_what_a_dispatcher_waits_for(self, connections: list[Any]) -> None:
+        """As far as its webhook is enabled."""
+        db, *_ = connections
+        await db.execute("delete from webhook")
+        assert await next_due(db) == (False, None)
+        organisation_id, _ = await self.hand_out(db, 2)
+        await self.order_by_age(db, organisation_id, [-7200, -3600])
+        has_events, wait_s = await next_due(db)
+        assert has_events is False
+        assert wait_s is not None
+        assert 0 < wait_s < 3601
+        await db.execute("update event_head set last_sequence = 3 where organisation_id = $1", organisation_id)
+        assert (await next_due(db))[0] is True
+        await db.execute("update webhook set enabled = false where organisation_id = $1", organisation_id)
+        assert await next_due(db) == (False, None)
+        assert str(organisation_id) not in await list_receivers(db, 10_000)
+
+    @staticmethod
+    async def hand_out(db: Any, events: int) -> tuple[UUID, UUID]:
+        """The organisation and its webhook, with a delivery for each of so many events."""
+        organisation_id = await set_up_webhook(db)
+        for place in range(1, events + 1):
+            await give_place(db, organisation_id, place)
+        assert await make_and_read(db, organisation_id) == (events, events)
+        await db.execute("update event_head set last_sequence = $2 where organisation_id = $1", organisation_id, events)
+        return organisation_id, await db.fetchval("select id from webhook where organisation_id = $1", organisation_id)
+
+    @staticmethod
+    async def order_by_age(db: Any, organisation_id: UUID, seconds: list[int]) -> list[UUID]:
+        """The deliveries, due for so many seconds."""
+        rows = await db.fetch("select id from webhook_delivery where organisation_id = $1 order by id", organisation_id)
+        for row, age in zip(rows, seconds, strict=True):
+            await db.execute(
+                "update webhook_delivery set due = clock_timestamp() - $2::interval where id = $1",
+                row["id"],
+                timedelta(seconds=age),
+            )
+        return [row["id"] for row in rows]
+
     async def test_is_taken_by_one_of_two_that_see_it_at_the_same_instant(self, connections: list[Any]) -> None:
         first, second, *_ = connections
         organisation_id = await set_up_webhook(first)
@@ -231,6 +291,34 @@ class TestADisabledWebhook:
         for reason, shown in ((None, 0), ("the receiver answered 500", 1)):
             await db.execute(f"{disable} where organisation_id = $1", organisation_id, reason)
             assert len(await disabled_since(db, timedelta(days=1))) == before + shown
+
+    async def test_is_disabled_once_and_for_the_first_reason(self, connections: list[Any], url: str) -> None:
+        """Two calls may fail for good at the same time."""
+        db, *_ = connections
+        others = [row["id"] for row in await db.fetch("select id from organisation")]
+        organisation_id = await set_up_webhook(db)
+        await give_place(db, organisation_id)
+        await make_and_read(db, organisation_id)
+        read = "select disabled_because, version, disabled_at from webhook where organisation_id = $1"
+        async with await create_pool(url, size=2) as pool:
+            claimed = await lease(pool, organisation_id, others, seconds=600)
+            await deliver_with(pool, claimed, 410)
+            first = await db.fetchrow(read, organisation_id)
+            assert first["disabled_because"] == "the receiver answered 410"
+            assert await disable(pool, claimed, "another") is False
+        assert await db.fetchrow(read, organisation_id) == first
+
+    async def test_is_one_whose_creator_is_gone_unless_it_is_from_before_creators_were_known(
+        self, connections: list[Any]
+    ) -> None:
+        db, *_ = connections
+        ancient, orphan = [await set_up_webhook(db) for _ in range(2)]
+        await db.execute("update webhook set made_by = 'USER' where organisation_id = $1", orphan)
+        assert await disable_orphans(db, "gone") == 1
+        assert await disable_orphans(db, "gone again") == 0
+        read = "select enabled, disabled_because, version from webhook where organisation_id = $1"
+        assert tuple(await db.fetchrow(read, ancient)) == (True, None, 1)
+        assert tuple(await db.fetchrow(read, orphan)) == (False, "gone", 2)
 
 
 class TestAnAttemptWhoseLeaseWasTakenOver:
