@@ -40,6 +40,8 @@ class TestAuditLog:
         assert entry["address"]
         assert entry["time"].endswith("Z")
         assert entry["details"]["after"] == {"name": "Renamed"}
+        await organisation.viewer.delete("/auth/sessions")
+        assert (await entries(organisation.admin))[0].get("details") is None, "where there is no more to say"
 
     async def test_names_a_key_with_its_member(self, app, organisation):
         wanted = {"name": "meter", "permissions": ["Manage:organisation"]}

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.pure
 SHORT, MORNING, LATER = THING[-8:], "2026-07-01T10:30:00Z", "2026-07-01T11:00:00Z"
 DAY = {"start": "2026-06-30T22:00:00Z", "end": "2026-07-01T22:00:00Z"}
 VIRTUAL_PATH = f"/organisations/{OURS}/virtual-assets/{VIRTUAL}"
-RATED = {"ratedChargePower": 10, "ratedDischargePower": 20, "energyCapacity": 40}
+RATED: dict[str, float] = {"ratedChargePower": 10, "ratedDischargePower": 20, "energyCapacity": 40}
 RATED |= {"chargeEfficiency": 0.9, "dischargeEfficiency": 0.8}
 LIFE = {
     **{"id": VIRTUAL, "name": "Elbe", "deliveryZone": "TenneT", "start": DAY["start"], "end": "2026-07-02T22:00:00Z"},

@@ -289,6 +289,20 @@ class TestAServerInPlaceOfAnother:
             replica.enable()
             assert await group.find(asked) is found
 
+    async def test_takes_turns_with_the_others(self, monkeypatch: pytest.MonkeyPatch, replica: Replica) -> None:
+        several = [replica, Replica("two"), Replica("three")]
+        group = Replicas(None, several)  # type: ignore[arg-type]
+        group._seal, group._database = LsnCipher(bytes(32)), "gridloom 7"
+        asked = group._seal.seal(0x100, 1)
+        for one in several:
+            await one.prepare_connection(Connection("0/300", "gridloom 7"))  # type: ignore[arg-type]
+            one.enable()
+        several[1].disable("it lags")
+        found = [await group.find(asked) for _ in range(4)]
+        assert {one.name for one in found if one} == {"one", "three"}
+        assert (found[0], found[1]) == (found[2], found[3])
+        assert (replica.answered, several[2].answered, group.passed_over) == (2, 2, 0)
+
 
 class TestTheLagOfAReplica:
     def test_is_the_age_of_the_oldest_position_that_it_has_not_replayed(self) -> None:

@@ -1,6 +1,6 @@
 """A refused body is told all that is wrong with it at once."""
 
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, Literal
@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from gridloom.edge import RequestBody, to_json
 from gridloom.edge.decode.json_decoder import Decoder
-from gridloom.edge.decode.parameters import ParameterDecoder
+from gridloom.edge.decode.parameters import ParameterDecoder, parse_parameter
 from gridloom.edge.decode.validation_errors import MAX_ERRORS_LISTED, MAX_VALUES, collect_errors
 from gridloom.edge.fields import Instant, QueryParameters
 from gridloom.kernel.money import Euro
@@ -118,6 +118,13 @@ class TestARefusedQuery:
         places = [error.pointer for error in refusal.value.errors]
         assert places == ["query:limit", "query:side", "query:colour", "query:start"]
         assert "BUY, SELL" in refusal.value.errors[1].detail
+        assert refusal.value.detail.startswith("The query parameter limit: ")
+        assert refusal.value.detail.endswith(" And 3 more at fault, see errors.")
+
+    def test_with_one_fault_names_no_more(self):
+        with pytest.raises(BadRequest) as refusal:
+            ParameterDecoder(Query)([("start", "2026-01-01T00:00:00Z"), ("limit", "5"), ("limit", "6")])
+        assert refusal.value.detail == "The query parameter limit: is given twice."
 
     def test_names_the_choices_of_every_enumeration(self):
         class Choosing(QueryParameters):
@@ -135,3 +142,27 @@ class TestARefusedQuery:
     def test_is_read_where_nothing_is_at_fault(self):
         query = ParameterDecoder(Query)([("start", "2026-01-01T01:00:00+01:00"), ("limit", "5")])
         assert query == Query(start=datetime.fromisoformat("2026-01-01T00:00:00Z"), limit=5)
+
+    @pytest.mark.parametrize(
+        ("text", "hint", "value"),
+        [
+            ("true", bool, True),
+            ("false", bool, False),
+            ("-5", int, -5),
+            ("-2.5", float, -2.5),
+            ("5", float, 5.0),
+            ("5", str, "5"),
+            ("a, b", tuple[str, ...], ("a", "b")),
+            ("2026-03-29", date, date(2026, 3, 29)),
+        ],
+    )
+    def test_is_read_as_its_type(self, text: str, hint: Any, value: Any):
+        read = parse_parameter("query", "x", text, hint)
+        assert (read, type(read)) == (value, type(value))
+
+    @pytest.mark.parametrize(
+        ("text", "hint"), [("True", bool), ("1", bool), ("5.5", int), ("", tuple[str, ...]), ("1e3", float)]
+    )
+    def test_that_is_almost_right_is_refused(self, text: str, hint: Any):
+        with pytest.raises(BadRequest):
+            parse_parameter("query", "x", text, hint)

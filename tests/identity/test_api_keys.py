@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from tests.people import client_of, wait_for_status
@@ -78,6 +78,14 @@ class TestAPIKey:
         past = datetime.now(UTC) - timedelta(seconds=1)
         assert (await make(organisation.admin, expiresAt=past.isoformat())).status_code == 422
         assert (await make(organisation.admin, expiresAt="2030-01-01T00:00:00")).status_code == 400
+
+    async def test_from_before_keys_had_an_end_ends_a_year_after_it_was_made(self, app, organisation):
+        made = (await make(organisation.admin)).json()
+        await app.pool.execute("update api_key set expires_at = null where id = $1", UUID(made["id"]))
+        for path in ("/auth/api-keys", f"/organisations/{organisation.id}/api-keys"):
+            [listed] = (await organisation.admin.get(path)).json()
+            created, ends = (datetime.fromisoformat(listed[name]) for name in ("createdAt", "expiresAt"))
+            assert ends - created == timedelta(days=365), path
 
     async def test_belongs_to_its_creator(self, organisation):
         made = (await make(organisation.trader)).json()

@@ -70,6 +70,16 @@ class TestMailer:
         mailer.close()
         postbox.close()
 
+    def test_sends_what_waits_before_it_closes(self):
+        postbox = Postbox()
+        mailer = Mailer(postbox.url, "noreply@example.org")
+        mailer.start()
+        for number in range(3):
+            mailer.post(f"ada{number}@example.org", "Hello", "Hello")
+        mailer.close()
+        assert len(postbox.letters) == 3
+        postbox.close()
+
     def test_delays_no_request_for_a_server_that_is_away(self):
         mailer = Mailer("smtp://127.0.0.1:1", "noreply@example.org")
         mailer.start()

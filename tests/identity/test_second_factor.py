@@ -4,6 +4,7 @@ import asyncio
 import base64
 import time
 from dataclasses import replace
+from uuid import UUID
 
 import pyotp
 import pytest
@@ -13,7 +14,13 @@ from tests.people import PASSWORD, Person, client_of, wait_for_status
 from gridloom.identity.login.throttling import user_bucket
 from gridloom.identity.permissions import Role
 from gridloom.identity.second_factor import verification
-from gridloom.identity.second_factor.codes import find_step, new_recovery_codes, new_secret, shown_secret
+from gridloom.identity.second_factor.codes import (
+    find_step,
+    new_recovery_codes,
+    new_secret,
+    recovery_code_hash,
+    shown_secret,
+)
 from gridloom.identity.second_factor.verification import attempts_bucket
 from gridloom.identity.store.login_throttle import count_attempt
 from gridloom.identity.store.members import find_account
@@ -77,6 +84,13 @@ class TestACode:
         codes = new_recovery_codes()
         assert len(set(codes)) == 10
         assert all(len(code.replace("-", "")) == 16 for code in codes)
+
+    def test_to_recover_is_known_however_it_is_typed_and_for_its_member_alone(self):
+        ours, theirs = UUID(int=1), UUID(int=2)
+        stored = recovery_code_hash(ours, "ABCD-EFGH-2345-6777")
+        assert recovery_code_hash(ours, "abcd efgh 2345 6777") == stored
+        assert recovery_code_hash(ours, "ABCD-EFGH-2345-6776") != stored
+        assert recovery_code_hash(theirs, "ABCD-EFGH-2345-6777") != stored
 
 
 class TestSettingUp:

@@ -16,10 +16,11 @@ from gridloom.settings import Settings
 class TestTheOperatorsSignIn:
     async def test_is_printed_again_until_its_password_is_changed(self, settings: Settings, tmp_path: Path):
         async with migrated_database() as url, await create_pool(url, size=1) as pool:
-            asked = replace(settings, database_url=url, home=tmp_path)
+            home = tmp_path / "made" / "by the service"
+            asked = replace(settings, database_url=url, home=home)
             made = await bootstrap_operator(pool, None, None)
             assert await recall_operator(asked, made) == made
-            assert (tmp_path / FILE).stat().st_mode & 0o077 == 0
+            assert (home / FILE).stat().st_mode & 0o077 == 0
             assert await recall_operator(asked, None) == made
             await pool.execute("update member set password_hash = 'another'")
             assert await recall_operator(asked, None) is None

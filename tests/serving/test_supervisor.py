@@ -66,6 +66,15 @@ def watched(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> SupervisorUnderTes
     return SupervisorUnderTest(watch)
 
 
+class TestAService:
+    def test_listens_where_the_settings_say(self):
+        """On this machine alone, or on all addresses."""
+        for host in ("127.0.0.1", "0.0.0.0"):
+            settings = Settings(environment="sandbox", workers=3, host=host, port=8123)
+            made = Supervisor(settings, None, lambda: None)
+            assert (made.bind_addr, made.bind_port, made.workers) == (host, 8123, 3)
+
+
 class TestAWorkerThatEnds:
     def test_is_replaced_at_once_a_few_times_and_then_after_a_pause(self, watched: SupervisorUnderTest):
         started = [watched.lose_worker(0.1) for _ in range(FREE_RESTARTS + 1)]
