@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from tests.conftest import migrated_database, running
@@ -32,6 +32,9 @@ class Market:
     operator: httpx2.AsyncClient
     owner: OrganisationUnderTest
     traders: list[OrganisationUnderTest]
+    discharge_ratio: ClassVar[float] = 1.0
+    """The discharging power of batteries and items, as a multiple of the charging power."""
+    discharge_efficiency: ClassVar[float] = 0.95
 
     async def now(self) -> datetime:
         return datetime.fromisoformat((await self.operator.get("/sandbox/clock")).json()["now"])
@@ -49,10 +52,10 @@ class Market:
                 "deliveryZone": "Amprion",
                 "parameters": {
                     "ratedChargePower": power_kw,
-                    "ratedDischargePower": power_kw,
+                    "ratedDischargePower": self.discharge_ratio * power_kw,
                     "energyCapacity": 2 * power_kw,
                     "chargeEfficiency": 0.95,
-                    "dischargeEfficiency": 0.95,
+                    "dischargeEfficiency": self.discharge_efficiency,
                 },
             },
         )
@@ -72,10 +75,10 @@ class Market:
                 "end": wire(day + timedelta(days=2)),
                 "deliveryZone": "Amprion",
                 "ratedChargePower": 4000,
-                "ratedDischargePower": 4000,
+                "ratedDischargePower": 4000 * self.discharge_ratio,
                 "energyCapacity": 8000,
                 "chargeEfficiency": 0.95,
-                "dischargeEfficiency": 0.95,
+                "dischargeEfficiency": self.discharge_efficiency,
             },
             "backing": [{"physicalAssetID": battery or await self.battery(), "share": 1}],
             "participants": [str(trader.id) for trader in self.traders],
@@ -88,11 +91,12 @@ class Market:
         return identifier
 
     async def lose(self, battery: str, auction: str, power_kw: float, energy_kwh: float | None = None) -> None:
-        """The battery loses as much over the whole window of the auction's item; twice as many kWh unless said."""
+        """The battery loses as much over the whole window of the auction's item, of discharging in proportion; twice as
+        many kWh unless said."""
         item = (await self.operator.get(f"/auctions/{auction}")).json()["item"]
         lost = {
             "energyCapacity": 2 * power_kw if energy_kwh is None else energy_kwh,
-            "powerCapacity": {"charge": power_kw, "discharge": power_kw},
+            "powerCapacity": {"charge": power_kw, "discharge": self.discharge_ratio * power_kw},
         }
         response = await self.owner.admin.post(
             f"/physical-assets/{battery}/unavailability",
@@ -105,6 +109,13 @@ class Market:
         assert response.status_code == 200, response.text
         status: str = response.json()["status"]
         return status
+
+
+@pytest.fixture(autouse=True)
+def asymmetric(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this room, beside 0.95 of charging: what takes one direction for the other shows."""
+    monkeypatch.setattr(Market, "discharge_ratio", 1.1)
+    monkeypatch.setattr(Market, "discharge_efficiency", 0.93)
 
 
 async def bid(trader: OrganisationUnderTest, auction: str, price: float | str) -> httpx2.Response:

@@ -50,7 +50,7 @@ class TestAnAuction:
         asset = await second.trader.get(f"/organisations/{second.id}/virtual-assets/{won['virtualAssetID']}")
         assert asset.status_code == 200
         assert asset.json()["auctionID"] == auction
-        assert asset.json()["ratedDischargePower"] == 4000
+        assert asset.json()["ratedDischargePower"] == pytest.approx(4400)
         assert asset.json()["initialStateOfChargePercentage"] == 50
         assert len(asset.json()["blockIDs"]) == 1
         lost = (await first.trader.get(f"/auctions/{auction}")).json()
@@ -121,7 +121,7 @@ class TestAnAuction:
         assert refused.status_code == 409, refused.text
         body = refused.json()
         assert body["type"].endswith("/capacity-taken")
-        assert (body["asked"]["discharge"], body["free"]["discharge"], body["holders"]) == (4000, 2000, ["AUCTION"])
+        assert (body["asked"]["discharge"], body["free"]["discharge"], body["holders"]) == (4400, 2200, ["AUCTION"])
 
     async def test_of_more_than_a_battery_has_is_refused_when_it_is_created(self, market: Market):
         terms = await market.terms(await market.battery(3000))
@@ -177,7 +177,7 @@ class TestAnAuction:
         book = (await market.owner.admin.get(f"/physical-assets/{battery}/commitments", params=window(won))).json()
         point = book["commitments"][0]
         assert (point["discharge"]["promised"], point["discharge"]["offered"], point["discharge"]["free"]) == (
-            4000,
+            4400,
             0,
             0,
         )
@@ -375,13 +375,17 @@ class TestAnAuction:
     async def test_that_was_moved_clears_at_its_new_end(self, market: Market):
         now = await market.now()
         auction = await market.auction(start=wire(now + timedelta(minutes=10)))
-        later = wire(now + timedelta(hours=3))
-        answer = await market.operator.patch(f"/auctions/{auction}", json={"end": later})
+        path, later = f"/auctions/{auction}", wire(now + timedelta(hours=3))
+        tags = [(await market.operator.get(path)).headers["ETag"]]
+        answer = await market.operator.patch(path, json={"end": later})
         assert answer.status_code == 200, answer.text
+        tags.append(answer.headers["ETag"])
         await market.advance("PT2H")
         assert await market.status(auction, market.traders[0]) == "RUNNING"
         await market.advance("PT2H")
         assert await market.status(auction, market.traders[0]) == "NO_BIDS_SUBMITTED"
+        tags.append((await market.operator.get(path)).headers["ETag"])
+        assert len({*tags}) == 3
 
     async def test_clears_by_itself_when_its_time_comes(self, market: Market):
         now = await market.now()

@@ -14,6 +14,7 @@ from gridloom.auctions.model import (
     Auction,
     AuctionBid,
     AuctionState,
+    AuctionStatus,
     BidFate,
     ClearingOutcome,
     Item,
@@ -27,9 +28,11 @@ from gridloom.auctions.rules import (
     check_terms,
     fate_of,
     own_state,
+    status_for,
     winning_bid,
 )
 from gridloom.kernel.ids import PhysicalAssetID
+from gridloom.kernel.problem import BadRequest
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets.model import BackingShare
 
@@ -87,6 +90,18 @@ class TestNewTerms:
             check_terms(opening, item, backing, NOON)
         assert [error.pointer for error in refused.value.errors] == [fault]
 
+    @pytest.mark.parametrize(("days", "is_fit"), [(3660, True), (3661, False)])
+    def test_are_of_an_asset_of_ten_years_at_most(self, days: int, is_fit: bool):
+        opening, start = Window(NOON, NOON + timedelta(hours=1)), NOON + timedelta(hours=2)
+        item = item_over(Window(start, start + timedelta(days=days)))
+        backing = [BackingShare(PhysicalAssetID(UUID(int=2)), 1.0)]
+        if is_fit:
+            check_terms(opening, item, backing, NOON)
+            return
+        with pytest.raises(BadRequest) as refused:
+            check_terms(opening, item, backing, NOON)
+        assert [error.pointer for error in refused.value.errors] == ["/item/end"]
+
 
 class TestAnAuctionsTerms:
     BEFORE, DURING, AFTER = (NOON + timedelta(hours=hours) for hours in (-1, 0, 1))
@@ -121,6 +136,20 @@ class TestAnAuctionsTerms:
     )
     def test_stand_for_the_operator_as_they_are(self, state, moment, status):
         assert own_state(auction_in(state), moment) is status
+
+    @pytest.mark.parametrize(
+        ("state", "moment", "status"),
+        [
+            (AuctionState.SCHEDULED, BEFORE, AuctionStatus.NOT_STARTED),
+            (AuctionState.SCHEDULED, DURING, AuctionStatus.RUNNING),
+            (AuctionState.SCHEDULED, AFTER, AuctionStatus.PENDING),
+            (AuctionState.CLEARED, AFTER, AuctionStatus.LOST),
+            (AuctionState.CANCELLED, BEFORE, AuctionStatus.LOST),
+        ],
+    )
+    def test_stand_for_a_bidder_by_the_half_open_window(self, state, moment, status):
+        auction = auction_in(state)
+        assert status_for(auction, now=moment, organisation_id=UUID(int=2), has_standing_bid=True) is status
 
 
 def reference_winner(history: list[tuple[int, Decimal, bool]], hurdle: Decimal | None) -> int | None:

@@ -152,8 +152,9 @@ class TestPublication:
             await revise(asset, first["id"], capacityIntervals=[{**given[0], "unavailableCapacity": 8_000}, given[1]])
         ).json()
         assert (second["unavailableCapacity"], second["availableCapacity"]) == (8_000, 4_000)
-        third = (await revise(asset, first["id"], capacityIntervals=[], unavailableCapacity=7_000)).json()
-        assert [each["unavailableCapacity"] for each in third["capacityIntervals"]] == [7_000]
+        third = (await revise(asset, first["id"], capacityIntervals=[], unavailableCapacity=12_000)).json()
+        whole = [(each["unavailableCapacity"], each["availableCapacity"]) for each in third["capacityIntervals"]]
+        assert whole == [(12_000, 0)]
 
     async def test_can_be_sent_as_it_is_read(self, new_organisation):
         asset = await new_asset(new_organisation)

@@ -39,10 +39,11 @@ async def read(asset, first=0, last=8):
 class TestSchedule:
     async def test_keeps_what_was_not_given(self, new_organisation):
         asset = await register_asset(await new_organisation())
-        await put(asset, 1000, 2000, -3000)
-        await put(asset, 0, first=1)
-        assert await read(asset) == [(at(0), 1000), (at(1), 0), (at(2), -3000)]
-        assert await read(asset, 1, 2) == [(at(1), 0)]
+        await put(asset, 1000, 2000, -3000, first=1)
+        await put(asset, 500)
+        await put(asset, 0, first=2)
+        assert await read(asset) == [(at(0), 500), (at(1), 1000), (at(2), 0), (at(3), -3000)]
+        assert await read(asset, 2, 3) == [(at(2), 0)]
 
     async def test_of_many_periods_is_validated_beside_the_event_loop(self, new_organisation, monkeypatch):
         judged_by: list[tuple[int, bool]] = []

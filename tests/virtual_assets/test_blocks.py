@@ -169,6 +169,17 @@ class TestGivingBack:
         carving = carve([WHOLE], 50, 100, Market.WHOLESALE, 1000.0, 800.0)
         assert remove_block(carving.blocks, carving.block).blocks == (WHOLE,)
 
+    def test_joins_a_block_to_the_one_that_follows_it(self):
+        first, second = replace(WHOLE, end=50), replace(WHOLE, id=BlockID(UUID(int=2)), first=50)
+        assert remove_block([first, second], first).blocks == (replace(second, first=0),)
+        assert remove_block([first, second], second).blocks == (replace(first, end=100),)
+
+    def test_joins_no_block_that_begins_later_or_ended_earlier(self):
+        first, second = replace(WHOLE, end=49), replace(WHOLE, id=BlockID(UUID(int=2)), first=50)
+        for one in (first, second):
+            with pytest.raises(NothingToJoin):
+                remove_block([first, second], one)
+
     def test_joins_parallel_wholesale_blocks_and_moves_the_schedule(self):
         carving = carve([WHOLE], 0, 100, Market.WHOLESALE, 400.0, 300.0)
         released = remove_block(carving.blocks, carving.block)

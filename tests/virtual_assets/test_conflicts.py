@@ -48,7 +48,7 @@ class TestAShortfall:
         key = await pool.fetchval("select key from asset where id = $1", UUID(battery.asset["id"]))
         asset = await read_asset_by_key(pool, key)
         assert asset is not None
-        for now, closed in ((battery.start - QUARTER, 0), (battery.start + QUARTER, 2)):
+        for now, closed in ((battery.start - QUARTER, 0), (battery.start + QUARTER, 2), (battery.end, 4)):
             found = await load_shortfalls_of_each(pool, [asset], asset.first, asset.first + 4, now)
             assert found[key].missing.tolist() == [0.5] * closed + [0] * (4 - closed)
 

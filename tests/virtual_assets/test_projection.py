@@ -149,6 +149,12 @@ class TestProjection:
         assert after_kw.tolist() == [[100, 20, 100, -10]]
         assert [(each.position, each.reason) for each in cuts] == [(1, AdjustmentReason.CYCLE_LIMIT)]
 
+    def test_counts_the_cycles_of_each_day_from_its_first_period_on(self):
+        rule = CycleBudget(40.0, np.array([0, 0, 1, 1, 1]), 10.0)
+        after_kw, cuts = cut(inputs([40, -20, 100, 100, 4], energy_kwh=200.0, cycles=(rule,)))
+        assert after_kw.tolist() == [[40, -20, 100, 60, 0]]
+        assert [(each.position, each.reason) for each in cuts] == [(n, AdjustmentReason.CYCLE_LIMIT) for n in (3, 4)]
+
     def test_is_shared_by_lanes_in_proportion(self):
         after_kw, _ = cut(inputs([[60], [20]], energy_kwh=10 / 0.95))
         np.testing.assert_allclose(after_kw, [[30], [10]])

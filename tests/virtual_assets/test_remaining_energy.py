@@ -1,14 +1,15 @@
 """What remains of a battery in single periods, read from one book, against a book for each period."""
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.capacity.test_book import battery, periods_of, promise, standings
 
 from gridloom.capacity.availability import ENERGY
 from gridloom.capacity.model import OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
-from gridloom.virtual_assets.backing.availability import remaining_energy_at, remaining_fraction
+from gridloom.virtual_assets.backing.availability import mean_available_of, remaining_energy_at, remaining_fraction
 
 pytestmark = pytest.mark.pure
 
@@ -27,3 +28,26 @@ class TestRemainingEnergy:
         promises = [promise(0, 10, 5_000, 12_000), promise(5, 10, 5_000, 20_000)]
         capacity = BatteryCapacity(battery(), promises, OwnSchedule.nothing())
         assert remaining_energy_at(capacity, {4, 5, 12}) == {4: 1.0, 5: 20 / 32, 12: 1.0}
+
+
+class TestMeanAvailability:
+    @settings(max_examples=20)
+    @given(standings(), st.sampled_from([(1000.0, 1200.0), (0.0, 1200.0), (1000.0, 0.0)]))
+    def test_is_the_mean_of_what_remains_in_each_period(self, drawn, rated_kw):
+        """A quarter is backed by a battery that keeps five eighths of its energy for half of the day."""
+        day, capacity = drawn
+        first, end = periods_of(day)
+        promised = promise(first, (first + end) // 2, 5_000, 32_000)
+        capacities = {1: capacity, 2: BatteryCapacity(battery(), [promised], OwnSchedule.nothing())}
+        of_one, of_other = (remaining_fraction(capacities[key], first, end) for key in (1, 2))
+        whole = np.ones((3, end - first))
+        charge, discharge, energy = 0.75 * (whole if of_one is None else of_one) + 0.25 * (
+            whole if of_other is None else of_other
+        )
+        power = {(1000.0, 1200.0): (charge + discharge) / 2, (0.0, 1200.0): discharge, (1000.0, 0.0): charge}[rated_kw]
+
+        found = mean_available_of([(1, 0.75), (2, 0.25)], capacities, first, end, rated_kw=rated_kw)
+
+        assert found.power == pytest.approx(power.mean())
+        assert found.energy == pytest.approx(energy.mean())
+        assert found.deliverable == pytest.approx(np.minimum(power, energy).mean())

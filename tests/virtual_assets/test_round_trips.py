@@ -51,7 +51,7 @@ class TestOnePeriod:
         battery = await make_battery()
         for place in range(3):
             assert (await battery.put([300 + place], offset=180)).status_code == 200
-        answer = await asyncio.create_task(battery.put([400], offset=181), name="asking")
+        answer = await asyncio.create_task(battery.put([400], offset=20), name="asking")
         assert not answer.json()["imbalance"]["balanced"]
         assert len(asked) == 2, asked
 

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from gridloom.kernel.ids import PhysicalAssetID
-from gridloom.virtual_assets.backing.shortfall import _sum_shortfalls
+from gridloom.virtual_assets.backing.shortfall import (
+    Shortfalls,
+    _join_shortfalls,
+    _sum_shortfalls,
+    shortfall_intervals,
+)
+from gridloom.virtual_assets.backing.store import ShortfallInterval
 from gridloom.virtual_assets.model import Promise
 
 pytestmark = pytest.mark.pure
@@ -51,3 +57,40 @@ class TestAShortfall:
     def test_of_a_direction_that_is_not_rated_does_not_count(self) -> None:
         found = _sum_shortfalls([promise(1, 1.0)], {1: np.array([[0.0, 0.5, 1.0]]).T}, 40, 41, (0.0, 1000.0))
         assert found.missing == pytest.approx([0.5])
+
+
+class TestIntervalsOfShortfalls:
+    def test_join_periods_alike_and_name_the_batteries_that_fell_short(self) -> None:
+        found = Shortfalls(
+            40,
+            np.array([0.0, 0.5, 0.5, 0.5, 0.25]),
+            {1: np.array([0.0, 0.5, 0.5, 0.25, 0.25]), 2: np.array([0.0, 0.0, 0.0, 0.25, 0.0])},
+        )
+        assert shortfall_intervals(found) == [
+            ShortfallInterval(41, 43, 0.5, {1: 0.5}),
+            ShortfallInterval(43, 44, 0.5, {1: 0.25, 2: 0.25}),
+            ShortfallInterval(44, 45, 0.25, {1: 0.25}),
+        ]
+
+    def test_are_none_where_nothing_is_missing(self) -> None:
+        assert shortfall_intervals(Shortfalls(40, np.zeros(3), {1: np.zeros(3)})) == []
+
+    @pytest.mark.parametrize(
+        ("first", "end", "missing", "of_second"),
+        [
+            pytest.param(40, 48, [0, 0.5, 0.5, 0.25, 0.1, 0.2, 0, 0], [0, 0, 0, 0.25, 0.1, 0.2, 0, 0], id="all"),
+            pytest.param(42, 45, [0.5, 0.25, 0.1], [0, 0.25, 0.1], id="from within the first to within the rest"),
+            pytest.param(43, 44, [0.25], [0.25], id="of one period"),
+        ],
+    )
+    def test_count_before_the_seal_and_later_periods_as_computed(
+        self, first: int, end: int, missing: list[float], of_second: list[float]
+    ) -> None:
+        """Sealed until 44; the last interval reaches beyond it, as one does that is being written."""
+        intervals = [ShortfallInterval(41, 43, 0.5, {1: 0.5}), ShortfallInterval(43, 46, 0.25, {2: 0.25})]
+        computed = np.array([0.1, 0.2])[: max(0, end - 44)]
+        rest = Shortfalls(44, computed, {2: computed}) if len(computed) else None
+        found = _join_shortfalls(intervals, rest, first, end, sealed=44)
+        assert found.first == first
+        assert found.missing.tolist() == missing
+        assert found.by_battery[2].tolist() == of_second
