@@ -216,7 +216,7 @@ class TestDispatch:
         assert answer.status_code == 201, answer.text
         bids = f"/physical-assets/{awarded['id']}/ancillary"
         entries = []
-        for product, offered_kw in (("POS_04_08", 1000), ("NEG_04_08", 2000)):
+        for product, offered_kw in (("POS_04_08", 1000), ("NEG_04_08", 2000), ("POS_08_12", 3000)):
             entry = {"deliveryDay": day.isoformat(), "product": product}
             bid = {"capacityPrice": 5, "offeredCapacity": offered_kw, "energyPrice": 100}
             offered = await yard.owner.trader.post(f"{bids}/bids", json=[{**entry, "bids": [bid]}])
@@ -238,12 +238,22 @@ class TestDispatch:
         assert limits.low_kwh[:, 0].tolist() == pytest.approx([700 + 50 / 0.95, 800 + (50 + 500) / 0.95])
         high_kwh = [0.95 * 7000 - 50 * 0.92, 0.95 * 8000 - (50 + 1000) * 0.92]
         assert limits.high_kwh[:, 0].tolist() == pytest.approx(high_kwh)
+        key = await yard.edge.pool.fetchval("select key from asset where id = $1::text::uuid", awarded["id"])
+        held = await read_awarded_reserves(yard.edge.pool, [key], start, start + timedelta(hours=8))
+        assert {(one.market, one.first - first, one.end - first, one.power_kw, one.reserve_h) for one in held} == {
+            ("AFRR_POS", 0, 16, 1000.0, 0.5),
+            ("AFRR_NEG", 0, 16, 2000.0, 0.5),
+            ("AFRR_POS", 16, 32, 3000.0, 0.5),
+        }
+        for low, high in ((0, 4), (4, 8)):
+            window = (start + timedelta(hours=low), start + timedelta(hours=high))
+            found = await read_awarded_reserves(yard.edge.pool, [key], *window)
+            assert {one.first - first for one in found} == {4 * low}, "of the blocks in the window"
         for entry, bid_id in entries:
             corrected = {"bidID": bid_id, "accepted": False, "acceptedCapacity": 0, "correction": True}
             answer = await yard.operator.post(f"{bids}/results", json=[{**entry, "results": [corrected]}])
             assert answer.status_code < 300, answer.text
-        key = await yard.edge.pool.fetchval("select key from asset where id = $1::text::uuid", awarded["id"])
-        held = await read_awarded_reserves(yard.edge.pool, [key], start, start + timedelta(hours=4))
+        held = await read_awarded_reserves(yard.edge.pool, [key], start, start + timedelta(hours=8))
         assert held == [], "the latest result counts"
 
 

@@ -31,6 +31,12 @@ async def optimise(battery: Battery, **body: Any) -> httpx2.Response:
     return await battery.client.post(f"{battery.url}/optimisations", json=asked)
 
 
+def earned_eur(schedule: list[dict[str, Any]], prices: dict[str, Any]) -> float:
+    """What a schedule earns at prices that were sent along."""
+    price_of = {one["time"]: one["price"] for one in prices["values"]}
+    return sum(point["power"] / 4 / 1000 * price_of[point["time"]] for point in schedule)
+
+
 class TestAnOptimisation:
     async def test_says_what_it_earns_and_what_limits_cost(self, make_battery: MakeBattery) -> None:
         battery = await make_battery(dailyCycleLimit=1)
@@ -39,6 +45,11 @@ class TestAnOptimisation:
         found = answer.json()
         assert found["status"] == "OPTIMAL"
         assert found["value"] == pytest.approx(found["bound"], rel=1e-6)
+        assert found["value"] == pytest.approx(
+            earned_eur(found["schedule"], sent_prices(battery.start, battery.end, 1))
+        )
+        assert found["gap"] == pytest.approx(0, abs=1e-6)
+        assert [point["time"] for point in found["stateOfCharge"]] == [point["time"] for point in found["schedule"]]
         assert len(found["schedule"]) == len(found["stateOfCharge"]) == 192
         assert found["basedOn"] == {"version": 1, "pricesUntil": wire(battery.end)} or found["basedOn"]["version"] >= 1
         assert [block["blockID"] for block in found["blocks"]] == battery.asset["blockIDs"]
@@ -118,6 +129,8 @@ class TestAnOptimisation:
             ({"prices": {"forecast": True, "series": "DAY_AHEAD_DE_LU"}}, "/prices"),
             ({"prices": {"series": "FCR_DE"}}, "/prices/series"),
             ({"start": "2030-01-01T00:07:00Z"}, "/start"),
+            ({"end": "2030-01-01T00:07:00Z"}, "/end"),
+            ({"start": "2030-01-01T01:00:00Z", "end": "2030-01-01T00:00:00Z"}, "/end"),
             ({"markets": ["MOON"]}, "/markets/0"),
         ],
     )
@@ -138,6 +151,15 @@ class TestAnOptimisation:
         assert found.status_code == 200, found.text
         proposed = found.json()["proposedBlocks"]
         assert proposed
+        spot_eur = earned_eur(found.json()["schedule"], sent_prices(battery.start, battery.end, 1))
+        capacity_eur = sum(block["value"] for block in proposed)
+        assert capacity_eur > 0
+        assert found.json()["value"] == pytest.approx(spot_eur + capacity_eur)
+        assert found.json()["value"] <= found.json()["bound"] + 1e-6
+        for block in proposed:
+            assert block["value"] == pytest.approx(
+                max(block["ratedChargePower"], block["ratedDischargePower"]) / 1000 * 4 * 200
+            )
         assert all(
             block["ratedChargePower"] == block["ratedDischargePower"] for block in proposed if block["market"] == "FCR"
         )
@@ -202,6 +224,8 @@ class TestARepair:
         applied = await battery.client.put(f"{battery.url}/schedule", json={"schedule": repaired["schedule"]})
         assert applied.status_code == 200, applied.text
         assert applied.json()["imbalance"]["balanced"]
+        end = applied.json()["imbalance"]["endStateOfChargePercentage"]
+        assert repaired["endStateOfChargePercentage"] == pytest.approx(end, abs=0.01)
 
     async def test_for_the_best_value_earns_at_least_as_much_as_the_nearest(self, make_battery: MakeBattery) -> None:
         battery = await make_battery()
@@ -211,6 +235,7 @@ class TestARepair:
             answer = await battery.client.post(f"{battery.url}/repairs", json={**body, "objective": objective})
             assert answer.status_code == 200, answer.text
             values.append(answer.json()["value"])
+            assert values[-1] == pytest.approx(earned_eur(answer.json()["schedule"], body["prices"]))
             put = await battery.client.put(f"{battery.url}/schedule", json={"schedule": answer.json()["schedule"]})
             assert put.status_code == 200, put.text
         assert values[0] <= values[1]
@@ -248,6 +273,9 @@ class TestAPortfolio:
         )
         assert answer.status_code == 200, answer.text
         [asset] = answer.json()["assets"]
+        assert asset["value"] == pytest.approx(
+            earned_eur(asset["schedule"], sent_prices(battery.start, battery.end, 9))
+        )
         powers = [point["power"] for point in asset["schedule"]]
         assert max(powers) <= 200.001
         assert min(powers) >= -300.001
@@ -280,6 +308,11 @@ class TestAPortfolio:
         prices = sent_prices(battery.start, battery.end + timedelta(hours=6), 9)
         answer = await battery.client.post(f"{path}/{portfolio['id']}/optimisations", json={"prices": prices})
         assert answer.status_code == 200, answer.text
+        values = [earned_eur(one["schedule"], prices) for one in answer.json()["assets"]]
+        assert [one["value"] for one in answer.json()["assets"]] == pytest.approx(values)
+        assert answer.json()["value"] == pytest.approx(sum(values))
+        assert (answer.json()["status"], answer.json()["gap"]) == ("OPTIMAL", pytest.approx(0, abs=1e-6))
+        assert answer.json()["bound"] == pytest.approx(answer.json()["value"], rel=1e-6)
         ends = [one["schedule"][-1]["time"] for one in answer.json()["assets"]]
         assert ends == [wire(battery.end - QUARTER), wire(battery.end + timedelta(hours=6) - QUARTER)]
 

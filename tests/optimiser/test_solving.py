@@ -33,7 +33,8 @@ def programme(prices: Any, **changes: Any) -> BatteryProgramme:
     count = len(prices)
     power, energy = changes.pop("power", 1000.0), changes.pop("energy", 1000.0)
     start, end, slack = changes.pop("start", 0.5), changes.pop("end", 0.5), changes.pop("slack", 0.01)
-    cycles, eta = changes.pop("cycles", None), changes.pop("eta", ETA)
+    cycles, charge = changes.pop("cycles", None), changes.pop("charge", power)
+    charge_eta, discharge_eta = changes.pop("etas", (ETA, ETA))
     lowest, highest = np.zeros(count), np.full(count, energy)
     if end is not None:
         lowest[-1], highest[-1] = max(0.0, (end - slack) * energy), min(energy, (end + slack) * energy)
@@ -41,13 +42,13 @@ def programme(prices: Any, **changes: Any) -> BatteryProgramme:
     assert not changes
     return BatteryProgramme(
         np.asarray(prices, dtype=float),
-        np.full(count, -power),
+        np.full(count, -charge),
         np.full(count, power),
         lowest,
         highest,
         start * energy,
-        eta,
-        eta,
+        charge_eta,
+        discharge_eta,
         limits,
     )
 
@@ -115,12 +116,27 @@ class TestTheProgramme:
         assert (discharge_kw > 1).tolist() == [True, False, True, True]
 
     @settings(max_examples=25)
-    @given(st.integers(0, 10_000), st.integers(4, 40), st.sampled_from([500.0, 1000.0, 4000.0]), st.booleans())
+    @given(
+        st.integers(0, 10_000),
+        st.integers(4, 40),
+        st.sampled_from([500.0, 1000.0, 4000.0]),
+        st.booleans(),
+        st.sampled_from([(1000.0, (ETA, ETA)), (700.0, (0.98, 0.9)), (1300.0, (0.85, 0.97))]),
+        st.sampled_from([-30.0, 30.0]),
+    )
     def test_is_as_good_as_an_independent_solver_finds(
-        self, seed: int, count: int, energy: float, has_cycles: bool
+        self,
+        seed: int,
+        count: int,
+        energy: float,
+        has_cycles: bool,
+        charging: tuple[float, tuple[float, float]],
+        mean_eur_mwh: float,
     ) -> None:
-        rng = np.random.default_rng(seed)
-        asked = programme(rng.normal(30, 60, count), energy=energy, cycles=1.0 if has_cycles else None)
+        rng, (charge, etas) = np.random.default_rng(seed), charging
+        cycles = 1.0 if has_cycles else None
+        prices = rng.normal(mean_eur_mwh, 60, count)
+        asked = programme(prices, energy=energy, cycles=cycles, charge=charge, etas=etas)
         found = solve(asked)
         assert found.status is SolutionStatus.OPTIMAL
         assert found.value_eur == pytest.approx(independent_value(asked), rel=1e-6, abs=1e-6)

@@ -16,7 +16,7 @@ from tests.revenue.reports import BUCKETED, CENT, DAYS, agree, of_assets, report
 from tests.revenue.world import World
 
 from gridloom.kernel.window import Window
-from gridloom.revenue import store
+from gridloom.revenue import reporting, store
 from gridloom.revenue.earned import read_earned_per_mw
 from gridloom.revenue.model import Contribution, Subject
 
@@ -327,6 +327,55 @@ class TestRaw:
         assert found["revenue_normalised_wholesale"] == {utc(day, 0): pytest.approx(100 / 10)}
         total = (20 + 180) + 40 + 100
         assert found["revenue_normalised_total"] == {utc(day, 0): pytest.approx(total / 25)}
+
+    async def test_has_no_point_of_what_ends_where_the_window_starts_or_starts_where_it_ends(
+        self, world: World
+    ) -> None:
+        id, day = await world.virtual_asset(), date(2026, 5, 12)
+        start, end = utc(day, 4), utc(day, 8)
+        facts: list[reference.Fact] = []
+        for name, low, high in (
+            ("before", utc(day, 0), start),
+            ("within", start, end),
+            ("after", end, utc(day, 12)),
+        ):
+            facts += [Toll(0, name, low, high, Fraction(8760)), Auction(0, low, high, Fraction(100), None)]
+            facts += [Trade(0, name, low, "SELL", Fraction(1), Fraction(10))]
+        await world.record_facts(facts, [id])
+        known = await world.pool.fetchval("select platform_now()")
+        for as_of in (None, known):
+            subject = await of_assets(world, [id])
+            found = await report(world, subject, start, end, "raw", as_of=as_of)
+            for name, value in (("tolling", 10 * 4), ("vba", 100), ("wholesale", 10)):
+                assert found[f"revenue_{name}"] == {start: pytest.approx(value)}, (name, as_of)
+
+    async def test_is_the_same_however_few_days_are_read_at_a_time(
+        self, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Contracts and auctions that begin before the window, at its start, on a day in the middle and on the last."""
+        ids, first = [await world.virtual_asset(10), await world.virtual_asset(30)], date(2026, 5, 12)
+        start, end = utc(first, 0), utc(first + timedelta(days=3), 24)
+        facts: list[reference.Fact] = []
+        for n, begins in enumerate((-1, 0, 2, 3)):
+            low, high = utc(first + timedelta(days=begins), 6 * n), utc(first + timedelta(days=begins + 2), 7)
+            facts += [
+                Toll(n % 2, f"c{n}", low, high, Fraction(8760 * (n + 1))),
+                Auction(n % 2, low, high, Fraction(100 + n), Fraction(40 + n)),
+                Trade(n % 2, f"t{n}", low, "SELL", Fraction(n + 1), Fraction(10)),
+                FCR(n % 2, low.date(), "NEGPOS_08_12", Fraction(n + 1), Fraction(5), Fraction(4)),
+            ]
+        await world.record_facts(facts, ids)
+        subject = await of_assets(world, ids)
+        at_once = {each: await report(world, subject, start, end, each) for each in (*BUCKETED, "raw")}
+        assert len(at_once["raw"]["revenue_tolling"]) == len(at_once["raw"]["revenue_vba"]) == 4
+        monkeypatch.setattr(reporting, "DAYS_IN_A_PART", 1)
+        for batch in (1, 2, 3):
+            monkeypatch.setattr(reporting, "DAY_BATCH_SIZE", batch)
+            for each, expected in at_once.items():
+                found = await report(world, subject, start, end, each)
+                for category, points in expected.items():
+                    assert list(found[category]) == list(points), (batch, each, category)
+                    assert found[category] == pytest.approx(points, abs=1e-9), (batch, each, category)
 
 
 class TestFleet:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import re
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pytest
 from msgspec import UNSET
 from tests.statements.conftest import JANUARY, Books
@@ -19,7 +21,13 @@ from gridloom.statements.document import pdf, wording
 from gridloom.statements.document.pdf import render_pdf
 from gridloom.statements.document.tables import render_csv
 from gridloom.statements.model import CORRECTION
-from gridloom.statements.views import CorrectedLine, IssuedLine, IssuedStatement
+from gridloom.statements.views import (
+    AssetMonthView,
+    CorrectedLine,
+    IssuedLine,
+    IssuedStatement,
+    StatementFigures,
+)
 
 OWNER = UUID(int=5)
 
@@ -66,6 +74,35 @@ def make_statement(count: int = 3, **changes: Any) -> IssuedStatement:
     return IssuedStatement(**{**fields, **changes})
 
 
+def make_figures(count: int) -> StatementFigures:
+    """Of batteries of which every other has no limit of cycles and no measurement."""
+    assets = [
+        AssetMonthView(
+            asset_id=UUID(int=100 + place),
+            kind="PHYSICAL",
+            name=f"Battery {place}",
+            delivery_zone="TenneT",
+            rated_power=10.0 + place,
+            days=30,
+            charged_energy=1234.56,
+            discharged_energy=1111.1,
+            cycles=41.5,
+            cycle_limit=UNSET if place % 2 else 45.0,
+            availability_delivered=0.987,
+            measured_share=UNSET if place % 2 else 0.5,
+            earned=-1000.0,
+            earned_per_mw=-98.765,
+        )
+        for place in range(count)
+    ]
+    return StatementFigures(assets=assets, rated_power=23.45, earned_per_mw=-43.219, measured_share=0.75)
+
+
+def make_corrections(count: int) -> list[IssuedLine]:
+    line = make_statement(0).lines[0]
+    return [msgspec.structs.replace(line, amount=Decimal(10 + place)) for place in range(count)]
+
+
 def count_pages(body: bytes) -> int:
     return len(re.findall(rb"/Type /Page\b", body))
 
@@ -82,6 +119,39 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(pdf._Document, "write", note)
     return texts
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a text is drawn."""
+
+    page: int
+    text: str
+    left: float
+    right: float
+    y: float
+    size: float
+
+    def touches(self, other: Place) -> bool:
+        is_on_line = abs(self.y - other.y) < 0.7 * min(self.size, other.size)
+        return self.page == other.page and is_on_line and self.left < other.right and other.left < self.right
+
+
+@pytest.fixture
+def places(monkeypatch: pytest.MonkeyPatch) -> list[Place]:
+    found: list[Place] = []
+    write = pdf._Document.write
+
+    def note(self: Any, x: float, text: str, **how: Any) -> float:
+        size = how.get("size", 8.5)
+        width = pdf._measure_width(pdf._make_drawable(text), how.get("font", pdf.TEXT), size)
+        left = x - width if how.get("right") else x
+        if text:
+            found.append(Place(self.page, text, left, left + width, self.y, size))
+        return write(self, x, text, **how)
+
+    monkeypatch.setattr(pdf._Document, "write", note)
+    return found
 
 
 class TestThePDF:
@@ -106,6 +176,62 @@ class TestThePDF:
             *wording.NO_INVOICE,
         ):
             assert text in written, text
+
+    @pytest.mark.parametrize(
+        ("lines", "corrections", "address_lines"),
+        [(0, 0, 0), (3, 2, 1), (len(LineType), 30, 8), (len(LineType), 0, 8)],
+        ids=["hardly anything", "some", "all there can be", "all but corrections"],
+    )
+    def test_writes_no_text_over_another_or_off_the_page(
+        self, places: list[Place], lines: int, corrections: int, address_lines: int
+    ) -> None:
+        address = "\n".join(f"Line {place} of an address" for place in range(address_lines))
+        changes: dict[str, Any] = {
+            "address": address,
+            "issuer_name": "Gridloom Betriebs GmbH",
+            "issuer_address": address,
+            "figures": make_figures(3),
+            "lines": make_statement(lines).lines[:-1] + make_corrections(corrections),
+        }
+        render_pdf(make_statement(**changes))
+        for place, one in enumerate(places):
+            assert 0 < one.left < one.right < pdf.PAGE_WIDTH, one
+            assert 0 < one.y < pdf.PAGE_HEIGHT, one
+            for other in places[:place]:
+                assert not one.touches(other), (one, other)
+
+    def test_shows_the_figures_of_the_month_and_of_each_battery(self, written: list[str]) -> None:
+        render_pdf(make_statement(figures=make_figures(2)))
+        for texts in (
+            ["Rated power, time-weighted", "Nennleistung, zeitgewichtet", "23.4 MW"],
+            ["Lines of the month per MW", "Posten des Monats je MW", "\u221243.22 EUR/MW"],
+            ["Measured of that energy", "Davon gemessen", "75.0 %"],
+            [
+                "Battery 0",
+                "TenneT",
+                "10.0",
+                "30",
+                "1,234.6",
+                "1,111.1",
+                "41.5 of 45.0",
+                "98.7 %",
+                "50.0 %",
+                "\u221298.77",
+            ],
+            ["Battery 1", "TenneT", "11.0", "30", "1,234.6", "1,111.1", "41.5", "98.7 %", "–", "\u221298.77"],
+        ):
+            place = written.index(texts[0])
+            assert written[place : place + len(texts)] == texts
+        assert wording.AVAILABILITY[0] not in written, "of which there is no figure"
+
+    def test_shows_some_corrections_ahead_and_says_how_many_more_there_are(self, written: list[str]) -> None:
+        corrections = make_corrections(pdf.MAX_CORRECTIONS_AHEAD + 2)
+        render_pdf(make_statement(lines=corrections[:-2]))
+        assert not any("more behind" in text for text in written)
+        render_pdf(make_statement(lines=corrections))
+        place = written.index("… and 2 more behind / und 2 weitere umseitig")
+        ahead = [text for text in written[written.index("Corrections /") : place] if text.endswith(".00")]
+        assert ahead[: pdf.MAX_CORRECTIONS_AHEAD] == [f"{10 + place}.00" for place in range(pdf.MAX_CORRECTIONS_AHEAD)]
 
     def test_of_nothing_to_pay_is_no_demand(self, written: list[str]) -> None:
         render_pdf(make_statement(total=Decimal(0)))
@@ -155,6 +281,29 @@ class TestTheCSV:
         assert [Decimal(row["amount"]) for row in rows] == [line.amount for line in statement.lines]
         assert rows[-1]["correctedNumber"] == "2026-0008"
         assert rows[0]["number"] == "2026-0009"
+
+    def test_has_a_row_without_an_amount_for_each_figure_that_there_is(self) -> None:
+        statement = make_statement(0, figures=make_figures(2))
+        rows = list(csv.DictReader(io.StringIO(render_csv(statement).decode())))[len(statement.lines) :]
+        assert {(row["amount"], row["line"], row["number"]) for row in rows} == {("", "", "2026-0009")}
+        shown = [(row["assetName"], row["figure"], row["value"], row["unit"]) for row in rows]
+        assert shown[:3] == [
+            ("", "ratedPower", "23.45", "MW"),
+            ("", "earnedPerMW", "-43.219", "EUR/MW"),
+            ("", "measuredShare", "0.75", ""),
+        ]
+        assert [figure for name, figure, _, _ in shown if name == "Battery 1"] == [
+            "ratedPower",
+            "days",
+            "chargedEnergy",
+            "dischargedEnergy",
+            "cycles",
+            "availabilityDelivered",
+            "earned",
+            "earnedPerMW",
+        ]
+        assert ("Battery 0", "cycleLimit", "45.0", "") in shown
+        assert {row["asset"] for row in rows if row["assetName"] == "Battery 0"} == {str(UUID(int=100))}
 
     def test_gives_no_formula_to_a_spreadsheet(self) -> None:
         statement = make_statement(0)

@@ -21,7 +21,7 @@ from gridloom.settlements.model import AFRR_CAPACITY_AWARDS, FCR_AWARDS, AFRRCap
 from gridloom.settlements.recording import Recorder, record_settlements
 from gridloom.statements import issuing, store
 from gridloom.statements.ledger_store import find_changed
-from gridloom.statements.missing_store import list_backed_lives
+from gridloom.statements.missing_store import list_backed_lives, list_zone_lives
 from gridloom.statements.model import Month, RunStatus, StatementRun
 
 
@@ -101,9 +101,16 @@ class TestAMonth:
         assert {"kind": "DISPATCH", "deliveryZone": "TenneT", "periods": 2976} in missing
         unmeasured = {gap["physicalAssetID"] for gap in missing if gap["kind"] == "MEASUREMENT"}
         assert unmeasured == {str(books.battery), str(books.second)}
-        lives = await list_backed_lives(books.edge.pool, Month.parse(JANUARY))
-        whole = Month.parse(JANUARY).window
-        assert [(life.start, life.end) for life in lives] == [(whole.start, whole.end)] * 2, "of all that they back"
+        for month in (Month.parse(JANUARY), Month.parse(FEBRUARY), Month.parse("2028-12")):
+            for lives in (
+                await list_backed_lives(books.edge.pool, month),
+                await list_zone_lives(books.edge.pool, month),
+            ):
+                windows = {(life.start, life.end) for life in lives}
+                assert windows == {(month.window.start, month.window.end)}, "of all that they back"
+        for month in (Month.parse("2027-12"), Month.parse("2029-01")):
+            assert await list_backed_lives(books.edge.pool, month) == []
+            assert await list_zone_lives(books.edge.pool, month) == []
         read = await books.operator.get("/statements/missing", params={"month": JANUARY})
         assert (read.status_code, read.json()) == (200, missing), "as they are read before anything is asked for"
         assert (await books.owner.admin.get(f"/statements/missing?month={JANUARY}")).status_code == 403
