@@ -15,10 +15,12 @@ from gridloom.capacity.availability import (
     AvailabilitySeries,
     CapacityOutage,
     Rating,
+    RatingsAndOutages,
     availability_at,
     availability_series,
+    change_periods,
 )
-from gridloom.kernel.market_time import market_day_window
+from gridloom.kernel.market_time import market_day_window, period_number
 from gridloom.kernel.window import Window
 
 pytestmark = pytest.mark.pure
@@ -159,3 +161,10 @@ class TestAvailability:
         series = availability_series(ratings, outages, year)
         assert len(series) == 35_040
         assert np.isfinite(series.available).all()
+
+
+class TestAChange:
+    def test_is_of_the_period_that_holds_it_and_of_the_one_after(self):
+        known = RatingsAndOutages([Rating(T0, 1.0, 1.0, 1.0)], [outage(20, 45), outage(90, 91)])
+        periods = change_periods(known) - period_number(T0)
+        assert periods.tolist() == [0, 1, 2, 3, 6, 7], "on a boundary there is but one"

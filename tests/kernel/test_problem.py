@@ -32,6 +32,10 @@ class TestProblem:
             "status": 500,
         }
 
+    def test_at_a_field_says_of_it_the_whole_detail_or_what_is_given(self):
+        said = [BadRequest.at("/end", "No such day.", *more).errors for more in ((), ("is no day",))]
+        assert said == [(FieldError("/end", "No such day."),), (FieldError("/end", "is no day"),)]
+
     def test_cannot_have_a_standard_member_twice(self):
         with pytest.raises(AssertionError):
             BadRequest("No.", status=200)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gridloom.kernel.text import find_forbidden
+from gridloom.kernel.text import find_forbidden, may_hold_forbidden
 
 pytestmark = pytest.mark.pure
 
@@ -26,3 +26,16 @@ pytestmark = pytest.mark.pure
 )
 def test_a_text_is_refused_by_the_name_of_its_first_forbidden_character(character: str, said: str | None) -> None:
     assert find_forbidden(f"Husum{character}1\x01" if said else f"Husum{character}1") == said
+
+
+@pytest.mark.parametrize(
+    ("encoded", "may_hold"),
+    [
+        (b'{"name": "Husum 1"}', False),
+        (b'{"name": "Husum\\u202e"}', True),
+        (b'{"name": "Husum\x7f"}', True),
+        ('{"name": "Büsum"}'.encode(), True),
+    ],
+)
+def test_only_a_body_of_plain_letters_is_known_to_hold_no_forbidden_character(encoded: bytes, may_hold: bool) -> None:
+    assert may_hold_forbidden(encoded) is may_hold
