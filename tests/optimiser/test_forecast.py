@@ -110,6 +110,8 @@ class TestAForecast:
         table = table_of(FIRST, [np.full(quarters_of(day), 60.0 + 20 * day.weekday()) for day in days])
         one, two = (forecast_day(table, FIRST + timedelta(days=known)) for known in (371, 392))
         assert (one.p90 - one.p10).mean() == pytest.approx((two.p90 - two.p10).mean(), rel=0.05)
+        none = forecast_day(table, FIRST + timedelta(days=20))
+        assert (none.p90 - none.p10).mean() > 2 * (one.p90 - one.p10).mean(), "without any, it knows little"
 
     def test_of_a_week_fitted_once_stays_close_to_one_fitted_daily(self) -> None:
         table = shaped_table(FIRST, 420)

@@ -33,8 +33,8 @@ async def optimise(battery: Battery, **body: Any) -> httpx2.Response:
 
 def earned_eur(schedule: list[dict[str, Any]], prices: dict[str, Any]) -> float:
     """What a schedule earns at prices that were sent along."""
-    price_of = {one["time"]: one["price"] for one in prices["values"]}
-    return sum(point["power"] / 4 / 1000 * price_of[point["time"]] for point in schedule)
+    price_of: dict[str, float] = {one["time"]: one["price"] for one in prices["values"]}
+    return sum(float(point["power"]) / 4 / 1000 * price_of[point["time"]] for point in schedule)
 
 
 class TestAnOptimisation:
@@ -128,6 +128,7 @@ class TestAnOptimisation:
             ({"prices": {}}, "/prices"),
             ({"prices": {"forecast": True, "series": "DAY_AHEAD_DE_LU"}}, "/prices"),
             ({"prices": {"series": "FCR_DE"}}, "/prices/series"),
+            ({"prices": {"series": "MOON"}}, "/prices/series"),
             ({"start": "2030-01-01T00:07:00Z"}, "/start"),
             ({"end": "2030-01-01T00:07:00Z"}, "/end"),
             ({"start": "2030-01-01T01:00:00Z", "end": "2030-01-01T00:00:00Z"}, "/end"),

@@ -22,11 +22,12 @@ from gridloom.kernel.window import Window
 from gridloom.optimiser.backtests.planner import BatterySpec, Planner
 from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, replay_days
 from gridloom.optimiser.day_table import DayTable
-from gridloom.optimiser.valuations import day_value_cache
+from gridloom.optimiser.valuations import day_value_cache, formulas
 from gridloom.optimiser.valuations.formulas import (
     AuctionedBattery,
     Basis,
     DayValues,
+    _closed_value,
     _plan_closed,
     value_past_days,
     value_window,
@@ -97,6 +98,57 @@ class TestPastValues:
         for prices_eur_mwh in (hourly, hourly + np.resize([0.0, 1e-6], 96)):
             value_eur = _plan_closed(Planner(battery), offer(date(2025, 1, 1), 1), prices_eur_mwh, prices_eur_mwh)
             assert value_eur == pytest.approx(1200.0, abs=0.1)
+
+    @pytest.mark.parametrize("days", [1, 3])
+    def test_by_policy_are_planned_for_each_day_by_the_forecast_of_that_day(
+        self, monkeypatch: pytest.MonkeyPatch, days: int
+    ) -> None:
+        """A forecast that is right about today and tomorrow is as good as foresight."""
+        table = shaped_table(date(2025, 1, 1), 40)
+
+        class RightForecaster:
+            def __init__(self, table: DayTable) -> None:
+                self.quarters = np.concatenate([table.quarters, table.quarters[-1:]])
+
+            def forecast(self, index: int) -> Any:
+                return self.quarters[index : index + 2]
+
+        monkeypatch.setattr(formulas, "WeeklyForecaster", RightForecaster)
+        asked = offer(table.end, days, battery=replace(BATTERY, charge_efficiency=0.98))
+        policy, foresight = (value_past_days(table, asked, basis).values[-20:-1] for basis in Basis)
+        assert policy.tolist() == pytest.approx(foresight.tolist(), rel=1e-6)
+
+    def test_lose_as_little_by_start_and_end_with_cycles_that_suffice_each_day_as_without_a_limit(self) -> None:
+        """Two days together may do twice what each may do."""
+        table = shaped_table(date(2025, 1, 1), 40)
+        costs_eur = [
+            value_past_days(
+                table, offer(table.end, 3, battery=replace(BATTERY, daily_cycle_limit=limit)), Basis.FORESIGHT
+            ).start_end_cost_eur
+            for limit in (None, 3.0)
+        ]
+        assert costs_eur[0] > 0
+        assert costs_eur[1] == pytest.approx(costs_eur[0], rel=1e-6)
+
+    def test_count_no_gain_for_a_window_that_may_end_with_less_than_it_began(self) -> None:
+        table = shaped_table(date(2025, 1, 1), 40)
+        for start, end, is_costly in ((1.0, 0.0, False), (0.0, 1.0, True)):
+            asked = offer(table.end, 3, initial_soc=start, target_soc=end)
+            cost_eur = value_past_days(table, asked, Basis.FORESIGHT).start_end_cost_eur
+            assert (cost_eur > 0) is is_costly
+            assert cost_eur >= 0
+
+    @pytest.mark.parametrize(("end_quarter", "is_held"), [(96, True), (80, False)])
+    def test_of_a_day_that_ends_at_midnight_reach_to_the_end_of_each_past_day(
+        self, end_quarter: int, is_held: bool
+    ) -> None:
+        """A price in the last hour of the long day and of the short day is earned where the window holds it."""
+        for day, count in ((date(2025, 3, 30), 92), (date(2025, 10, 26), 100), (date(2025, 6, 1), 96)):
+            prices = np.zeros(count)
+            prices[-4:] = 100.0
+            asked = offer(date(2025, 6, 2), 1, end_quarter=end_quarter, target_soc=0.0, tolerance=1.0)
+            value_eur = _closed_value(Planner(BATTERY), asked, prices, prices)
+            assert (value_eur > 50) is is_held, day
 
     def test_are_computed_once_and_anew_where_a_price_was_corrected(self, monkeypatch: pytest.MonkeyPatch) -> None:
         computed: list[float] = []

@@ -53,6 +53,17 @@ class Planner:
 
         The last of them ends as it likes or, with `end_kwh`, between these two energies, which must be within reach.
         """
+        return self.plan_both(today, tomorrow, initial_kwh, step_h, end_kwh)[: len(today)]
+
+    def plan_both(
+        self,
+        today: Floats,
+        tomorrow: Floats,
+        initial_kwh: float,
+        step_h: float,
+        end_kwh: tuple[float, float] | None = None,
+    ) -> Floats:
+        """The same of the periods of both days; each of them has a day's cycles."""
         key = len(today), len(tomorrow), step_h, end_kwh
         shape = self._shapes.get(key)
         if shape is None:
@@ -61,7 +72,7 @@ class Planner:
         power_kw, burns = _solve_model(shape.model, prices, initial_kwh)
         if burns:
             power_kw = _plan_with_directions(shape, prices, initial_kwh)
-        return power_kw[: len(today)]
+        return power_kw
 
     def _build_programme(
         self, today: int, tomorrow: int, step_h: float, end_kwh: tuple[float, float] | None = None

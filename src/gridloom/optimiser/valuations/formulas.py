@@ -76,13 +76,14 @@ class AuctionedBattery:
         hours = (self.start_quarter, self.end_quarter)
         return (self.battery, self.initial_soc, self.target_soc, self.tolerance, *hours)
 
-    def end_kwh(self, hours: float) -> tuple[float, float]:
-        """Between which energies it ends after so many hours: about its target, or as near as it gets in that time."""
+    def end_kwh(self, hours: float, days: int = 1) -> tuple[float, float]:
+        """Between which energies it ends after so many hours of so many days: about its target, or as near as it gets
+        in that time."""
         battery, energy = self.battery, self.battery.energy_kwh
         initial, slack = self.initial_soc * energy, self.tolerance * energy
         given = battery.discharge_kw * hours
         if battery.daily_cycle_limit is not None:
-            given = min(given, battery.daily_cycle_limit * energy)
+            given = min(given, days * battery.daily_cycle_limit * energy)
         most = min(energy, initial + battery.charge_kw * battery.charge_efficiency * hours)
         least = max(0.0, initial - given / battery.discharge_efficiency)
         low, high = self.target_soc * energy - slack, self.target_soc * energy + slack
@@ -200,29 +201,39 @@ def _closed_value(planner: Planner, offer: AuctionedBattery, prices: Floats, exp
 
 def _plan_closed(planner: Planner, offer: AuctionedBattery, prices: Floats, expected: Floats) -> float:
     step_h = 0.25
-    if len(prices) % 4 == 0 and offer.start_quarter % 4 == 0:
-        by_hour = prices.reshape(-1, 4)
-        if (by_hour == by_hour[:, :1]).all():
-            prices, expected, step_h = by_hour[:, 0], expected.reshape(-1, 4).mean(axis=1), 1.0
+    if offer.start_quarter % 4 == 0 and _is_hourly(prices):
+        prices, expected, step_h = prices[::4], expected.reshape(-1, 4).mean(axis=1), 1.0
     initial_kwh = offer.initial_soc * offer.battery.energy_kwh
     power_kw = planner.plan(expected, np.zeros(0), initial_kwh, step_h, offer.end_kwh(len(prices) * step_h))
     return float(prices @ power_kw) * step_h / 1000
 
 
+def _plan_two_days(planner: Planner, offer: AuctionedBattery, first: Floats, second: Floats) -> float:
+    """What two whole days earn from their start to their end as agreed, each with its own cycles."""
+    step_h = 0.25
+    if _is_hourly(first) and _is_hourly(second):
+        first, second, step_h = first[::4], second[::4], 1.0
+    prices = np.concatenate([first, second])
+    initial_kwh = offer.initial_soc * offer.battery.energy_kwh
+    end_kwh = offer.end_kwh(len(prices) * step_h, days=2)
+    return float(prices @ planner.plan_both(first, second, initial_kwh, step_h, end_kwh)) * step_h / 1000
+
+
+def _is_hourly(prices: Floats) -> bool:
+    """Whether these are whole hours of one price each."""
+    return len(prices) % 4 == 0 and bool((prices.reshape(-1, 4) == prices[::4, None]).all())
+
+
 def _boundary_days(table: DayTable, offer: AuctionedBattery) -> float:
     """How many days' worth a window loses by starting and ending as agreed, against an endless run with foresight."""
     planner = Planner(offer.battery)
-    whole = AuctionedBattery(
-        offer.battery, offer.first, offer.last, 0, 96, offer.initial_soc, offer.target_soc, offer.tolerance
-    )
     days = min(_BOUNDARY_DAYS, len(table)) // 2 * 2
     first = table.end - timedelta(days=days)
     played = replay_days(table, first, table.end, offer.battery, EXPECTATIONS[Policy.FORESIGHT])
     endless_eur = sum(day.earned_eur for day in played)
     closed_eur = 0.0
     for index in range(len(table) - days, len(table), 2):
-        prices = np.concatenate([table.true_day(index), table.true_day(index + 1)])
-        closed_eur += _plan_closed(planner, whole, prices, prices)
+        closed_eur += _plan_two_days(planner, offer, table.true_day(index), table.true_day(index + 1))
     if endless_eur <= 0:
         return 0.0
     return 2 * max(0.0, endless_eur - closed_eur) / endless_eur
