@@ -207,7 +207,7 @@ class TestABacktest:
             assert answer.status_code == 202, answer.text
             failed = await ended(trader, answer.headers["location"])
             assert failed["status"] == "FAILED"
-            assert "2026-05-" in failed["failure"]
+            assert "2026-05-11T22:00:00Z" in failed["failure"], "a day without prices"
 
 
 DAY = BacktestDay(date(2024, 3, 1), 1.0, 1.0, 1.0, 1.0, 0.0, 0.0)

@@ -15,9 +15,13 @@ import pytest
 from tests.optimiser.test_proposals import sent_prices
 from tests.virtual_assets.conftest import Battery, MakeBattery, make_battery, new_asset, register, wire
 
+from gridloom.database.clock import real_now
 from gridloom.edge import Request
 from gridloom.edge.application import Application
 from gridloom.kernel.problem import BadRequest
+from gridloom.optimiser.schedules import store
+from gridloom.optimiser.schedules.jobs import delete_expired_optimisations
+from gridloom.optimiser.schedules.wire import NewOptimisation, PricesAsked
 from gridloom.optimiser.solver_queue import SolverQueue, SolverTurn
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import CancelledError
@@ -203,6 +207,20 @@ class TestAnOptimisation:
         other = (await operator.post(f"/organisations/{battery.organisation.id}/virtual-assets", json=body)).json()
         elsewhere = await battery.client.get(where.replace(battery.asset["id"], other["id"]))
         assert elsewhere.status_code == 404, "it is of another asset"
+
+    async def test_made_by_a_job_is_deleted_after_a_day(self, app: Application, make_battery: MakeBattery) -> None:
+        battery = await make_battery()
+        organisation, asset = UUID(str(battery.organisation.id)), UUID(battery.asset["id"])
+        ids = old, young = uuid4(), uuid4()
+        async with app.pool.acquire() as db, db.transaction():
+            now = await real_now(db)
+            for id, age in zip(ids, (timedelta(hours=25), timedelta(hours=23)), strict=True):
+                body = NewOptimisation(prices=PricesAsked(forecast=True))
+                await store.insert_optimisation(db, organisation, id, asset, asset, now - age, body)
+            run: Any = SimpleNamespace(db=db)
+            await delete_expired_optimisations(run)
+            found = [await store.read_optimisation(db, organisation, asset, id) for id in ids]
+        assert [one and one.id for one in found] == [None, young], old
 
 
 class TestARepair:

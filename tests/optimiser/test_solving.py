@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridloom.optimiser.solving.battery_model import BatteryModel, SharedLimit
-from gridloom.optimiser.solving.linear import Deadline
+from gridloom.optimiser.solving.feasibility import unreachable
+from gridloom.optimiser.solving.linear import Deadline, SolverStatus
 from gridloom.optimiser.solving.programme import (
     BatteryProgramme,
     CycleLimit,
@@ -198,6 +199,50 @@ class TestNoWay:
             solve(asked)
         assert (refusal.value.rule, refusal.value.position) == (InfeasibilityRule.ENERGY_ABOVE, 2)
         assert refusal.value.missing_kwh > 0
+
+    def test_says_by_how_much_the_bound_is_out_of_reach(self) -> None:
+        """500 kWh in store; an hour charges 800 kW at 80 % and discharges 400 kW at 50 %."""
+        base = programme([50.0] * 4, end=None, charge=800.0, power=400.0, etas=(0.8, 0.5))
+        for lowest, highest, rule, missing_kwh in (
+            (0.0, -310.0, InfeasibilityRule.END_STATE_OF_CHARGE, 10.0),
+            (1200.0, 2000.0, InfeasibilityRule.END_STATE_OF_CHARGE, 60.0),
+        ):
+            asked = replace(base, lowest_kwh=base.lowest_kwh - 1000, highest_kwh=base.highest_kwh + 1000)
+            asked.lowest_kwh[-1], asked.highest_kwh[-1] = lowest if lowest else -1000, highest
+            found = unreachable(asked)
+            assert found is not None
+            assert (found.rule, found.position, found.missing_kwh) == (rule, 3, pytest.approx(missing_kwh))
+
+    def test_within_the_window_names_the_side_on_which_the_bound_lies(self) -> None:
+        base = programme([50.0] * 4, end=None, charge=800.0, power=400.0, etas=(0.8, 0.5))
+        above, below = replace(base, highest_kwh=np.full(4, 1000.0)), replace(base, lowest_kwh=np.zeros(4))
+        above.highest_kwh[1], below.lowest_kwh[1] = 90.0, 830.0
+        for asked, rule, missing_kwh in (
+            (above, InfeasibilityRule.ENERGY_ABOVE, 10.0),
+            (below, InfeasibilityRule.ENERGY_BELOW, 10.0),
+        ):
+            found = unreachable(asked)
+            assert found is not None
+            assert (found.rule, found.position, found.missing_kwh) == (rule, 1, pytest.approx(missing_kwh))
+
+    def test_is_blamed_on_powers_that_leave_none_between_them(self) -> None:
+        asked = programme([50.0] * 4, end=None)
+        asked.min_kw[2] = asked.max_kw[2] + 1
+        found = unreachable(asked)
+        assert found is not None
+        assert (found.rule, found.position) == (InfeasibilityRule.POWER, 2)
+
+    @settings(max_examples=60)
+    @given(st.integers(0, 10_000))
+    def test_is_found_where_the_solver_finds_none_and_only_there(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        asked = programme([50.0] * 6, end=None, charge=800.0, power=400.0, etas=(0.8, 0.5))
+        asked.min_kw[:] = rng.uniform(-800, 300, 6)
+        asked.max_kw[:] = asked.min_kw + rng.uniform(0, 700, 6)
+        asked.lowest_kwh[:] = rng.uniform(0, 600, 6)
+        asked.highest_kwh[:] = asked.lowest_kwh + rng.uniform(50, 600, 6)
+        ended = BatteryModel([asked]).run(Deadline(5)).ended
+        assert (unreachable(asked) is not None) is (ended is SolverStatus.INFEASIBLE)
 
     def test_is_blamed_on_cycles_when_they_do_not_suffice(self) -> None:
         with pytest.raises(InfeasibleError) as refusal:

@@ -208,6 +208,10 @@ class TestAValue:
         assert (values[0].p10_eur, values[0].p90_eur) == (0, 0)
         assert values[1].p90_eur < 0, "what it must buy, it must buy"
 
+    def test_of_days_that_earned_nothing_is_nothing(self) -> None:
+        value = value_window(DayValues(date(2025, 3, 1), np.zeros(60), 0.0), offer(date(2025, 3, 1), 3))
+        assert (value.p10_eur, value.p50_eur, value.p90_eur, value.mean_eur) == (0, 0, 0, 0)
+
     def test_is_there_for_an_end_out_of_reach(self) -> None:
         table = shaped_table(date(2025, 1, 1), 30)
         asked = offer(table.end, 1, start_quarter=0, end_quarter=2, initial_soc=0.0, target_soc=1.0)
@@ -277,6 +281,9 @@ class TestAValuation:
             missing = await invited.trader.post(path, json={"basis": "POLICY"})
             assert missing.status_code == 422
             assert missing.json()["type"].endswith("/prices-missing")
+            now = datetime.fromisoformat((await operator.get("/sandbox/clock")).json()["now"])
+            tomorrow = market_day_window(market_day_of(now) + timedelta(days=1)).start
+            assert datetime.fromisoformat(missing.json()["firstMissingPeriod"]) == tomorrow, "the last it could know"
             await _load_past(operator)
             before = (await invited.admin.get("/audit-log")).json()
             answer = await invited.trader.post(path, json={"basis": "POLICY"}, headers={"Idempotency-Key": "a"})
