@@ -28,6 +28,11 @@ class TestAnEarlierInstant:
                 with pytest.raises(AsOfTooEarly):
                     await check_as_of(db, since - MOMENT, PRICES)
                 await check_as_of(db, since - MOMENT, MEASURED)
+                later = since + timedelta(hours=1)
+                await db.execute("insert into version_start (what, since) values ($1, $2)", MEASURED, later)
+                await check_as_of(db, later, PRICES, MEASURED)
+                with pytest.raises(AsOfTooEarly):
+                    await check_as_of(db, later - MOMENT, PRICES, MEASURED)
                 with pytest.raises(BadRequest):
                     await check_as_of(db, now + timedelta(days=1), PRICES)
             finally:

@@ -98,6 +98,15 @@ class TestEveryFormat:
         assert [error.pointer for error in caught.value.errors] == ["/1/time", "/2/side", "/4/price"]
 
     @pytest.mark.parametrize(("media_type", "write"), FORMATS)
+    def test_takes_amounts_up_to_their_limits_and_none_beyond(self, media_type: str, write: Any) -> None:
+        prices = [-1_000_000.0, 0.0, 1_000_000.0]
+        found = decode_rows(WHOLESALE_TRADES, write([{**TRADE, "price": price} for price in prices]), media_type)
+        assert [msgspec.to_builtins(row)["price"] for row in found] == prices
+        for name, amount in (("price", -1_000_000.01), ("price", 1_000_000.01), ("volume", -0.1), ("volume", 1e6 + 1)):
+            errors = refusal(WHOLESALE_TRADES, write([TRADE, {**TRADE, name: amount}]), media_type).errors
+            assert [error.pointer for error in errors] == [f"/1/{name}"], amount
+
+    @pytest.mark.parametrize(("media_type", "write"), FORMATS)
     def test_refuses_what_is_not_a_field(self, media_type: str, write: Any) -> None:
         errors = refusal(FCR_AWARDS, write([{**AWARD, "colour": "red"}]), media_type).errors
         assert [error.pointer for error in errors] == ["/0/colour"]
@@ -124,7 +133,12 @@ class TestEveryFormat:
 class TestCrowd:
     @pytest.mark.parametrize(
         ("media_type", "body"),
-        [(JSON, b"[" + b'{"assetID":1},' * 9 + b"{}]"), (NDJSON, b"{}\n" * 9), (CSV, b"a\n" * 9)],
+        [
+            (JSON, b"[" + b'{"assetID":1},' * 9 + b"{}]"),
+            (NDJSON, b"{}\n" * 9),
+            (CSV, b"a\n" * 9),
+            (PARQUET, as_parquet([{"a": 1}] * 9)),
+        ],
     )
     def test_is_refused_before_it_is_unfolded(
         self, monkeypatch: pytest.MonkeyPatch, media_type: str, body: bytes
@@ -168,6 +182,10 @@ class TestCSV:
     def test_takes_what_programs_write_with_an_exponent(self) -> None:
         rows = decode_rows(FCR_AWARDS, as_csv([{**AWARD, "capacity": "1e-05"}, {**AWARD, "capacity": "2.5E+1"}]), CSV)
         assert [msgspec.to_builtins(row)["capacity"] for row in rows] == [0.00001, 25]
+
+    @pytest.mark.parametrize("product", ['"NEGPOS_00_04', '"NEGPOS"_00_04'])
+    def test_refuses_quotes_that_do_not_enclose_a_cell(self, product: str) -> None:
+        assert "not CSV" in refusal(FCR_AWARDS, as_csv([{**AWARD, "product": product}]), CSV).detail
 
     def test_refuses_a_row_of_another_width(self) -> None:
         assert refusal(FCR_AWARDS, as_csv([AWARD]) + b",1,2", CSV).errors[0].pointer == "/0"

@@ -209,7 +209,7 @@ def _plan_closed(planner: Planner, offer: AuctionedBattery, prices: Floats, expe
 
 
 def _plan_two_days(planner: Planner, offer: AuctionedBattery, first: Floats, second: Floats) -> float:
-    """What two whole days earn from their start to their end as agreed, each with its own cycles."""
+    """Earnings of two whole days that start and end as agreed, each with its own cycles."""
     step_h = 0.25
     if _is_hourly(first) and _is_hourly(second):
         first, second, step_h = first[::4], second[::4], 1.0
