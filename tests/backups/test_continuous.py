@@ -46,7 +46,7 @@ class TestAMomentBetweenTwoWrites:
         receiving = None
         try:
             ask(dsn, "create table fact (name text)")
-            receiving = back_up_continuously(tmp_path / "home", tmp_path / "backup", began=datetime.now(UTC))
+            receiving = back_up_continuously(tmp_path / "home", tmp_path / "backups" / "daily", began=datetime.now(UTC))
             ask(dsn, "insert into fact values ('first')")
             time.sleep(0.3)
             (between,) = ask(dsn, "select clock_timestamp()")[0]
@@ -62,17 +62,17 @@ class TestAMomentBetweenTwoWrites:
                 receiving.send_signal(signal.SIGINT)
                 receiving.wait(20)
             server.stop()
-        assert stat.S_IMODE((tmp_path / "backup").stat().st_mode) == 0o700
-        restore_to(tmp_path / "new", tmp_path / "backup", between)
-        restored = EmbeddedPostgres(tmp_path / "new")
+        assert stat.S_IMODE((tmp_path / "backups" / "daily").stat().st_mode) == 0o700
+        restore_to(tmp_path / "homes" / "new", tmp_path / "backups" / "daily", between)
+        restored = EmbeddedPostgres(tmp_path / "homes" / "new")
         try:
             assert ask(restored.start(), "select name from fact") == [("first",)]
         finally:
             restored.stop()
         with pytest.raises(CommandError, match="exists"):
-            restore_to(tmp_path / "new", tmp_path / "backup", between)
+            restore_to(tmp_path / "homes" / "new", tmp_path / "backups" / "daily", between)
         with pytest.raises(CommandError, match="no copy that was begun before"):
-            restore_to(tmp_path / "other", tmp_path / "backup", between - timedelta(days=1))
+            restore_to(tmp_path / "other", tmp_path / "backups" / "daily", between - timedelta(days=1))
 
 
 class TestACopy:
@@ -95,6 +95,7 @@ class TestReceiving:
         server.start()
         environment = {**os.environ, "GRIDLOOM_HOME": str(tmp_path / "home")}
         environment.pop("GRIDLOOM_DATABASE_URL", None)
+        (tmp_path / "backup" / "wal").mkdir(parents=True)  # of an earlier backup that this one goes on from
         command = [sys.executable, "-m", "gridloom.cli", "backup", str(tmp_path / "backup"), "--continuous"]
         try:
             with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as first:

@@ -35,7 +35,8 @@ def sample(schema: dict[str, Any], said: Any = None) -> Any:
     match schema.get("type"):
         case "object":
             named = [*schema.get("required", ()), *(said or ())]
-            return {name: sample(schema["properties"][name], (said or {}).get(name)) for name in named}
+            properties, others = schema.get("properties", {}), schema.get("additionalProperties")
+            return {name: sample(properties.get(name, others), (said or {}).get(name)) for name in named}
         case "array":
             return [sample(schema["items"], item) for item in said or ()]
     if said is not None or "const" in schema or "enum" in schema:

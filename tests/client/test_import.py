@@ -20,6 +20,15 @@ from gridloom_client.commands.terminal.ending import Misunderstood
 START = np.datetime64("2026-01-01T00:00:00", "ms")
 
 
+@pytest.mark.parametrize("mark", [",", ";"])
+@pytest.mark.parametrize("names_assets", [True, False])
+def test_a_csv_file_names_the_assets_or_not_whatever_separates_it(tmp_path: Path, mark: str, names_assets: bool):
+    names = ["physicalAssetID"] * names_assets + ["signal", "time", "value"]
+    (tmp_path / "points.csv").write_text(mark.join(names) + "\n", encoding="utf-8-sig")
+    with open_table(tmp_path / "points.csv") as table:
+        assert table.names_assets is names_assets
+
+
 @pytest.fixture
 async def owner(new_organisation: Any) -> Any:
     return await new_organisation()

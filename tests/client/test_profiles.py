@@ -13,7 +13,7 @@ from tests.client.conftest import Terminal
 from tests.people import OPERATOR_USERNAME, PASSWORD
 
 from gridloom_client import AsyncClient, Client, CredentialsError, Tokens
-from gridloom_client.profiles import Profile, Profiles, ProfileTokens, Secret
+from gridloom_client.profiles import Profile, Profiles, ProfileTokens, Secret, configuration_directory
 from gridloom_client.tokens import ApiKey, Password
 
 URL = "http://one.test"
@@ -54,6 +54,29 @@ def ring(monkeypatch: pytest.MonkeyPatch) -> Ring:
     monkeypatch.delenv("GRIDLOOM_KEYRING")
     monkeypatch.setitem(sys.modules, "keyring", made)
     return made
+
+
+class TestTheDirectory:
+    @pytest.mark.parametrize(
+        ("platform", "environment", "place"),
+        [
+            ("linux", {"XDG_CONFIG_HOME": "/x"}, "/x/gridloom"),
+            ("linux", {}, "/home/ada/.config/gridloom"),
+            ("win32", {"APPDATA": "/roaming", "XDG_CONFIG_HOME": "/x"}, "/roaming/gridloom"),
+            ("win32", {}, "/home/ada/AppData/Roaming/gridloom"),
+        ],
+    )
+    def test_is_where_programs_of_the_system_keep_theirs(
+        self, monkeypatch: pytest.MonkeyPatch, platform: str, environment: dict[str, str], place: str
+    ):
+        for name in ("XDG_CONFIG_HOME", "APPDATA"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in {"HOME": "/home/ada", **environment}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr("gridloom_client.profiles.sys.platform", platform)
+        found = configuration_directory()
+        monkeypatch.undo()
+        assert found == Path(place)
 
 
 class TestAProfile:

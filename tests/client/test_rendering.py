@@ -20,6 +20,7 @@ from rich.console import Console
 from gridloom_client.answers import Backing, CurrentBid
 from gridloom_client.commands.directory import OPERATOR_COMMANDS, USER_COMMANDS, write_help
 from gridloom_client.commands.scheduling.points import read_points
+from gridloom_client.commands.terminal.asking import read_text
 from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.finding import find_id
 from gridloom_client.commands.terminal.options import Options
@@ -156,7 +157,14 @@ class TestAShortId:
     def test_stands_for_the_one_thing_it_fits(self, text: str):
         assert find_id(text, self.THINGS, "asset") == ID
 
-    @pytest.mark.parametrize(("text", "word"), [("57", "type more"), ("ffff", "There is no asset")])
+    @pytest.mark.parametrize(
+        ("text", "word"),
+        [
+            ("57", "type more of the id"),
+            ("ffff", "There is no asset ffff; the list shows which there are"),
+            ("lb", "There is no asset lb; did you mean Elbe?"),
+        ],
+    )
     def test_is_refused_where_it_fits_several_or_none(self, text: str, word: str):
         with pytest.raises(Misunderstood, match=word):
             find_id(text, self.THINGS, "asset")
@@ -222,6 +230,18 @@ class TestAPastedTable:
             Misunderstood, match=r"line 2: yesterday is no time.*line 3: there is no power.*line 4: much"
         ):
             read_points("time;power\nyesterday;1\n2026-10-25 12:00\n2026-10-25 12:15;much\n")
+
+    def test_may_begin_with_the_mark_that_spreadsheets_write(self, tmp_path: Path):
+        file = tmp_path / "plan.csv"
+        file.write_text("2026-10-25 12:00;1,5\n2026-10-25 12:15;2\n", encoding="utf-8-sig")
+        assert [point.power for point in read_points(read_text(file, "times"))] == [1.5, 2]
+
+    def test_of_a_file_that_cannot_be_read_is_refused_with_a_sentence(self, tmp_path: Path):
+        with pytest.raises(Misunderstood, match="cannot be read: No such file"):
+            read_text(tmp_path / "none.csv", "times")
+        (tmp_path / "latin.csv").write_bytes("Größe;1".encode("latin-1"))
+        with pytest.raises(Misunderstood, match="is no text in UTF-8"):
+            read_text(tmp_path / "latin.csv", "times")
 
     def test_asks_for_the_offset_where_an_hour_comes_twice(self):
         with pytest.raises(Misunderstood, match="stands there twice"):

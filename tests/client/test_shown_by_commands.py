@@ -291,6 +291,22 @@ SHOWN: dict[str, tuple[dict[str, Any], str]] = {
         FCR limit ratio       0.75
         """,
     ),
+    "assets create New --organisation Südwind --zone TenneT --power 20 --energy 40": (
+        {"POST /physical-assets": {"id": THING, "name": "New", "deliveryZone": "TenneT"}},
+        f"""
+        New
+        ID             {THING}
+        Delivery zone  TenneT
+        """,
+    ),
+    "organisations create Ostwind": (
+        {"POST /organisations": {"id": THING, "name": "Ostwind", "kind": "PARTICIPANT"}},
+        f"""
+        Ostwind
+        ID    {THING}
+        Kind  PARTICIPANT
+        """,
+    ),
     "virtual list --all --utc": (
         {f"/organisations/{OURS}/virtual-assets": [LIFE | {"endStateOfChargePercentage": 48.26}]},
         """
@@ -595,6 +611,8 @@ MISUNDERSTOOD = {
     "auctions create --backing Husum --backing Heide=0.4 --invite Südwind --power 2 --energy 4 --yes": "not sum to 1",
     "auctions create --backing Husum=much --invite Südwind --power 2 --energy 4 --yes": "much is no share of Husum",
     "statements show 2026-01": "There is no statement 2026-01",
+    f"auctions bid {SHORT} much": "much is not a price; expected a number such as 1250.50",
+    f"auctions bid {SHORT} NaN": "a price is finite",
 }
 
 
@@ -659,6 +677,109 @@ class TestACommand:
     def test_of_one_thing_gives_a_script_json_and_nothing_else(self, run: Run, command: str):
         shown = run(f"{command} -o json")
         assert (shown.code, shown.err, type(json.loads(shown.out))) == (0, "", dict)
+
+
+class TestAnAuction:
+    WORDS = "auctions create --backing Husum --invite Südwind --power 20 --energy 40 --day 2026-07-01 --yes"
+    SAME = AUCTION | {"status": "RUNNING", "outcome": None, "backing": [{"physicalAssetID": BATTERY, "share": 1}]}
+
+    @pytest.mark.parametrize(
+        ("zone", "said"),
+        [
+            ("", "of 2026-07-01 on these batteries (RUNNING, closes 2026-06-29 16:00)"),
+            ("--utc", "of 06-30 22:00–07-01 22:00 on these batteries (RUNNING, closes 2026-06-29 14:00Z)"),
+        ],
+    )
+    def test_that_exists_already_is_named_and_not_created_again(self, run: Run, zone: str, said: str):
+        shown = run(f"{self.WORDS} {zone}", {"/auctions": [self.SAME], f"/auctions/{THING}": self.SAME})
+        assert (shown.code, shown.service.changes) == (1, [])
+        assert f"Nothing was created: auction {SHORT} {said} exists already." in shown.err
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"status": "CANCELLED"},
+            {"outcome": "NO_BIDS"},
+            {"backing": [{"physicalAssetID": SECOND, "share": 1}]},
+            {"item": {**DAY, "start": "2026-06-29T22:00:00Z", "end": DAY["start"]}},
+            {"item": {**DAY, "end": "2026-07-01T21:45:00Z"}},
+        ],
+        ids=["cancelled", "without bids", "on another battery", "of the day before", "of a part of the day"],
+    )
+    def test_beside_another_is_created(self, run: Run, other: dict[str, Any]):
+        beside = self.SAME | other
+        shown = run(self.WORDS, {"/auctions": [beside], f"/auctions/{THING}": beside})
+        assert (shown.code, len(shown.service.changes)) == (0, 1), shown.err
+
+    def test_is_made_of_what_was_typed_and_the_rest_by_the_services_clock(self, run: Run):
+        """Two days ahead, opening in a minute for six hours, with equal shares."""
+        shown = run(
+            "auctions create --backing Husum --backing Heide --invite Südwind --power 20 --energy 40 --yes",
+            {**BATTERIES, "/auctions": []},
+        )
+        [line] = shown.service.changes
+        body = json.loads(line.removeprefix("POST /auctions "))
+        assert (body["start"], body["end"]) == ("2026-11-18T12:01:00Z", "2026-11-18T18:01:00Z")
+        assert (body["item"]["start"], body["item"]["end"]) == ("2026-11-19T23:00:00Z", "2026-11-20T23:00:00Z")
+        assert body["item"]["ratedChargePower"] == body["item"]["ratedDischargePower"] == 20
+        assert [part["share"] for part in body["backing"]] == [0.5, 0.5]
+        assert body["participants"] == [OTHERS]
+
+
+class TestRevenue:
+    PATH = f"/revenue-reporting/virtual-assets/{VIRTUAL}/data-points"
+    POINTS = {
+        "revenue_total_revenue": [("05-31", 0.0), ("06-01", 10.5), ("06-02", 0.0), ("07-01", 1234.5), ("07-02", 0.0)],
+        "revenue_wholesale": [("06-01", 10.5), ("07-01", 1230.0)],
+        "revenue_fcr": [("07-01", 4.5)],
+        "revenue_tolling": [("06-01", 0.0)],
+    }
+    KNOWN = {
+        PATH: {
+            "data": {
+                name: [{"time": f"2026-{day}T22:00:00Z", "value": value} for day, value in points]
+                for name, points in POINTS.items()
+            }
+        }
+    }
+
+    def test_is_shown_from_the_first_earnings_to_the_last_by_product(self, run: Run):
+        shown = run("revenue Elbe --start 2026-06-01 --end 2026-08-01", self.KNOWN)
+        assert shown.out.splitlines() == [
+            "Revenue of Elbe",
+            "Time             EUR  Wholesale   FCR",
+            "2026-06-02     10.50      10.50     –",
+            "2026-06-03      0.00          –     –",
+            "2026-07-02  1,234.50   1,230.00  4.50",
+            "Total       1,245.00   1,240.50  4.50",
+        ], shown.err
+
+    def test_is_summed_by_month_of_the_market(self, run: Run):
+        shown = run("revenue Elbe --resolution monthly --start 2026-06-01 --end 2026-08-01 -o csv", self.KNOWN)
+        rows = [line.split(",")[:3] for line in shown.out.splitlines()]
+        assert rows == [
+            ["time", "total", "revenue_wholesale"],
+            ["2026-05-31T22:00:00Z", "10.5", "10.5"],
+            ["2026-06-30T22:00:00Z", "1234.5", "1230.0"],
+        ]
+        assert any("resolution=daily" in line for line in shown.service.lines)
+
+    @pytest.mark.parametrize(
+        ("words", "path"),
+        [
+            ("revenue North --kind portfolio", f"portfolios/{THING}/data-points"),
+            ("revenue Husum", f"physical-assets/{BATTERY}/data-points"),
+            ("statement Südwind --kind organisation", f"organisations/{OTHERS}/statement"),
+            ("statement Coast", f"fleets/{THING}/statement"),
+        ],
+    )
+    def test_is_of_whatever_has_that_name(self, run: Run, words: str, path: str):
+        shown = run(words, {"/fleets": [{"id": THING, "name": "Coast"}]})
+        assert any(f"/revenue-reporting/{path}?" in line for line in shown.service.lines), shown.err
+
+    def test_of_nothing_by_that_name_says_so(self, run: Run):
+        shown = run("revenue Nowhere", {"/fleets": []})
+        assert (shown.code, "organisation Nowhere; the lists show which there are" in shown.err) == (2, True)
 
 
 class TestAChangeOfASchedule:

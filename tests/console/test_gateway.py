@@ -57,14 +57,18 @@ class TestABatch:
         async with signed_in(app, ours) as tab:
             answers = [
                 await tab.post("/console/api/batch", json={"paths": paths}, headers=A_CHANGE)
-                for paths in (["/console/session"], ["//auth/me"], ["/auth/me#x"], [], ["/auth/me"] * 101)
+                for paths in (
+                    *(["/console/session"], ["//auth/me"], ["/auth/me#x"], ["/auth/mé"], ["/auth/me\x7f"], []),
+                    ["/auth/me"] * 101,
+                )
             ]
             foreign = await tab.post("/console/api/batch", json={"paths": ["/auth/me"]}, headers=SAME_ORIGIN)
+            read = await tab.get("/console/api/batch", headers=SAME_ORIGIN)
             tokens = await tab.post(
                 "/console/api/batch", json={"paths": ["/auth/public/authenticate"]}, headers=A_CHANGE
             )
-        assert [answer.status_code for answer in answers] == [404, 404, 400, 400, 400]
-        assert (foreign.status_code, tokens.status_code) == (403, 404)
+        assert [answer.status_code for answer in answers] == [404, 404, 400, 400, 400, 400, 400]
+        assert (foreign.status_code, read.status_code, tokens.status_code) == (403, 404, 404)
 
     async def test_needs_a_session(self, app):
         async with browser(app) as tab:

@@ -72,3 +72,22 @@ class TestAStreamThatBegins:
                 async with follow(ours) as (same, _):
                     assert same is first
                     assert same.head == expected
+
+
+class TestANotice:
+    async def test_moves_the_orders_that_it_names_on_and_never_back(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Notices of several replicas may overtake each other."""
+        ours, others, strangers = (UUID(int=number) for number in (7, 8, 9))
+
+        async def last_sequences(_: Any, organisation_ids: list[UUID]) -> dict[UUID, int]:
+            return dict.fromkeys(organisation_ids, 5)
+
+        monkeypatch.setattr("gridloom.events.store.last_sequences", last_sequences)
+        told = EventHub(None)  # type: ignore[arg-type]
+        woken: list[UUID] = []
+        monkeypatch.setattr(told._waker, "wake", lambda organisation_id, _: woken.append(organisation_id))
+        async with told.follow(ours) as (feed, _), told.follow(others) as (other, _):
+            told._on_events(f"{ours}:9 {strangers}:20")
+            assert (feed.head, other.head, woken) == (9, 5, [ours])
+            told._on_events(f"{others}:6 {ours}:8")
+            assert (feed.head, other.head, woken) == (9, 6, [ours, others, ours])

@@ -38,6 +38,8 @@ class TestARefreshToken:
         await age_tokens(app, late.id, 30)
         assert (await refresh(anonymous, lasting.tokens.refresh)).status_code == 200
         assert (await refresh(anonymous, late.tokens.refresh)).status_code == 401
+        [entry] = (await ours.admin.get("/audit-log", params={"action": "refreshTokens"})).json()
+        assert (entry["actorID"], entry["status"]) == (str(lasting.id), 200)
 
     async def test_has_the_thirty_days_of_its_session_start_again(
         self, app: Application, anonymous: httpx2.AsyncClient, new_organisation: Any

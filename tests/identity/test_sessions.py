@@ -7,7 +7,11 @@ from uuid import uuid4
 import pytest
 from tests.people import PASSWORD, client_of, wait_for_status
 
+from gridloom.database.commit.after_commit import transaction
+from gridloom.identity.login.sessions import begin_session
 from gridloom.identity.permissions import Role
+from gridloom.identity.signing_key_cache import SigningKeyCache
+from gridloom.identity.store.members import find_account
 
 
 @pytest.fixture
@@ -40,6 +44,28 @@ async def count_rows_of(app, member_id):
     sessions = await app.pool.fetchval("select count(*) from session where member_id = $1", member_id)
     networks = await app.pool.fetchval("select count(*) from sign_in_network where member_id = $1", member_id)
     return sessions, networks
+
+
+class TestAPasswordThatChangesWhileItIsChecked:
+    async def test_opens_no_session(self, app, organisation):
+        """The check takes a while, and what was right at its beginning may be wrong at its end."""
+        person = organisation.people[Role.VIEWER]
+        account = await find_account(app.pool, person.username)
+        key = await app.resources[SigningKeyCache].for_signing()
+        async with transaction(app.pool) as db:
+            assert await begin_session(db, key, account) is not None
+            await db.execute("update member set password_hash = 'another' where id = $1", person.id)
+            assert await begin_session(db, key, account) is None
+            assert await begin_session(db, key, account, is_password_checked=False) is not None
+
+    async def test_is_a_wrong_one(self, app, organisation, monkeypatch):
+        async def begin_session(*_, **__):
+            return None
+
+        monkeypatch.setattr("gridloom.identity.login.login.begin_session", begin_session)
+        body = {"username": organisation.people[Role.VIEWER].username, "password": PASSWORD}
+        async with client_of(app) as anonymous:
+            assert (await anonymous.post("/auth/public/authenticate", json=body)).status_code == 401
 
 
 class TestSessions:

@@ -1,11 +1,14 @@
 """Whether the service lives, and whether it is ready."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 
+import pytest
 from tests.people import client_of
 
 from gridloom.database.migrate import MigrationError
 from gridloom.health_checks import CHECK_TIMEOUT_S, Check, HealthChecks
+from gridloom.webhooks.dispatcher import Dispatcher
 from gridloom.worker import health
 from gridloom.worker.health import DiskSpaceCheck, standard_checks
 
@@ -21,6 +24,30 @@ class TestLiveness:
         answer = await anonymous.get("/health/live")
         assert answer.status_code == 200
         assert "ratelimit" not in answer.headers
+
+
+class TestTheCheckOfWebhooks:
+    @pytest.fixture
+    def check(self, app):
+        [found] = [one for one in app.resources[HealthChecks].checks if one.__name__ == "check_webhooks"]
+        return found
+
+    async def test_tells_how_many_were_disabled(self, app, check, monkeypatch):
+        disabled = []
+
+        async def disabled_since(_, since):
+            assert since == timedelta(days=7)
+            return disabled
+
+        monkeypatch.setattr("gridloom.webhooks.store.disabled_since", disabled_since)
+        for status, count in (("OK", 0), ("DEGRADED", 1)):
+            seen = await check(app.pool)
+            assert (seen.name, seen.status, seen.detail.split()[0]) == ("webhooks", status, str(count))
+            disabled.append(datetime.now(UTC))
+
+    async def test_is_down_where_nothing_calls_any_more(self, app, check, monkeypatch):
+        monkeypatch.setattr(Dispatcher, "alive", lambda _: False)
+        assert (await check(app.pool)).status == "DOWN"
 
 
 class TestReadiness:

@@ -1,0 +1,159 @@
+"""What is believed of an identity provider's tokens, with keys that these tests made; no provider is asked."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+from uuid import UUID
+
+import pytest
+from joserfc import jwt
+from joserfc.jwk import ECKey, KeySet
+
+from gridloom.identity.single_sign_on.model import IdentityProvider, SignOnAttempt
+from gridloom.identity.single_sign_on.provider_client import (
+    CLOCK_LEEWAY_S,
+    ProviderClient,
+    ProviderMetadata,
+    TokenRefused,
+)
+
+pytestmark = pytest.mark.pure
+
+ISSUER, REDIRECT = "https://login.example", "https://gridloom.example/auth/public/sso/callback"
+OLD_KEY, KEY = (ECKey.generate_key("P-256", {"kid": name, "use": "sig"}) for name in ("old", "new"))
+PROVIDER = IdentityProvider(
+    organisation_id=UUID(int=1),
+    issuer=ISSUER,
+    client_id="gridloom",
+    sealed_client_secret=b"",
+    domains=("example.org",),
+    required=False,
+    role_claim=None,
+    default_role=None,
+)
+ATTEMPT = SignOnAttempt(
+    organisation_id=UUID(int=1),
+    issuer=ISSUER,
+    nonce="n-1",
+    code_verifier="v-1",
+    browser_hash=b"",
+    redirect="/console",
+    client_challenge=None,
+)
+
+
+class PlayedProvider(ProviderClient):
+    """Answers without a network: a token of these claims, and user information."""
+
+    def __init__(self, *, methods: tuple[str, ...] = ("client_secret_basic",), **claims: Any) -> None:
+        super().__init__(None)  # type: ignore[arg-type]
+        issued = {"iss": ISSUER, "aud": "gridloom", "sub": "ada-1", "nonce": "n-1"}
+        issued |= {"iat": int(time.time()), "exp": int(time.time()) + 600}
+        self.claims = {name: value for name, value in {**issued, **claims}.items() if value is not None}
+        self.methods = frozenset(methods)
+        self.user_info: dict[str, Any] = {"sub": "ada-1", "email": "told@example.org", "email_verified": True}
+        self.has_user_info = True
+        self.status = 200
+        self.is_refreshed = False
+        self.asked: list[tuple[str, dict[str, str], bytes]] = []
+
+    async def read_metadata(self, issuer: str, *, is_fresh: bool = False) -> ProviderMetadata:
+        assert issuer == ISSUER
+        self.is_refreshed = self.is_refreshed or is_fresh
+        keys = KeySet([KEY if self.is_refreshed else OLD_KEY])
+        user_info = "https://login.example/me" if self.has_user_info else None
+        return ProviderMetadata("https://login.example/a", "https://login.example/t", user_info, keys, self.methods)
+
+    async def _call_json(self, method: str, url: str, headers: Any, body: bytes) -> tuple[int, dict[str, Any]]:
+        self.asked.append((f"{method} {url}", dict(headers), body))
+        if url.endswith("/me"):
+            return 200, self.user_info
+        token = jwt.encode({"alg": "ES256", "kid": "new"}, self.claims, KEY)
+        return self.status, {"id_token": token, "access_token": "at-1"}
+
+    async def exchange(self) -> Any:
+        return await self.exchange_code(PROVIDER, "a secret/of mine", ATTEMPT, "c-1", REDIRECT)
+
+
+class TestAToken:
+    async def test_is_believed_also_with_a_key_that_is_newer_than_those_that_were_read(self) -> None:
+        provider = PlayedProvider(email="ada@example.org", email_verified=True, name="Ada")
+        person = await provider.exchange()
+        assert (person.issuer, person.subject, person.email, person.name) == (ISSUER, "ada-1", "ada@example.org", "Ada")
+        assert provider.is_refreshed
+
+    @pytest.mark.parametrize(
+        "claims",
+        [
+            *({name: None} for name in ("iss", "aud", "sub", "nonce", "exp", "iat")),
+            *({name: "another"} for name in ("iss", "aud", "nonce")),
+            {"sub": ""},
+            {"sub": "x" * 256},
+            {"sub": 7},
+            {"exp": int(time.time()) - CLOCK_LEEWAY_S - 60},
+            {"nbf": int(time.time()) + CLOCK_LEEWAY_S + 600},
+        ],
+        ids=str,
+    )
+    async def test_that_says_too_little_or_something_else_is_refused(self, claims: dict[str, Any]) -> None:
+        with pytest.raises(TokenRefused):
+            await PlayedProvider(**claims).exchange()
+
+    async def test_may_be_of_a_clock_that_is_a_little_off(self) -> None:
+        person = await PlayedProvider(exp=int(time.time()) - CLOCK_LEEWAY_S // 2).exchange()
+        assert person.subject == "ada-1"
+
+    async def test_is_none_where_the_provider_refused_the_code(self) -> None:
+        provider = PlayedProvider()
+        provider.status = 400
+        with pytest.raises(TokenRefused, match="refused the code"):
+            await provider.exchange()
+
+
+class TestAnAddress:
+    async def test_is_that_of_the_token_where_it_has_one(self) -> None:
+        provider = PlayedProvider(email="ada@example.org", email_verified=True)
+        assert (await provider.exchange()).email == "ada@example.org"
+        assert [asked for asked, _, _ in provider.asked] == ["POST https://login.example/t"]
+
+    async def test_is_asked_for_with_the_access_token_where_the_token_has_none(self) -> None:
+        provider = PlayedProvider()
+        assert (await provider.exchange()).email == "told@example.org"
+        assert provider.asked[-1][:2] == ("GET https://login.example/me", {"Authorization": "Bearer at-1"})
+
+    async def test_of_another_subject_is_refused(self) -> None:
+        provider = PlayedProvider()
+        provider.user_info["sub"] = "bo-1"
+        with pytest.raises(TokenRefused, match="another subject"):
+            await provider.exchange()
+
+    async def test_is_unknown_where_the_provider_tells_none(self) -> None:
+        provider = PlayedProvider()
+        provider.has_user_info = False
+        assert (await provider.exchange()).email is None
+
+    @pytest.mark.parametrize("verified", [False, None, "true", 1])
+    async def test_that_is_not_vouched_for_is_not_believed(self, verified: object) -> None:
+        person = await PlayedProvider(email="ada@example.org", email_verified=verified).exchange()
+        assert person.email is None
+
+
+class TestTheExchangeOfACode:
+    async def test_names_the_code_the_verifier_and_where_it_came_back(self) -> None:
+        provider = PlayedProvider()
+        await provider.exchange()
+        _, headers, body = provider.asked[0]
+        assert body == (
+            b"grant_type=authorization_code&code=c-1"
+            b"&redirect_uri=https%3A%2F%2Fgridloom.example%2Fauth%2Fpublic%2Fsso%2Fcallback&code_verifier=v-1"
+        )
+        assert headers["Content-Type"] == "application/x-www-form-urlencoded"
+        assert headers["Authorization"] == "Basic Z3JpZGxvb206YSUyMHNlY3JldCUyRm9mJTIwbWluZQ=="
+
+    async def test_sends_the_secret_in_the_form_where_the_provider_wants_it_there(self) -> None:
+        provider = PlayedProvider(methods=("client_secret_post",))
+        await provider.exchange()
+        _, headers, body = provider.asked[0]
+        assert "Authorization" not in headers
+        assert body.endswith(b"&client_id=gridloom&client_secret=a+secret%2Fof+mine")
