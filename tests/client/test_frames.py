@@ -21,6 +21,7 @@ from tests.each import for_each
 
 from gridloom_client import ARROW, JSON, PARQUET, AsyncClient, Client, Rows, Table, UnprocessableError
 from gridloom_client.answers import DataPoints, SeriesPoint
+from gridloom_client.batching import cut_frame
 from gridloom_client.frames import plain_body, rows_of
 from gridloom_client.inputs import Backing, Item, Parameters, Point
 from gridloom_client.operations import OPERATIONS
@@ -158,6 +159,10 @@ class TestAFrame:
         assert service.requests[0].headers["Content-Type"] == ARROW
         sent = pa.ipc.open_stream(service.requests[0].content).read_all()
         assert sent.column_names == ["time", "active_power"]
+
+    def test_without_rows_goes_as_one_empty_table(self):
+        for media_type in (ARROW, PARQUET):
+            assert [table.num_rows for table in cut_frame(pa.table({"time": TIMES[:0]}), media_type)] == [0]
 
     def test_of_facts_goes_as_parquet_with_the_wires_names(self):
         service = Recorder(msgspec.json.encode({"received": 0, "inserted": 0, "replaced": 0, "unchanged": 0}))

@@ -92,6 +92,7 @@ class TestATableFile:
         bodies = [piece.body.removeprefix(b"signal,time,value\n") for piece in pieces]
         assert len(bodies) > 5
         assert b"".join(bodies) == b"".join(rows)
+        assert all(body.endswith(b"\n") for body in bodies)
         assert [piece.first_row for piece in pieces[:3]] == [
             0,
             bodies[0].count(b"\n"),

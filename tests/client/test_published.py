@@ -75,6 +75,11 @@ class TestFCR:
         assert autumn.end - autumn.start == timedelta(hours=5)
         assert autumn.price == Decimal(10)
 
+    def test_prices_of_the_years_with_one_tender_name_none(self, tmp_path: Path) -> None:
+        columns, rows = [[*line[:2], *line[3:]] for line in (FCR_COLUMNS, FCR_ROWS[0])]
+        [found] = read_fcr(write_csv(tmp_path / "fcr.csv", columns, [rows]))
+        assert found.price == Decimal("22.286667")
+
     def test_refuses_another_file(self, tmp_path: Path) -> None:
         with pytest.raises(PublishedFileError, match="no column"):
             list(read_fcr(write_csv(tmp_path / "x.csv", ["A", "B"], [[1, 2]])))
@@ -276,6 +281,11 @@ class TestImbalancePrices:
             datetime(2025, 10, 26, 23, tzinfo=UTC),
         )
         assert {price.series for price in (summer, winter, last)} == {"REBAP_DE"}
+
+    def test_may_stand_in_one_column_for_both_sides(self, tmp_path: Path) -> None:
+        path = tmp_path / "rebap.csv"
+        path.write_text("".join(line.rpartition(";")[0] + "\n" for line in REBAP.splitlines()), encoding="utf-8")
+        assert [price.price for price in read_rebap(path)] == [Decimal("1075.15"), Decimal("-75.15"), Decimal("12.5")]
 
     @pytest.mark.parametrize(
         ("old", "new"), [("CEST", "PST"), ("02:45", "2 o'clock"), ("03:00", "04:00"), (";1.075,15;", ";1.075,16;")]

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridloom_client import JSON, UNSET, Client, RawResponse
+from gridloom_client.client import _any_request
 from gridloom_client.inputs import TotpRemoval
-from gridloom_client.wire import fill_path, parameter_name, query_string, wire_name
+from gridloom_client.wire import encode_body, fill_path, parameter_name, query_string, wire_name
 
 pytestmark = pytest.mark.pure
 
@@ -106,6 +107,8 @@ class TestRequest:
         rows = ({"assetID": ASSET, "time": datetime(2026, 1, 1, tzinfo=UTC), "volume": 1.5} for _ in range(2))
         row = {"assetID": str(ASSET), "time": "2026-01-01T00:00:00Z", "volume": 1.5}
         assert fields(client.settlements.add_net_off.request(rows).content) == [row, row]
+        assert encode_body({"a": 1}.keys()) == b'["a"]'
+        assert (encode_body({"a": 1}), encode_body("a"), encode_body([1])) == (b'{"a":1}', b'"a"', b"[1]")
 
     def test_has_no_body_when_there_is_nothing_to_say(self):
         request = client.sandbox.reset.request()
@@ -115,6 +118,16 @@ class TestRequest:
     def test_complains_about_a_missing_argument_as_python_does(self):
         with pytest.raises(TypeError, match="price"):
             client.auctions.bid.request(ASSET)  # type: ignore[call-arg]
+
+    def test_of_any_call_says_what_its_body_is_where_it_has_one(self):
+        made = _any_request("post", "auctions", {"a": 1}, None)
+        assert (made.method, made.target, made.content) == ("POST", "/auctions", b'{"a":1}')
+        assert (made.headers["Content-Type"], made.headers["Accept"]) == (JSON, JSON)
+        assert made.headers["Idempotency-Key"]
+        raw = _any_request("PUT", "/x", b"a,b", {"Content-Type": "text/csv", "Accept": "*/*"})
+        assert (raw.content, raw.headers) == (b"a,b", {"Content-Type": "text/csv", "Accept": "*/*"})
+        bare = _any_request("GET", "/x", None, None)
+        assert (bare.content, bare.headers) == (None, {"Accept": JSON})
 
 
 class TestRepeatability:

@@ -841,6 +841,25 @@ class TestAChangeOfASchedule:
         assert only_shown.out == f"time,power\n{MORNING},-400.0\n"
         assert not any(line.startswith("PUT") for line in only_shown.service.lines)
 
+    @pytest.mark.parametrize(
+        ("words", "window"),
+        [
+            ("--day 2026-07-02", ("2026-07-01T22:00:00Z", "2026-07-02T22:00:00Z")),
+            ("--start 2026-07-01T12:00", ("2026-07-01T10:00:00Z", "2026-07-02T22:00:00Z")),
+            ("--end 2026-07-01T12:00", ("2026-06-30T22:00:00Z", "2026-07-01T10:00:00Z")),
+            ("--start 2026-06-01 --end 2026-08-01", ("2026-06-30T22:00:00Z", "2026-07-02T22:00:00Z")),
+            ("", ("2026-07-01T22:00:00Z", "2026-07-02T22:00:00Z")),
+        ],
+        ids=["a day", "from then on", "until then", "beyond its life", "the nearest day of its life"],
+    )
+    def test_is_asked_for_within_the_batterys_life(self, run: Run, words: str, window: tuple[str, str]):
+        best = {"status": "OPTIMAL", "value": 1, "bound": 1, "schedule": []}
+        known = {**self.KNOWN, f"POST {VIRTUAL_PATH}/optimisations": best}
+        [line] = run(f"schedule optimise Elbe {words} --no-put", known).service.changes
+        body = json.loads(line.partition("optimisations ")[2])
+        assert (body["start"], body["end"]) == window
+        assert body["prices"] == {"series": "DAY_AHEAD_DE_LU"}
+
     def test_by_a_repair_says_what_is_moved(self, run: Run):
         repaired = {"schedule": [{"time": MORNING, "power": -300}], "movedEnergy": 25, "endStateOfChargePercentage": 50}
         repaired |= {"moved": [{"time": MORNING, "asked": -400, "power": -300}]}

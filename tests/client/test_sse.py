@@ -45,6 +45,14 @@ class TestEventParser:
         assert parser.feed(b"id: 1\ndata: a\n\nid: 2\0\ndata: b\n\n")[1] == ServerSentEvent("b", id="1")
         assert parser.last_event_id == "1"
 
+    def test_pauses_by_its_own_field_alone_and_by_whole_milliseconds(self):
+        parser = EventParser()
+        before = parser.retry_s
+        parser.feed("other: 250\nretry: 2.5\nretry: ٢\nretry:\n\n".encode())
+        assert parser.retry_s == before
+        parser.feed(b"retry: 1500\n\n")
+        assert parser.retry_s == 1.5
+
     def test_reads_data_as_json(self):
         assert EVENTS[0].json() == {"price": 1}
 

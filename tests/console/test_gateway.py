@@ -16,6 +16,7 @@ from tests.events.sse import Reader
 
 from gridloom.console import sessions as console_sessions
 from gridloom.console.application import ConsoleMiddleware
+from gridloom.console.gateway import _rewrite_headers
 from gridloom.console.sessions import ConsoleSessions
 from gridloom.edge.application import Application
 from gridloom.events import stream as event_stream
@@ -147,6 +148,28 @@ class TestAPassedOnCall:
                 *(one.get("/console/api/auth/me", headers=SAME_ORIGIN) for one in (tab, other) * 10)
             )
         assert {answer.status_code for answer in answers} == {200}
+
+
+class TestTheHeadersOfAnAnswer:
+    def test_keep_it_out_of_the_browser_unless_it_says_how_long_it_lasts(self):
+        kept = dict(_rewrite_headers([(b"content-type", b"text/csv"), (b"cache-control", b"max-age=60")]))
+        assert kept[b"cache-control"] == b"max-age=60"
+        assert dict(_rewrite_headers([(b"content-type", b"text/csv")]))[b"cache-control"] == b"no-store"
+
+    def test_lead_back_into_the_gateway_and_carry_no_credentials(self):
+        given = [
+            (b"link", b'</auctions?after=x>; rel="next", <https://elsewhere.example/x>; rel="help"'),
+            (b"location", b"/webhooks/1"),
+            *((b"set-cookie", b"a=b"), (b"www-authenticate", b"Bearer")),
+        ]
+        found = dict(_rewrite_headers(given))
+        assert found[b"link"] == (
+            b'</console/api/auctions?after=x>; rel="next", <https://elsewhere.example/x>; rel="help"'
+        )
+        assert found[b"location"] == b"/console/api/webhooks/1"
+        assert not {b"set-cookie", b"www-authenticate"} & found.keys()
+        assert found[b"x-content-type-options"] == b"nosniff"
+        assert dict(_rewrite_headers([(b"location", b"https://elsewhere.example/")]))[b"location"].startswith(b"https")
 
 
 class TestAnotherSite:

@@ -52,6 +52,32 @@ class TestThePage:
         assert "was not built" in answer.text
 
 
+class TestTheWayIn:
+    @pytest.mark.parametrize(
+        ("path", "accept", "location"),
+        [
+            ("/console", "*/*", "/console/"),
+            ("/docs/guide", "*/*", "/docs/guide/"),
+            ("/", "text/html,application/json;q=0.9", "/console/"),
+        ],
+    )
+    async def test_leads_a_browser_to_the_page(self, app, built, path, accept, location):
+        async with browser(app, built) as tab:
+            led = await tab.get(path, headers={"Accept": accept})
+        assert (led.status_code, led.headers["location"], led.headers["vary"]) == (302, location, "Accept")
+
+    @pytest.mark.parametrize("accept", ["application/json", "*/*", "text/html;q=0.5, application/json"])
+    async def test_leaves_a_program_with_the_interface(self, app, built, accept):
+        async with browser(app, built) as tab:
+            assert "version" in (await tab.get("/", headers={"Accept": accept})).json()
+
+    async def test_to_the_guide_is_not_the_consoles(self, app, built):
+        async with browser(app, built) as tab:
+            guide, console = await tab.get("/docs/guide/"), await tab.get("/console/")
+        assert guide.headers.get("location") is None
+        assert guide.content != console.content
+
+
 class TestAFile:
     async def test_is_kept_for_a_year_and_compressed(self, app, built):
         async with browser(app, built) as tab:

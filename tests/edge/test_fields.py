@@ -1,7 +1,8 @@
 """Bodies out: moments in whole seconds or milliseconds, everything else untouched."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Annotated
 
@@ -11,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from gridloom.edge import RequestBody, ResponseBody, to_json
 from gridloom.edge.decode.json_decoder import Decoder
 from gridloom.edge.decode.parameters import parse_parameter
-from gridloom.edge.fields import accept_instant
+from gridloom.edge.fields import Instant, accept_instant
 from gridloom.kernel.money import Euro
 from gridloom.kernel.problem import BadRequest
 from gridloom.response_fields import view_of
@@ -33,6 +34,30 @@ class TestAnInstant:
     )
     def test_is_kept_in_utc_to_the_millisecond_below(self, given: str, kept: str) -> None:
         assert accept_instant(datetime.fromisoformat(given)) == datetime.fromisoformat(kept)
+
+    @pytest.mark.parametrize(
+        ("text", "is_taken"),
+        [
+            *(("1970-01-01T00:00:00Z", True), ("1969-12-31T23:59:59.999Z", False)),
+            *(("2199-12-31T23:59:59.999Z", True), ("2200-01-01T00:00:00Z", False)),
+            ("1970-01-01T00:30:00+01:00", False),
+        ],
+    )
+    def test_is_between_1970_and_2200_wherever_it_stands(self, text: str, is_taken: bool) -> None:
+        for body in ({"at": text}, {"at": "2026-01-01T00:00:00Z", "until": text}):
+            with nullcontext() if is_taken else pytest.raises(BadRequest, match="1970 and 2200"):
+                Decoder(Timed)(to_json(body))
+
+    @pytest.mark.parametrize(("day", "is_taken"), [("1970-01-01", True), ("1969-12-31", False), ("2200-01-01", False)])
+    def test_so_is_a_day(self, day: str, is_taken: bool) -> None:
+        with nullcontext() if is_taken else pytest.raises(BadRequest, match="1970 and 2200"):
+            Decoder(Timed)(to_json({"at": "2026-01-01T00:00:00Z", "day": day}))
+
+
+class Timed(RequestBody):
+    at: Instant
+    until: Instant | UnsetType | None = UNSET
+    day: date | None = None
 
 
 class Sample(RequestBody):
@@ -114,6 +139,15 @@ class TestAnAmountAsText:
         with pytest.raises(BadRequest) as refusal:
             Decoder(Offers)(body)
         assert refusal.value.errors[0].pointer.startswith("/offers/1")
+
+    @pytest.mark.parametrize(
+        ("price", "is_taken"),
+        [("-100", True), ("-100.01", False), ("10000", True), ("10000.01", False), ("0.01", True), ("0.001", False)],
+    )
+    def test_is_within_its_bounds_and_in_cents_where_it_may_be_left_out_too(self, price: str, is_taken: bool):
+        for body in ({"price": price}, {"price": "1", "floor": price}):
+            with nullcontext() if is_taken else pytest.raises(BadRequest):
+                Decoder(Offer)(to_json(body))
 
     def test_leaves_numbers_as_json_has_them(self):
         assert Decoder(list[Offer])(b'[{"price":1e3,"floor":-0.05}]')[0].price == 1000

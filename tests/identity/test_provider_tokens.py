@@ -12,14 +12,18 @@ from joserfc.jwk import ECKey, KeySet
 
 from gridloom.identity.single_sign_on.model import IdentityProvider, SignOnAttempt
 from gridloom.identity.single_sign_on.provider_client import (
+    CACHED_FOR_S,
     CLOCK_LEEWAY_S,
     ProviderClient,
     ProviderMetadata,
+    ProviderUnreachable,
     TokenRefused,
 )
+from gridloom.kernel.problem import Forbidden
 
 pytestmark = pytest.mark.pure
 
+STARTED = int(time.time())
 ISSUER, REDIRECT = "https://login.example", "https://gridloom.example/auth/public/sso/callback"
 OLD_KEY, KEY = (ECKey.generate_key("P-256", {"kid": name, "use": "sig"}) for name in ("old", "new"))
 PROVIDER = IdentityProvider(
@@ -48,7 +52,7 @@ class PlayedProvider(ProviderClient):
 
     def __init__(self, *, methods: tuple[str, ...] = ("client_secret_basic",), **claims: Any) -> None:
         super().__init__(None)  # type: ignore[arg-type]
-        issued = {"iss": ISSUER, "aud": "gridloom", "sub": "ada-1", "nonce": "n-1"}
+        issued: dict[str, Any] = {"iss": ISSUER, "aud": "gridloom", "sub": "ada-1", "nonce": "n-1"}
         issued |= {"iat": int(time.time()), "exp": int(time.time()) + 600}
         self.claims = {name: value for name, value in {**issued, **claims}.items() if value is not None}
         self.methods = frozenset(methods)
@@ -91,10 +95,10 @@ class TestAToken:
             {"sub": ""},
             {"sub": "x" * 256},
             {"sub": 7},
-            {"exp": int(time.time()) - CLOCK_LEEWAY_S - 60},
-            {"nbf": int(time.time()) + CLOCK_LEEWAY_S + 600},
+            {"exp": STARTED - CLOCK_LEEWAY_S - 60},
+            {"nbf": STARTED + CLOCK_LEEWAY_S + 600},
         ],
-        ids=str,
+        ids=lambda claims: f"{next(iter(claims))} {len(str(claims))}",
     )
     async def test_that_says_too_little_or_something_else_is_refused(self, claims: dict[str, Any]) -> None:
         with pytest.raises(TokenRefused):
@@ -157,3 +161,78 @@ class TestTheExchangeOfACode:
         _, headers, body = provider.asked[0]
         assert "Authorization" not in headers
         assert body.endswith(b"&client_id=gridloom&client_secret=a+secret%2Fof+mine")
+
+
+DISCOVERY = {
+    **{"issuer": ISSUER, "authorization_endpoint": f"{ISSUER}/a", "token_endpoint": f"{ISSUER}/t"},
+    **{"jwks_uri": f"{ISSUER}/keys", "userinfo_endpoint": f"{ISSUER}/me"},
+}
+
+
+class DiscoveredProvider(ProviderClient):
+    """Whose documents are what a test says; addresses below `/private` are not allowed."""
+
+    def __init__(self, **changes: Any) -> None:
+        super().__init__(self)  # type: ignore[arg-type]
+        self.document = {name: value for name, value in {**DISCOVERY, **changes}.items() if value is not None}
+        self.keys: list[Any] = [KEY.as_dict(private=False)]
+        self.read = 0
+
+    def check_url(self, url: str) -> None:
+        if "/private" in url:
+            raise Forbidden("not there")
+
+    async def _get_json(self, url: str) -> dict[str, Any]:
+        if url == f"{ISSUER}/.well-known/openid-configuration":
+            self.read += 1
+            return self.document
+        assert url == f"{ISSUER}/keys"
+        return {"keys": self.keys}
+
+
+class TestTheConfigurationOfAProvider:
+    async def test_is_read_once_in_a_while_and_afresh_where_that_is_asked_for(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        now = 1000.0
+        monkeypatch.setattr("gridloom.identity.single_sign_on.provider_client.time.monotonic", lambda: now)
+        provider = DiscoveredProvider()
+        found = await provider.read_metadata(ISSUER)
+        assert (found.authorization_endpoint, found.token_endpoint) == (f"{ISSUER}/a", f"{ISSUER}/t")
+        assert found.userinfo_endpoint == f"{ISSUER}/me"
+        assert found.authentication_methods == {"client_secret_basic"}, "where it names none"
+        for later_s, is_fresh, read in ((CACHED_FOR_S - 1, False, 1), (0, True, 2), (CACHED_FOR_S, False, 3)):
+            now += later_s
+            await provider.read_metadata(ISSUER, is_fresh=is_fresh)
+            assert provider.read == read
+        monkeypatch.undo()
+
+    async def test_says_how_the_secret_is_to_be_sent(self) -> None:
+        provider = DiscoveredProvider(token_endpoint_auth_methods_supported=["client_secret_post"])
+        assert (await provider.read_metadata(ISSUER)).authentication_methods == {"client_secret_post"}
+
+    async def test_may_have_no_user_information(self) -> None:
+        found = await DiscoveredProvider(userinfo_endpoint=None).read_metadata(ISSUER)
+        assert found.userinfo_endpoint is None
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"issuer": "https://another.example"},
+            *({name: None} for name in ("authorization_endpoint", "token_endpoint", "jwks_uri")),
+            *({name: f"{ISSUER}/private"} for name in DISCOVERY if name != "issuer"),
+        ],
+        ids=str,
+    )
+    async def test_of_another_issuer_or_with_no_place_to_go_is_refused(self, changes: dict[str, Any]) -> None:
+        with pytest.raises(ProviderUnreachable):
+            await DiscoveredProvider(**changes).read_metadata(ISSUER)
+
+    async def test_is_read_for_its_keys_that_verify_signatures(self) -> None:
+        """Neither those that encrypt nor one that both sides know."""
+        provider = DiscoveredProvider()
+        encrypting = ECKey.generate_key("P-256", {"kid": "enc", "use": "enc"}).as_dict(private=False)
+        shared = {"kty": "oct", "kid": "shared", "k": "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0"}
+        provider.keys += [encrypting, shared, {"kty": "lattice", "kid": "unknown"}, "no key"]
+        found = await provider.read_metadata(ISSUER)
+        assert [key.kid for key in found.keys.keys] == ["new"]

@@ -51,6 +51,7 @@ class TestAPasswordThatChangesWhileItIsChecked:
         """The check takes a while, and what was right at its beginning may be wrong at its end."""
         person = organisation.people[Role.VIEWER]
         account = await find_account(app.pool, person.username)
+        assert account is not None
         key = await app.resources[SigningKeyCache].for_signing()
         async with transaction(app.pool) as db:
             assert await begin_session(db, key, account) is not None

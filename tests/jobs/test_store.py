@@ -10,6 +10,7 @@ import pytest
 from tests.jobs.running import now
 
 from gridloom.jobs import enqueue, store
+from gridloom.jobs.rules import STUCK_AFTER
 
 DAY = timedelta(days=1)
 
@@ -35,7 +36,7 @@ class TestAJob:
             assert is_due is False
             assert next_s == pytest.approx(seconds, abs=300)
         await enqueue(pool, "gate", key="a", due=start - timedelta(hours=1), clock="platform")
-        assert await store.next_due(pool, ["real"]) == (False, pytest.approx(7200, abs=300))
+        assert (await store.next_due(pool, ["real"]))[0] is False
         assert (await store.next_due(pool, ["real", "gate"]))[0] is True
 
     async def test_that_rests_after_a_failure_is_due_when_its_rest_is_over(self, pool: Any) -> None:
@@ -43,7 +44,8 @@ class TestAJob:
         assert await store.next_due(pool, ["note"]) == (True, None)
         await store.fail(pool, await claim(pool, "note"), "It fell.", timedelta(minutes=10))
         is_due, next_s = await store.next_due(pool, ["note"])
-        assert (is_due, next_s) == (False, pytest.approx(600, abs=300))
+        assert is_due is False
+        assert next_s == pytest.approx(600, abs=300)
         await pool.execute("update job set not_before = clock_timestamp() - interval '1 second'")
         assert (await store.next_due(pool, ["note"]))[0] is True
 
@@ -133,8 +135,8 @@ class TestTheQueue:
         seen = await store.health(pool)
         assert seen.overdue_s == pytest.approx(3600, abs=300)
         assert (seen.dead, seen.stuck, seen.failing, seen.troubled_kinds) == (1, 0, 0, ["note"])
-        await pool.execute("update job set attempts = $1 where key = 'late'", store.STUCK_AFTER)
-        await pool.execute("update job set attempts = $1 where key = 'later'", store.STUCK_AFTER - 1)
+        await pool.execute("update job set attempts = $1 where key = 'late'", STUCK_AFTER)
+        await pool.execute("update job set attempts = $1 where key = 'later'", STUCK_AFTER - 1)
         seen = await store.health(pool)
         assert (seen.dead, seen.stuck, seen.failing) == (1, 1, 2)
         assert {job["key"] for job in seen.troubled} == {"dead", "late"}

@@ -31,6 +31,10 @@ class TestTheSchedule:
         seconds = [5, 30, 120, 600, 1800, 3600, 7200, 14400, 21600, 28800, 43200, 43200, 43200]
         assert [pause.total_seconds() for pause in pauses[:13]] == seconds
 
+    @pytest.mark.parametrize(("spread", "seconds"), [(-1, 108), (0, 120), (1, 132)])
+    def test_is_spread_by_a_tenth_either_way(self, spread: float, seconds: int) -> None:
+        assert next_attempt(START, 3, START + MAX_DELIVERY_AGE, spread) == START + timedelta(seconds=seconds)
+
     @given(st.floats(-1, 1))
     def test_ends_with_an_attempt_after_exactly_three_days(self, spread: float) -> None:
         attempts = schedule(spread)

@@ -260,6 +260,10 @@ class TestTheResource:
             path, json={"types": ["bid.placed", "bid.placed"]}, headers={"If-Match": read.headers["ETag"]}
         )
         assert changed.json()["types"] == ["bid.placed"]
+        unknown = await ours.admin.patch(path, json={"types": ["bid.placed", "nonsense"]})
+        assert (unknown.status_code, unknown.json()["errors"][0]["pointer"]) == (400, "/types/1")
+        private = await ours.admin.patch(path, json={"url": "http://10.0.0.1/"})
+        assert private.status_code == 422
         assert (await ours.admin.delete(path)).status_code == 204
         assert (await ours.admin.get(path)).status_code == 404
 

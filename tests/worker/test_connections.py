@@ -9,7 +9,9 @@ import pytest
 
 from gridloom.edge.application import ServedConnections
 from gridloom.worker import connection_reaper as module
-from gridloom.worker.connection_reaper import ConnectionReaper
+from gridloom.worker.connection_reaper import FIRST_REQUEST_TIMEOUT_S as FIRST
+from gridloom.worker.connection_reaper import KEEP_ALIVE_TIMEOUT_S as KEEP_ALIVE
+from gridloom.worker.connection_reaper import ConnectionReaper, IdleConnection
 
 
 class Callers:
@@ -167,6 +169,27 @@ class TestAnAddress:
         accepted = [callers.connect()[1] for _ in range(4)]
         await open_ones.scan()
         assert not any(is_ended(one) for one in accepted)
+
+
+class TestTheTimeThatAConnectionIsIdle:
+    @pytest.mark.parametrize(
+        ("found_at", "answered_at", "reason"),
+        [
+            (1000 - FIRST, None, None),
+            (1000 - FIRST - 1, None, "silent"),
+            (0, 1000 - KEEP_ALIVE, None),
+            (0, 1000 - KEEP_ALIVE - 1, "idle"),
+            (1000 - 1, 0, None),
+        ],
+        ids=["just in time", "never asked", "answered a while ago", "answered long ago", "found after an answer"],
+    )
+    def test_counts_from_its_last_answer_or_from_when_it_was_found(self, found_at, answered_at, reason):
+        reaper = ConnectionReaper(1, ServedConnections())
+        peer = ("127.0.0.1", 5)
+        reaper._known[7] = IdleConnection(1, peer, "127.0.0.1", float(found_at))
+        if answered_at is not None:
+            reaper.served.answered_at[peer] = float(answered_at)
+        assert [found for _, found in reaper._list_superfluous(1000.0)] == ([] if reason is None else [reason])
 
 
 class TestTheProcess:

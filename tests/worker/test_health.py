@@ -33,7 +33,7 @@ class TestTheCheckOfWebhooks:
         return found
 
     async def test_tells_how_many_were_disabled(self, app, check, monkeypatch):
-        disabled = []
+        disabled: list[datetime] = []
 
         async def disabled_since(_, since):
             assert since == timedelta(days=7)

@@ -13,7 +13,7 @@ WELL = (
     WorkerNode("10.0.0.2:5432", True, {"asset": 11, "auction": 10}),
     WorkerNode("10.0.0.3:5432", True, {"asset": 21, "auction": 22}),
 )
-ONE_LOST = (WorkerNode("10.0.0.2:5432", False, {"asset": 11, "auction": 10}), WELL[1])
+ONE_LOST = (WorkerNode("10.0.0.2:5432", False, {"auction": 10, "asset": 11}), WELL[1])
 
 
 class TestNodes:

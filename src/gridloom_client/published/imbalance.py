@@ -27,7 +27,7 @@ def read_rebap(path: Path) -> Iterator[PublishedPrice]:
         if row.is_missing(_SHORT):
             continue
         price = row.number(_SHORT)
-        if _LONG in row and not row.is_missing(_LONG) and row.number(_LONG) != price:
+        if not row.is_missing(_LONG) and row.number(_LONG) != price:
             raise PublishedFileError(f"{row.place}: {_SHORT} and {_LONG} differ, and there is one price for both.")
         start = _read_instant(row, "von")
         if _read_instant(row, "bis") not in (start + _QUARTER_HOUR, start + _QUARTER_HOUR - timedelta(days=1)):
