@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gridloom.app import _health_checks, _make_gates, _reserve_minutes, create_edge
+from gridloom.app import _health_checks, _make_gates, _make_shares, _reserve_minutes, create_edge
 from gridloom.kernel.shares import ShareLimits
 from gridloom.settings import Settings
 
@@ -30,9 +30,9 @@ class TestAService:
 
     def test_has_the_limits_that_are_set_and_counts_for_all_its_workers(self):
         limits = replace(ShareLimits(), requests_per_minute=7)
-        edge = create_edge(replace(PRODUCTION, shares=limits))
-        assert edge.shares.limits == limits
-        assert edge.shares.replica.endswith(":8123")
+        made = _make_shares(replace(PRODUCTION, shares=limits))
+        assert (made.limits, made.replica.rpartition(":")[2]) == (limits, "8123")
+        assert create_edge(Settings(environment="sandbox")).shares.replica.endswith(":8000")
 
     def test_closes_gates_when_the_settings_say(self):
         gates = _make_gates(
