@@ -39,6 +39,7 @@ NO_BROWSER = (
     "and the console's journeys run."
 )
 
+DESK = (1440, 900)
 OpenTab = Callable[..., AbstractAsyncContextManager[Tab]]
 
 
@@ -126,15 +127,20 @@ def sessions() -> dict[str, StorageState]:
     return {}
 
 
-@pytest.fixture
-def open_tab(browser: Browser, scene: Scene, sessions: dict[str, StorageState]) -> OpenTab:
-    """`async with open_tab("trader") as tab`: of a signed-in user, and at its end nothing may have gone wrong.
-    Where it goes first is the test's to say."""
+@pytest.fixture(scope="session")
+def parked() -> dict[str, list[Tab]]:
+    """Tabs of signed-in people at a desk that no test has open: to start another takes as long as a short journey."""
+    return {}
 
-    @asynccontextmanager
-    async def opened(
-        username: str | None, *, size: tuple[int, int] = (1440, 900), locale: str | None = None
-    ) -> AsyncIterator[Tab]:
+
+@pytest.fixture
+def open_tab(
+    browser: Browser, scene: Scene, sessions: dict[str, StorageState], parked: dict[str, list[Tab]]
+) -> OpenTab:
+    """`async with open_tab("trader") as tab`: of a signed-in user, and at its end nothing may have gone wrong.
+    Where it goes first is the test's to say. A tab that `is_new` has nothing in its cache."""
+
+    async def make(username: str | None, size: tuple[int, int], locale: str | None) -> Tab:
         context = await browser.new_context(
             locale=locale,
             viewport={"width": size[0], "height": size[1]},
@@ -146,13 +152,25 @@ def open_tab(browser: Browser, scene: Scene, sessions: dict[str, StorageState]) 
         )
         tab = Tab(await context.new_page(), scene.base_url)
         await tab.watch()
+        return tab
+
+    @asynccontextmanager
+    async def opened(
+        username: str | None, *, size: tuple[int, int] = DESK, locale: str | None = None, is_new: bool = False
+    ) -> AsyncIterator[Tab]:
+        parks = parked.setdefault(username, []) if username and (size, locale, is_new) == (DESK, None, False) else None
+        tab = parks.pop() if parks else await make(username, size, locale)
+        is_parked = False
         try:
             if username is not None and username not in sessions:
                 await tab.sign_in(username)
-                sessions[username] = await context.storage_state()
+                sessions[username] = await tab.page.context.storage_state()
             yield tab
             assert tab.faults == []
+            if username is not None and parks is not None and (is_parked := await tab.park(sessions[username])):
+                parks.append(tab)
         finally:
-            await context.close()
+            if not is_parked:
+                await tab.page.context.close()
 
     return opened

@@ -30,7 +30,7 @@ class TestAFirstLoad:
     async def test_of_the_overview_asks_twenty_times_at_most_and_opens_one_stream(
         self, open_tab: OpenTab, username: str
     ):
-        async with open_tab(username) as tab:
+        async with open_tab(username, is_new=True) as tab:
             asked: list[str] = []
 
             def note(request: Request) -> None:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.async_api import ConsoleMessage, Page, Request, expect
+from playwright.async_api import ConsoleMessage, Page, Request, StorageState, expect
 from tests.people import PASSWORD
 
 VIOLATIONS = """
@@ -36,6 +36,13 @@ FOCUSED = """
 PAINTED = """
 () => document.fonts.ready.then(() =>
   new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done()))))
+"""
+RESTORE = """
+(entries) => {
+  localStorage.clear();
+  sessionStorage.clear();
+  for (const { name, value } of entries) localStorage.setItem(name, value);
+}
 """
 GO = """(path) => { history.pushState(null, "", path); dispatchEvent(new PopStateEvent("popstate")) }"""
 AXE = """
@@ -137,6 +144,23 @@ class Tab:
             "[...window.controls].filter(([one]) => one.isConnected).map(([, name]) => name)"
         )
         return left
+
+    async def park(self, kept: StorageState) -> bool:
+        """Leave the console with no more in the browser than `kept`, for a test that comes later; False where the
+        tab is somewhere else, or not alone, so that it is no use to another."""
+        page, context = self.page, self.page.context
+        if not page.url.startswith(self.base_url) or len(context.pages) > 1:
+            return False
+        await page.unroute_all(behavior="ignoreErrors")
+        await page.emulate_media(color_scheme="light")
+        entries = [entry for origin in kept.get("origins", []) for entry in origin["localStorage"]]
+        await page.goto("/health/live")  # of the same origin, and without the console, which would go on writing
+        await page.evaluate(RESTORE, entries)
+        await context.clear_cookies()
+        await context.add_cookies([*kept.get("cookies", [])])  # type: ignore[list-item]
+        self.faults.clear()
+        self._expected.clear()
+        return True
 
     async def check(self, options: dict[str, Any] = AXE_OPTIONS) -> None:
         """What only the page itself can say: violations of the policy, and of what everybody needs to use it."""
