@@ -22,7 +22,14 @@ from gridloom.capacity.model import (
     OwnSchedule,
     ReserveMinutes,
 )
-from gridloom.capacity.rules import BatteryCapacity, OwnChange, Shortage, find_own_schedule_shortage, find_shortage
+from gridloom.capacity.rules import (
+    BatteryCapacity,
+    OwnChange,
+    Shortage,
+    find_own_schedule_shortage,
+    find_shortage,
+    shortage_problem,
+)
 from gridloom.kernel.market_time import (
     block_window,
     market_day_of,
@@ -158,6 +165,47 @@ def reckoned(standing: BatteryCapacity, period: int) -> dict[BookLine, list[floa
         low, high = min(low, running), max(high, running)
     lines[BookLine.OWN][ENERGY] = (high - low) / usable
     return lines
+
+
+class TestAShortageOfSeveralBatteries:
+    def test_names_each_of_them_and_says_of_the_first_what_is_asked_and_free(self) -> None:
+        ids = [uuid4(), uuid4()]
+        shortages = [
+            Shortage(4, 8, (300.0, 0.0, 50.0), (200.0, 0.0, 10.0), (HoldingKind.FCR,), True, ("/backing/0",)),
+            Shortage(0, 2, (0.0, 100.0, 0.0), (0.0, 90.0, 0.0), (HoldingKind.AUCTION,), True, ("/backing/1",)),
+        ]
+        found = shortage_problem(list(zip(ids, shortages, strict=True))).document()
+        assert found["type"] == "/docs/problems/capacity-taken"
+        assert found["asked"] == {"charge": 300, "discharge": 0, "energy": 50}
+        assert found["free"] == {"charge": 200, "discharge": 0, "energy": 10}
+        assert (found["start"], found["end"]) == ("1970-01-01T01:00:00Z", "1970-01-01T02:00:00Z")
+        assert found["shortages"] == [
+            {
+                "physicalAssetID": str(ids[0]),
+                "start": "1970-01-01T01:00:00Z",
+                "end": "1970-01-01T02:00:00Z",
+                "asked": {"charge": 300, "discharge": 0, "energy": 50},
+                "free": {"charge": 200, "discharge": 0, "energy": 10},
+                "holders": ["FCR"],
+            },
+            {
+                "physicalAssetID": str(ids[1]),
+                "start": "1970-01-01T00:00:00Z",
+                "end": "1970-01-01T00:30:00Z",
+                "asked": {"charge": 0, "discharge": 100, "energy": 0},
+                "free": {"charge": 0, "discharge": 90, "energy": 0},
+                "holders": ["AUCTION"],
+            },
+        ]
+
+    def test_is_one_of_the_battery_that_has_not_got_it_where_there_is_one(self) -> None:
+        ids = [uuid4(), uuid4()]
+        taken = Shortage(4, 8, (300.0, 0.0, 50.0), (200.0, 0.0, 10.0), (HoldingKind.FCR,), True, ("/a",))
+        lacking = Shortage(0, 2, (0.0, 100.0, 0.0), (0.0, 90.0, 0.0), (), False, ("/b", ""))
+        found = shortage_problem([(ids[0], taken), (ids[1], lacking)]).document()
+        assert (found["type"], found["physicalAssetID"]) == ("/docs/problems/capacity-not-available", str(ids[1]))
+        assert found["available"] == {"charge": 0, "discharge": 90, "energy": 0}
+        assert [error["pointer"] for error in found["errors"]] == ["/b"]  # type: ignore[attr-defined]
 
 
 class TestBook:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.delivery.conftest import Yard
 from tests.virtual_assets.conftest import QUARTER, wire
 
+from gridloom.delivery.performance.energy_use import _count_power
+from gridloom.delivery.performance.measured import MeasuredMean, Measurements
 from gridloom.kernel.market_time import market_day_of, market_day_window
 
 LIMITS = {"dailyCycleLimit": 2, "annualCycleLimit": 500}
@@ -33,6 +36,17 @@ async def deliver_days(yard: Yard, count: int) -> dict[str, Any]:
     last = market_day_window(market_day_of(yard.start) + timedelta(days=count - 1)).start
     await yard.advance(last + timedelta(hours=1))
     return battery
+
+
+class TestPowerThatCounts:
+    def test_is_what_was_measured_for_as_long_as_it_was_and_what_was_dispatched_else(self) -> None:
+        dispatched_kw, nothing = np.array([400.0, 400.0, -800.0]), MeasuredMean(np.zeros(1), np.zeros(1))
+        parts = [
+            Measurements(MeasuredMean(np.array([mean]), np.array([share])), nothing, np.zeros(1))
+            for mean, share in ((300.0, 1.0), (200.0, 0.25), (np.nan, 0.0))
+        ]
+        assert _count_power(parts, dispatched_kw).tolist() == [300.0, 350.0, -800.0]
+        assert _count_power([], dispatched_kw).tolist() == dispatched_kw.tolist()
 
 
 class TestEnergyUse:

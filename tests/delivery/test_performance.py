@@ -7,10 +7,35 @@ import pytest
 
 from gridloom.delivery.dispatch.reading import DispatchSeries
 from gridloom.delivery.model import PartKind
+from gridloom.delivery.performance.deviations import find_offset_kwh
 from gridloom.delivery.performance.measured import MeasuredMean, Measurements
 from gridloom.delivery.performance.performance import Performance
 
 pytestmark = pytest.mark.pure
+
+
+class TestAnOffset:
+    """Of a battery of which the last of three quarter-hours counts; what was measured before is old."""
+
+    @pytest.mark.parametrize(
+        ("measured_soc", "is_planned", "offset_kwh"),
+        [
+            pytest.param(52.1, True, 42.0, id="more than 2 % of what it holds"),
+            pytest.param(47.9, True, -42.0, id="or less"),
+            pytest.param(51.9, True, None, id="within 2 %"),
+            pytest.param(60.0, False, None, id="while nothing is planned"),
+            pytest.param(np.nan, True, None, id="where nothing was measured"),
+        ],
+    )
+    def test_is_what_the_battery_holds_more_than_planned(
+        self, measured_soc: float, is_planned: bool, offset_kwh: float | None
+    ) -> None:
+        planned = np.array([not is_planned, not is_planned, is_planned])
+        energy_kwh, capacity_kwh = np.array([100.0, 300.0, 1000.0]), np.array([500.0, 1000.0, 2000.0])
+        dispatch = DispatchSeries(1, 0, planned, energy_kwh, energy_kwh, capacity_kwh, {})
+        nothing = MeasuredMean(np.zeros(3), np.zeros(3))
+        measured = Measurements(nothing, nothing, np.array([10.0, 90.0, measured_soc]))
+        assert find_offset_kwh(Performance(dispatch, measured)) == offset_kwh
 
 
 class TestADeviation:

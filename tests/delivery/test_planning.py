@@ -181,6 +181,8 @@ class TestLimits:
     @EITHER_WAY
     def test_leave_unserved_what_no_battery_can_take(self, sign: float) -> None:
         limits = even_limits([1000, 1000], [2000, 2000], 4)
+        roomy = {"charge_kw": limits.charge_kw * 3} if sign > 0 else {"discharge_kw": limits.discharge_kw * 3}
+        limits = replace(limits, **roomy)  # the other way they could do more
         made = compute_dispatch(zone_of([[sign * 1500.0, 0, 0, 0], [sign * 1500.0, 0, 0, 0]], limits, ONE_EACH))
         assert made.batteries.unserved_kw.tolist() == [sign * 1000.0, 0, 0, 0]
         assert (sign * made.delivered_kw[:, 0]).tolist() == pytest.approx([1000.0, 1000.0])

@@ -160,3 +160,8 @@ class TestReplan:
             ([0.0, 0.0, 5.0, 0.0, 0.0, 0.0], slice(1, 4)),
         ):
             assert _widen_slice(slice(2, 4), plan(1, now_kw), before, 1) == changed
+        none = plan(1, [0.0] * 6)
+        none.reserve_keys, none.unstored_reserve_kw = np.zeros((0, 3), dtype=np.int64), np.zeros((0, 6))
+        earlier = plan(0, [9.0, 5.0, 0.0, 0.0, 0.0, 4.0, 0.0])
+        assert _widen_slice(slice(2, 4), none, earlier, 1) == slice(0, 5), "a reserve that was given back"
+        assert _widen_slice(slice(2, 4), none, None, 0) == slice(2, 4)

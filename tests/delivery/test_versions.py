@@ -78,6 +78,26 @@ class TestVersions:
         assert [(one.asset_key, one.first, one.end) for one in versions] == [(before.battery_keys[2], 30, 96)]
         assert unpack(versions[0].body)["capacity"].tolist() == smaller[2, 30:].tolist()
 
+    def test_say_all_of_a_battery_that_holds_less_from_before_the_first_part_that_is_another(self) -> None:
+        zone, start = loaded_zone(1, 60, 40, 96, stress=0.3)
+        before = replan(zone, None, start, batteries_unchanged=False).plan
+        made = replan(with_change(zone, 4, 40, 44, 5.0), before, start, batteries_unchanged=True)
+        moved = changed_versions(before, made.plan, made.changed_slice, zone.capacity_kwh)[0].asset_key
+        row = made.plan.battery_keys.tolist().index(moved)
+        smaller = zone.capacity_kwh.copy()
+        smaller[row, 10:90] /= 2
+        written = {
+            one.asset_key: [stored(1, one)] for one in changed_versions(None, before, slice(0, 96), zone.capacity_kwh)
+        }
+        for one in changed_versions(before, made.plan, made.changed_slice, smaller, zone.capacity_kwh):
+            written[one.asset_key].append(stored(2, one))
+        current = overlay_versions(2, written[moved], 0, 96)
+        assert current.capacity_kwh.tolist() == smaller[row].tolist()
+        names, part_kw = list_parts(made.plan, 0, 96)
+        for index in np.flatnonzero(names[:, 0] == moved).tolist():
+            part = KIND_OF_CODE[int(names[index, 1])], int(names[index, 2])
+            assert np.abs(current.parts_kw.get(part, np.zeros(96)) - part_kw[index]).max() < NOISE
+
     def test_that_name_each_part_in_an_array_of_its_own_are_still_read(self) -> None:
         capacity_kwh = np.full(3, 1000.0)
         earlier = {"energy": np.full(4, 500.0), "VIRTUAL:7": np.array([1.0, 2.0, 3.0]), "OWN:0": np.zeros(3)}

@@ -48,6 +48,13 @@ class TestTheForecast:
         if days_after < 0:
             assert prices.values[:48].tolist() == shaped_table(date(2026, 1, 1), 60).true_day(59)[48:].tolist()
 
+    @pytest.mark.parametrize("periods", [10, 48 + 96 + 96])
+    async def test_goes_to_the_end_that_is_asked_for(self, periods: int) -> None:
+        """Shorter and longer than it goes unasked."""
+        first = period_number(market_day_window(KNOWN_UNTIL - timedelta(days=1)).start) + 48
+        prices = await load_prices(NOTHING, PricesAsked(forecast=True), first, first + periods, first + 10_000)
+        assert len(prices.values) == periods
+
 
 class TestAHole:
     async def test_ends_what_is_asked_for_without_an_end_and_is_named_where_there_is_one(

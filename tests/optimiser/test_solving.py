@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gridloom.optimiser.solving import solve as solve_module
 from gridloom.optimiser.solving.battery_model import BatteryModel, SharedLimit
 from gridloom.optimiser.solving.feasibility import unreachable
 from gridloom.optimiser.solving.linear import Deadline, SolverStatus
 from gridloom.optimiser.solving.programme import (
     BatteryProgramme,
+    CancelledError,
     CycleLimit,
     InfeasibilityRule,
     InfeasibleError,
@@ -183,6 +185,31 @@ class TestTheProgramme:
         assert total.min() >= -1200 - 1e-3
         free = sum(solve(one).value_eur for one in together)
         assert sum(one.value_eur for one in found) <= free + 1e-6
+
+    def test_is_solved_to_the_end_where_that_is_asked_for_however_long(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(solve_module, "EXACT_PERIODS", 4)
+        earned = []
+        for seed in range(6):
+            asked = programme(np.random.default_rng(seed).normal(-60, 40, 24), charge=700.0, etas=(0.85, 0.97))
+            quick, exact = solve(asked), solve(asked, exact=True)
+            assert exact.status is SolutionStatus.OPTIMAL
+            assert exact.value_eur == pytest.approx(independent_value(asked), rel=1e-6, abs=1e-6)
+            assert quick.value_eur <= exact.value_eur + 1e-6
+            earned.append(exact.value_eur - quick.value_eur)
+        assert max(earned) > 1e-3, "what is quick is not always as good"
+
+    def test_that_is_stopped_has_no_answer(self) -> None:
+        asked, slot = programme([50.0] * 8), ReserveSlot(0, 8, 0.1, True, True, 0.25, 100.0)
+        deadline = Deadline(5)
+        assert 0 < deadline.remaining_s() <= 5
+        deadline.stop()
+        for attempt in (
+            lambda: solve(asked, deadline),
+            lambda: solve_with_reserves(asked, [slot], deadline, exact=False),
+            lambda: repair_nearest(asked, np.zeros(8), deadline),
+        ):
+            with pytest.raises(CancelledError):
+                attempt()
 
 
 class TestNoWay:

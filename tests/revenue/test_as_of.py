@@ -78,7 +78,8 @@ class TestAsOf:
         moments: list[datetime | None] = [None]
         for price in (50, 80):
             fact = Trade(0, "drift-2026-02-01", start, "BUY", Fraction("0.5"), Fraction(price))
-            await world.record_facts([fact], [id])
+            other = Trade(0, "own", start, "SELL", Fraction(1), Fraction(price))
+            await world.record_facts([fact, other], [id])
             moments.append(await world.pool.fetchval("select date_trunc('milliseconds', platform_now())"))
             await world.pool.execute("select pg_sleep(0.002)")
         key, first = await world.key_of(id), period_number(start)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gridloom.settlements.measures import POSITION, FactSource, measure_count, positions_of
-from gridloom.settlements.period_aggregates import FloatArray
+from gridloom.settlements.period_aggregates import FloatArray, decode_sheets, encode_aggregates
 from gridloom.settlements.period_volumes import volumes_of_sheets
 
 pytestmark = pytest.mark.pure
@@ -17,6 +17,18 @@ def sheet(source: FactSource, **measures: list[float]) -> FloatArray:
     for name, values in measures.items():
         made[POSITION[name] - positions_of(source).start] = values
     return made
+
+
+class TestSheets:
+    def test_of_days_of_different_length_stand_side_by_side(self) -> None:
+        """Days around a clock change; one of them has nothing to say."""
+        source, widths = FactSource.WHOLESALE, [96, 96, 92, 96, 100]
+        rng = np.random.default_rng(3)
+        sheets = [rng.uniform(1, 9, (measure_count(source), width)) for width in widths]
+        sheets[1][:] = 0.0
+        bodies = [encode_aggregates(source, sheet) for sheet in sheets]
+        assert bodies[1] is None
+        assert decode_sheets(source, bodies, widths).tolist() == np.concatenate(sheets, axis=1).tolist()
 
 
 class TestVolumes:

@@ -91,6 +91,26 @@ class TestActivations:
         )
         assert [tuple(row) for row in stored] == [(date(2026, 5, 1), 500, 0), (date(2026, 5, 2), 0, 250)]
 
+    async def test_are_held_to_the_power_in_force_then_however_late_it_was_recorded(
+        self, operator: httpx2.AsyncClient, world: World
+    ) -> None:
+        """20 MW, 40 MW from the second day on and, recorded last, 10 MW on the first: twice as much in MWh an hour."""
+        battery = await world.physical_asset(20)
+        await world.rate(battery, 40, datetime(2026, 3, 2, tzinfo=UTC))
+        await world.rate(battery, 10, datetime(2026, 3, 1, tzinfo=UTC))
+        for day, volume, status in ((1, 20, 200), (1, 21, 422), (2, 80, 200), (2, 81, 422)):
+            row = {
+                "tradeID": f"{day}-{volume}",
+                "assetID": str(battery),
+                "time": f"2026-03-0{day}T12:00:00Z",
+                "side": "SELL",
+                "volume": volume,
+                "price": 1,
+                "market": "OTC",
+            }
+            answer = await operator.post("/settlements/wholesale-trades", json=[row])
+            assert answer.status_code == status, (day, volume, answer.text)
+
     async def test_of_several_days_are_stored_by_one_request(self, operator: httpx2.AsyncClient, world: World) -> None:
         virtual = await world.virtual_asset()
         rows = [

@@ -266,6 +266,22 @@ class TestThePDF:
         render_pdf(make_statement(status="PRELIMINARY", number=UNSET, issued_at=UNSET, as_of=UNSET, lines=[]))
         assert "preliminary / vorläufig" in written
         assert "2026-09 (preliminary)" in written
+        assert not any("details on" in text for text in written), "there is no other page"
+
+    @pytest.mark.parametrize(("lines", "pages"), [(3, "2"), (2 * pdf.LINES_A_PAGE, "2–4")])
+    def test_says_on_which_pages_the_details_are(self, written: list[str], lines: int, pages: str) -> None:
+        render_pdf(make_statement(lines))
+        [said] = [text for text in written if "details on" in text]
+        assert said.endswith(f"details on {pages} / Einzelheiten auf Seite {pages}")
+
+    @pytest.mark.parametrize(
+        ("name", "drawn"), [("Łódź Sp. z o.o.", "Łódz Sp. z o.o."), ("Hồ 東", "Ho ?"), ("A🔋B", "A?B")]
+    )
+    def test_draws_letters_without_marks_or_as_question_marks_where_the_font_has_none(
+        self, name: str, drawn: str
+    ) -> None:
+        render_pdf(make_statement())
+        assert pdf._make_drawable(name) == drawn
 
     def test_names_every_line_in_both_languages(self) -> None:
         for line in (*LineType, CORRECTION):

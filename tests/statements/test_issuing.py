@@ -236,6 +236,17 @@ class TestAStatement:
         key = await books.world(books.owner).key_of(books.held)
         assert await find_changed(pool, [key], months, since) == {(key, months[1])}
 
+    async def test_is_computed_again_where_a_contract_of_any_issued_month_was_changed(self, books: Books) -> None:
+        pool, months = books.edge.pool, [Month.parse(month) for month in (JANUARY, FEBRUARY, MARCH)]
+        since = await pool.fetchval("select platform_now() - interval '1 minute'")
+        key = await books.world(books.owner).key_of(books.second)
+        for first, last, contract in ((10, 20, "a"), (31, 32, "b")):
+            start, end = date(2028, 1, 1) + timedelta(days=first), date(2028, 1, 1) + timedelta(days=last)
+            await books.toll(books.second, start, end, 36_600, contract)
+        assert await find_changed(pool, [key], months, since) == {(key, month) for month in months[:2]}
+        assert await find_changed(pool, [key], months[1:], since) == {(key, months[1])}
+        assert await find_changed(pool, [key], months[2:], since) == set()
+
     async def test_is_corrected_as_the_documentation_computes_it(self, books: Books) -> None:
         """docs/statements.md: 10 MWh at 84.10, then 84.60, then 84.20."""
         day, trader, corrections = date(2028, 1, 12), books.traders[0], []
@@ -421,6 +432,8 @@ class TestRaces:
         async with books.edge.pool.acquire() as db, db.transaction():
             await record_settlements(db, kind, [row], Recorder(world.by, Origin.OPERATOR))
             assert (await books.issue(JANUARY))["status"] == "DONE"
+        preliminary = await books.statement(books.traders[0], FEBRUARY)
+        assert by_line(preliminary)["CORRECTION"] == 10, "also before it is issued"
         await books.issue(FEBRUARY)
         january, february = [await books.statement(books.traders[0], month) for month in (JANUARY, FEBRUARY)]
         assert by_line(january)["TRADING"] == 80
