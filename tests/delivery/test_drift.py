@@ -149,6 +149,25 @@ class TestABatteryWithDrift:
         again = [part["power"] for p in dispatch["dispatch"] for part in p["parts"] if part["kind"] == "DRIFT"]
         assert sum(again) / 4 == pytest.approx(0, abs=1), "what is placed is no gain of the day"
 
+    async def test_trades_beside_another_of_its_zone_as_much_as_is_promised_of_it(self, yard: Yard) -> None:
+        one, two = await yard.battery(**LARGE), await yard.battery(**LARGE)
+        await yard.virtual(one, two, end=wire(yard.start + timedelta(days=4)))
+        await yard.virtual(two, end=wire(yard.start + timedelta(days=4)))
+        await yard.advance(yard.start + QUARTER)
+        for battery in (one, two):
+            await measure(yard, battery, 60.0)
+        today = market_day_of(yard.start)
+        noon = datetime.combine(today, datetime.min.time(), MARKET_ZONE).replace(hour=12)
+        await yard.advance(noon + timedelta(minutes=20))
+        window = market_day_window(today + timedelta(days=1))
+        placed_kwh = []
+        for battery in (one, two):
+            dispatch = await yard.dispatch(battery, start=wire(window.start), end=wire(window.end))
+            parts = [part for point in dispatch["dispatch"] for part in point["parts"] if part["kind"] == "DRIFT"]
+            placed_kwh.append(sum(part["power"] for part in parts) / 4)
+        assert sum(placed_kwh) == pytest.approx(2 * 800 * 0.95, abs=2)
+        assert placed_kwh[1] == pytest.approx(3 * placed_kwh[0], rel=0.01)
+
     async def test_trades_what_the_next_day_will_add_to_it_too(self, yard: Yard) -> None:
         """By the mean gain of the noons before, each after the other."""
         battery = await yard.battery(**LARGE)

@@ -65,14 +65,18 @@ class TestPosition:
 
     async def test_is_never_changed_by_netting(self, yard: Yard) -> None:
         seller, buyer = await yard.virtual(await yard.battery()), await yard.virtual(await yard.battery())
-        await yard.schedule(seller, [600.0])
+        await yard.schedule(seller, [600.0, 0.0, 0.0, 600.0])
         await trade(yard, seller, 0, "SELL", 0.15)
         before = (await position(yard, seller, 1))[0]
-        await yard.schedule(buyer, [-400.0])
+        await yard.schedule(buyer, [-400.0, 0.0, 0.0, -400.0])
         await yard.gate_of(0)
         after = (await position(yard, seller, 1))[0]
         assert (before["netted"], after["netted"]) == (0.0, 0.1)
         assert before["open"] == after["open"] == 0.0
+        assert (await position(yard, seller, 4))[3]["netted"] == 0.1
+        await yard.schedule(buyer, [0.0], offset=3)
+        await yard.gate_of(1)
+        assert [one["netted"] for one in await position(yard, seller, 4)] == [0.1, 0, 0, 0], "nothing is opposite now"
 
     async def test_counts_activations_as_delivered(self, yard: Yard) -> None:
         virtual = await yard.virtual(await yard.battery())
