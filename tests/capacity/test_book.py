@@ -220,6 +220,19 @@ class TestBook:
             for line, amounts in reckoned(standing, first + place).items():
                 assert np.allclose(lines[line, place], amounts, atol=1e-5), (line, place)
 
+    def test_adds_up_promises_of_the_same_time_and_losses_and_those_of_others_apart(self) -> None:
+        first, end = periods_of(DAYS[0])
+        losses = OneWayEfficiency(0.9, 0.95)
+        alike = [
+            Holding(HoldingKind.VIRTUAL_ASSET, uuid4(), first, end, charge, discharge, energy, losses=losses)
+            for charge, discharge, energy in ((1000.0, 2000.0, 300.0), (500.0, 700.0, 40.0))
+        ]
+        other = Holding(
+            HoldingKind.VIRTUAL_ASSET, uuid4(), first, end, 10.0, 20.0, 5.0, losses=OneWayEfficiency(1.0, 1.0)
+        )
+        book = BatteryCapacity(battery(), [*alike, other], OwnSchedule.nothing()).book(first, end)
+        assert book.by_period(book.lines)[BookLine.PROMISED, 0].tolist() == pytest.approx([1510, 2720, 345])
+
     @given(standings())
     def test_divides_what_is_there_into_free_taken_and_missing(self, scene: tuple[date, BatteryCapacity]) -> None:
         day, standing = scene

@@ -156,6 +156,28 @@ class TestABatteryThatIsPlannedForTheFirstTime:
         assert (await planned(yard, battery))["dispatch"][0]["stateOfChargePercentage"] == pytest.approx(level)
 
 
+class TestABatteryThatIsPlannedAgain:
+    async def test_goes_on_from_the_energy_power_and_exports_of_the_plan_before(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Two quarter-hours later, with the batteries in another order."""
+        monkeypatch.setattr(run, "carry_share_energy", lambda zone, inputs, before, old, energy_kwh, fresh: energy_kwh)
+        zone, start = loaded_zone(4, 6, 4, 4)
+        before = replan(zone, None, start, batteries_unchanged=False).plan
+        again = replace(zone, first=2, battery_keys=zone.battery_keys[::-1])
+        loaded: Any = SimpleNamespace(zone=again, inputs=None)
+        state: Any = SimpleNamespace(plan=before, inputs=None)
+        nothing: Any = None
+        found = await run._load_start(nothing, loaded, state, {}, period_start(2))
+        done = before.state_at(2)
+        assert done.power_kw.any()
+        assert done.day_export_kwh.any()
+        assert found.energy_kwh.tolist() == before.energy_kwh[::-1, 2].tolist()
+        assert found.state.power_kw.tolist() == done.power_kw[::-1].tolist()
+        assert found.state.day_export_kwh.tolist() == done.day_export_kwh[::-1].tolist()
+        assert found.state.year_export_kwh.tolist() == done.year_export_kwh[::-1].tolist()
+
+
 class TestABatteryWhoseCapacityIsLoweredBelowWhatItHolds:
     async def test_is_corrected_by_what_was_measured_but_never_to_more_than_it_was_planned_to_hold(
         self, monkeypatch: pytest.MonkeyPatch

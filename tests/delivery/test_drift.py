@@ -17,7 +17,13 @@ from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.delivery.inputs.store import read_drift_kw
 from gridloom.delivery.planning.drift import NoonDrift, mean_gain_kwh, place_drift_kw, split_drift_kwh
-from gridloom.delivery.runs.drift import DAY_AHEAD_SERIES, TRADE_DRIFT_JOB, enqueue_trades, next_noon
+from gridloom.delivery.runs.drift import (
+    DAY_AHEAD_SERIES,
+    TRADE_DRIFT_JOB,
+    enqueue_placement,
+    enqueue_trades,
+    next_noon,
+)
 from gridloom.delivery.runs.store import add_placement, put_noon, read_noons
 from gridloom.edge.application import Application
 from gridloom.kernel.market_time import MARKET_ZONE, market_day_of, market_day_window, period_count
@@ -315,6 +321,18 @@ class TestPlacedDrift:
 
 
 class TestTheDriftAtNoon:
+    async def test_is_placed_at_the_noon_that_was_due_first_however_late(self, app: Any) -> None:
+        zone, noon = f"zone {uuid4()}", datetime(2031, 5, 1, 10, tzinfo=UTC)
+        async with app.pool.acquire() as db:
+            change = db.transaction()
+            await change.start()
+            try:
+                for minutes in (-1, 1):
+                    await enqueue_placement(db, zone, noon + timedelta(minutes=minutes))
+                assert await db.fetchval("select due from job where key = $1", zone) == noon
+            finally:
+                await change.rollback()
+
     async def test_is_what_was_found_last(self, app: Any) -> None:
         zone, day = f"zone {uuid4()}", date(2031, 5, 1)
         for noon in (NoonDrift(10.0, 4.0), NoonDrift(20.0, 5.0)):

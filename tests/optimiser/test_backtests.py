@@ -48,13 +48,15 @@ class TestAPlan:
         assert power_kw.sum() * 0.25 == pytest.approx(-2000 / 0.96, rel=1e-6)  # it fills up for tomorrow
         assert Planner(BATTERY).plan(today, np.zeros(0), 0.0, 0.25).max() == 0
 
-    def test_is_the_same_whatever_days_were_planned_before(self) -> None:
-        rng, kept = np.random.default_rng(2), Planner(BATTERY)
+    @pytest.mark.parametrize("limit", [1.0, None])
+    def test_is_the_same_whatever_days_were_planned_before(self, limit: float | None) -> None:
+        battery = replace(BATTERY, daily_cycle_limit=limit)
+        rng, kept = np.random.default_rng(2), Planner(battery)
         for level in (40.0, -30.0, 5.0, -60.0, 40.0, -5.0):  # below zero it would burn energy, were it let
             today, tomorrow = rng.normal(level, 40, (2, 24))
             energy_kwh = float(rng.uniform(0, 2000))
             power_kw = kept.plan(today, tomorrow, energy_kwh, 1.0)
-            assert power_kw == pytest.approx(Planner(BATTERY).plan(today, tomorrow, energy_kwh, 1.0), abs=1e-3)
+            assert power_kw == pytest.approx(Planner(battery).plan(today, tomorrow, energy_kwh, 1.0), abs=1e-3)
             assert -800 - 1e-3 <= power_kw.min() <= power_kw.max() <= 1000 + 1e-3
             stored_kwh = energy_kwh - np.cumsum(np.where(power_kw < 0, power_kw * 0.96, power_kw / 0.92))
             assert -1e-3 <= stored_kwh.min() <= stored_kwh.max() <= 2000 + 1e-3

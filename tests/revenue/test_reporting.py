@@ -357,7 +357,7 @@ class TestRaw:
         start, end = utc(first, 0), utc(first + timedelta(days=3), 24)
         facts: list[reference.Fact] = []
         for n, begins in enumerate((-1, 0, 2, 3)):
-            low, high = utc(first + timedelta(days=begins), 6 * n), utc(first + timedelta(days=begins + 2), 7)
+            low, high = utc(first + timedelta(days=begins), 6 * (n % 2)), utc(first + timedelta(days=begins + 2), 7)
             facts += [
                 Toll(n % 2, f"c{n}", low, high, Fraction(8760 * (n + 1))),
                 Auction(n % 2, low, high, Fraction(100 + n), Fraction(40 + n)),

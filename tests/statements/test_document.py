@@ -195,8 +195,8 @@ class TestThePDF:
         }
         render_pdf(make_statement(**changes))
         for place, one in enumerate(places):
-            assert 0 < one.left < one.right < pdf.PAGE_WIDTH, one
-            assert 0 < one.y < pdf.PAGE_HEIGHT, one
+            assert pdf.LEFT <= one.left < one.right <= pdf.RIGHT + 1e-6, one
+            assert 0 < one.y <= pdf.TOP + 4, one
             for other in places[:place]:
                 assert not one.touches(other), (one, other)
 

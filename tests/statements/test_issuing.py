@@ -463,6 +463,11 @@ class TestAFailedRun:
         await self.wait_for_failure(books)
         assert await count_left(books) == (0, 0, 0)
         assert (await books.operator.get(f"/statements/runs/{run}")).json()["status"] == "RUNNING"
+        again = await books.ask(JANUARY)
+        assert (again.status_code, again.json()["type"].rpartition("/")[2]) == (409, "being-issued"), (
+            "it is tried again"
+        )
+        assert again.json()["runID"] == run
         failing = False
         await books.edge.pool.execute("update job set not_before = null where kind = $1", issuing.KIND)
         assert (await books.wait(run))["status"] == "DONE"
