@@ -62,6 +62,8 @@ class TestRegistration:
         expected = answer.json()["detail"].split("would be ")[1][0]
         good = await owner.admin.post("/physical-assets", json=new_asset_body(owner, eicCode=EIC[:-1] + expected))
         assert good.status_code == 201
+        changed = await owner.admin.patch(good.headers["Location"], json={"eicCode": EIC[:-1] + "0"})
+        assert (changed.status_code, pointers(changed)) == (422, ["/eicCode"])
 
     async def test_lets_ratings_hold_from_the_day_of_commissioning(self, new_organisation):
         owner = await new_organisation()
@@ -137,6 +139,11 @@ class TestChange:
         answer = await owner.admin.patch(asset.path(), json={"fleetID": fleet.json()["id"]})
         assert answer.status_code == 422
         assert pointers(answer) == ["/fleetID"]
+        own = await owner.admin.post(
+            "/fleets", json={"name": "Ours", "organisationID": str(owner.id), "physicalAssetIDs": []}
+        )
+        moved = await owner.admin.patch(asset.path(), json={"fleetID": own.json()["id"]})
+        assert (moved.status_code, moved.json()["fleetID"]) == (200, own.json()["id"])
 
     async def test_of_the_zone_waits_until_no_auction_offers_the_asset(self, still_market: Market):
         battery = await still_market.battery()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
+from msgspec import UNSET
 
 from gridloom.capacity.availability import CapacityOutage, Rating, RatingsAndOutages
 from gridloom.capacity.model import Holding, HoldingKind, OneWayEfficiency, OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
 from gridloom.kernel.market_time import period_start
 from gridloom.physical_assets.commitments.conflicts import conflicts_in
-from gridloom.physical_assets.conflicts import MissingCapacity
+from gridloom.physical_assets.conflicts import CapacityConflict, ConflictKind, MissingCapacity
 
 pytestmark = pytest.mark.pure
 
@@ -68,3 +69,51 @@ class TestAHolding:
         assert [conflict.power, conflict.available] == pytest.approx([power_kw, available_kw])
         missing = MissingCapacity(charge=max(0, charge_kw - 2_000), discharge=max(0, discharge_kw - 3_000), energy=0)
         assert conflict.missing == missing
+
+
+class TestOutages:
+    """Of all the power of a battery in the periods 104 and 105, of most of it in 106, and of all of it in 110."""
+
+    def conflicts_of(self, kind: HoldingKind, product: str | None = None) -> list[CapacityConflict]:
+        outages = [
+            CapacityOutage(period_start(first), period_start(end), kw, kw, 0)
+            for first, end, kw in ((104, 106, 10_000), (106, 107, 9_000), (110, 111, 10_000))
+        ]
+        battery = RatingsAndOutages([Rating(period_start(0), 10_000, 10_000, 20_000, 0.8)], outages)
+        losses = None if product else OneWayEfficiency(1.0, 1.0)
+        held = Holding(kind, UUID(int=7), 100, 116, 3_000, 4_000, 4_000, losses=losses, product=product)
+        return conflicts_in(BatteryCapacity(battery, [held], OwnSchedule.nothing()), 98, 200)
+
+    @pytest.mark.parametrize("kind", [HoldingKind.VIRTUAL_ASSET, HoldingKind.AUCTION])
+    def test_that_follow_each_other_are_one_conflict_and_later_ones_another(self, kind: HoldingKind):
+        found = self.conflicts_of(kind)
+        assert [(one.start, one.end) for one in found] == [
+            (period_start(104), period_start(107)),
+            (period_start(110), period_start(111)),
+        ]
+        assert [one.available for one in found] == [0, 0], "the worst of it"
+        assert [one.missing for one in found] == 2 * [MissingCapacity(charge=3_000, discharge=4_000, energy=0)]
+
+    def test_take_all_of_a_product(self):
+        (found,) = self.conflicts_of(HoldingKind.AFRR_CAPACITY, "POS_00_04")
+        assert (found.start, found.end) == (period_start(100), period_start(116))
+
+    @pytest.mark.parametrize(
+        ("kind", "product", "conflict", "named"),
+        [
+            (HoldingKind.VIRTUAL_ASSET, None, ConflictKind.VIRTUAL_ASSET, (UUID(int=7), UNSET, UNSET)),
+            (HoldingKind.AUCTION, None, ConflictKind.AUCTION, (UNSET, UUID(int=7), UNSET)),
+            (
+                HoldingKind.AFRR_CAPACITY,
+                "POS_00_04",
+                ConflictKind.ANCILLARY_BID,
+                (UNSET, UNSET, "1970-01-02_POS_00_04"),
+            ),
+        ],
+    )
+    def test_name_the_holder_by_its_kind(
+        self, kind: HoldingKind, product: str | None, conflict: ConflictKind, named: tuple[object, ...]
+    ):
+        found = self.conflicts_of(kind, product)[0]
+        assert (found.kind, found.id) == (conflict, UUID(int=7))
+        assert (found.virtual_asset_id, found.auction_id, found.product_date_code) == named

@@ -72,7 +72,8 @@ class TestHealth:
     async def test_is_degraded_when_part_is_missing_and_down_when_all_is(self, new_organisation, measured):
         measured(timedelta(0))
         asset = await register_asset(await new_organisation())
-        await take_away(asset, 5_000, 5_000, later=timedelta(days=1))  # of no account yet
+        for days in (1, -1):  # of no account yet, or any more
+            await take_away(asset, 5_000, 5_000, later=timedelta(days=days))
         first = await take_away(asset, 4_000, 12_000)
         found = await health(asset)
         assert found["status"] == "DEGRADED"

@@ -438,4 +438,6 @@ class TestList:
         assert [each["id"] for each in first.json() + rest.json()] == ordered
         window = await asset.owner.viewer.get(path, params={"start": at(10), "end": at(40)})
         assert [each["id"] for each in window.json()] == [ids[2]]
+        within = await asset.owner.viewer.get(path, params={"start": at(9), "end": at(21)})
+        assert [each["id"] for each in within.json()] == ordered[1:], "one goes on into the window, one out of it"
         assert (await asset.owner.viewer.get(path, params={"type": "OUTAGE"})).json() == []

@@ -293,8 +293,10 @@ class TestAllocation:
             assert (await site.organisation.admin.put(url, json=kept | limits)).status_code == 200
         answer = problem(await site.allocate(dailyCycleLimit=1.6, annualCycleLimit=501), 422, "cycle-limit-exceeded")
         assert [error["pointer"] for error in answer["errors"]] == ["/dailyCycleLimit", "/annualCycleLimit"]
-        asset = (await site.allocate()).json()
-        assert (asset["dailyCycleLimit"], asset["annualCycleLimit"]) == (1.5, 500)
+        halves = {"ratedChargePower": 400, "ratedDischargePower": 400, "energyCapacity": 800}
+        for named in ({}, {"dailyCycleLimit": 1.5, "annualCycleLimit": 500}):
+            asset = (await site.allocate(**halves, **named)).json()
+            assert (asset["dailyCycleLimit"], asset["annualCycleLimit"]) == (1.5, 500)
 
     async def test_is_an_event_in_the_same_transaction(self, site, app):
         asset = (await site.allocate()).json()

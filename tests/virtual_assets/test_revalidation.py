@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tests.emitted import events_of
@@ -17,6 +18,7 @@ from gridloom.edge.application import Application
 from gridloom.jobs import JobRun, run_due_platform_jobs
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.virtual_assets import store
+from gridloom.virtual_assets.backing.shortfall import load_shortfalls_of_each
 from gridloom.virtual_assets.gate_closure.revalidation import enqueue_backed_assets
 from gridloom.virtual_assets.history.store import read_powers_as_of
 from gridloom.virtual_assets.model import LockedAssetKey
@@ -127,11 +129,30 @@ class TestLostPower:
         assert told.type == "virtual-asset.availability-changed"
         [lost] = told.data["periods"]
         assert (lost["start"], lost["end"]) == (wire(battery.start + 2 * QUARTER), wire(battery.start + 4 * QUARTER))
+        assert (told.data["start"], told.data["end"]) == (lost["start"], lost["end"])
         assert (lost["availableChargePower"], lost["availableDischargePower"]) == (300, 500)
         for power in (600, -400):
             answer = problem(await battery.put([power, power], offset=1), 422, "power-beyond-available")
             assert answer["firstPeriod"] == wire(battery.start + 2 * QUARTER)
         assert (await battery.put([500, -300], offset=2)).status_code == 200
+
+    async def test_is_missing_in_closed_periods_whatever_becomes_of_it_later(self, make):
+        battery = await make()
+        lost = await lose(battery, 0, 6, power=600, charge=500)
+        await advance(battery.edge, battery.start + QUARTER)
+        await lose(battery, 0, 5, power=300, charge=250)
+        subject = f"virtual-assets/{battery.asset['id']}"
+        told = (await events_of(battery.edge.pool, battery.organisation.id, subject=subject))[-1]
+        ahead = (wire(battery.start + QUARTER), wire(battery.start + 5 * QUARTER))
+        assert (told.data["start"], told.data["end"]) == ahead, "what is over is not told"
+        await advance(battery.edge, battery.start + 3 * QUARTER)
+        assert (await battery.organisation.engineer.delete(lost)).status_code == 204
+        pool = battery.edge.pool
+        asset = await store.read_asset_by_key(
+            pool, await pool.fetchval("select key from asset where id = $1", UUID(battery.asset["id"]))
+        )
+        found = await load_shortfalls_of_each(pool, [asset], asset.first + 1, asset.first + 6, battery.end)
+        assert found[asset.key].missing == pytest.approx([0.5, 0.75, 0.75, 0.25, 0.0])
 
     async def test_is_borne_in_part_by_capacity_that_is_accepted_after_it(self, make):
         battery = await make(parameters={"ratedChargePower": 2000, "ratedDischargePower": 2400, "energyCapacity": 4000})

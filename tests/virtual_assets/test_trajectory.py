@@ -1,19 +1,23 @@
 """The stored energy follows from the schedules and the efficiencies, and days stand for their periods."""
 
+from uuid import UUID
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from gridloom.kernel.ids import BlockID
 from gridloom.virtual_assets.energy.trajectory import (
     DaySummaries,
     days_possibly_out_of_bounds,
     energy_trajectory_kwh,
     first_excess,
+    reserved_kwh,
     tolerance_kwh,
 )
-from gridloom.virtual_assets.model import Efficiency
+from gridloom.virtual_assets.model import Block, Efficiency, Market
 
 pytestmark = pytest.mark.pure
 
@@ -129,3 +133,37 @@ class TestFirstExcess:
             energy = stepped
         assert refused
         assert energy[0] <= 10.0 + 1.1e-6
+
+
+class TestTheEnergyOfReserves:
+    """Blocks of 600 kW of charging and 300 kW of discharging over the periods 10 to 13, for half an hour each way."""
+
+    @pytest.mark.parametrize(
+        ("market", "stored_kwh", "free_kwh"),
+        [
+            (Market.FCR, 150.0, 300.0),
+            (Market.AFRR_POS, 150.0, 0.0),
+            (Market.AFRR_NEG, 0.0, 300.0),
+            (Market.WHOLESALE, 0.0, 0.0),
+        ],
+    )
+    def test_is_that_of_their_own_direction_from_the_end_of_the_period_before(self, market, stored_kwh, free_kwh):
+        block = Block(BlockID(UUID(int=1)), 0, 10, 14, market, 600.0, 300.0, reserve_minutes=30.0)
+        stored, free = reserved_kwh([block], 7, 16)
+        held = np.array([0, 0, 1, 1, 1, 1, 1, 0, 0])
+        assert stored.tolist() == (stored_kwh * held).tolist()
+        assert free.tolist() == (free_kwh * held).tolist()
+
+    @pytest.mark.parametrize(
+        ("first", "end", "held"), [(6, 9, [0, 0, 0]), (8, 10, [0, 1]), (13, 15, [1, 0]), (14, 15, [0])]
+    )
+    def test_is_needed_in_a_window_as_in_all(self, first, end, held):
+        block = Block(BlockID(UUID(int=1)), 0, 10, 14, Market.FCR, 600.0, 600.0, reserve_minutes=30.0)
+        assert [part.tolist() for part in reserved_kwh([block], first, end)] == [[300.0 * one for one in held]] * 2
+
+    def test_adds_up_where_blocks_stand_side_by_side(self):
+        fcr = Block(BlockID(UUID(int=1)), 0, 10, 14, Market.FCR, 600.0, 600.0, reserve_minutes=15.0)
+        upward = Block(BlockID(UUID(int=2)), 1, 12, 16, Market.AFRR_POS, 0.0, 100.0, reserve_minutes=60.0)
+        stored, free = reserved_kwh([fcr, upward], 10, 16)
+        assert stored.tolist() == [150, 250, 250, 250, 100, 100]
+        assert free.tolist() == [150, 150, 150, 150, 0, 0]
