@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
+from uuid import UUID, uuid4
 
+import numpy as np
 import pytest
+from msgspec import UNSET
 
 from gridloom.capacity.availability import CapacityOutage, Rating, RatingsAndOutages
 from gridloom.capacity.model import Holding, HoldingKind, OneWayEfficiency, OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
 from gridloom.kernel.market_time import period_start
-from gridloom.unavailability.preview import preview_of
+from gridloom.unavailability.preview import HolderPreview, preview_of
 
 pytestmark = pytest.mark.pure
 
 FIRST, END = 1016, 1032
+HOLDER = UUID(int=9)
 RATING = Rating(period_start(0), 10_000, 10_000, 20_000, 0.8)
 
 
@@ -52,6 +55,61 @@ class TestHolders:
         free, cut, [holder] = preview_of(before, after, FIRST, END, {})
         assert (free, cut, holder.before, holder.after) == (1_000, 5_000, 8_000, 3_000)
         assert (holder.energy_before, holder.energy_after) == (5_000, 1_000)
+
+
+class TestEachHolder:
+    """Of 10 MW that an outage leaves 4 MW of charging and 3 MW of discharging, with all of the energy in place."""
+
+    def holders(self, held: list[Holding], own: OwnSchedule | None = None) -> list[HolderPreview]:
+        outage = CapacityOutage(period_start(FIRST), period_start(END), 6_000, 7_000, 0)
+        before, after = (
+            BatteryCapacity(RatingsAndOutages([RATING], outages), held, own or OwnSchedule.nothing())
+            for outages in ([], [outage])
+        )
+        return preview_of(before, after, FIRST, END, {HOLDER: "Traders"})[2]
+
+    def test_is_named_by_its_kind(self) -> None:
+        losses, ids = OneWayEfficiency(1.0, 1.0), [UUID(int=number) for number in (1, 2, 3)]
+        found = self.holders(
+            [
+                Holding(
+                    HoldingKind.VIRTUAL_ASSET, ids[0], FIRST, END, 1_000, 2_000, 500, losses=losses,
+                    organisation_id=HOLDER,
+                ),
+                Holding(HoldingKind.AUCTION, ids[1], FIRST, END, 1_000, 2_000, 500, losses=losses),
+                Holding(HoldingKind.AFRR_CAPACITY, ids[2], FIRST, END, 0, 2_000, 2_000, product="POS_04_08"),
+            ]
+        )  # fmt: skip
+        assert [(one.virtual_asset_id, one.auction_id, one.product_date_code) for one in found] == [
+            (ids[0], UNSET, UNSET),
+            (UNSET, ids[1], UNSET),
+            (UNSET, UNSET, "1970-01-11_POS_04_08"),
+        ]
+        assert [one.organisation_name for one in found] == ["Traders", UNSET, UNSET]
+        assert [(one.before, one.after) for one in found] == [(2_000, 1_000)] * 3, "3 of 6 MW, alike"
+        assert [(one.energy_before, one.energy_after) for one in found] == [(500, 500), (500, 500), (2_000, 2_000)]
+
+    def test_without_a_result_loses_before_what_is_firm(self) -> None:
+        bid = Holding(HoldingKind.AFRR_CAPACITY, UUID(int=3), FIRST, END, 0, 2_000, 2_000, False, product="POS_04_08")
+        firm = Holding(
+            HoldingKind.VIRTUAL_ASSET, UUID(int=1), FIRST, END, 1_000, 2_500, 500, losses=OneWayEfficiency(1.0, 1.0)
+        )
+        found = {one.kind: (one.before, one.after) for one in self.holders([bid, firm])}
+        assert found == {HoldingKind.AFRR_CAPACITY: (2_000, 500), HoldingKind.VIRTUAL_ASSET: (2_500, 2_500)}
+
+    @pytest.mark.parametrize(("power_kw", "before_kw", "after_kw"), [(5_000.0, 5_000, 1_000), (-7_000.0, 7_000, 4_000)])
+    def test_may_be_the_own_schedule_which_loses_first(
+        self, power_kw: float, before_kw: float, after_kw: float
+    ) -> None:
+        """Discharging, 2 MW of what is left are promised."""
+        firm = Holding(
+            HoldingKind.VIRTUAL_ASSET, UUID(int=1), FIRST, END, 0, 2_000, 500, losses=OneWayEfficiency(1.0, 1.0)
+        )
+        own = OwnSchedule(np.array([FIRST + 2]), np.array([power_kw]))
+        found = self.holders([firm], own)
+        assert [one.kind for one in found] == [HoldingKind.VIRTUAL_ASSET, HoldingKind.OWN_SCHEDULE]
+        assert (found[1].before, found[1].after) == (before_kw, after_kw)
+        assert found[1].energy_before == found[1].energy_after == abs(power_kw) / 4
 
 
 class TestWhatIsFree:
