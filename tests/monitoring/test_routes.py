@@ -369,6 +369,10 @@ class TestReading:
         assert len(found["data"]["active_power"]) <= 3
         sums = await owner.viewer.get(f"/monitoring/{asset}/datapoints/sum/detailed", params=span)
         assert sums.json()["data"]["active_power"]["energyDischarged"] <= 600 / 60 * 3
+        past = now - timedelta(hours=3)
+        await write(owner, asset, {"active_power": {"time": [past.strftime("%Y-%m-%dT%H:%M:%SZ")], "value": [500]}})
+        over = {"start": past.isoformat(), "end": (past + timedelta(minutes=4)).isoformat()}
+        assert len((await read(owner, asset, **over, **asked))["data"]["active_power"]) == 4
         ahead = {"start": span["end"], "end": (now + timedelta(hours=2)).isoformat()}
         assert (await read(owner, asset, **ahead, **asked))["data"] == {"active_power": []}
 

@@ -169,6 +169,16 @@ class TestGivingBack:
         carving = carve([WHOLE], 50, 100, Market.WHOLESALE, 1000.0, 800.0)
         assert remove_block(carving.blocks, carving.block).blocks == (WHOLE,)
 
+    def test_leaves_products_that_follow_each_other_apart(self):
+        earlier, later, upward = (
+            Block(BlockID(UUID(int=2 + number)), lane, first, first + 16, market, 100.0, 100.0)
+            for number, (lane, first, market) in enumerate(
+                [(1, 16, Market.FCR), (1, 32, Market.FCR), (2, 32, Market.AFRR_POS)]
+            )
+        )
+        restored = remove_block([WHOLE, earlier, later, upward], upward).blocks
+        assert [block for block in restored if block.market is Market.FCR] == [earlier, later]
+
     def test_joins_a_block_to_the_one_that_follows_it(self):
         first, second = replace(WHOLE, end=50), replace(WHOLE, id=BlockID(UUID(int=2)), first=50)
         assert remove_block([first, second], first).blocks == (replace(second, first=0),)

@@ -64,12 +64,13 @@ def asset_of_five_days() -> VirtualAsset:
 
 @st.composite
 def lane_changes(draw: st.DrawFn) -> LaneChange:
-    """A run of periods, or periods anywhere."""
+    """A run of periods, or periods anywhere, some of them side by side."""
     if draw(st.booleans()):
         start = draw(st.integers(0, 96 * DAYS - 1))
         places = list(range(start, draw(st.integers(start + 1, min(96 * DAYS, start + 250)))))
     else:
-        places = sorted(draw(st.sets(st.integers(0, 96 * DAYS - 1), min_size=1, max_size=12)))
+        scattered = draw(st.sets(st.integers(0, 96 * DAYS - 4), min_size=1, max_size=12))
+        places = sorted(scattered | {min(scattered) + step for step in range(draw(st.integers(1, 4)))})
     values = draw(st.lists(POWERS, min_size=3, max_size=3))
     power_kw = np.array([values[place % 3] for place in range(len(places))])
     return LaneChange(np.array(places, dtype=np.int64) + FIRST, power_kw)

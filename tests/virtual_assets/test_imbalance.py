@@ -101,12 +101,19 @@ class TestTheImbalanceOfAnOptimisticChange:
         assert answer.status_code == 200, answer.text
         assert "remain" in answer.json()["imbalance"]["feedback"]
 
-    async def test_is_repaired_with_what_open_idle_periods_can_charge(self, make):
-        """526 kWh were drawn the day before; the two periods whose gates are open can store 225 kWh each."""
+    @pytest.mark.parametrize(
+        ("power", "advice"),
+        [
+            (500.0, "charge 450.000 kWh more into the store; 76.316 kWh remain, for which"),
+            (-800.0, "discharge 631.579 kWh more from the store; 88.421 kWh remain, for which"),
+        ],
+    )
+    async def test_is_repaired_with_what_open_idle_periods_can_take(self, make, power, advice):
+        """526 kWh were drawn the day before, or 720 kWh stored; in the two periods whose gates are open 225 kWh each
+        can be stored, or 315.8 kWh drawn."""
         battery = await make()
-        assert (await battery.put([500.0] * 4, offset=50)).status_code == 200
+        assert (await battery.put([power] * 4, offset=50)).status_code == 200
         await battery.edge.pool.execute(
             "update sandbox_clock set ahead = $1::timestamptz - clock_timestamp()", battery.end - 3 * QUARTER
         )
-        feedback = (await battery.read())["feedback"]
-        assert "charge 450.000 kWh more into the store; 76.316 kWh remain, for which" in feedback
+        assert advice in (await battery.read())["feedback"]

@@ -151,6 +151,7 @@ class TestLostPower:
         asset = await store.read_asset_by_key(
             pool, await pool.fetchval("select key from asset where id = $1", UUID(battery.asset["id"]))
         )
+        assert asset is not None
         found = await load_shortfalls_of_each(pool, [asset], asset.first + 1, asset.first + 6, battery.end)
         assert found[asset.key].missing == pytest.approx([0.5, 0.75, 0.75, 0.25, 0.0])
 
