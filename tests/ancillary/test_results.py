@@ -145,6 +145,10 @@ class TestResults:
             f"5000 kW of the bid {bid_id} were accepted at 60.00 EUR/MW.",
             f"Nothing of the bid {bid_id} was accepted.",
         }
+        assert {item["title"] for item in logbook} == {
+            f"{DAY}_NEGPOS_08_12 accepted",
+            f"{DAY}_NEGPOS_08_12 rejected, corrected",
+        }
 
     async def test_are_awarded_at_the_price_they_were_settled_at_or_else_as_bid(self, operator, new_organisation):
         asset = await register_asset(await new_organisation())

@@ -212,11 +212,13 @@ class TestAnAuction:
             "/auctions", json=await market.terms(battery, participants=[str(market.owner.id)])
         )
         assert owned.status_code == 409, owned.text
+        assert "owns a battery behind the auction" in owned.json()["detail"]
         grant = f"/physical-assets/{battery}/grants/{trader.id}"
         assert (await market.owner.admin.put(grant, json={"permissions": ["Read:revenue"]})).status_code == 200
         refused = await market.operator.post("/auctions", json=await market.terms(battery))
         assert refused.status_code == 409, refused.text
         assert refused.json()["errors"][0]["pointer"] == "/participants/0"
+        assert "may read the revenue of a battery" in refused.json()["detail"]
         other = await market.auction(start=wire(await market.now() + timedelta(minutes=10)))
         moved = {"backing": [{"physicalAssetID": battery, "share": 1}]}
         assert (await market.operator.patch(f"/auctions/{other}", json=moved)).status_code == 409

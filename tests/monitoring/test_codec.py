@@ -43,6 +43,11 @@ class TestARoundTrip:
     def test_keeps_decimals(self, numbers: list[float]) -> None:
         round_trip(np.arange(len(numbers), dtype=np.int64), np.array(numbers))
 
+    @pytest.mark.parametrize("lowest", [-70_000, -3, 0, 5_000, 2**40])
+    def test_keeps_a_noise_around_any_level(self, lowest: int) -> None:
+        noise = np.random.default_rng(5).integers(0, 200, 400)
+        round_trip(np.arange(400, dtype=np.int64), (lowest + noise) / 10)
+
     @given(TIMES)
     def test_keeps_times_in_any_order(self, times: np.ndarray) -> None:
         round_trip(times, np.zeros(len(times)))

@@ -56,6 +56,18 @@ async def test_a_grant_does_not_lift_what_the_users_role_lacks(new_organisation)
         assert (answer.status_code == 403) == (not needed.startswith("Read:")), (method, rest, answer.text)
 
 
+async def test_holders_are_shown_to_the_owner_and_the_operator_alone(operator, new_organisation):
+    owner, grantee = await new_organisation(), await new_organisation()
+    asset = await register_asset(owner)
+    for reader in (grantee.id, (await operator.get("/auth/me")).json()["organisationID"]):
+        grant = asset.path(f"/grants/{reader}")
+        assert (await owner.admin.put(grant, json={"permissions": ["Read:schedules"]})).status_code == 200
+    for reader, sees_them in ((owner.viewer, True), (operator, True), (grantee.viewer, False)):
+        answer = await reader.get(asset.path("/commitments"))
+        assert answer.status_code == 200, answer.text
+        assert all(("holders" in point) is sees_them for point in answer.json()["commitments"])
+
+
 async def test_the_owner_may_do_everything_and_a_stranger_nothing(new_organisation):
     owner, stranger = await new_organisation(), await new_organisation()
     asset = await register_asset(owner)

@@ -7,6 +7,7 @@ import pytest
 from tests.assets import PARAMETERS, new_asset_body, pointers, register_asset
 from tests.auctions.conftest import Market, still_market
 from tests.emitted import events_of
+from tests.people import client_of
 
 __all__ = ["still_market"]  # a fixture
 
@@ -110,6 +111,15 @@ class TestList:
         assert [asset["id"] for asset in listed.json()] == [inside.id]
         none = await owner.viewer.get("/physical-assets", params={"organisation-id": str(uuid4())})
         assert none.json() == []
+
+    async def test_has_for_an_api_key_the_assets_it_is_for(self, app, new_organisation):
+        owner = await new_organisation()
+        inside, _ = await register_asset(owner), await register_asset(owner)
+        key = {"name": "Gateway", "permissions": ["Read:physical-assets"], "physicalAssetIDs": [inside.id]}
+        made = await owner.admin.post("/auth/api-keys", json=key)
+        assert made.status_code == 201, made.text
+        async with client_of(app, made.json()["secret"]) as machine:
+            assert [asset["id"] for asset in (await machine.get("/physical-assets")).json()] == [inside.id]
 
 
 class TestChange:

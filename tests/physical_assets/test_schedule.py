@@ -102,6 +102,8 @@ class TestSchedule:
         for power in (-10_001, 12_001):
             answer = await put(asset, power, status=422)
             assert answer.json()["available"] == (10_000 if power < 0 else 12_000)
+            able = "can import 10000 kW, not 10001 kW" if power < 0 else "can export 12000 kW, not 12001 kW"
+            assert able in answer.json()["detail"]
 
     async def test_of_the_running_period_is_a_conflict(self, new_organisation):
         asset = await register_asset(await new_organisation())

@@ -338,10 +338,13 @@ class TestAnArrival:
 
 class TestSteering:
     async def test_pauses_and_resumes(self, settings: Settings):
-        async with simulated_world(settings) as (_, _, simulator):
+        async with simulated_world(settings) as (edge, _, simulator):
             await simulator.ask()
             paused = await simulator.client.put("/sandbox/simulator", json={"running": False})
             assert (paused.status_code, paused.json()["running"]) == (200, False)
+            slower = await simulator.client.put("/sandbox/simulator", json={"speed": 3})
+            assert (slower.json()["running"], slower.json()["speed"]) == (False, 3)
+            assert await edge.pool.fetchval("select hold_until from sandbox_clock") is None, "the clock goes on"
             assert (await simulator.client.put("/sandbox/clock", json={"advance": "PT1H"})).status_code == 200
             resumed = await simulator.client.put("/sandbox/simulator", json={"running": True, "speed": 96, "seed": 7})
             assert (resumed.json()["speed"], resumed.json()["seed"]) == (96, 7)

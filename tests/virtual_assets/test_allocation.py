@@ -103,6 +103,9 @@ class TestAllocation:
         ):
             listed = (await site.organisation.viewer.get(site.url, params=window)).json()
             assert [known["id"] for known in listed] == ([asset["id"]] if is_listed else [])
+        backwards = {"start": asset["end"], "end": asset["start"]}
+        answer = await site.organisation.viewer.get(site.url, params=backwards)
+        assert answer.status_code == 400, answer.text
 
     async def test_is_listed_page_by_page_among_those_of_a_window(self, site):
         made = [(await site.allocate(start=day, end=day + 1)).json()["id"] for day in (1, 2, 0, 3, 4)]

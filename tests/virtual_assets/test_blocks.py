@@ -184,6 +184,11 @@ class TestGivingBack:
         assert remove_block([first, second], first).blocks == (replace(second, first=0),)
         assert remove_block([first, second], second).blocks == (replace(first, end=100),)
 
+    def test_joins_no_block_of_another_lane(self):
+        first, second = replace(WHOLE, end=50), replace(WHOLE, id=BlockID(UUID(int=2)), lane=1, first=50)
+        with pytest.raises(NothingToJoin):
+            remove_block([first, second], second)
+
     def test_joins_no_block_that_begins_later_or_ended_earlier(self):
         first, second = replace(WHOLE, end=49), replace(WHOLE, id=BlockID(UUID(int=2)), first=50)
         for one in (first, second):

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from tests.virtual_assets.conftest import QUARTER, wire
 from tests.virtual_assets.test_revalidation import advance, make
+from tests.virtual_assets.test_schedules import problem
 
 __all__ = ["make"]  # a fixture
 
@@ -102,6 +103,17 @@ class TestOperational:
         for name, value in (("Charge", 1000), ("Discharge", 900)):
             assert set(at[f"powerCapacity{name}Rated"]) == set(at[f"powerCapacity{name}Available"]) == {value}
         assert (set(at["chargeEfficiency"]), set(at["dischargeEfficiency"])) == ({0.9}, {0.8})
+
+    async def test_bounds_schedules_by_what_activations_have_drawn(self, make_battery, operator):
+        """The 1000 kWh hold 950 kWh of exports, of which activations take 800."""
+        battery = await make_battery()
+        fact = {"assetID": battery.asset["id"], "direction": "POS", "volume": 0.2, "price": 90}
+        facts = [{**fact, "time": wire(battery.start + place * QUARTER)} for place in range(4)]
+        answer = await operator.post("/settlements/afrr-energy", json=facts)
+        assert answer.status_code in (200, 201), answer.text
+        answer = problem(await battery.put([600, 10], offset=8), 422, "energy-out-of-bounds")
+        assert answer["firstPeriod"] == wire(battery.start + 9 * QUARTER)
+        assert (await battery.put([600], offset=8)).status_code == 200
 
     async def test_counts_settled_upward_activations_as_cycles(self, make_battery, operator):
         """Over the long night of autumn: the day has 100 quarter-hours, and the window starts in the middle of it."""

@@ -128,6 +128,18 @@ class TestCycleLimits:
         assert any(cut["timestamp"] < later for cut in cuts)
         assert part.json() == whole[24:], "cuts before it do not show in a part"
 
+    async def test_count_all_that_was_exported_since_the_market_day_began(self, make):
+        """Its first hours are still the day before in UTC; 600 of 1000 kWh are exported in them."""
+        battery = await make(dailyCycleLimit=0.5)
+        for powers, offset in (([1200] * 2, 0), ([-1000] * 4, 12), ([1200] * 2, 30)):
+            assert (await battery.put(powers, offset)).status_code == 200
+        later = {"start": wire(battery.start + 20 * QUARTER)}
+        for hours in (0, 5):
+            await advance(battery.edge, battery.start + timedelta(hours=hours))
+            points = (await battery.client.get(f"{battery.url}/state-of-energy/projected", params=later)).json()
+            cuts = [(place, point["expectedCut"]) for place, point in enumerate(points, 20) if "expectedCut" in point]
+            assert [(place, cut["adjustedSchedule"]) for place, cut in cuts] == [(31, pytest.approx(400))]
+
     async def test_that_leave_no_way_say_what_remains(self, make_battery):
         battery = await make_battery(annualCycleLimit=0.1, initialStateOfChargePercentage=95)  # 200 kWh
         imbalance = (await battery.put([0])).json()["imbalance"]

@@ -84,16 +84,14 @@ def irreparable_kwh(inputs: ProjectionInput, projection: Projection, open_from: 
     """
     if beyond_kwh == 0:
         return 0.0
-    count = len(inputs)
     headroom_kwh = _headroom_kwh(inputs, projection, discharging=beyond_kwh > 0)
-    headroom_kwh[: min(open_from, count)] = 0.0
+    headroom_kwh[:open_from] = 0.0
     later_kwh = np.append(np.cumsum(headroom_kwh[::-1])[::-1], 0.0)
     ends_kwh = projection.energy_kwh[1:]
     if beyond_kwh > 0:
         until_kwh = np.maximum(ends_kwh - inputs.lowest_kwh, 0.0)
     else:
         until_kwh = np.maximum(inputs.highest_kwh - ends_kwh, 0.0)
-    until_kwh[: min(open_from, count)] = 0.0
     # Nothing is moved before the first period; by the end of each one, at most what the bounds allow then.
     most_kwh = min(float(later_kwh[0]), float((until_kwh + later_kwh[1:]).min(initial=np.inf)))
     return max(0.0, abs(beyond_kwh) - most_kwh)

@@ -1,0 +1,45 @@
+"""Which windows of time can be asked for."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from gridloom.kernel.problem import BadRequest
+from gridloom.physical_assets.window_query import MAX_WINDOW, check_order, validated_window
+
+pytestmark = pytest.mark.pure
+
+START = datetime(2026, 6, 1, tzinfo=UTC)
+MOMENT = timedelta(milliseconds=1)
+
+
+class TestAWindow:
+    @pytest.mark.parametrize(
+        ("length", "pointer"),
+        [
+            (MOMENT, None),
+            (timedelta(0), "/to"),
+            (-MOMENT, "/to"),
+            (MAX_WINDOW, None),
+            (MAX_WINDOW + MOMENT, "/from"),
+        ],
+    )
+    def test_ends_after_its_start_and_is_not_too_long(self, length: timedelta, pointer: str | None) -> None:
+        end = START + length
+        if pointer is None:
+            window = validated_window(START, end, "/from", "/to")
+            assert (window.start, window.end) == (START, end)
+            return
+        with pytest.raises(BadRequest) as refused:
+            validated_window(START, end, "/from", "/to")
+        assert [error.pointer for error in refused.value.errors] == [pointer]
+
+    @pytest.mark.parametrize(("start", "end"), [(None, None), (START, None), (None, START), (START, START + MOMENT)])
+    def test_of_a_filter_may_be_open_at_either_end(self, start: datetime | None, end: datetime | None) -> None:
+        check_order(start, end)
+
+    def test_of_a_filter_ends_after_its_start(self) -> None:
+        with pytest.raises(BadRequest, match="ends before it starts"):
+            check_order(START, START)
