@@ -158,6 +158,27 @@ class TestABody:
         assert received.refusals.pointers == {Reason.INVALID_VALUE: ["/1/active_power"]}
         assert sorted(value for value in points_of(received).values()) == [1.5, 3.0]
 
+    @pytest.mark.parametrize("shape", ["columns", "rows"])
+    def test_keeps_its_good_values_beside_one_that_is_none(self, shape: str) -> None:
+        times = [f"2026-01-01T00:0{minute}:00Z" for minute in range(4)]
+        values = [1.5, 10**39, "oops", -7]
+        rows = [{"signal": "x", "time": time, "value": value} for time, value in zip(times, values, strict=True)]
+        body = json.dumps(rows if shape == "rows" else {"x": {"time": times, "value": values}})
+        received = read(body.encode(), JSON)
+        assert list(points_of(received).values()) == [1.5, 1e39, -7.0]
+        [(reason, [pointer])] = received.refusals.pointers.items()
+        assert (reason, pointer) == (Reason.INVALID_VALUE, "/2/value" if shape == "rows" else "/x/value/2")
+
+    def test_may_lack_a_time_in_a_table(self) -> None:
+        times = pa.array([1_700_000_000, None, 1_700_000_060], pa.timestamp("s", "UTC"))
+        received = read(arrow_stream(pa.table({"signal": ["x"] * 3, "time": times, "value": [1.0, 2.0, 3.0]})), ARROW)
+        assert list(points_of(received).values()) == [1.0, 3.0]
+        assert received.refusals.pointers == {Reason.INVALID_TIME: ["/1/time"]}
+
+    def test_is_more_than_the_header_of_a_csv(self) -> None:
+        with pytest.raises(BadRequest, match="cannot be read"):
+            read(b"time,active_power", CSV)
+
     def test_may_have_a_quality_in_a_long_table(self) -> None:
         body = b"signal,time,value,quality\nx,2026-01-01T00:00:00Z,1.5,GOOD\nx,2026-01-01T00:01:00Z,2,BAD\n"
         received = read(body, CSV)

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gridloom.kernel.problem import BadRequest
-from gridloom.physical_assets.window_query import MAX_WINDOW, check_order, validated_window
+from gridloom.physical_assets.conflicts import MAX_WINDOW
+from gridloom.physical_assets.window_query import check_order, validated_window
 
 pytestmark = pytest.mark.pure
 

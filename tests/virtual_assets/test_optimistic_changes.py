@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import re
 from collections.abc import Awaitable, Callable
@@ -282,6 +283,15 @@ class TestWritersWithoutAQueue:
         assert energy_kwh.max() <= 2000 + slack
         assert await versions_of(battery) == list(range(1, statuses[200] + 3))
         assert len(await details_of(battery)) == min(100, statuses[200] + 1)
+
+
+class TestAContext:
+    @pytest.mark.parametrize("length", [0, 3, 5000])
+    def test_is_decoded_alike_from_a_short_and_a_long_text(self, length: int):
+        numbers = [*range(length)]
+        for _ in range(2):
+            assert context_store._decode_cached(json.loads, json.dumps(numbers)) == numbers
+        assert context_store._decode_cached(json.loads, None) == []
 
 
 class TestTheRevision:
