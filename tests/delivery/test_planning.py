@@ -419,6 +419,13 @@ class TestDrift:
         assert not made.batteries.drift_kw.any()
 
 
+class TestOpposedBatteries:
+    def test_are_those_of_which_one_charges_while_another_discharges(self) -> None:
+        power_kw = np.array([[5.0, 5.0, 0.0, -5.0, 5.0], [-5.0, 5.0, 0.0, -5.0, 0.0]])
+        assert find_opposed(power_kw).tolist() == [True, False, False, False, False]
+        assert find_opposed(np.zeros((0, 2))).tolist() == [False, False], "of none"
+
+
 class TestWaterFilling:
     def test_shrinks_parts_alike_that_sum_to_more_than_is_asked(self) -> None:
         filled_kw, left_kw = fill_water(300.0, np.array([400.0, 100.0, 500.0]), np.array([400.0, 100.0, 100.0]))

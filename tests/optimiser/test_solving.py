@@ -14,6 +14,7 @@ from gridloom.optimiser.solving import solve as solve_module
 from gridloom.optimiser.solving.battery_model import BatteryModel, SharedLimit
 from gridloom.optimiser.solving.feasibility import unreachable
 from gridloom.optimiser.solving.linear import Deadline, SolverStatus
+from gridloom.optimiser.solving.polishing import polish
 from gridloom.optimiser.solving.programme import (
     BatteryProgramme,
     CancelledError,
@@ -195,6 +196,7 @@ class TestTheProgramme:
             assert exact.status is SolutionStatus.OPTIMAL
             assert exact.value_eur == pytest.approx(independent_value(asked), rel=1e-6, abs=1e-6)
             assert quick.value_eur <= exact.value_eur + 1e-6
+            assert quick.gap <= 0.05
             earned.append(exact.value_eur - quick.value_eur)
         assert max(earned) > 1e-3, "what is quick is not always as good"
 
@@ -273,10 +275,38 @@ class TestNoWay:
         ended = BatteryModel([asked]).run(Deadline(5)).ended
         assert (unreachable(asked) is not None) is (ended is SolverStatus.INFEASIBLE)
 
+    def test_is_blamed_on_what_batteries_share_where_each_by_itself_finds_one(self) -> None:
+        together = [programme([50.0] * 4, end=None) for _ in range(2)]
+        for one in together:
+            one.min_kw[:] = one.max_kw[:] = -100.0
+        limit = SharedLimit(np.full(4, 199.0), np.full(4, 1000.0))
+        with pytest.raises(InfeasibleError) as refusal:
+            solve_together(together, Deadline(5), shared=limit)
+        assert refusal.value.rule is InfeasibilityRule.SHARED_LIMIT
+        enough = SharedLimit(np.full(4, 201.0), np.full(4, 0.0))
+        assert [one.power_kw.tolist() for one in solve_together(together, Deadline(5), shared=enough)] == [
+            [-100.0] * 4,
+            [-100.0] * 4,
+        ]
+
     def test_is_blamed_on_cycles_when_they_do_not_suffice(self) -> None:
         with pytest.raises(InfeasibleError) as refusal:
             solve(programme([50.0] * 96, start=1.0, end=0.0, cycles=0.5))
         assert refusal.value.rule is InfeasibilityRule.CYCLE_LIMIT
+
+
+class TestPolishing:
+    def test_stops_a_schedule_at_the_bounds_of_the_store_and_changes_nothing_before(self) -> None:
+        """500 kWh in store of 1,000; 80 % of what is charged is stored, half of what is drawn is given."""
+        asked = programme([50.0] * 6, end=None, charge=1000.0, power=400.0, etas=(0.8, 0.5))
+        full = polish(asked, np.array([-1000.0] * 6))
+        assert full.tolist() == pytest.approx([-1000.0, -1000.0, -500.0, 0, 0, 0])
+        empty = polish(asked, np.array([400.0] * 6))
+        assert empty.tolist() == pytest.approx([400.0, 400.0, 200.0, 0, 0, 0])
+
+    def test_takes_noise_and_what_exceeds_the_power_off(self) -> None:
+        asked = programme([50.0] * 4, end=None, charge=700.0, power=400.0)
+        assert polish(asked, np.array([1e-8, -700.5, 400.5, 100.0])).tolist() == [0.0, -700.0, 400.0, 100.0]
 
 
 class TestARepair:

@@ -106,6 +106,13 @@ class TestEveryFormat:
             errors = refusal(WHOLESALE_TRADES, write([TRADE, {**TRADE, name: amount}]), media_type).errors
             assert [error.pointer for error in errors] == [f"/1/{name}"], amount
 
+    @pytest.mark.parametrize(("media_type", "write"), [one for one in FORMATS if one[0] != CSV])
+    def test_takes_names_of_one_to_two_hundred_characters(self, media_type: str, write: Any) -> None:
+        assert len(decode_rows(WHOLESALE_TRADES, write([{**TRADE, "tradeID": "T" * n} for n in (1, 200)]), media_type))
+        for name in ("", "T" * 201):
+            errors = refusal(WHOLESALE_TRADES, write([TRADE, {**TRADE, "tradeID": name}]), media_type).errors
+            assert [error.pointer for error in errors] == ["/1/tradeID"], len(name)
+
     @pytest.mark.parametrize(("media_type", "write"), FORMATS)
     def test_refuses_what_is_not_a_field(self, media_type: str, write: Any) -> None:
         errors = refusal(FCR_AWARDS, write([{**AWARD, "colour": "red"}]), media_type).errors

@@ -14,6 +14,7 @@ from tests.revenue.reference import utc
 from tests.revenue.world import World
 
 from gridloom.settlements import recording
+from gridloom.settlements.capability_checks import ImplausibleSettlement
 from gridloom.settlements.measures import MEASURES, FactSource
 from gridloom.settlements.model import (
     FCR_AWARDS,
@@ -141,6 +142,19 @@ class TestATrade:
         await world.record(WHOLESALE_TRADES, [trade(asset)], Origin.TRADER)
         await world.record(WHOLESALE_TRADES, [trade(asset)])
         assert (await world.record(WHOLESALE_TRADES, [trade(asset, price=9.0)], Origin.TRADER)).counts.unchanged == 1
+
+
+class TestAnAward:
+    async def test_beyond_the_power_of_its_asset_is_a_markets_result_or_a_mistake(self, world: World) -> None:
+        """8 MW can be charged: a result that was accepted holds, also of a battery that was derated since."""
+        id = str(await world.virtual_asset(10))
+        row = FCRAward(
+            asset_id=id, delivery_day=date(2026, 5, 4), product="NEGPOS_00_04", capacity=9.0, settlement_price=10.0
+        )
+        with pytest.raises(ImplausibleSettlement):
+            await world.record(FCR_AWARDS, [row], Origin.OPERATOR)
+        recorded = await world.record(FCR_AWARDS, [row], Origin.PROVISIONAL)
+        assert recorded.counts.inserted == 1
 
 
 class TestCorrection:
