@@ -47,6 +47,19 @@ class TestADayTable:
         assert kept.tolist() == [*range(8), *range(4, 8), *range(8, 92)]
         assert from_96_quarters(kept, date(2025, 3, 30)).tolist() == quarters.tolist()
 
+    def test_cut_to_its_last_days_or_those_before_one_keeps_each_at_its_date(self) -> None:
+        table = shaped_table(FIRST, 10)
+        for cut, first, count in (
+            (table.last(3), FIRST + timedelta(days=7), 3),
+            (table.last(30), FIRST, 10),
+            (table.until(FIRST + timedelta(days=4)), FIRST, 4),
+            (table.until(FIRST), FIRST, 0),
+        ):
+            assert (cut.first, len(cut), cut.end) == (first, count, first + timedelta(days=count))
+            for index in range(count):
+                own = table.index_of(first + timedelta(days=index))
+                assert cut.true_day(index).tolist() == table.true_day(own).tolist()
+
 
 class TestAKindOfDay:
     def test_knows_easter_and_what_follows_from_it(self) -> None:
