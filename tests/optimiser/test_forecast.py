@@ -108,6 +108,14 @@ class TestAForecast:
         with pytest.raises(ValueError, match="days before"):
             forecast_day(table, table.end + timedelta(days=14))
 
+    def test_of_days_ahead_is_the_last_of_the_days_that_are_forecast_together(self) -> None:
+        days = [FIRST + timedelta(days=number) for number in range(200)]
+        table = table_of(FIRST, [np.full(quarters_of(day), 60.0 + 20 * day.weekday()) for day in days])
+        together = forecast_days(table, 4)
+        forecast = forecast_day(table, table.end + timedelta(days=3))
+        assert np.abs(together[0] - together[3]).min() > 1, "else it would not matter which"
+        assert forecast.p50 == pytest.approx(from_96_quarters(together[3], forecast.day), abs=1e-6)
+
     def test_is_spread_further_to_the_side_on_which_days_were_off(self) -> None:
         """One day of five is dearer by 100 EUR/MWh, and nothing tells which."""
         rng = np.random.default_rng(1)

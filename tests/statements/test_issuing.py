@@ -304,7 +304,11 @@ class TestAStatement:
         corrected = by_line(await books.statement(books.owner, FEBRUARY))["CORRECTION"]
         assert corrected == -15 * 10 * 366
 
-    async def test_counts_what_a_battery_measured_in_an_earlier_month_and_reported_late(self, books: Books) -> None:
+    async def test_counts_what_a_battery_measured_in_an_earlier_month_and_reported_late(
+        self, books: Books, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """However few batteries are looked at in one step."""
+        monkeypatch.setattr(issuing, "ASSETS_AT_ONCE", 1)
         await books.issue(JANUARY)
         point = {"active_power": {"time": ["2028-01-10T10:00:00Z"], "value": [1000.0]}}
         sent = await books.owner.admin.post(f"/monitoring/{books.second}/datapoints", json=point)
