@@ -35,7 +35,7 @@ def sample(schema: dict[str, Any], said: Any = None) -> Any:
     match schema.get("type"):
         case "object":
             named = [*schema.get("required", ()), *(said or ())]
-            properties, others = schema.get("properties", {}), schema.get("additionalProperties")
+            properties, others = schema.get("properties", {}), schema.get("additionalProperties") or {}
             return {name: sample(properties.get(name, others), (said or {}).get(name)) for name in named}
         case "array":
             return [sample(schema["items"], item) for item in said or ()]

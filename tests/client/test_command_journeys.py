@@ -230,6 +230,9 @@ class TestAnOwner:
         )
         assert "active_power" in tailed.out
         assert "1,000.5" in tailed.out
+        words = ("monitoring", "tail", "Husum", "--count", "1", "-o", "ndjson")
+        [line] = (await run(*words, key=stage.owner_key)).out.splitlines()
+        assert (json.loads(line)["signal"], json.loads(line)["value"]) == ("active_power", 1000.5)
 
     async def test_invites_people_and_sees_who_is_there(self, run: Run, stage: Stage):
         invited = await run("invite", "ada@example.com", "--role", "VIEWER", key=stage.owner_key)

@@ -112,6 +112,8 @@ class TestAFRRCapacity:
                 "AFRR_CAPACITY_NEG_DE_MARGINAL",
             ]
             assert found[0].price == Decimal(expected)
+            hours = (datetime(2026, 1, 10, 7, tzinfo=UTC), datetime(2026, 1, 10, 11, tzinfo=UTC))
+            assert {(price.start, price.end) for price in found} == {hours}
 
 
 class TestAFRREnergy:

@@ -52,6 +52,14 @@ class TestATable:
         assert lines[2].split()[0] == "099a8057"
         assert lines[-1].startswith("Not shown: ")
 
+    @pytest.mark.parametrize(("width", "is_whole"), [(80, True), (81, False)])
+    def test_uses_the_whole_width(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int, is_whole: bool
+    ):
+        monkeypatch.setenv("COLUMNS", "80")
+        print_table("Notes", ["First", "Second"], [("x" * 38, "y" * (width - 40))])
+        assert ("Not shown" not in capsys.readouterr().out) is is_whole
+
     def test_sets_an_id_of_digits_alone_as_any_other_id(self, capsys: pytest.CaptureFixture[str]):
         of_digits = UUID("01890a5d-ac96-774b-bcce-b30245875091")
         print_table("Assets", ["Identification", "Power kW"], [(of_digits, 5.0)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
@@ -559,6 +560,20 @@ SHOWN: dict[str, tuple[dict[str, Any], str]] = {
         History  complete
         """,
     ),
+    "sandbox simulator --running --speed 1 --utc": (
+        {
+            "PUT /sandbox/simulator": {"running": True, "now": MORNING, "speed": 1, "seed": 8}
+            | {"historyComplete": False, "progress": 0.314, "historySecondsLeft": 80}
+        },
+        """
+        The simulated world
+        Running  yes
+        Time     2026-07-01 10:30Z
+        Speed    1
+        Seed     8
+        History  31 %, about 80 s left
+        """,
+    ),
     "sandbox wait": ({"/sandbox/simulator": {"historyComplete": True}}, "The history is complete."),
     "sandbox reset --yes": ({}, "The sandbox starts over."),
     "auctions create --backing Husum=0.6 --backing Heide=0.4 --invite Südwind --power 20 --charge-power 10 --energy 40"
@@ -677,6 +692,35 @@ class TestACommand:
     def test_of_one_thing_gives_a_script_json_and_nothing_else(self, run: Run, command: str):
         shown = run(f"{command} -o json")
         assert (shown.code, shown.err, type(json.loads(shown.out))) == (0, "", dict)
+
+
+class TestAFileOfPoints:
+    @pytest.mark.parametrize(
+        ("header", "words", "said"),
+        [
+            ("physicalAssetID,signal,time,value", "--asset Husum", "names the assets in its column physicalAssetID"),
+            ("signal,time,value", "", "say whose points these are with --asset"),
+        ],
+    )
+    def test_says_whose_they_are_once(self, run: Run, tmp_path: Path, header: str, words: str, said: str):
+        file = tmp_path / "points.csv"
+        file.write_text(f"{header}\n")
+        shown = run(f"monitoring import {file} {words}")
+        assert (shown.code, said in shown.err, shown.service.changes) == (2, True, [])
+
+    def test_is_told_row_by_row_of_the_file_what_was_refused(self, run: Run, tmp_path: Path):
+        file = tmp_path / "points.csv"
+        file.write_text("signal,time,value\n" + "active_power,2026-07-01T10:00:00Z,1\n" * 4)
+        answer: dict[str, Any] = {"received": 4, "written": 1, "overwritten": 0, "refused": 3}
+        answer |= {"refusals": [{"reason": "unknown signal", "count": 3, "pointers": ["/0/signal", "/2/signal"]}]}
+        shown = run(f"monitoring import {file} --asset Husum", {f"POST /monitoring/{BATTERY}/datapoints": answer})
+        assert shown.out.splitlines() == [
+            "1 points written, 0 overwritten, 3 refused.",
+            "Refused",
+            "Reason          Points  First places",
+            "unknown signal       3  row 1 (signal), row 3 (signal)",
+        ], shown.err
+        assert shown.code == 1
 
 
 class TestAnAuction:
@@ -859,6 +903,24 @@ class TestAChangeOfASchedule:
         body = json.loads(line.partition("optimisations ")[2])
         assert (body["start"], body["end"]) == window
         assert body["prices"] == {"series": "DAY_AHEAD_DE_LU"}
+
+    def test_that_takes_long_to_find_is_waited_for(self, run: Run, monkeypatch: pytest.MonkeyPatch):
+        begun = {"id": THING, "status": "RUNNING"}
+        found = {"id": THING, "status": "OPTIMAL", "value": 5, "bound": 6, "schedule": [{"time": MORNING, "power": 7}]}
+        known = {**self.KNOWN, f"POST {VIRTUAL_PATH}/optimisations": begun}
+        waits = iter([f"{VIRTUAL_PATH}/optimisations/{THING}"])
+        monkeypatch.setattr("gridloom_client.commands.scheduling.planning.time.sleep", lambda _: next(waits))
+        shown = run(
+            "schedule optimise Elbe --day 2026-07-01 --no-put -o csv",
+            {**known, f"{VIRTUAL_PATH}/optimisations/{THING}": found},
+        )
+        assert shown.out == f"time,power\n{MORNING},7.0\n", shown.err
+
+    def test_that_there_is_none_of_ends_with_the_reason(self, run: Run):
+        failed = {"id": THING, "status": "FAILED", "problem": {"detail": "The window is too short."}}
+        known = {**self.KNOWN, f"POST {VIRTUAL_PATH}/optimisations": failed}
+        shown = run("schedule optimise Elbe --day 2026-07-01 --yes", known)
+        assert (shown.code, "no such schedule: The window is too short." in shown.err) == (2, True)
 
     def test_by_a_repair_says_what_is_moved(self, run: Run):
         repaired = {"schedule": [{"time": MORNING, "power": -300}], "movedEnergy": 25, "endStateOfChargePercentage": 50}

@@ -14,6 +14,7 @@ from tests.people import client_of
 from gridloom.edge.answer.negotiation import encoding_for, negotiate
 from gridloom.edge.application import Application
 from gridloom.edge.idempotency import fingerprint_of
+from gridloom.kernel.shares import Share
 
 
 def error(response: httpx2.Response) -> tuple[int, str]:
@@ -78,6 +79,7 @@ class TestABody:
     async def test_of_another_media_type_is_415(self, client: httpx2.AsyncClient):
         response = await client.post("/toys", content=b"name=x", headers={"Content-Type": "text/plain"})
         assert response.status_code == 415
+        assert (await client.post("/toys", content=b'{"name": "x"}')).status_code == 415, "nor without one"
 
     @pytest.mark.parametrize(("coding", "status"), [("gzip", 415), ("zstd", 415), ("identity", 201)])
     async def test_that_is_compressed_is_415(self, client: httpx2.AsyncClient, coding: str, status: int):
@@ -206,6 +208,11 @@ class TestAnAnswer:
         assert response.headers.get("content-encoding") == used
         body = zstandard.decompress(response.content) if used == "zstd" else response.content
         assert body == b"x" * 100_000
+
+    async def test_without_a_body_tells_no_length(self, client: httpx2.AsyncClient):
+        broken = await client.delete(f"/toys/{uuid.uuid4()}")
+        assert (broken.status_code, "content-length" in broken.headers) == (204, False)
+        assert "content-length" in (await client.get("/toys")).headers
 
     async def test_to_a_change_honours_if_match(self, client: httpx2.AsyncClient):
         path, body = f"/toys/{uuid.uuid4()}", {"name": "x"}
@@ -374,6 +381,9 @@ class TestARateLimit:
                 statuses.append((await client.get("/toys")).status_code)
                 await asyncio.sleep(0.002)
         assert statuses.count(200) == 60
+
+    async def test_is_one_of_the_shares_that_an_organisation_can_read(self, toys: Application):
+        assert Share.REQUESTS in toys.shares.meters
 
     async def test_says_what_is_left(self, client: httpx2.AsyncClient):
         response = await client.get("/toys")

@@ -72,6 +72,13 @@ class TestARefusedBody:
         refusal = refusal_of({"id": None, "rows": [{**GOOD, "volume": None}]})
         assert [error.pointer for error in refusal.errors] == ["/id"]
 
+    @pytest.mark.parametrize(("rows", "more"), [(1, ""), (3, "; and 2 more at fault, see errors")])
+    def test_says_how_many_more_there_are_where_there_are_some(self, rows: int, more: str):
+        refusal = refusal_of({"id": ID, "rows": [{**GOOD, "side": "HOLD"}] * rows})
+        assert len(refusal.errors) == rows
+        assert refusal.detail.rstrip(".").endswith(more)
+        assert ("more at fault" in refusal.detail) is (rows > 1)
+
     def test_names_fifty_faults_at_most(self):
         assert len(refusal_of({"id": ID, "rows": [{}] * 99}).errors) == MAX_ERRORS_LISTED
 

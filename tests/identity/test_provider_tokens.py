@@ -142,6 +142,15 @@ class TestAnAddress:
         person = await PlayedProvider(email="ada@example.org", email_verified=verified).exchange()
         assert person.email is None
 
+    @pytest.mark.parametrize(
+        ("email", "is_within"),
+        [("ada@example.org", True), ("ada@EXAMPLE.org", True), ("ada@example.org.uk", False), (None, False)],
+    )
+    async def test_is_of_a_domain_or_of_none(self, email: str | None, is_within: bool) -> None:
+        provider = PlayedProvider(email=email, email_verified=True)
+        provider.has_user_info = False
+        assert (await provider.exchange()).is_within(("example.com", "example.org")) is is_within
+
 
 class TestTheExchangeOfACode:
     async def test_names_the_code_the_verifier_and_where_it_came_back(self) -> None:

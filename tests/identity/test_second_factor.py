@@ -4,6 +4,7 @@ import asyncio
 import base64
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 from uuid import UUID
 
 import pyotp
@@ -11,6 +12,7 @@ import pytest
 from tests.conftest import running
 from tests.people import PASSWORD, Person, client_of, wait_for_status
 
+from gridloom.database.commit.after_commit import transaction
 from gridloom.identity.login.throttling import user_bucket
 from gridloom.identity.permissions import Role
 from gridloom.identity.second_factor import verification
@@ -107,6 +109,13 @@ class TestSettingUp:
         body = {"username": person.username, "password": PASSWORD}
         assert (await anonymous.post("/auth/public/authenticate", json=body)).status_code == 200
         assert (await person.client.get("/auth/me")).json()["hasSecondFactor"] is False
+
+    async def test_lets_no_code_be_spent_before_it_is_confirmed(self, app, organisation):
+        person = organisation.people[Role.VIEWER]
+        secret = (await person.client.post("/auth/totp")).json()["secret"]
+        request = SimpleNamespace(resources=app.resources)
+        async with transaction(app.pool) as db:
+            assert not await verification.spend_code(request, db, person.id, pyotp.TOTP(secret).now())  # type: ignore[arg-type]
 
     async def test_refuses_a_wrong_code(self, organisation):
         assert (await organisation.viewer.put("/auth/totp", json={"code": "123456"})).status_code == 409

@@ -413,6 +413,7 @@ class TestAProvider:
         await set_up(organisation, issuer, defaultRole="VIEWER")
         await tell(issuer, ADA)
         signed_on = await sign_in(service, organisation)
+        assert (await organisation.trader.get("/auth/me")).status_code == 200, "while it is one way of two"
         await set_up(organisation, issuer, required=True)
         await wait_for_status(organisation.trader, 401)
         assert (await organisation.admin.get("/auth/me")).status_code == 200

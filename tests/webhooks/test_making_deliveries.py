@@ -200,6 +200,17 @@ class TestWhatIsDue:
         await db.execute("update webhook set enabled = false where organisation_id = $1", organisation_id)
         assert await next_due(db) == (False, None)
         assert str(organisation_id) not in await list_receivers(db, 10_000)
+        await db.execute(
+            """
+            insert into webhook (organisation_id, id, url, types, permissions, position, secret)
+            values ($1, $2, 'https://example.org', '{}', '{Read:auctions}', 3, '')
+            """,
+            organisation_id,
+            uuid4(),
+        )
+        assert await next_due(db) == (False, None), "another one of the same organisation is no reason to call"
+        await self.order_by_age(db, organisation_id, [60, 60])
+        assert await lease_due(db, 10, busy=[], busy_organisations=[], lease=timedelta(minutes=1)) == []
 
     @staticmethod
     async def hand_out(db: Any, events: int) -> tuple[UUID, UUID]:
@@ -259,6 +270,30 @@ class TestTheLogOfDeliveries:
         newest_first = await read_ids(None, 10)
         assert len(newest_first) == 3
         assert await read_ids(newest_first[0], 10) == newest_first[1:]
+
+    async def test_tells_the_attempts_of_each_in_their_order(self, connections: list[Any]) -> None:
+        db, *_ = connections
+        organisation_id = await set_up_webhook(db)
+        for place in (1, 2):
+            await give_place(db, organisation_id, place)
+        assert await make_and_read(db, organisation_id) == (2, 2)
+        webhook_id = await db.fetchval("select id from webhook where organisation_id = $1", organisation_id)
+        ids = [row["id"] for row in await db.fetch("select id from webhook_delivery where organisation_id = $1 "
+                                                   "order by id", organisation_id)]  # fmt: skip
+        for delivery_id, number in ((ids[0], 3), (ids[1], 1), (ids[0], 1), (ids[0], 2)):
+            await db.execute(
+                """
+                insert into webhook_attempt (organisation_id, delivery_id, number, started_at, took_ms, url,
+                                             request_headers, status)
+                values ($1, $2, $3, clock_timestamp(), 1, 'https://example.org', '{}', 500)
+                """,
+                organisation_id, delivery_id, number,
+            )  # fmt: skip
+        permissions = frozenset({"Read:auctions"})
+        page = await page_of_deliveries(
+            db, organisation_id, webhook_id, state=None, before=None, most=9, permissions=permissions
+        )
+        assert [[attempt.number for attempt in one.attempts] for one in page] == [[1], [1, 2, 3]]
 
 
 class TestAWebhookThatIsEnabledAgain:
