@@ -723,6 +723,19 @@ class TestAFileOfPoints:
         assert shown.code == 1
 
 
+class TestAStatement:
+    def test_is_saved_where_it_is_wanted_or_under_its_month(
+        self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.chdir(tmp_path)
+        for words, name in (("--to it.pdf", "it.pdf"), ("--format csv", "statement-2026-09.csv")):
+            shown = run(f"statements download 2026-09 {words}")
+            size = (tmp_path / name).stat().st_size
+            assert (shown.code, shown.out) == (0, f"{name}: {size} bytes\n"), shown.err
+        asked = shown.service.requests[-1]
+        assert (asked.url.path, asked.headers["accept"]) == (f"/organisations/{OURS}/statements/{THING}", "text/csv")
+
+
 class TestAnAuction:
     WORDS = "auctions create --backing Husum --invite Südwind --power 20 --energy 40 --day 2026-07-01 --yes"
     SAME = AUCTION | {"status": "RUNNING", "outcome": None, "backing": [{"physicalAssetID": BATTERY, "share": 1}]}
