@@ -127,6 +127,11 @@ class TestResults:
         corrected = await record(asset, "POS_00_04", bid_id, accepted=False, correction=True)
         assert corrected.json()[0]["results"][0]["revision"] == 2
         assert (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"][0]["status"] == "REJECTED"
+        entries = (await asset.owner.admin.get(asset.path("/logbook"))).json()
+        assert [entry["title"].partition(" ")[2] for entry in entries if entry["type"] == "ANCILLARY_RESULT"] == [
+            "rejected, corrected",
+            "accepted",
+        ]
         log = (await asset.owner.admin.get("/audit-log")).json()
         details = [item["details"] for item in log if item.get("details")]
         assert any(kept.get("corrected") and kept["corrected"][0]["acceptedCapacity"] == 2000 for kept in details), log[

@@ -77,12 +77,13 @@ class TestDeviations:
     async def test_go_on_page_by_page(self, operator: httpx2.AsyncClient, world: World) -> None:
         asset = await world.bare_asset()
         await operator.post("/reference-prices", json=[price(START, at(60), 50)])
-        for place in range(3):
+        for place in (2, 0, 1):
             await trade(operator, asset, at(15 * place), 70 + place, f"P{place}")
+        await trade(operator, asset, at(0), 70, "N0")
         query: dict[str, str | int] = {"kind": "wholesale-trades", "asset-id": str(asset), "limit": 2}
         first = await operator.get("/reference-prices/deviations", params=query)
         rest = await operator.get(first.links["next"]["url"])
-        assert [one["reference"] for one in first.json() + rest.json()] == ["P0", "P1", "P2"]
+        assert [one["reference"] for one in first.json() + rest.json()] == ["N0", "P0", "P1", "P2"]
 
     async def test_of_another_organisations_assets_are_not_shown(
         self, operator: httpx2.AsyncClient, world: World, new_organisation: Any
