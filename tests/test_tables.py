@@ -92,8 +92,16 @@ class TestPointsAsJSON:
         ]
 
 
+MANY_CLOSE_WITH_FRACTIONS = [-86_400_123 + 9_000_457 * number for number in range(40)]
+MANY_FAR_APART = [86_400_000_000 * number + 999 * (number % 2) for number in range(25)]
+MANY_WHOLE = [-86_400_000 + 9_001_000 * number for number in range(25)]
+
+
 class TestTimes:
     @given(st.lists(st.integers(-2_000_000_000_000, 7_000_000_000_000), min_size=1, max_size=50))
+    @example(MANY_CLOSE_WITH_FRACTIONS)
+    @example(MANY_FAR_APART)
+    @example(MANY_WHOLE)
     def test_are_written_as_numpy_writes_them(self, milliseconds: list[int]):
         times = np.array(milliseconds, dtype="datetime64[ms]")
         texts = time_texts(times)

@@ -18,6 +18,8 @@ from gridloom_client import AsyncClient, Client, ForbiddenError, NotFoundError, 
 from gridloom_client.answers import DataPoints, IssuedApiKey, Latest, SeriesPoint, SignedIn
 from gridloom_client.documentation import make_example, read_texts
 from gridloom_client.operations import OPERATIONS, Endpoint, Resource
+from gridloom_client.resources.auctions import Auctions
+from gridloom_client.resources.events import Events
 from gridloom_client.streams import FollowedPoints
 
 CLIENT = Client("http://gridloom.test", username="ada", password="a-password")
@@ -74,6 +76,11 @@ class TestTheDocstring:
         assert len(methods) > len(OPERATIONS) - 20
         without = [inspect.getdoc(method) for method in methods if "\nExample\n" not in (inspect.getdoc(method) or "")]
         assert without == []
+
+    def test_is_had_without_a_client_too(self):
+        for method in (Auctions.bid, Auctions.list, Events.follow):
+            assert isinstance(method, Endpoint)
+            assert method.describe().startswith(method.summary)
 
     def test_is_what_help_shows(self):
         assert "EUR, at most 2 decimals" in (inspect.getdoc(CLIENT.auctions.bid) or "")

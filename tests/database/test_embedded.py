@@ -223,3 +223,21 @@ class TestBinaries:
         monkeypatch.setattr(embedded, "find_binaries", lambda: found)
         version = await fetchval(server.start(), "show server_version_num")
         assert int(str(version)) // 10000 == found.major
+
+    def test_are_the_newest_of_this_machine_and_never_older_than_we_can_run(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+        there: list[binaries.Binaries] = []
+        monkeypatch.setattr(binaries, "_local_binaries", lambda: there)
+        with pytest.raises(binaries.NoPostgresBinaries):
+            binaries.find_binaries()
+        there += [binaries.Binaries(Path("/old/bin"), 14), binaries.Binaries(Path("/older/bin"), 13)]
+        with pytest.raises(binaries.NoPostgresBinaries, match="PostgreSQL 15 or later"):
+            binaries.find_binaries()
+        there += [binaries.Binaries(Path("/new/bin"), 16), binaries.Binaries(Path("/least/bin"), 15)]
+        assert binaries.find_binaries().major == 16
+        assert binaries.find_binaries_of(15) == there[3]
+        assert binaries.find_binaries_of(17) is None
+        del there[2]
+        assert binaries.find_binaries() == there[2]

@@ -112,6 +112,32 @@ class TestARefusedBody:
         assert bool(collect_errors(body, Order)) == refused
 
 
+class Parcel(RequestBody, tag="PARCEL", tag_field="kind"):
+    price: Annotated[Decimal, Euro(Decimal(0), Decimal(5))]
+    note: str | None = None
+
+
+class Pallet(RequestBody, tag="PALLET", tag_field="kind"):
+    price: Annotated[Decimal, Euro(Decimal(5), Decimal(100))]
+    weight: float
+    note: str | None = None
+
+
+class TestTextsOfABodyThatWasRead:
+    """A body of one of several kinds is looked through for texts alone: it need not be right as another kind."""
+
+    def test_may_be_beside_what_another_kind_would_refuse(self):
+        for body in ({"kind": "PARCEL", "price": "3"}, {"kind": "PALLET", "price": 50, "weight": 1.5}):
+            assert collect_errors({**body, "note": "a\tb"}, Parcel | Pallet, texts_only=True) == []
+
+    def test_are_refused_wherever_they_stand(self):
+        body = {"kind": "PALLET", "price": 50, "weight": 1.5, "note": "a\u202eb"}
+        assert {error.pointer for error in collect_errors(body, Parcel | Pallet, texts_only=True)} == {"/note"}
+        remarks: Any = {"deep": [{"x": "fine"}, {"x": "\x07"}]}
+        assert [error.pointer for error in collect_errors(remarks, Any, texts_only=True)] == ["/deep/1/x"]
+        assert [error.pointer for error in collect_errors({"a\x07": 1}, dict[str, int], texts_only=True)] == [""]
+
+
 class Query(QueryParameters):
     start: Instant
     limit: int = 3

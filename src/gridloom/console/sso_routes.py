@@ -272,7 +272,7 @@ def _cookie_name(request: Request) -> str:
 
 def _read_cookie(request: Request) -> str:
     try:
-        found = SimpleCookie(request.header("cookie") or "").get(_cookie_name(request))
+        found = SimpleCookie(request.header("cookie")).get(_cookie_name(request))
     except CookieError:
         found = None
     return found.value if found is not None else ""
