@@ -6,7 +6,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from tests.console.browsing import browser
+from tests.console.browsing import SAME_ORIGIN, browser
 
 SCRIPT = b"console.log('screen');\n" * 400
 
@@ -39,6 +39,15 @@ class TestThePage:
         assert "require-trusted-types-for 'script'" in policy
         assert "unsafe" not in policy
         assert "http" not in policy
+
+    async def test_stands_for_no_path_of_the_gateway_however_short(self, app, built):
+        async with browser(app, built) as tab:
+            answers = [await tab.get(path, headers=SAME_ORIGIN) for path in ("/console/api", "/console/api/")]
+            screen = await tab.get("/console/apiary", headers=SAME_ORIGIN)
+        assert [(answer.status_code, answer.headers["content-type"]) for answer in answers] == [
+            *[(404, "application/problem+json")] * 2
+        ]
+        assert screen.status_code == 200
 
     async def test_takes_no_change(self, app, built):
         async with browser(app, built) as tab:
