@@ -14,7 +14,7 @@ from gridloom.market_calendar import format_period
 from gridloom.optimiser.prices import PricesMissing
 from gridloom.optimiser.schedules import price_input
 from gridloom.optimiser.schedules.price_input import load_prices
-from gridloom.optimiser.schedules.wire import PricesAsked
+from gridloom.optimiser.schedules.wire import NewPrice, PricesAsked
 
 pytestmark = pytest.mark.pure
 
@@ -69,3 +69,39 @@ class TestAHole:
         assert (prices.values.tolist(), prices.until) == ([50.0, 60.0, 70.0], period_start(first + 3))
         with pytest.raises(PricesMissing, match=format_period(first + 3)):
             await load_prices(NOTHING, asked, first, first + 8, first + 96)
+
+    async def test_before_the_days_that_are_known_is_filled_with_no_other_days_prices(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A quarter-hour of the day before them has no price."""
+        begins = period_number(market_day_window(date(2025, 12, 31)).start)
+        asked, latest = PricesAsked(forecast=True), begins + 10_000
+
+        async def load_quarters(db: Any, series: str, first: int, end: int) -> Any:
+            quarters = np.arange(96.0)
+            quarters[60] = np.nan
+            return quarters[first - begins : end - begins]
+
+        monkeypatch.setattr(price_input, "load_quarters", load_quarters)
+        prices = await load_prices(NOTHING, asked, begins + 48, None, latest)
+        assert (prices.values.tolist(), prices.until) == ([*range(48, 60)], period_start(begins + 60))
+        with pytest.raises(PricesMissing, match=f"DAY_AHEAD_DE_LU .*{format_period(begins + 60)}"):
+            await load_prices(NOTHING, asked, begins + 48, begins + 68, latest)
+        after = shaped_table(date(2026, 1, 1), 60).true_day(0)[:10]
+        for end, expected in ((70, [*range(61, 70)]), (106, [*range(61, 96), *after])):
+            prices = await load_prices(NOTHING, asked, begins + 61, begins + end, latest)
+            assert prices.values.tolist() == expected
+
+
+class TestPricesThatAreSent:
+    async def test_count_from_the_start_to_the_end_and_are_missing_by_their_own_name(self) -> None:
+        first = period_number(market_day_window(KNOWN_UNTIL).start)
+        sent = [NewPrice(period_start(first + at), 50.0 + at) for at in (3, -1, 0, 1, 2, 5)]
+        asked = PricesAsked(values=sent)
+        for end, latest in ((first + 4, first + 96), (None, first + 96), (None, first + 4)):
+            prices = await load_prices(NOTHING, asked, first, end, latest)
+            assert (prices.values.tolist(), prices.until) == ([50.0, 51.0, 52.0, 53.0], period_start(first + 4))
+        with pytest.raises(PricesMissing, match=f"prices.values .*{format_period(first + 4)}"):
+            await load_prices(NOTHING, asked, first, first + 6, first + 96)
+        with pytest.raises(PricesMissing, match=f"prices.values .*{format_period(first + 6)}"):
+            await load_prices(NOTHING, asked, first + 6, None, first + 96)

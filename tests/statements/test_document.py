@@ -136,6 +136,10 @@ class Place:
         is_on_line = abs(self.y - other.y) < 0.7 * min(self.size, other.size)
         return self.page == other.page and is_on_line and self.left < other.right and other.left < self.right
 
+    def is_struck_by(self, rule: tuple[int, float]) -> bool:
+        page, y = rule
+        return self.page == page and self.y - 0.15 * self.size < y < self.y + 0.7 * self.size
+
 
 @pytest.fixture
 def places(monkeypatch: pytest.MonkeyPatch) -> list[Place]:
@@ -151,6 +155,20 @@ def places(monkeypatch: pytest.MonkeyPatch) -> list[Place]:
         return write(self, x, text, **how)
 
     monkeypatch.setattr(pdf._Document, "write", note)
+    return found
+
+
+@pytest.fixture
+def rules(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float]]:
+    """The page and height of each line that is drawn across."""
+    found: list[tuple[int, float]] = []
+    rule = pdf._Document.rule
+
+    def note(self: Any, *how: Any) -> None:
+        found.append((self.page, self.y))
+        rule(self, *how)
+
+    monkeypatch.setattr(pdf._Document, "rule", note)
     return found
 
 
@@ -183,7 +201,12 @@ class TestThePDF:
         ids=["hardly anything", "some", "all there can be", "all but corrections"],
     )
     def test_writes_no_text_over_another_or_off_the_page(
-        self, places: list[Place], lines: int, corrections: int, address_lines: int
+        self,
+        places: list[Place],
+        rules: list[tuple[int, float]],
+        lines: int,
+        corrections: int,
+        address_lines: int,
     ) -> None:
         address = "\n".join(f"Line {place} of an address" for place in range(address_lines))
         changes: dict[str, Any] = {
@@ -199,6 +222,7 @@ class TestThePDF:
             assert 0 < one.y <= pdf.TOP + 4, one
             for other in places[:place]:
                 assert not one.touches(other), (one, other)
+            assert not any(one.is_struck_by(rule) for rule in rules), one
 
     def test_shows_the_figures_of_the_month_and_of_each_battery(self, written: list[str]) -> None:
         render_pdf(make_statement(figures=make_figures(2)))

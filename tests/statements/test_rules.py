@@ -15,8 +15,16 @@ from gridloom.statements import missing as missing_facts
 from gridloom.statements import missing_store
 from gridloom.statements.assembling import Amounts, Naming, assemble
 from gridloom.statements.missing_store import ZoneLife
-from gridloom.statements.model import LineSums, Month, RunStatus, StatementRun
-from gridloom.statements.rules import AlreadyIssued, EarlierMonthOpen, MonthNotOver, check_month, in_order
+from gridloom.statements.model import LineSums, Month, PartyEntry, RunStatus, StatementRun
+from gridloom.statements.rules import (
+    AlreadyIssued,
+    EarlierMonthOpen,
+    MonthNotOver,
+    check_month,
+    in_order,
+    subtract_entries,
+    sum_by_organisation,
+)
 from gridloom.statements.store import Letterhead
 
 pytestmark = pytest.mark.pure
@@ -60,6 +68,11 @@ class TestAMonth:
         assert in_order({key: np.array([1]) for key in keys}) == expected
         assert expected != sorted(keys, key=lambda key: key[1])
 
+    def test_has_the_instants_from_its_first_midnight_to_its_last(self) -> None:
+        assert Month.of(FEBRUARY.window.start) == Month.of(FEBRUARY.window.end - timedelta(microseconds=1)) == FEBRUARY
+        assert (Month.of(FEBRUARY.window.start - timedelta(microseconds=1)), FEBRUARY.following) == (JANUARY, MARCH)
+        assert Month.parse("2027-12").following == JANUARY
+
     def test_is_over_at_the_instant_of_its_end(self) -> None:
         check_month(MARCH, [], MARCH.window.end)
         with pytest.raises(MonthNotOver):
@@ -74,6 +87,30 @@ class TestAMonth:
         for issued, said in ((FEBRUARY, "is issued"), (JANUARY, "lies before 2028-02")):
             with pytest.raises(AlreadyIssued, match=said):
                 check_month(issued, [FEBRUARY, MARCH], now)
+
+
+class TestEntries:
+    def test_of_a_line_and_counterparty_are_one_and_those_of_nothing_give_no_statement(self) -> None:
+        ours, idle, even = uuid4(), uuid4(), uuid4()
+        entries = [
+            PartyEntry(ours, LineType.TRADING, "MARKET", np.array([500, 0])),
+            PartyEntry(ours, LineType.TRADING, "MARKET", np.array([20, -7])),
+            PartyEntry(ours, LineType.TRADING, "other", np.array([3, 4])),
+            PartyEntry(ours, LineType.FCR, "MARKET", np.array([0, 0])),
+            PartyEntry(idle, LineType.FCR, "MARKET", np.array([0, 0])),
+            PartyEntry(even, LineType.FCR, "MARKET", np.array([5, -5])),
+        ]
+        shown = {
+            party: {key: cents.tolist() for key, cents in own.items()}
+            for party, own in sum_by_organisation(entries).items()
+        }
+        assert shown == {
+            ours: {(LineType.TRADING, "MARKET"): [520, -7], (LineType.TRADING, "other"): [3, 4]},
+            even: {(LineType.FCR, "MARKET"): [5, -5]},
+        }
+        assert subtract_entries(entries, entries) == {}
+        [(party, left)] = subtract_entries(entries[:2], entries[:1]).items()
+        assert (party, left[LineType.TRADING, "MARKET"].tolist()) == (ours, [20, -7])
 
 
 class TestItsLetterhead:

@@ -67,7 +67,7 @@ async def load_prices(db: Database, asked: PricesAsked, first: int, end: int | N
         raise prices_missing(
             asked.series or ("prices.values" if asked.values is not None else DAY_AHEAD), first + known
         )
-    return PriceCurve(first, prices.values[:known], prices.until or period_start(first + known))
+    return PriceCurve(first, prices.values[:known], period_start(first + known))
 
 
 def _sent_prices(values: Sequence[NewPrice], first: int, end: int | None, latest: int) -> PriceCurve:
@@ -102,8 +102,10 @@ async def _forecast_prices(db: Database, first: int, end: int | None, latest: in
     expected = await asyncio.to_thread(forecast_days, table.last(HISTORY_DAYS), days) if days > 0 else []
     first_day = min(begins, table.end)
     known = [table.true_day(index) for index in range(max(0, table.index_of(first_day)), len(table))]
-    known_first = max(first_day, table.first)
+    known_first = period_number(market_day_window(max(first_day, table.first)).start)
+    # Where a day before those of the table lacks a price.
+    before = await load_quarters(db, DAY_AHEAD, first, known_first) if first < known_first else np.empty(0)
     ahead = [from_96_quarters(quarters, table.end + timedelta(days=number)) for number, quarters in enumerate(expected)]
-    values = np.concatenate([*known, *ahead])
-    offset = first - period_number(market_day_window(known_first).start)
+    values = np.concatenate([before, *known, *ahead])
+    offset = max(0, first - known_first)
     return PriceCurve(first, values[offset : offset + stop - first], market_day_window(table.end).start)
