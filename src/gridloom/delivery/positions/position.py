@@ -116,7 +116,7 @@ async def load_open_position(
     power_kw, _, announced_kw = await _load_powers_kw(db, asset, first, end, as_of, facts.unannounced_kw, powers)
     volumes = facts.volumes
     delivered_mwh = announced_kw * (QUARTER_HOUR_H / KW_PER_MW) + volumes.activated_mwh
-    nothing = np.zeros(max(0, end - first))
+    nothing = np.zeros_like(delivered_mwh)
     position = Position(
         first,
         volumes.bought_mwh,
