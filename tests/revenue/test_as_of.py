@@ -99,6 +99,8 @@ class TestAsOf:
             found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", as_of=as_of)
             assert found["revenue_tolling"][utc(day, 0)] == pytest.approx(revenue)
             assert found["revenue_normalised_tolling"][utc(day, 0)] == pytest.approx(revenue / power_mw)
+        found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", as_of=before - timedelta(days=1))
+        assert found["revenue_normalised_tolling"] == {utc(day, 0): 0.0}, "before the battery was registered"
         await world.rate(physical, 40, utc(day, 12))  # corrected: what was recorded last from an instant on counts
         found = await report(world, subject, utc(day, 0), utc(day, 24), "daily")
         assert found["revenue_tolling"][utc(day, 0)] == pytest.approx(12 * 10 + 12 * 40)
