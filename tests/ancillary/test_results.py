@@ -9,6 +9,7 @@ from tests.ancillary.bidding import CAPACITY, DAY, FCR, STEP, all_bids, day_from
 from tests.assets import PARAMETERS, pointers, register_asset
 from tests.emitted import events_of
 
+from gridloom.ancillary import result_recording
 from gridloom.kernel.market_time import market_day_window
 
 
@@ -42,7 +43,7 @@ class TestResults:
             ("ancillary.result", "Read:physical-assets", lost, "REJECTED"),
         ]
 
-    async def test_tell_who_shares_the_battery_what_is_left(self, app, operator, new_organisation):
+    async def test_tell_who_shares_the_battery_what_is_left(self, app, operator, new_organisation, monkeypatch):
         """Of what an outage takes, accepted capacity and virtual assets bear their parts; a bid does not yet."""
         asset, holder = await register_asset(await new_organisation()), await new_organisation()
         platform = (await operator.get("/auth/me")).json()["organisationID"]
@@ -68,7 +69,14 @@ class TestResults:
         assert (await asset.owner.engineer.post(asset.path("/unavailability"), json=outage)).status_code == 201
         subject = f"virtual-assets/{made.json()['id']}"
         before = await events_of(app.pool, holder.id, subject=subject)
+        revalidated = []
+
+        async def enqueue(db, locked, asset_key):
+            revalidated.append(asset_key)
+
+        monkeypatch.setattr(result_recording, "enqueue_revalidation", enqueue)
         await record(asset, "POS_04_08", bid_id, capacity=4000)
+        assert revalidated == [await app.pool.fetchval("select key from asset where id = $1", UUID(asset.id))]
         [told] = (await events_of(app.pool, holder.id, subject=subject))[len(before) :]
         assert told.type == "virtual-asset.availability-changed"
         left = [(each["availableChargePower"], each["availableDischargePower"]) for each in told.data["periods"]]

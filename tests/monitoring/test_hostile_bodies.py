@@ -20,7 +20,7 @@ from gridloom.long_bodies.decoder_process import run_in_subprocess
 from gridloom.monitoring.ingest.columns import MAX_NAMES
 from gridloom.monitoring.ingest.parsing import parse
 from gridloom.monitoring.ingest.tables import MAX_DICTIONARIES, MAX_INLINE_COLUMNS, is_bounded
-from gridloom.monitoring.model import Reason
+from gridloom.monitoring.model import MAX_POINTS, Reason
 
 LATEST_US = 2_000_000_000_000_000
 MAX_GROWTH_BYTES = 96 << 20
@@ -156,6 +156,13 @@ class TestABodyOfNothing:
             body = b"{}\n" * 2_000_000 if media_type == NDJSON else b"[" + b"{}," * 2_000_000 + b"{}]"
             with pytest.raises(PayloadTooLarge):
                 read(body, media_type)
+
+    def test_is_refused_for_its_cells_where_they_are_four_times_as_many_as_points(self):
+        rows, nothing = MAX_POINTS // 10, pa.nulls(MAX_POINTS // 10)
+        table = pa.table({"time": moments(rows)} | {f"s{number}": nothing for number in range(40)})
+        assert read(stream_of(table)).count == 0
+        with pytest.raises(PayloadTooLarge):
+            read(stream_of(table.append_column("s40", nothing)))
 
     def test_naming_a_million_signals_is_refused_before_they_are_named(self):
         lines = "".join(f"s{number},2026-01-05T10:00:00Z,1\n" for number in range(100_000))

@@ -1,12 +1,15 @@
-"""When and which segments are folded."""
+"""When and which segments are folded, and which days a span lies on."""
 
 from __future__ import annotations
+
+from datetime import UTC, date, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gridloom.monitoring.compaction_rules import BUSY_POINTS, BUSY_SEGMENTS, Compact, Merge, plan
+from gridloom.monitoring.model import days_between, microseconds
 
 pytestmark = pytest.mark.pure
 
@@ -47,3 +50,16 @@ class TestThePlan:
                     waiting = []
             assert len(waiting) < BUSY_SEGMENTS
         assert moved < 12 * written
+
+
+class TestTheDaysOfASpan:
+    def test_are_those_of_its_first_and_its_last_microsecond(self) -> None:
+        """The second of these days has 23 hours."""
+        first, second, third = (date(2026, 3, day) for day in (28, 29, 30))
+        midnight, next_midnight = (
+            microseconds(datetime(2026, 3, day, hour, tzinfo=UTC)) for day, hour in ((28, 23), (29, 22))
+        )
+        assert days_between(midnight, next_midnight) == (second, second)
+        assert days_between(midnight - 1, next_midnight) == (first, second)
+        assert days_between(midnight, next_midnight + 1) == (second, third)
+        assert days_between(midnight - 1, midnight) == (first, first)

@@ -198,6 +198,13 @@ class TestTelemetry:
         end = START + 120 * DAY_US
         found = [series async for _, _, series in read_in_steps(pool, asset_key, 0, START, end)]
         assert np.concatenate([series.values for series in found]).tolist() == [float(number) for number in range(400)]
+        before_us, first_us = 7 * 60 * MINUTE_US, START + DAY_US
+        steps = [step async for step in read_in_steps(pool, asset_key, 0, first_us, end, before_us=before_us)]
+        assert [first for first, _, _ in steps][1:] == [stop for _, stop, _ in steps][:-1]
+        assert (steps[0][0], steps[-1][1]) == (first_us, end)
+        for first, stop, series in steps:
+            expected = [value for _, time, value in rows if first - before_us <= time < stop]
+            assert series.values.tolist() == expected, "with those of the seven hours before"
 
     async def test_holds_at_most_so_many_signals(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)

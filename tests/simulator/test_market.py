@@ -134,6 +134,13 @@ class TestTheCalendar:
     def test_knows_holidays(self, day: date, kind: DayType):
         assert day_type(day) is kind
 
+    def test_knows_the_mondays_of_easter(self):
+        """Of ten years in three centuries: early ones and late ones."""
+        mondays = {date(1999, 4, 5), date(2008, 3, 24), date(2024, 4, 1), date(2025, 4, 21), date(2027, 3, 29)}
+        mondays |= {date(2035, 3, 26), date(2038, 4, 26), date(2049, 4, 19), date(2076, 4, 20), date(2106, 4, 19)}
+        spring = [date(monday.year, 3, 1) + timedelta(days=n) for monday in mondays for n in range(60)]
+        assert {day for day in spring if day.weekday() == 0 and day_type(day) is DayType.SUNDAY} == mondays
+
 
 class TestIntradayAndImbalancePrices:
     def test_lie_as_far_apart_as_the_markets_of_a_real_year(self):

@@ -55,6 +55,20 @@ REQUESTS = st.lists(
 )
 
 
+class TestAnOvercommitment:
+    def test_is_found_where_the_powers_of_one_direction_first_sum_to_more_than_the_assets(self):
+        late = replace(WHOLE, first=40, charge_kw=1.0, discharge_kw=0.0)
+        assert first_overcommitment([late, WHOLE], 1000.5, 800.0) == 40
+        late = replace(WHOLE, first=40, charge_kw=0.0, discharge_kw=1.0)
+        assert first_overcommitment([late, WHOLE], 1000.0, 800.5) == 40
+        assert first_overcommitment([WHOLE], 999.0, 800.0) == first_overcommitment([WHOLE], 1000.0, 799.0) == 0
+
+    def test_is_none_where_they_sum_to_just_the_assets_or_follow_each_other(self):
+        beside = replace(WHOLE, first=40, end=60, charge_kw=1.0, discharge_kw=2.0)
+        assert first_overcommitment([WHOLE, beside], 1001.0, 802.0) is None
+        assert first_overcommitment([WHOLE, replace(WHOLE, first=100, end=200)], 1000.0, 800.0) is None
+
+
 class TestCarving:
     def test_cuts_the_wholesale_block_in_three_and_keeps_its_id_for_the_first_piece(self):
         carving = carve([WHOLE], 16, 32, Market.FCR, 300.0, 300.0)

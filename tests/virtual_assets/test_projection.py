@@ -67,6 +67,8 @@ class TestProjection:
     def test_only_reduces_each_lane_and_never_turns_it_around(self, power_kw, charge_kw, discharge_kw):
         after_kw, _ = cut(inputs(power_kw, charge_kw, discharge_kw))
         assert (np.abs(after_kw) <= np.abs(power_kw) + 1e-9).all()
+        assert (after_kw >= -charge_kw - 1e-6).all()
+        assert (after_kw <= discharge_kw + 1e-6).all()
         assert (after_kw * power_kw >= -1e-6).all()
 
     @given(LANES, LIMITS, LIMITS, ENERGIES, ACTIVATED, st.floats(0, 250), st.integers(0, PERIODS))
@@ -125,6 +127,14 @@ class TestProjection:
             (1, 80, 50, AdjustmentReason.AVAILABILITY),
             (2, -80, -30, AdjustmentReason.AVAILABILITY),
         ]
+
+    @pytest.mark.parametrize("lane", [0, 1])
+    def test_cuts_one_direction_of_one_lane_where_nothing_else_is_cut(self, lane):
+        power_kw = np.zeros((2, 3))
+        power_kw[lane] = [30, -20, -21]
+        assert [(c.position, c.adjusted_kw) for c in cut(inputs(power_kw, 20, 30))[1]] == [(2, -20)]
+        power_kw[lane] = [-20, 30, 31]
+        assert [(c.position, c.adjusted_kw) for c in cut(inputs(power_kw, 20, 30))[1]] == [(2, 30)]
 
     def test_names_the_energy_bounds(self):
         after_kw, cuts = cut(inputs([-100] * 6, available_kwh=150.0, energy_kwh=100.0))
