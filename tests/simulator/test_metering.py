@@ -52,6 +52,31 @@ class TestABatteryThatIsOff:
         assert _stored_kwh(np.repeat(upkeep_kw, 15, axis=1)) == pytest.approx(part * CELLS.capacity_kwh)
 
 
+NO_AFRR = {direction: np.zeros((len(BATTERIES), 1)) for direction in Direction}
+
+
+def scene_of(frequency_hz: float, called: dict[Direction, float]) -> Any:
+    """Batteries of 1 MWh each, at a frequency and a share of aFRR that is called."""
+
+    def activation(day: date, direction: Direction) -> np.ndarray:
+        return np.full(96, called.get(direction, 0.0))
+
+    count = len(BATTERIES)
+    memory = SimulatorState(
+        world=1,
+        seeds={},
+        energy_kwh=[1000.0] * count,
+        temperature_c=[25.0] * count,
+        cycles=[0.0] * count,
+        health_percent=[100.0] * count,
+        owed_kwh=[0.0] * count,
+    )
+    board = SimpleNamespace(
+        frequency_hz=lambda day: np.full(1440, frequency_hz), activation=activation, seed_of=lambda day: 1
+    )
+    return SimpleNamespace(memory=memory, board=board)
+
+
 class TestABatteryThatHoldsReserve:
     @pytest.mark.parametrize(
         ("frequency_hz", "called", "power_kw"),
@@ -67,25 +92,30 @@ class TestABatteryThatHoldsReserve:
         self, frequency_hz: float, called: dict[Direction, float], power_kw: float
     ) -> None:
         """400 kW of FCR, 200 kW of aFRR upwards and 300 kW downwards, for a quarter-hour."""
-
-        def activation(day: date, direction: Direction) -> np.ndarray:
-            return np.full(96, called.get(direction, 0.0))
-
-        count = len(BATTERIES)
-        board = SimpleNamespace(
-            frequency_hz=lambda day: np.full(1440, frequency_hz), activation=activation, seed_of=lambda day: 1
-        )
-        memory = SimulatorState(
-            world=1,
-            seeds={},
-            energy_kwh=[1000.0] * count,
-            temperature_c=[25.0] * count,
-            cycles=[0.0] * count,
-            health_percent=[100.0] * count,
-            owed_kwh=[0.0] * count,
-        )
-        nothing = np.zeros((count, 1))
+        nothing = np.zeros((len(BATTERIES), 1))
         afrr_kw = {Direction.POS: nothing + 200.0, Direction.NEG: nothing + 300.0}
-        orders = Orders(START, nothing, nothing + 400.0, afrr_kw, np.full(count, np.nan))
-        scene: Any = SimpleNamespace(memory=memory, board=board)
-        assert run_orders(scene, orders).signals["reserve_power"] == pytest.approx(np.full((count, 15), power_kw))
+        orders = Orders(START, nothing, nothing + 400.0, afrr_kw, np.full(len(BATTERIES), np.nan))
+        metered = run_orders(scene_of(frequency_hz, called), orders)
+        assert metered.signals["reserve_power"] == pytest.approx(np.full((len(BATTERIES), 15), power_kw))
+
+    @pytest.mark.parametrize("power_kw", [300.0, -300.0])
+    def test_owes_what_it_holds_less_in_the_end_than_was_planned(self, power_kw: float) -> None:
+        """It lacks a part of its plan from the beginning and gives reserve; in the second quarter-hour it is idle."""
+        scene = scene_of(49.9, {})
+        power = np.zeros((len(BATTERIES), 2))
+        power[:, 0] = power_kw
+        planned_kwh = (
+            np.array(scene.memory.energy_kwh) + _stored_kwh(np.repeat(power, 15, axis=1)) + 0.003 * CELLS.capacity_kwh
+        )
+        metered = run_orders(scene, Orders(START, power, np.full_like(power, 40.0), NO_AFRR, planned_kwh))
+        assert metered.owed_kwh == pytest.approx(planned_kwh - metered.state.energy_kwh)
+        assert (metered.signals["upkeep_power"][:, :15] == 0).all()
+        assert (metered.signals["upkeep_power"][:, 15:] < 0).all(), "it charges what it lacks"
+
+    def test_owes_what_it_owed_and_gave_where_no_plan_is_known(self) -> None:
+        scene, power = scene_of(49.9, {}), np.full((len(BATTERIES), 1), 100.0)
+        scene.memory.owed_kwh = [7.0] * len(BATTERIES)
+        unknown = np.full(len(BATTERIES), np.nan)
+        metered = run_orders(scene, Orders(START, power, np.full_like(power, 40.0), NO_AFRR, unknown))
+        scheduled_kwh = np.array(scene.memory.energy_kwh) + _stored_kwh(np.repeat(power, 15, axis=1))
+        assert metered.owed_kwh == pytest.approx(7.0 + scheduled_kwh - metered.state.energy_kwh)
