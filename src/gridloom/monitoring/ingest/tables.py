@@ -192,8 +192,6 @@ def _read_column(table: pa.Table, name: str) -> pa.Array:
     """One column in one piece, texts as texts however they were packed."""
     column = table.column(name)
     column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
     kind = column.type
     if pa.types.is_string_view(kind):
         return column.cast(pa.string())
