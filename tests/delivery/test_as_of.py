@@ -127,18 +127,29 @@ class TestAsOf:
 
 class TestADayThatAnEarlierReleaseFolded:
     async def test_is_still_to_be_recorded_until_it_is(self, yard: Yard) -> None:
+        """Two of them in one block, each with another signal."""
         battery = await yard.battery()
         await yard.advance(yard.start + timedelta(days=3))
-        await measure(yard, battery, [400.0, 150.0])
-        await fold(yard)
-        pool, day = yard.edge.pool, market_day_of(yard.start)
+        pool, days = yard.edge.pool, [market_day_of(yard.start) + timedelta(days=n) for n in range(3)]
+        times = [wire(market_day_window(day).start) for day in days]
+        body = {
+            "active_power": {"time": times[:1], "value": [400.0]},
+            "state_of_charge": {"time": times[1:2], "value": [49]},
+        }
+        answer = await yard.owner.admin.post(f"/monitoring/{battery['id']}/datapoints", json=body)
+        assert answer.status_code == 200, answer.text
         key = await pool.fetchval("select key from asset where id = $1", UUID(battery["id"]))
-        assert await measured_store.read_unrecorded_days(pool, key, day, day) == []
-        await pool.execute("delete from measured_day where asset_key = $1", key)
-        assert await measured_store.read_unrecorded_days(pool, key, day, day) == [day]
+        assert await measured_store.read_unrecorded_days(pool, key, days[0], days[2]) == days[:2], "not folded yet"
+        await fold(yard)
+        assert await measured_store.read_unrecorded_days(pool, key, days[0], days[2]) == []
         async with pool.acquire() as db, db.transaction():
-            assert await record_measured_days(db, key, [day], await moment(yard)) == 1
-        assert await measured_store.read_unrecorded_days(pool, key, day, day) == []
+            await day_compaction.rewrite_days(db, key, days[0], days[2])
+        await pool.execute("delete from measured_day where asset_key = $1", key)
+        assert await measured_store.read_unrecorded_days(pool, key, days[0], days[2]) == days[:2]
+        assert await measured_store.read_unrecorded_days(pool, key, days[1], days[2]) == [days[1]]
+        async with pool.acquire() as db, db.transaction():
+            assert await record_measured_days(db, key, days[:1], await moment(yard)) == 1
+        assert await measured_store.read_unrecorded_days(pool, key, days[0], days[2]) == [days[1]]
 
 
 class TestAMeasuredDay:

@@ -94,7 +94,8 @@ class TestAsOf:
         await world.pool.execute("select pg_sleep(0.002)")
         await world.rate(physical, 30, utc(day, 12))  # reaches back
         key = await world.key_of(physical)
-        subject = Subject("p", (Contribution(key),), (key,))
+        # The last key is of a virtual asset that was deleted since the subject was read.
+        subject = Subject("p", (Contribution(key),), (key, key + 1000))
         for as_of, revenue, power_mw in ((before, 240, 10), (None, 12 * 10 + 12 * 30, 20)):
             found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", as_of=as_of)
             assert found["revenue_tolling"][utc(day, 0)] == pytest.approx(revenue)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
 
 import numpy as np
 import pytest
+from msgspec import UNSET
 
+from gridloom.kernel.market_time import Resolution, market_day_window
+from gridloom.kernel.window import Window
+from gridloom.revenue.grid import days_of, grid_of
+from gridloom.revenue.model import SecondsSpan
 from gridloom.revenue.statement.listing import sum_assumed, sum_entries
 from gridloom.revenue.statement.model import LineType, StatementEntry
+from gridloom.revenue.statement.routes import _make_statement
 
 pytestmark = pytest.mark.pure
 
@@ -40,3 +48,20 @@ class TestEntries:
         entries = [assume("a", 0.5, 0.0), entry(LineType.IMBALANCE, "a", 0, 1, 2), assume("b", 1, 1), assume("a", 1, 2)]
         found = {counterparty: mwh.tolist() for (_, counterparty), mwh in sum_assumed(entries).items()}
         assert found == {"a": [1.5, 2.0], "b": [1.0, 1.0]}
+
+    def test_are_lines_of_the_days_on_which_they_are_not_zero_with_what_was_assumed_there(self) -> None:
+        start, end = market_day_window(date(2026, 3, 1)).start, market_day_window(date(2026, 3, 3)).end
+        span = SecondsSpan(start.timestamp(), end.timestamp())
+        entries = [
+            replace(entry(LineType.IMBALANCE, "a", 0, -120, -120, -50), assumed_mwh=np.array([0.0, 0.5, 0.25])),
+            entry(LineType.TRADING, "b", 0, 1000, 1200, 1200),
+        ]
+        shown = _make_statement(Window(start, end), grid_of(days_of(span), Resolution.DAY, span), entries)
+        day = timedelta(days=1)
+        assert [(one.time, one.line, one.amount, one.counterparty, one.assumed_energy) for one in shown.lines] == [
+            (start, "TRADING", Decimal("10.00"), "b", UNSET),
+            (start, "IMBALANCE", Decimal("-1.20"), "a", UNSET),
+            (start + day, "TRADING", Decimal("2.00"), "b", UNSET),
+            (start + 2 * day, "IMBALANCE", Decimal("0.70"), "a", 0.25),
+        ]
+        assert (shown.start, shown.end, shown.total, shown.assumed_energy) == (start, end, Decimal("11.50"), 0.75)
