@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -62,6 +63,12 @@ class TestPosition:
         assert (second["bought"], second["delivered"], second["open"]) == (0.05, -0.05, 0.0)
         assert "imbalancePrice" not in second
         assert third["open"] == 0.0
+        window = {"start": wire(yard.start), "end": wire(yard.start + 3 * QUARTER)}
+        path = f"{yard.url(virtual)}/position"
+        table = await yard.trader.trader.get(path, params=window, headers={"Accept": "text/csv"})
+        rows = list(csv.DictReader(table.text.splitlines()))
+        assert [datetime.fromisoformat(row["time"]) for row in rows] == [yard.start + n * QUARTER for n in range(3)]
+        assert [(row["open"], row["imbalancePrice"]) for row in rows] == [("0.02", "150"), ("0", ""), ("0", "")]
 
     async def test_is_never_changed_by_netting(self, yard: Yard) -> None:
         seller, buyer = await yard.virtual(await yard.battery()), await yard.virtual(await yard.battery())

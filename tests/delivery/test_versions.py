@@ -13,7 +13,7 @@ from tests.delivery.test_replanning import loaded_zone, with_change
 from gridloom.delivery.codec import pack, unpack
 from gridloom.delivery.dispatch.reading import overlay_versions
 from gridloom.delivery.dispatch.store import StoredVersion
-from gridloom.delivery.dispatch.versions import NewDispatchVersion, changed_versions
+from gridloom.delivery.dispatch.versions import NewDispatchVersion, _find_differing_parts, changed_versions
 from gridloom.delivery.model import KIND_OF_CODE, PartKind
 from gridloom.delivery.planning.parts import list_parts
 from gridloom.delivery.planning.replanning import replan
@@ -68,6 +68,20 @@ class TestVersions:
             arrays = unpack(one.body)
             assert arrays["parts"].shape[1] <= 4
             assert len(arrays["energy"]) == one.end - one.first + 1
+
+    def test_know_a_part_that_turned_round_or_came_or_went_from_one_that_is_the_same(self) -> None:
+        """Of battery 3 one part turns round; of 5 one is the same and one a noise off; of 8 one takes another's
+        place."""
+        names = np.array([[3, 0, 1], [5, 0, 1], [5, 0, 2], [8, 0, 1]])
+        before = np.array([[4.0, 4.0, 0.0], [7.0, 7.0, 7.0], [2.0, 2.0, 2.0], [6.0, 0.0, 6.0]])
+        after = np.array([[-4.0, 4.0, 0.0], [7.0, 7.0, 7.0], [2.0, 2.0 + 1e-7, 3.0], [6.0, 0.0, 6.0]])
+        expected = {3: [True, False, False], 5: [False, False, True], 8: [False, False, False]}
+        keys, differs = _find_differing_parts((names, before), (names, after))
+        assert dict(zip(keys.tolist(), differs.tolist(), strict=True)) == expected
+        others = names.copy()
+        others[3, 2] = 2
+        keys, differs = _find_differing_parts((names, before), (others, after))
+        assert dict(zip(keys.tolist(), differs.tolist(), strict=True)) == {**expected, 8: [True, False, True]}
 
     def test_say_again_what_is_another_state_of_charge_of_a_battery_that_holds_less_or_more(self) -> None:
         zone, start = loaded_zone(1, 6, 4, 96, stress=0.0)

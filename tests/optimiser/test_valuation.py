@@ -28,6 +28,7 @@ from gridloom.optimiser.valuations.formulas import (
     Basis,
     DayValues,
     _closed_value,
+    _is_hourly,
     _plan_closed,
     value_past_days,
     value_window,
@@ -98,6 +99,15 @@ class TestPastValues:
         for prices_eur_mwh in (hourly, hourly + np.resize([0.0, 1e-6], 96)):
             value_eur = _plan_closed(Planner(battery), offer(date(2025, 1, 1), 1), prices_eur_mwh, prices_eur_mwh)
             assert value_eur == pytest.approx(1200.0, abs=0.1)
+
+    def test_are_planned_by_hours_only_where_each_is_whole_and_has_one_price(self) -> None:
+        for prices, is_hourly in (
+            ([5, 5, 5, 5, 7, 7, 7, 7], True),
+            ([5, 5, 5, 5, 7, 7, 7, 8], False),
+            ([5, 5, 5, 5, 7], False),
+            ([5, 5, 5, 5, 7, 7], False),
+        ):
+            assert _is_hourly(np.array(prices, dtype=np.float64)) is is_hourly
 
     @pytest.mark.parametrize("days", [1, 3])
     def test_by_policy_are_planned_for_each_day_by_the_forecast_of_that_day(
