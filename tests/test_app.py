@@ -6,13 +6,9 @@ from dataclasses import replace
 from datetime import time, timedelta
 from pathlib import Path
 
-import pytest
-
 from gridloom.app import _health_checks, _make_gates, _make_shares, _reserve_minutes, create_edge
 from gridloom.kernel.shares import ShareLimits
 from gridloom.settings import Settings
-
-pytestmark = pytest.mark.pure
 
 PRODUCTION = Settings(environment="production", port=8123)
 
