@@ -120,7 +120,7 @@ def _load_hypothesis_profile() -> None:
     import hypothesis
 
     # Within `make quick` all rules have their turn with fewer examples, rather than some with many.
-    examples = 25 if "GRIDLOOM_QUICK_STARTED_AT" in os.environ else 60
+    examples = 20 if "GRIDLOOM_QUICK_STARTED_AT" in os.environ else 40
     # The same examples in every run, so that a change is red by itself and not by chance; others with EXPLORE=1.
     fixed = "EXPLORE" not in os.environ
     hypothesis.settings.register_profile("gridloom", deadline=None, max_examples=examples, derandomize=fixed)
