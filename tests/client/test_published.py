@@ -134,6 +134,8 @@ class TestAFRREnergy:
             ["2026-03-29", "NEG_009", 99, "GRID_TO_PROVIDER", 5, 0, "DE"],
             ["2026-03-29", "NEG_009", 99, "GRID_TO_PROVIDER", 5, 5, "AT"],
             ["2026-03-29", "POS_092", 120, "GRID_TO_PROVIDER", 1, 1, "DE"],
+            ["2026-03-29", "POS_091", -7, "PROVIDER_TO_GRID", 1, 1, "DE"],
+            ["2026-03-29", "NEG_091", -7, "GRID_TO_PROVIDER", 1, 1, "DE"],
         ]
         path = write_xlsx(tmp_path / "energy.xlsx", list(self.COLUMNS), rows)
         found = {(price.series, price.start): price.price for price in read_afrr_energy(path)}
@@ -142,6 +144,9 @@ class TestAFRREnergy:
         assert found[("AFRR_ENERGY_NEG_DE_MARGINAL", ninth)] == Decimal(10)
         last = datetime(2026, 3, 29, 21, 45, tzinfo=UTC)
         assert found[("AFRR_ENERGY_POS_DE_AVERAGE", last)] == Decimal(120)
+        signed = last - timedelta(minutes=15)  # whatever sign the figure has, the direction says who pays
+        assert found[("AFRR_ENERGY_POS_DE_AVERAGE", signed)] == Decimal(-7)
+        assert found[("AFRR_ENERGY_NEG_DE_AVERAGE", signed)] == Decimal(7)
 
     def test_negative_products_are_turned_round_without_a_direction(self, tmp_path: Path) -> None:
         columns = [name for name in self.COLUMNS if "DIRECTION" not in name]

@@ -13,6 +13,7 @@ from gridloom_client import (
     ProblemError,
     RawResponse,
     Request,
+    ResponseError,
     RetryPolicy,
     Tokens,
     TooManyRequestsError,
@@ -123,6 +124,14 @@ class TestRenewal:
         world().play(steps)
         assert exchange.store.load() == fresh(2)
 
+    def test_does_not_stop_at_other_tokens_that_have_ended_too(self):
+        ended = Tokens(access_token="a2", refresh_token="r2", expires_at=NOW)
+        exchange = with_password(ended)
+        played = world(reply(200, pair(3)))
+        played.play(exchange._renew_tokens(stale="a1"))
+        assert played.requests[0].content == b'{"refresh_token":"r2"}'
+        assert exchange.store.load() == fresh(3)
+
     def test_is_not_for_api_keys(self):
         with pytest.raises(UnauthenticatedError):
             world(problem(401)).play(keyed().call(READ))
@@ -190,6 +199,8 @@ class TestTryingAgain:
         with pytest.raises(TooManyRequestsError) as caught:
             world(problem(429, retry_after="3600")).play(keyed().call(READ))
         assert caught.value.retry_after_s == 3600
+        played = world(problem(429, retry_after="20"), reply())
+        assert (played.play(keyed().call(READ)).status, played.pauses) == (200, [20.0]), "as long as it waits at most"
 
     def test_asks_again_while_the_first_request_is_still_running(self):
         played = world(LOST, problem(409, "idempotency-in-progress", retry_after="1"), reply(201))
@@ -199,14 +210,23 @@ class TestTryingAgain:
     def test_takes_every_other_conflict_as_the_answer(self):
         with pytest.raises(ConflictError):
             world(problem(409, "gate-closed")).play(keyed().call(POST))
+        with pytest.raises(ConflictError):
+            world(problem(409, "idempotency-in-progress")).play(keyed().call(DELETE))
 
     def test_leaves_a_refusal_as_it_is_at_the_end(self):
         with pytest.raises(UnavailableError):
             world(*[problem(503)] * 4).play(keyed().call(READ))
 
     def test_does_not_repeat_what_is_refused_for_good(self):
-        with pytest.raises(NotFoundError):
-            world(problem(404)).play(keyed().call(READ))
+        for status, kind in ((400, ProblemError), (404, NotFoundError)):
+            with pytest.raises(kind):
+                world(problem(status)).play(keyed().call(READ))
+
+    def test_takes_no_redirection_for_an_answer_but_what_has_not_changed(self):
+        for status in (300, 302):
+            with pytest.raises(ResponseError, match=f"answered {status}"):
+                world(reply(status)).play(keyed().call(READ))
+        assert world(reply(304)).play(keyed().call(READ)).status == 304
 
     @pytest.mark.parametrize("attempt", range(1, 12))
     def test_waits_a_random_part_of_a_bounded_pause(self, attempt: int):
@@ -280,6 +300,9 @@ class TestFollowing:
         played = world(reply(), b"retry: 1500\n\n", None, reply(), b"data: a\n\n")
         self.follow(played, emits=1)
         assert played.pauses == [1.5]
+        impatient = world(reply(), b"retry: 60000\n\n", None, reply(), b"data: a\n\n")
+        self.follow(impatient, emits=1)
+        assert impatient.pauses == [20.0], "never longer than the client waits"
 
     def test_ends_when_the_service_has_nothing_more(self):
         self.follow(world(reply(204)))
@@ -290,6 +313,7 @@ class TestFollowing:
         self.follow(played, emits=2)
         assert played.emitted == ["a", "b"]
         assert {request.headers.get("Last-Event-ID") for request in played.requests[1:]} == {"1"}
+        assert (played.pauses[0], max(played.pauses)) == (0.2, 20.0)
 
     def test_gives_up_when_it_was_away_for_too_long(self):
         exchange = ClientSession(ApiKey("secret"), retries=RetryPolicy(random=lambda: 1.0, resume_for_s=1.0))
