@@ -43,6 +43,7 @@ from gridloom.edge import (
     operation,
     operations_of,
 )
+from gridloom.edge.admit import TrustedProxies
 from gridloom.edge.application import Application
 from gridloom.edge.operation import Deprecation
 from gridloom.edge.shares import Shares
@@ -247,7 +248,13 @@ class Names:
 
 
 def toy_service(
-    database_url: str, *, limit: int = 1000, burst: int = 1000, replica: str = "", connections: int = 8
+    database_url: str,
+    *,
+    limit: int = 1000,
+    burst: int = 1000,
+    replica: str = "",
+    connections: int = 8,
+    proxies: TrustedProxies | None = None,
 ) -> Application:
     @asynccontextmanager
     async def lifespan(edge: Application) -> AsyncIterator[None]:
@@ -263,6 +270,7 @@ def toy_service(
         operations_of(sys.modules[__name__]),
         lifespan=lifespan,
         public_requests_per_minute=1000,
+        proxies=proxies,
         shares=Shares(ShareLimits(requests_per_minute=limit, request_burst=burst), replica=replica),
     )
 

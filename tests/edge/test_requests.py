@@ -11,9 +11,11 @@ from tests.conftest import running_edge
 from tests.edge.conftest import toy_service
 from tests.people import client_of
 
+from gridloom.edge.admit import TrustedProxies
 from gridloom.edge.answer.negotiation import encoding_for, negotiate
 from gridloom.edge.application import Application
 from gridloom.edge.idempotency import fingerprint_of
+from gridloom.kernel.networks import parse_network
 from gridloom.kernel.shares import Share
 
 
@@ -410,4 +412,16 @@ class TestACallerWithoutAToken:
                 async with client_of(edge, address=host) as client:
                     answer = await client.get("/faults/large")
                     lefts.append(answer.headers["ratelimit"].split(";")[1])
+        assert lefts == ["r=999", "r=998", "r=999"]
+
+    async def test_is_counted_by_its_own_behind_a_trusted_proxy(self, database_url: str):
+        proxies = TrustedProxies([parse_network("10.0.0.0/8")])
+        async with (
+            running_edge(toy_service(database_url, proxies=proxies)) as edge,
+            client_of(edge, address="10.0.0.1") as proxy,
+        ):
+            lefts = []
+            for host in ("203.0.113.7", "203.0.113.7", "198.51.100.7"):
+                answer = await proxy.get("/faults/large", headers={"X-Forwarded-For": host})
+                lefts.append(answer.headers["ratelimit"].split(";")[1])
         assert lefts == ["r=999", "r=998", "r=999"]
