@@ -1,5 +1,11 @@
-"""Rows of requests are deleted when they have expired."""
+"""Rows are deleted when they have expired, batch by batch."""
 
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from gridloom import retention
 from gridloom.jobs import JobRun
 from gridloom.kernel.ids import uuid7
 from gridloom.retention import delete_expired_requests
@@ -23,3 +29,23 @@ class TestRetention:
         kept = await app.pool.fetch("select caller_key from idempotency where caller_key = any($1)", [old, young])
         assert [row["caller_key"] for row in kept] == [young]
         assert not await app.pool.fetch("select from rate_limit where key = any($1)", [old, young])
+
+    async def test_goes_on_with_what_is_thirty_days_old_until_a_batch_is_not_full(self) -> None:
+        asked: list[tuple[timedelta, int]] = []
+
+        async def delete(_: Any, older_than: timedelta, most: int) -> int:
+            asked.append((older_than, most))
+            return most if len(asked) < 3 else most - 1
+
+        await retention._delete_in_batches(None, delete)  # type: ignore[arg-type]
+        assert asked == [(timedelta(days=30), 2000)] * 3
+
+    async def test_leaves_the_rest_to_the_next_run(self) -> None:
+        asked: list[int] = []
+
+        async def delete(_: Any, __: timedelta, most: int) -> int:
+            asked.append(most)
+            return most
+
+        await retention._delete_in_batches(None, delete)  # type: ignore[arg-type]
+        assert len(asked) == 50

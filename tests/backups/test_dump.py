@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import stat
 import subprocess
@@ -28,6 +29,20 @@ def open_to_all():
 
 def mode_of(path):
     return stat.S_IMODE(path.stat().st_mode)
+
+
+class TestAParameterThatTheServerLacks:
+    def test_is_left_out_of_the_preamble_and_of_nothing_else(self):
+        kept = (
+            b"--\n-- PostgreSQL database dump\n--\n\nSET statement_timeout = 0;\n"
+            b"SELECT pg_catalog.set_config('search_path', '', false);\n"
+        )
+        rows = b"COPY public.note (text) FROM stdin;\nSET sail = 1\n\\.\n"
+        target = io.BytesIO()
+        dump._copy_statements(
+            io.BytesIO(kept + b"SET transaction_timeout = 0;\n" + rows), target, frozenset({"statement_timeout"})
+        )
+        assert target.getvalue() == kept + rows
 
 
 class TestADumpOfADistributedDatabase:

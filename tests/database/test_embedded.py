@@ -200,6 +200,8 @@ class TestHome:
         monkeypatch.setattr(binaries, "_is_reachable", lambda path: False)
         assert await fetchval(server.start(), "select 1") == 1
         assert home.parent.stat().st_mode & 0o777 == 0o700
+        readable = binaries.make_world_readable(binaries.find_binaries())
+        assert Path(psutil.Process(server.pid).exe()).is_relative_to(readable.directory.resolve().parent)
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="the server shares our account otherwise")
     def test_is_closed_to_the_account_that_the_server_runs_as(self, server: EmbeddedPostgres) -> None:

@@ -38,7 +38,7 @@ ROWS = {
         ("sign_in_challenge", "-1 minute", "1 minute"),
         ("single_sign_on_code", "-1 minute", "1 minute"),
         ("session", "-25 hours", "-23 hours"),
-        ("sign_in_network", "-30 days -1 minute", "-29 days"),
+        ("sign_in_network", "-30 days -1 minute", "-29 days -23 hours"),
     ],
 )
 async def test_what_has_expired_is_deleted_and_nothing_else(

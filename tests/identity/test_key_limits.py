@@ -69,9 +69,9 @@ class TestTheLifeOfAKey:
         assert datetime.fromisoformat(listed["expiresAt"]) < datetime.now(UTC)
 
     async def test_that_ends_soon_is_notified_once(self, app, organisation):
-        soon = datetime.now(UTC) + timedelta(days=3)
+        soon = datetime.now(UTC) + timedelta(days=13, hours=23)  # two weeks before is soon
         made = (await make(organisation.admin, expiresAt=soon.isoformat())).json()
-        await make(organisation.admin)
+        await make(organisation.admin, expiresAt=(soon + timedelta(hours=2)).isoformat())
         ended = (await make(organisation.admin, expiresAt=soon.isoformat())).json()
         await app.pool.execute(
             "update api_key set expires_at = clock_timestamp() - interval '1 second' where id = $1", ended["id"]

@@ -80,6 +80,12 @@ class TestPasswordRules:
         assert find_weakness("ada.lovelace1815", "ada.lovelace") is not None
         assert find_weakness("ADA.LOVELACE!!!!", "ada.lovelace") is not None
         assert find_weakness("ada.lovelace-engine-notes-7", "ada.lovelace") is None
+        assert find_weakness("ada.lovelacekJ8#mQ2", "ada.lovelace") == "is little more than the user name"
+        assert find_weakness("ada.lovelacekJ8#mQ2$", "ada.lovelace") is None
+
+    def test_want_five_different_characters_whatever_the_length(self):
+        assert find_weakness("xkqxvkqvxqkvvxkqqvkXK", "ada") == "has fewer than 5 different characters"
+        assert find_weakness("xkqxvkqvxqkvvxkqqvkx7", "ada") is None
 
     def test_count_every_name_of_the_user_for_nothing(self):
         assert find_weakness("Zwiebelkuchen-7x", "ada") is None

@@ -77,6 +77,7 @@ class TestARefreshToken:
         renewed = (await refresh(anonymous, person.tokens.refresh)).json()
         async with client_of(app, renewed["access_token"]) as client:
             assert (await client.get("/auth/me")).json()["id"] == str(person.id)
+        assert (await refresh(anonymous, renewed["refresh_token"])).status_code == 200, "and so on"
         assert (await refresh(anonymous, person.tokens.refresh)).status_code == 401
         assert (await refresh(anonymous, renewed["refresh_token"])).status_code == 401, "the whole family is revoked"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -454,6 +455,14 @@ class TestADeliveryThatCannotBeMade:
         assert attempt["status"] is None
         assert "no longer has Read:auctions" in attempt["error"]
         assert await db.fetchval("select enabled from webhook where organisation_id = $1", organisation_id)
+
+    async def test_from_before_permissions_were_kept_is_delivered(self, connections: list[Any], url: str) -> None:
+        db, *_ = connections
+        async with await create_pool(url, size=2) as pool:
+            organisation_id, claimed = await self.one(db, pool)
+            await deliver_with(pool, replace(claimed, permission=None), 204)
+        state = await db.fetchval("select state from webhook_delivery where organisation_id = $1", organisation_id)
+        assert state == "DELIVERED"
 
     async def test_since_its_secret_cannot_be_read_is_tried_again_and_says_why(
         self, connections: list[Any], url: str

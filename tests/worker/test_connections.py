@@ -45,6 +45,18 @@ def is_ended(accepted):
         return False
 
 
+class TestADescriptor:
+    async def test_that_is_another_connection_now_is_known_anew(self, callers):
+        open_ones = ConnectionReaper(callers.port, ServedConnections())
+        (_, first, earlier), (_, second, later) = callers.connect(), callers.connect()
+        for peer in (earlier, later):
+            await open_ones.scan()
+            known = open_ones._known[first.fileno()]
+            assert isinstance(known, IdleConnection)
+            assert known.peer == peer
+            os.dup2(second.fileno(), first.fileno())
+
+
 class TestASilentConnection:
     async def test_is_closed_after_some_seconds_and_no_earlier(self, callers, monkeypatch):
         open_ones = ConnectionReaper(callers.port, ServedConnections())
