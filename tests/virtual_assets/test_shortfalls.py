@@ -86,11 +86,17 @@ class TestIntervalsOfShortfalls:
     def test_count_before_the_seal_and_later_periods_as_computed(
         self, first: int, end: int, missing: list[float], of_second: list[float]
     ) -> None:
-        """Sealed until 44; the last interval reaches beyond it, as one does that is being written."""
-        intervals = [ShortfallInterval(41, 43, 0.5, {1: 0.5}), ShortfallInterval(43, 46, 0.25, {2: 0.25})]
+        """Sealed until 44; the last interval reaches beyond it, as one does that is being written.
+
+        One that ended before all of these periods does not count, nor one that begins after them.
+        """
+        before, after = ShortfallInterval(30, 39, 0.9, {3: 0.9}), ShortfallInterval(48, 50, 0.9, {4: 0.9})
+        within = [ShortfallInterval(41, 43, 0.5, {1: 0.5}), ShortfallInterval(43, 46, 0.25, {2: 0.25})]
+        intervals = [before, *within, after]
         computed = np.array([0.1, 0.2])[: max(0, end - 44)]
         rest = Shortfalls(44, computed, {2: computed}) if len(computed) else None
         found = _join_shortfalls(intervals, rest, first, end, sealed=44)
         assert found.first == first
         assert found.missing.tolist() == missing
         assert found.by_battery[2].tolist() == of_second
+        assert found.by_battery.keys() <= {1, 2}
