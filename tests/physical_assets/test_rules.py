@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from gridloom.kernel.market_time import PERIOD
+from gridloom.kernel.problem import BadRequest
+from gridloom.kernel.window import Window
+from gridloom.physical_assets.conflicts import MAX_WINDOW
 from gridloom.physical_assets.health.rules import HealthStatus, check_telemetry
 from gridloom.physical_assets.model import AssetStatus, NewParameters
 from gridloom.physical_assets.rules import (
@@ -16,6 +20,8 @@ from gridloom.physical_assets.rules import (
     check_parameters,
     first_valid_from,
 )
+from gridloom.physical_assets.schedule.model import NewSchedulePoint
+from gridloom.physical_assets.schedule.rules import scheduled_window
 from gridloom.physical_assets.telemetry import LatestTelemetry
 
 pytestmark = pytest.mark.pure
@@ -55,6 +61,25 @@ class TestParameters:
     def test_hold_from_the_market_day_of_commissioning_on(self) -> None:
         assert first_valid_from(date(2026, 7, 1)) == datetime(2026, 6, 30, 22, tzinfo=UTC)
         assert first_valid_from(None) < datetime(1970, 1, 2, tzinfo=UTC)
+
+
+class TestASchedule:
+    START = datetime(2026, 6, 18, 12, tzinfo=UTC)
+
+    def test_may_reach_over_three_years_and_no_further(self) -> None:
+        """And its periods may come in any order."""
+        points = [NewSchedulePoint(self.START + MAX_WINDOW, 1.0), NewSchedulePoint(self.START, 1.0)]
+        assert scheduled_window(points, None) == Window(self.START, self.START + MAX_WINDOW + PERIOD)
+        with pytest.raises(BadRequest):
+            scheduled_window([*points, NewSchedulePoint(self.START - PERIOD, 1.0)], None)
+
+    def test_lies_within_what_the_query_asks_for(self) -> None:
+        points = [NewSchedulePoint(self.START, 1.0), NewSchedulePoint(self.START + PERIOD, 1.0)]
+        for asked in (Window(self.START, self.START + PERIOD), Window(self.START + PERIOD, self.START + 2 * PERIOD)):
+            with pytest.raises(BadRequest, match="outside the window"):
+                scheduled_window(points, asked)
+        whole = Window(self.START, self.START + 2 * PERIOD)
+        assert scheduled_window(points, whole) == whole
 
 
 class TestABattery:

@@ -57,6 +57,15 @@ class TestAPlan:
         )
         assert not plan_day(broken, prices).power_kw[:48].any()
 
+    def test_delivers_where_it_must_for_whatever_price_as_far_as_there_is_power(self):
+        has_power = np.arange(96) != 51
+        store = Store(np.full(96, 10_000.0), np.where(has_power, 10_000.0, 0.0), 20_000, 0.94, 0.94)
+        must = (np.arange(96) >= 50) & (np.arange(96) < 54)
+        plan = plan_day(store, np.where(must, -50.0, 80.0), delivers=must)
+        assert plan.power_kw[51] <= 0
+        assert (plan.power_kw[must & has_power] == 1880.0).all(), "a fortieth of the store in a quarter-hour"
+        assert course_of(store, plan.power_kw, 0.5)[-1] == pytest.approx(10_000, abs=0.1)
+
     @pytest.mark.parametrize("periods", [92, 96, 100])
     def test_has_as_many_periods_as_the_day(self, periods: int):
         assert len(plan_day(make_store(periods=periods), np.full(periods, 80.0)).power_kw) == periods

@@ -111,6 +111,20 @@ class TestEachHolder:
         assert (found[1].before, found[1].after) == (before_kw, after_kw)
         assert found[1].energy_before == found[1].energy_after == abs(power_kw) / 4
 
+    def test_may_be_the_own_schedule_where_it_loses_energy_alone(self) -> None:
+        """Discharging is cut most from the beginning on, energy where the owner charges as well."""
+        outage = CapacityOutage(period_start(FIRST), period_start(END), 0, 7_000, 20_000)
+        own = OwnSchedule(np.array([FIRST + 4]), np.array([-100.0]))
+        before, after = (
+            BatteryCapacity(RatingsAndOutages([RATING], outages), [promise(FIRST, END)], own)
+            for outages in ([], [outage])
+        )
+        found = preview_of(before, after, FIRST, END, {})[2]
+        assert [(one.kind, one.before, one.after, one.energy_before, one.energy_after) for one in found] == [
+            (HoldingKind.VIRTUAL_ASSET, 8_000, 3_000, 8_000, 0),
+            (HoldingKind.OWN_SCHEDULE, 0, 0, 25, 0),
+        ]
+
 
 class TestWhatIsFree:
     @pytest.mark.parametrize(("charge_kw", "discharge_kw"), [(3_000, 1_000), (1_000, 3_000)])

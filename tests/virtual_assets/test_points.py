@@ -56,6 +56,14 @@ class TestFewPoints:
         bounds = np.full(len(places), charge_kw), np.full(len(places), discharge_kw)
         assert _find_refusal(points, charge_kw, discharge_kw) == _find_refusal(points, *bounds)
 
+    @pytest.mark.parametrize("count", [1, 20])
+    def test_and_many_may_use_all_that_is_available_of_each_direction(self, count: int) -> None:
+        places = np.arange(count)
+        for power_kw, is_refused in ((-40.0, False), (60.0, False), (-41.0, True), (61.0, True)):
+            points = SchedulePoints(places + FIRST, np.append(np.zeros(count - 1), power_kw), places)
+            for bounds in ((40.0, 60.0), (np.full(count, 40.0), np.full(count, 60.0))):
+                assert (_find_refusal(points, *bounds) is not None) is is_refused
+
 
 def _find_refusal(points: SchedulePoints, charge_kw: Any, discharge_kw: Any) -> str | None:
     try:
