@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from gridloom.kernel.ids import BlockID
+from gridloom.kernel.units import POWER_TOLERANCE_KW
 from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.blocks.carving import _reduce_lanes
 from gridloom.virtual_assets.blocks.rules import (
@@ -80,6 +81,12 @@ class TestCarving:
         ]
         assert wholesale[0].id == WHOLE.id
         assert len({b.id for b in carving.blocks}) == 4
+
+    def test_of_all_but_a_hair_of_the_power_leaves_no_piece_of_it(self):
+        hair_kw = POWER_TOLERANCE_KW / 2
+        carving = carve([WHOLE], 0, 100, Market.FCR, 1000.0 - hair_kw, 800.0 - hair_kw)
+        assert carving.blocks == (carving.block,)
+        assert [(one.charge_kw, one.discharge_kw) for one in carving.reductions] == [(0.0, 0.0)]
 
     def test_of_all_the_power_leaves_no_empty_piece(self):
         carving = carve([WHOLE], 50, 100, Market.WHOLESALE, 1000.0, 800.0)
@@ -178,6 +185,19 @@ class TestGivingBack:
         carving = carve([WHOLE], 16, 32, Market.FCR, 1000.0, 800.0)
         restored = remove_block(carving.blocks, carving.block).blocks
         assert [(b.first, b.end, b.charge_kw) for b in restored] == [(0, 100, 1000.0)]
+
+    def test_of_a_reserve_leaves_no_energy_kept_for_it(self):
+        carving = carve([WHOLE], 0, 16, Market.FCR, 1000.0, 800.0, 15.0)
+        assert (carving.block.charge_kw, carving.block.discharge_kw) == (1000.0, 800.0)
+        assert [(b.first, b.reserve_minutes) for b in carving.blocks] == [(16, 0.0), (0, 15.0)]
+        [restored] = remove_block(carving.blocks, carving.block).blocks
+        assert (restored.first, restored.end, restored.market) == (0, 100, Market.WHOLESALE)
+        assert restored.reserve_minutes == 0.0
+
+    def test_leaves_blocks_apart_that_were_split_elsewhere(self):
+        first, second = replace(WHOLE, end=50), replace(WHOLE, id=BlockID(UUID(int=2)), first=50)
+        carving = carve([first, second], 16, 32, Market.FCR, 300.0, 200.0)
+        assert remove_block(carving.blocks, carving.block).blocks == (first, second)
 
     def test_joins_wholesale_blocks_split_in_time(self):
         carving = carve([WHOLE], 50, 100, Market.WHOLESALE, 1000.0, 800.0)
