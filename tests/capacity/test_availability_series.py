@@ -113,6 +113,7 @@ class TestAvailability:
         assert availability_series([RATING], [], ragged).starts == [T0 + 15 * MINUTE, T0 + 30 * MINUTE]
         whole = availability_series([RATING], [outage(15, 45)], HOUR)
         assert whole.within(ragged).starts == [T0 + 15 * MINUTE, T0 + 30 * MINUTE]
+        assert whole.within(Window(T0 + 15 * MINUTE, T0 + 30 * MINUTE)).starts == [T0 + 15 * MINUTE]
 
     def test_can_be_asked_for_an_instant(self):
         outages = [outage(20, 21)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 from uuid import uuid4
 
@@ -12,7 +13,13 @@ from hypothesis import strategies as st
 
 from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY, CapacityOutage, Rating, RatingsAndOutages
 from gridloom.capacity.book import BookLine, energy_range_kwh
-from gridloom.capacity.loss_order import firm_coverage, pending_coverage, precheck_covered, shortfall
+from gridloom.capacity.loss_order import (
+    firm_coverage,
+    own_schedule_limit,
+    pending_coverage,
+    precheck_covered,
+    shortfall,
+)
 from gridloom.capacity.model import (
     TOLERANCE,
     Holding,
@@ -230,8 +237,20 @@ class TestBook:
         other = Holding(
             HoldingKind.VIRTUAL_ASSET, uuid4(), first, end, 10.0, 20.0, 5.0, losses=OneWayEfficiency(1.0, 1.0)
         )
-        book = BatteryCapacity(battery(), [*alike, other], OwnSchedule.nothing()).book(first, end)
-        assert book.by_period(book.lines)[BookLine.PROMISED, 0].tolist() == pytest.approx([1510, 2720, 345])
+        shorter, auctioned = replace(alike[1], end=first + 1), replace(alike[1], kind=HoldingKind.AUCTION)
+        held = [*alike, other, shorter, auctioned]
+        book = BatteryCapacity(battery(), held, OwnSchedule.nothing()).book(first, end)
+        lines = book.by_period(book.lines)
+        assert lines[BookLine.PROMISED, 0].tolist() == pytest.approx([2010, 3420, 385])
+        assert lines[BookLine.PROMISED, 1].tolist() == pytest.approx([1510, 2720, 345])
+        assert lines[BookLine.AUCTIONED, -1].tolist() == pytest.approx([500, 700, 40])
+
+    def test_lacks_nothing_where_a_rounding_more_is_held_than_there_is(self) -> None:
+        first, end = periods_of(DAYS[0])
+        for more, is_missing in ((TOLERANCE / 2, False), (2 * TOLERANCE, True)):
+            held = [promise(first, end, 10_000 + more, 0)]
+            book = BatteryCapacity(battery(), held, OwnSchedule.nothing()).book(first, end)
+            assert book.missing.any() == is_missing
 
     @given(standings())
     def test_divides_what_is_there_into_free_taken_and_missing(self, scene: tuple[date, BatteryCapacity]) -> None:
@@ -268,8 +287,9 @@ class TestBook:
         outage = CapacityOutage(period_start(first), period_start(first + 1), 0, 3_000, 0)
         held = [reserve(HoldingKind.FCR, *block, 5_000, 5_000), promise(*block, 4_000, 0)]
         standing = BatteryCapacity(battery(10_000, 10_000, 20_000, outage), held, OwnSchedule.nothing())
-        covered = pending_coverage(standing.book(first, first + 1))
-        assert covered[0].tolist() == [1.0, 3_000 / 5_000, 1.0]
+        book = standing.book(first, first + 1)
+        assert pending_coverage(book)[0].tolist() == [1.0, 3_000 / 5_000, 1.0]
+        assert own_schedule_limit(book)[0].tolist() == [1_000, 0, 17_500], "and the own schedule with the rest"
 
 
 class TestPlenty:
@@ -426,6 +446,24 @@ class TestReserve:
         book = standing.book(self.first, self.first + 1)
         assert book.taken[0].tolist() == [0, 10_000, 7000]
 
+    def test_of_balancing_energy_needs_no_more_energy_than_the_capacity_that_it_draws_on(self) -> None:
+        """Of which the battery has lost some: 10 MW for a quarter of an hour are 2,500 kWh."""
+        capacity = reserve(HoldingKind.AFRR_CAPACITY, self.first, self.first + 16, 0, 10_000, is_firm=True)
+        energy = reserve(HoldingKind.AFRR_ENERGY, self.first, self.first + 1, 0, 10_000)
+        assert judged(battery(energy=2000), [capacity], energy) is None
+        shortage = judged(battery(energy=2000), [], energy)
+        assert shortage is not None
+        assert (shortage.asked, shortage.there) == ((0, 10_000, 2500), (10_000, 10_000, 2000))
+
+    def test_is_refused_by_those_alone_who_hold_what_is_short(self) -> None:
+        stood = [
+            reserve(HoldingKind.AFRR_CAPACITY, self.first, self.first + 16, 3000, 0, is_firm=True),
+            promise(self.first, self.end, 2000, 1000),
+        ]
+        shortage = judged(battery(), stood, reserve(HoldingKind.AFRR_CAPACITY, self.first, self.first + 16, 0, 9000))
+        assert shortage is not None
+        assert (shortage.held_by, shortage.there) == ((HoldingKind.VIRTUAL_ASSET,), (5000, 8000, 16_000))
+
     def test_stands_beside_a_promise_only_where_both_fit(self) -> None:
         promised = promise(self.first, self.end, 6000, 12_000)
         fits = reserve(HoldingKind.FCR, self.first, self.first + 16, 4000, 4000)
@@ -461,7 +499,9 @@ class TestOwnSchedule:
     def test_may_not_swing_further_than_the_energy_that_is_free(self) -> None:
         standing = BatteryCapacity(battery(), [promise(self.first, self.end, 1000, 15_000)], OwnSchedule.nothing())
         assert find_own_schedule_shortage(standing, self.change(*[5000.0] * 4)) is None
-        assert find_own_schedule_shortage(standing, self.change(*[5000.0] * 5)) is not None
+        shortage = find_own_schedule_shortage(standing, self.change(*[5000.0] * 5))
+        assert shortage is not None
+        assert (shortage.first, shortage.end) == (self.first, self.end), "all day"
         assert find_own_schedule_shortage(standing, self.change(*[5000.0, -5000.0] * 10)) is None
 
     def test_is_validated_as_if_what_it_replaces_were_gone(self) -> None:
@@ -474,6 +514,7 @@ class TestOwnSchedule:
         lost = CapacityOutage(period_start(self.first), period_start(self.end), 0, 0, 15_000)
         standing = BatteryCapacity(battery(10_000, 10_000, 20_000, lost), [], stood)
         assert find_own_schedule_shortage(standing, self.change(0.0)) is None
+        assert find_own_schedule_shortage(standing, self.change(0.0, place=20)) is None, "nor one that takes as much"
 
     def test_leaves_other_days_alone(self) -> None:
         day_after = self.end
@@ -481,6 +522,17 @@ class TestOwnSchedule:
         lost = CapacityOutage(period_start(self.first), period_start(day_after + 96), 0, 0, 15_000)
         standing = BatteryCapacity(battery(10_000, 10_000, 20_000, lost), [], stood)
         assert find_own_schedule_shortage(standing, self.change(1000.0)) is None
+        around = np.array([self.first, day_after + 96])
+        assert find_own_schedule_shortage(standing, OwnChange(around, np.full(2, 1000.0), self.first)) is None
+
+    def test_may_be_noted_of_a_quarter_hour_that_is_over_up_to_what_is_rated(self) -> None:
+        lost = CapacityOutage(period_start(self.first), period_start(self.end), 0, 5000, 0)
+        standing = BatteryCapacity(battery(10_000, 10_000, 20_000, lost), [], OwnSchedule.nothing())
+        change = replace(self.change(8000.0, 8000.0), past_before=self.first + 1)
+        shortage = find_own_schedule_shortage(standing, change)
+        assert shortage is not None
+        assert (shortage.first, shortage.there[1]) == (self.first + 1, 5000)
+        assert find_own_schedule_shortage(standing, replace(change, past_before=self.first + 2)) is None
 
 
 class TestStepsBetween:

@@ -117,7 +117,7 @@ class CapacityBook:
     def steps_between(self, first: int, end: int) -> slice:
         """The steps that touch the periods `first` up to but not `end`; an empty slice where the book has none."""
         steps = len(self.edges) - 1
-        start = min(max(0, self.step_of(first)), steps)
+        start = max(0, self.step_of(first))
         return slice(start, max(start, min(int(np.searchsorted(self.edges, end, "left")), steps)))
 
     def by_period(self, values: Floats) -> Floats:

@@ -150,7 +150,7 @@ def _exceeds_battery(
 def _exceeds_free(before: CapacityBook, after: CapacityBook, available: Floats) -> Shortage | None:
     asked = after.taken - before.taken
     free = np.maximum(available - before.taken, 0.0)
-    beyond = (asked > TOLERANCE) & (asked > free + TOLERANCE)
+    beyond = asked > free + TOLERANCE
     wrong = np.asarray(beyond.any(axis=1))
     if not wrong.any():
         return None
