@@ -22,7 +22,7 @@ from tests.each import for_each
 from gridloom_client import ARROW, JSON, PARQUET, AsyncClient, Client, Rows, Table, UnprocessableError
 from gridloom_client.answers import DataPoints, SeriesPoint
 from gridloom_client.batching import cut_frame
-from gridloom_client.frames import plain_body, rows_of
+from gridloom_client.frames import arrow_of, plain_body, rows_of
 from gridloom_client.inputs import Backing, Item, Parameters, Point
 from gridloom_client.operations import OPERATIONS
 from gridloom_client.wire import python_name, wire_name
@@ -148,6 +148,11 @@ class TestAFrame:
         assert [datetime.fromisoformat(point["time"]) for point in schedule] == TIMES
         assert [point["power"] for point in schedule] == list(range(100))
 
+    def test_of_one_column_keeps_its_name_or_is_of_power(self):
+        for name, column in (("active_power", "active_power"), (None, "power")):
+            series = pd.Series([1.5], index=pd.DatetimeIndex(TIMES[:1]), name=name)
+            assert arrow_of(series).column_names == ["time", column]
+
     def test_leaves_out_its_empty_cells(self):
         frame = pl.DataFrame({"rated_power": [1.5, float("nan"), None], "name": [None, "b", "c"]})
         assert rows_of(frame) == [{"ratedPower": 1.5}, {"name": "b"}, {"name": "c"}]
@@ -176,7 +181,7 @@ class TestAFrame:
             "reason": "INVALID_VALUE",
             "detail": "",
             "count": 2,
-            "pointers": ["/3/active_power", "/4/active_power"],
+            "pointers": [f"/{row}/active_power" for row in (3, 4, 5, 6)],
         }
         written = {"received": 40, "written": 30, "overwritten": 8, "refused": 2, "refusals": [refusal]}
         service = Recorder(msgspec.json.encode(written))
@@ -186,7 +191,9 @@ class TestAFrame:
         assert [table.num_rows for table in sent] == [40, 40, 20]
         assert pa.concat_tables(sent)["active_power"].to_pylist() == list(range(100))
         assert (outcome.written, outcome.refusals[0].count) == (90, 6)
-        assert outcome.refusals[0].pointers[2:4] == ("/43/active_power", "/44/active_power")
+        assert outcome.refusals[0].pointers == tuple(
+            f"/{row}/active_power" for row in (3, 4, 5, 6, 43, 44, 45, 46, 83, 84)
+        ), "ten at most, as the service itself names"
         assert len({request.headers["Idempotency-Key"] for request in service.requests}) == 3
 
     def test_of_many_assets_adds_up_by_asset(self, monkeypatch: pytest.MonkeyPatch):
@@ -260,6 +267,13 @@ class TestABody:
                 discharge_efficiency=1,
             )
         )
+
+    def test_with_an_answer_in_it_has_all_its_fields(self):
+        class Answered(msgspec.Struct):
+            name: str
+            note: str | None = None
+
+        assert plain_body({"item": Answered("a")}) == {"item": {"name": "a", "note": None}}
 
     def test_takes_stamps_and_numbers_of_pandas_within_structs(self):
         point = Point(time=pd.Timestamp(START), power=np.float32(1.5))  # type: ignore[arg-type]

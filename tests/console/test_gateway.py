@@ -169,6 +169,7 @@ class TestTheHeadersOfAnAnswer:
         assert found[b"location"] == b"/console/api/webhooks/1"
         assert not {b"set-cookie", b"www-authenticate"} & found.keys()
         assert found[b"x-content-type-options"] == b"nosniff"
+        assert found[b"content-security-policy"] == b"default-src 'none'; frame-ancestors 'none'; sandbox"
         assert dict(_rewrite_headers([(b"location", b"https://elsewhere.example/")]))[b"location"].startswith(b"https")
 
 

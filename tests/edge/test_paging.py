@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -33,6 +33,7 @@ class TestACursor:
             (tuple[datetime, UUID], ("0001-01-01T00:00:00+12:00", UUID(int=1))),
             (tuple[datetime, UUID], ("2026-01-01T00:00:00", UUID(int=1))),
             (Place, ["2026-01-01T00:00:00Z", 2**64]),
+            (tuple[date, int], ("9999-12-31", 1)),
             (str, "a\0b"),
         ],
     )

@@ -40,6 +40,16 @@ class TestALimit:
         await pool.close()
         assert headers["RateLimit"] == '"public";r=0;t=9'  # a request comes back every 8.6 seconds
 
+    async def test_knows_how_much_of_it_is_used(self, database_url: str):
+        pool = await create_pool(database_url, size=1)
+        buckets, caller = TokenBuckets("public", per_minute=1, burst=60, scope="public"), uuid7()
+        assert (await buckets.read_use(pool, caller)).used == 0
+        for _ in range(4):
+            assert await take(buckets, pool, str(caller))
+        use = await buckets.read_use(pool, caller)
+        await pool.close()
+        assert (use.used, use.limit, use.per_minute) == (6, 60, 1), "leased by threes"
+
     async def test_is_one_for_all_replicas(self, database_url: str):
         pool = await create_pool(database_url, size=8)
         workers, caller = [buckets_of(100) for _ in range(4)], str(uuid7())
