@@ -64,8 +64,10 @@ class TestAProvisionalAward:
 
     async def test_follows_a_correction(self, operator: httpx2.AsyncClient, asset: AssetUnderTest) -> None:
         [bid_id] = await accept(asset, "NEGPOS_08_12", FCR, capacity=5000, settlementPrice=60)
+        await accept(asset, "NEGPOS_12_16", FCR, accepted=False)  # which was never one
         await record(asset, "NEGPOS_08_12", bid_id, accepted=False, correction=True)
         [award] = await awards(operator, asset)
+        assert award["product"] == "NEGPOS_08_12"
         assert award["capacity"] == 0.0
 
     async def test_is_marked_in_the_data_points(self, asset: AssetUnderTest) -> None:
