@@ -135,6 +135,7 @@ class TestWaiting:
             await work.ask("a3", "a")
             given_up.cancel()
             await asyncio.wait([given_up])
+            assert given_up.cancelled()
             await work.end("a1")
             assert work.started == ["a1", "a3"]
 

@@ -86,6 +86,10 @@ class TestAnAward:
     def test_lies_within_the_life(self) -> None:
         days = [award(delivery_day=date(2026, 3, day)) for day in (28, 29, 30, 31)]
         assert faults(FCR_AWARDS, list(days)) == ["/0/product", "/3/product"]
+        autumn = (datetime(2026, 10, 24, 22, tzinfo=UTC), datetime(2026, 10, 25, 23, tzinfo=UTC))
+        long = asset(life_s=tuple(edge.timestamp() for edge in autumn))
+        first = {"delivery_day": date(2026, 10, 25), "product": "NEGPOS_00_04"}
+        assert faults(FCR_AWARDS, [award(**first, delivery_hours=5.0)], long) == [], "its first block has five hours"
 
     def test_of_a_block_that_the_life_cuts_has_fewer_hours(self) -> None:
         noon = asset(life_s=(datetime(2026, 3, 29, 12, tzinfo=UTC).timestamp(), LIFE[1].timestamp()))
