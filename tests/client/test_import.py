@@ -99,6 +99,23 @@ class TestATableFile:
             (bodies[0] + bodies[1]).count(b"\n"),
         ]
 
+    def test_of_columns_counts_its_rows_from_piece_to_piece(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(table_files, "CELLS", 8)
+        columns = {"time": range(11), "activePower": range(11), "reactivePower": range(11)}
+        pq.write_table(pa.table({name: list(values) for name, values in columns.items()}), tmp_path / "points.parquet")
+        with open_table(tmp_path / "points.parquet") as table:
+            pieces = list(table.pieces())
+        assert [(piece.first_row, piece.size) for piece in pieces] == [(0, 4), (4, 4), (8, 3)]
+        assert pa.ipc.open_stream(pieces[2].body).read_all()["activePower"].to_pylist() == [8, 9, 10]
+
+    def test_of_semicolons_may_write_numbers_as_germans_do(self) -> None:
+        lines = [b"\xef\xbb\xbftime;power;note\n", b"a;-1.234.567,5;1,5 MW\n", "b;\u22122,25;x,y\n".encode()]
+        assert list(table_files.commas_for_semicolons(lines)) == [
+            *(b"time,power,note\n", b'a,-1234567.5,"1,5 MW"\n', b'b,-2.25,"x,y"\n')
+        ]
+
     @pytest.mark.parametrize("name", ["points.xlsx", "missing.csv"])
     def test_that_cannot_be_read_ends_with_a_sentence(self, tmp_path: Path, name: str) -> None:
         (tmp_path / "points.xlsx").write_bytes(b"")

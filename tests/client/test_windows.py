@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from gridloom_client.commands.terminal.ending import Misunderstood
-from gridloom_client.commands.terminal.windows import choose_day, market_day, past_window, read_day, today
+from gridloom_client.commands.terminal.windows import choose_day, iso_duration, market_day, past_window, read_day, today
 
 pytestmark = pytest.mark.pure
 
@@ -48,3 +48,20 @@ class TestAPastWindow:
     def test_does_not_end_before_it_starts(self) -> None:
         with pytest.raises(Misunderstood, match="after the end"):
             past_window(LATE_EVENING, LATE_EVENING, LATE_EVENING, days=1)
+
+
+class TestASpanOfTime:
+    def test_is_typed_in_parts_or_as_the_service_takes_it(self):
+        typed = {
+            "1h": "P0DT1H0M0S",
+            "1d 12h": "P1DT12H0M0S",
+            "90min": "P0DT0H90M0S",
+            "5s": "P0DT0H0M5S",
+            "pt1h": "PT1H",
+        }
+        assert {text: iso_duration(text) for text in typed} == typed
+
+    def test_is_something(self):
+        for text in ("", "h", "1", "1h1d"):
+            with pytest.raises(Misunderstood, match="no span of time"):
+                iso_duration(text)

@@ -59,10 +59,9 @@ class CSVFile:
 
     def pieces(self) -> Iterator[Piece]:
         first_row = 0
-        header = self._header if self._header.endswith(b"\n") else self._header + b"\n"
         while lines := self._file.read(CSV_BYTES):
             lines += self._file.readline()
-            body = b"".join(commas_for_semicolons((header + lines).splitlines(keepends=True)))
+            body = b"".join(commas_for_semicolons((self._header + lines).splitlines(keepends=True)))
             yield Piece(body, CSV, first_row, len(lines))
             first_row += lines.count(b"\n")
 
