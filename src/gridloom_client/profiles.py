@@ -146,7 +146,7 @@ class Profiles:
             _forget_in_keyring(self._keyring_name(name))
         kept = msgspec.structs.replace(profile, in_keyring=in_keyring, secret=None if in_keyring else secret)
         current = written.current if written.profiles else name
-        if before != kept or current != written.current:
+        if before != kept:
             self._write_file(_Written(current=current, profiles={**written.profiles, name: kept}))
 
     def _keyring_name(self, name: str) -> str:

@@ -89,6 +89,14 @@ class TestAProfile:
         profiles.remove("sandbox")
         assert not ring
 
+    def test_leaves_no_secret_in_the_keyring_that_it_has_no_more(self, ring: Ring):
+        profiles = Profiles()
+        profiles.put("sandbox", Profile(url=URL), Secret(tokens=TOKENS))
+        profiles.put("other", Profile(url=URL), Secret(api_key="k"))
+        profiles.delete_secret("sandbox")
+        assert profiles.secret_of("sandbox") is None
+        assert [name.partition("@")[0] for _, name in ring] == ["other"]
+
     def test_keeps_it_in_a_file_for_its_owner_alone_otherwise(self):
         profiles = Profiles()
         profiles.put("sandbox", Profile(url=URL), Secret(api_key="k"))

@@ -28,11 +28,13 @@ class TestABodyBudget:
     def test_is_whole_again_when_the_requests_are_over(self) -> None:
         budget = BodyBudget(100 * MEBIBYTE)
         with budget.hold() as body:
+            body.begin_receiving(lambda: None)
             body.grow_to(10 * MEBIBYTE)
             body.grow_to(60 * MEBIBYTE)
             body.grow_to(60 * MEBIBYTE)
             assert budget.held_bytes == 60 * MEBIBYTE
-        assert budget.held_bytes == 0
+            assert list(budget.receiving) == [body]
+        assert (budget.held_bytes, list(budget.receiving)) == (0, [])
 
     def test_always_lets_a_single_body_in(self) -> None:
         with BodyBudget(MEBIBYTE).hold() as body:

@@ -390,6 +390,12 @@ class TestAProvider:
         for _ in range(2):
             await set_up(organisation, issuer)
             etags.append((await organisation.admin.get(path)).headers["etag"])
+            changed = {"issuer": issuer, "clientID": "gridloom", "domains": ["b.example"]}
+            late = await organisation.admin.put(path, json=changed, headers={"If-Match": '"an earlier one"'})
+            assert (late.status_code, (await organisation.admin.get(path)).headers["etag"]) == (412, etags[-1])
+            in_time = await organisation.admin.put(path, json=changed, headers={"If-Match": etags[-1]})
+            assert in_time.status_code == 200, in_time.text
+            etags[-1] = in_time.headers["etag"]
             assert (await organisation.admin.delete(path, headers={"If-Match": etags[-1]})).status_code == 204
         assert etags[0] != etags[1]
 
