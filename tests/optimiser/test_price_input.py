@@ -11,6 +11,7 @@ from tests.optimiser.synthetic_prices import shaped_table
 
 from gridloom.kernel.market_time import market_day_window, period_number, period_start
 from gridloom.market_calendar import format_period
+from gridloom.optimiser.forecasts.formulas import MAX_DAYS_AHEAD
 from gridloom.optimiser.prices import PricesMissing
 from gridloom.optimiser.schedules import price_input
 from gridloom.optimiser.schedules.price_input import load_prices
@@ -54,6 +55,19 @@ class TestTheForecast:
         first = period_number(market_day_window(KNOWN_UNTIL - timedelta(days=1)).start) + 48
         prices = await load_prices(NOTHING, PricesAsked(forecast=True), first, first + periods, first + 10_000)
         assert len(prices.values) == periods
+
+    async def test_goes_no_further_than_so_many_days_beyond_what_is_published(self) -> None:
+        starts = {
+            ahead: period_number(market_day_window(KNOWN_UNTIL + timedelta(days=ahead)).start)
+            for ahead in (0, MAX_DAYS_AHEAD - 1, MAX_DAYS_AHEAD)
+        }
+        last, beyond = starts[MAX_DAYS_AHEAD - 1], starts[MAX_DAYS_AHEAD]
+        asked = PricesAsked(forecast=True)
+        assert len((await load_prices(NOTHING, asked, last, beyond, beyond + 96)).values) == beyond - last
+        with pytest.raises(PricesMissing, match=format_period(beyond)):
+            await load_prices(NOTHING, asked, last, beyond + 1, beyond + 96)
+        with pytest.raises(PricesMissing, match=format_period(starts[0])):
+            await load_prices(NOTHING, asked, beyond, beyond + 1, beyond + 96)
 
 
 class TestAHole:
