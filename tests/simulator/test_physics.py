@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridloom.simulator.batteries import physics
-from gridloom.simulator.batteries.physics import AMBIENT_C, BatteryArray, State
+from gridloom.simulator.batteries.physics import AMBIENT_C, COOLING_H, HEATING_C, BatteryArray, State
 
 pytestmark = pytest.mark.pure
 
@@ -69,6 +69,16 @@ class TestABattery:
         assert (after.temperature_c > before.temperature_c).all()
         assert (after.health_percent < before.health_percent).all()
         assert after.cycles == pytest.approx([0.45, 0.225])
+
+    def test_comes_near_the_temperature_of_its_load_in_its_time(self):
+        """Of the square of half and a quarter of its power: all but the e-th part within the hours of cooling."""
+        powers, minutes = np.array([[500.0], [-500.0]]), round(COOLING_H * 60)
+        after, course = physics.run(CELLS, new_state(CELLS), powers.repeat(minutes, axis=1), np.ones((2, minutes)))
+        warmed_c = HEATING_C * np.array([0.5, 0.25]) ** 2
+        assert after.temperature_c == pytest.approx(AMBIENT_C + warmed_c * (1 - np.exp(-1)))
+        rested, _ = physics.run(CELLS, after, np.zeros((2, minutes)), np.ones((2, minutes)))
+        assert rested.temperature_c == pytest.approx(AMBIENT_C + warmed_c * (1 - np.exp(-1)) * np.exp(-1))
+        assert not course.tripped.any()
 
     def test_ages_at_rest_by_the_hour(self):
         states = [new_state(CELLS)]

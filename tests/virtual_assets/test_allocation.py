@@ -12,9 +12,10 @@ from tests.virtual_assets.test_schedules import problem
 from gridloom.capacity.model import HoldingKind
 from gridloom.database.commit.after_commit import transaction
 from gridloom.kernel.ids import PhysicalAssetID
-from gridloom.kernel.market_time import floor_to_period
+from gridloom.kernel.market_time import floor_to_period, period_number
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets.backing.holdings import hold_backing
+from gridloom.virtual_assets.backing.store import read_seals
 from gridloom.virtual_assets.model import AssetTerms, BackingShare, Efficiency
 
 DAY = timedelta(days=1)
@@ -434,6 +435,16 @@ class TestUndoing:
         assert (await operator.delete(f"{site.url}/{asset['id']}")).status_code == 204
         assert (await operator.get(f"{site.url}/{asset['id']}")).status_code == 404
         assert (await site.allocate()).status_code == 201
+
+    async def test_fixes_what_another_asset_lacked_until_then(self, app, site, operator):
+        """The two would have borne a loss together; what was lost while they did stays as it was."""
+        running = (await site.allocate(start=-2, end=2, power=600, energy=1000)).json()
+        taken = (await site.allocate(start=1, end=2, power=300, energy=500)).json()
+        key = await app.pool.fetchval("select key from asset where id = $1", UUID(running["id"]))
+        before = period_number(datetime.now(UTC))
+        assert await read_seals(app.pool, [key]) == {}
+        assert (await operator.delete(f"{site.url}/{taken['id']}")).status_code == 204
+        assert (await read_seals(app.pool, [key]))[key] > before
 
     async def test_is_the_operators_alone(self, site):
         asset = (await site.allocate()).json()
