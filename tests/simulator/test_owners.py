@@ -1,0 +1,163 @@
+"""Owners: what they offer as balancing power, what becomes of it, and when they say that something is out of order."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridloom.kernel.balancing import Direction
+from gridloom.simulator.market.balancing import afrr_capacity_prices, fcr_prices_eur_mw
+from gridloom.simulator.participants.owners import announce_outages, draw_outages, offer_reserves, report_results
+from gridloom.simulator.scenario import BATTERIES
+from gridloom.simulator.state import AwaitedBid, SimulatedOutage, SimulatorState
+
+pytestmark = pytest.mark.pure
+
+DAY = date(2026, 6, 18)
+NOON = datetime(2026, 6, 18, 10, tzinfo=UTC)
+FCR_BATTERY = next(battery for battery in BATTERIES if battery.fcr_mw)
+AFRR_BATTERY = next(battery for battery in BATTERIES if battery.afrr_mw)
+
+
+class Voice:
+    """Answers each bid with itself: the first of a request is offered, others are not."""
+
+    def __init__(self) -> None:
+        self.posted: list[tuple[str, Any]] = []
+
+    async def post(self, target: str, body: Any, key: str) -> Any:
+        self.posted.append((target, body))
+        if not target.endswith("/bids"):
+            return {"id": "notification"}
+        return [
+            entry | {"bids": [bid | {"id": entry["product"], "status": status} for bid in entry["bids"]]}
+            for entry, status in zip(body, ["OFFERED"] + ["REJECTED"] * len(body), strict=False)
+        ]
+
+
+def scene_of(**known: Any) -> Any:
+    voice = Voice()
+    return SimpleNamespace(
+        memory=SimulatorState(world=1, seeds={}, batteries={one.slug: one.slug for one in BATTERIES}, **known),
+        board=SimpleNamespace(seed_of=lambda day: 1),
+        voices={one.owner: voice for one in BATTERIES},
+        operator=voice,
+        key=lambda action: action,
+        step=NOON,
+        chance=lambda purpose, *place: SimpleNamespace(
+            uniform=lambda low=0.0, high=1.0, size=None: np.full(size, (low + high) / 2)
+        ),
+    )
+
+
+class TestReserves:
+    async def test_are_offered_by_the_batteries_that_have_some_and_awaited_where_they_stand(self) -> None:
+        scene = scene_of()
+        await offer_reserves(scene, DAY)
+        offered: dict[str, dict[str, float]] = {}
+        for target, entries in scene.operator.posted:
+            slug = target.split("/")[2]
+            of_battery = {entry["product"]: entry["bids"][0]["offeredCapacity"] for entry in entries}
+            offered[slug] = offered.get(slug, {}) | of_battery
+            assert all(("energyPrice" in entry["bids"][0]) is ("NEGPOS" not in entry["product"]) for entry in entries)
+        for battery in BATTERIES:
+            fcr = [f"NEGPOS_{hour:02}_{hour + 4:02}" for hour in range(0, 24, 4)]
+            expected = dict.fromkeys(fcr, battery.fcr_mw * 1000) if battery.fcr_mw else {}
+            if battery.afrr_mw:
+                afrr = ("POS_16_20", "POS_20_24", "NEG_08_12", "NEG_12_16")
+                expected |= dict.fromkeys(afrr, battery.afrr_mw * 1000)
+            assert offered.get(battery.slug, {}) == expected, battery.slug
+        awaited = {(one.battery, one.product, one.offered_kw) for one in scene.memory.waiting}
+        assert (FCR_BATTERY.slug, "NEGPOS_00_04", FCR_BATTERY.fcr_mw * 1000) in awaited
+        assert (FCR_BATTERY.slug, "NEGPOS_04_08", FCR_BATTERY.fcr_mw * 1000) not in awaited
+        assert (AFRR_BATTERY.slug, "POS_16_20", AFRR_BATTERY.afrr_mw * 1000) in awaited
+
+    async def test_are_accepted_up_to_what_cleared_and_paid_by_their_market(self) -> None:
+        """FCR at the price that cleared for the block, aFRR as it was bid for the hour."""
+        cleared = float(fcr_prices_eur_mw(1, DAY)[1])
+        marginal = float(afrr_capacity_prices(1, DAY, Direction.POS)[1][4])
+        bids = [
+            AwaitedBid(FCR_BATTERY.slug, "NEGPOS_04_08", "at", 2000.0, cleared),
+            AwaitedBid(FCR_BATTERY.slug, "NEGPOS_04_08", "above", 2000.0, cleared + 0.01),
+            AwaitedBid(FCR_BATTERY.slug, "NEGPOS_04_08", "below", 1000.0, cleared - 1),
+            AwaitedBid(AFRR_BATTERY.slug, "POS_16_20", "at", 3000.0, marginal),
+            AwaitedBid(AFRR_BATTERY.slug, "POS_16_20", "above", 3000.0, marginal + 0.01),
+            AwaitedBid(AFRR_BATTERY.slug, "POS_16_20", "below", 3000.0, marginal - 1),
+        ]
+        scene = scene_of(waiting=bids)
+        await report_results(scene, DAY)
+        told = {
+            (target.split("/")[2], one["bidID"]): (one["accepted"], one["acceptedCapacity"], one["settlementPrice"])
+            for target, results in scene.operator.posted
+            for entry in results
+            for one in entry["results"]
+        }
+        assert told == {
+            (FCR_BATTERY.slug, "at"): (True, 2000.0, cleared),
+            (FCR_BATTERY.slug, "above"): (False, 0, cleared),
+            (FCR_BATTERY.slug, "below"): (True, 1000.0, cleared),
+            (AFRR_BATTERY.slug, "at"): (True, 3000.0, marginal),
+            (AFRR_BATTERY.slug, "above"): (False, 0, marginal + 0.01),
+            (AFRR_BATTERY.slug, "below"): (True, 3000.0, marginal - 1),
+        }
+        awards = scene.memory.awards[DAY.isoformat()]
+        assert sorted((one.battery, one.capacity_mw, one.price_eur_mw_h) for one in awards) == sorted(
+            [
+                (FCR_BATTERY.slug, 2, round(cleared / 4, 6)),
+                (FCR_BATTERY.slug, 1, round(cleared / 4, 6)),
+                (AFRR_BATTERY.slug, 3, marginal),
+                (AFRR_BATTERY.slug, 3, marginal - 1),
+            ]
+        )
+        assert scene.memory.waiting == []
+
+
+class TestOutages:
+    async def test_are_announced_once_when_they_begin_and_maintenance_before(self) -> None:
+        def outage(minutes: int, *, planned: bool = False, announced: bool = False) -> SimulatedOutage:
+            start = NOON + timedelta(minutes=minutes)
+            return SimulatedOutage(BATTERIES[0].slug, start, start + timedelta(hours=1), 0.25, planned, announced)
+
+        scene = scene_of(
+            outages=[outage(0), outage(15), outage(4000, planned=True), outage(-15, announced=True), outage(-30)]
+        )
+        for _ in range(2):
+            await announce_outages(scene)
+        assert [one.announced for one in scene.memory.outages] == [True, False, True, True, True]
+        outages = [body for target, body in scene.operator.posted if target.endswith("/unavailability")]
+        assert [one["type"] for one in outages].count("MAINTENANCE") == 1
+        assert len(outages) == 3
+        missing_kw = 0.25 * BATTERIES[0].power_kw
+        assert all(one["volume"]["powerCapacity"] == {"charge": missing_kw, "discharge": missing_kw} for one in outages)
+        messages = [body for target, body in scene.operator.posted if target.endswith("/exchange-notifications")]
+        assert [one["unavailableCapacity"] for one in messages] == [missing_kw] * 3
+        assert sorted(one["unavailabilityType"] for one in messages) == ["PLANNED", "UNPLANNED", "UNPLANNED"]
+
+    @pytest.mark.parametrize(
+        ("draws", "drawn"),
+        [
+            pytest.param([0.5, 0, 0, 0, 0.5], [], id="on most days none"),
+            pytest.param([0, 0, 0, 0.39, 0.5], [(2, 3.5, 1.0, False)], id="of all of it, from 4 o'clock on"),
+            pytest.param([0, 0.5, 1, 0.4, 0.5], [(11, 18, 0.5, False)], id="of a half, from 13 o'clock on"),
+            pytest.param([0.5, 0, 0, 0, 0], [(79, 83, 1.0, True)], id="maintenance three days later"),
+        ],
+    )
+    def test_are_drawn_by_the_day(self, draws: list[float], drawn: list[tuple[float, float, float, bool]]) -> None:
+        """Hours are counted from midnight in UTC, two hours behind the market's."""
+        scene = scene_of()
+        scene.chance = lambda purpose, number, day: SimpleNamespace(
+            uniform=lambda size: np.array(draws if number == 1 else [1.0] * 5)
+        )
+        draw_outages(scene, DAY)
+        midnight = datetime(2026, 6, 18, tzinfo=UTC)
+        hours = [
+            ((one.start - midnight) / timedelta(hours=1), (one.end - midnight) / timedelta(hours=1))
+            for one in scene.memory.outages
+        ]
+        found = zip(hours, scene.memory.outages, strict=True)
+        assert [(start, end, one.missing, one.planned) for (start, end), one in found] == drawn
+        assert {one.battery for one in scene.memory.outages} <= {BATTERIES[1].slug}
