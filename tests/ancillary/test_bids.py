@@ -137,8 +137,11 @@ class TestPlacing:
         first = await place(asset, entry("POS_00_04", bid))
         assert first.json()[0]["bids"][0]["id"] == bid["id"]
         assert (await place(asset, entry("POS_00_04", bid))).json() == first.json()
-        taken = await place(asset, entry("POS_00_04", {**bid, "capacityPrice": 1}), status=409)
-        assert taken.json()["type"] == "/docs/problems/bid-id-taken"
+        for name, value in (("capacityPrice", 1), ("offeredCapacity", 3000), ("energyPrice", 1)):
+            taken = await place(asset, entry("POS_00_04", {**bid, name: value}), status=409)
+            assert taken.json()["type"] == "/docs/problems/bid-id-taken"
+        elsewhere = await place(asset, entry("POS_04_08", bid), status=409)
+        assert elsewhere.json()["type"] == "/docs/problems/bid-id-taken"
         twice = await place(asset, entry("POS_00_04", bid), entry("POS_04_08", bid), status=400)
         assert pointers(twice) == ["/1/bids/0/id"]
 

@@ -315,6 +315,10 @@ class TestLists:
                 asset.path("/ancillary/bids"), params={"status": status, "product": "POS_00_04"}
             )
             assert [[bid["status"] for bid in each["bids"]] for each in found.json()] == [[status] * count]
+        found = await asset.owner.viewer.get(asset.path("/ancillary/bids"), params={"status": "REPLACED", "limit": 1})
+        assert [(each["product"], len(each["bids"])) for each in found.json()] == [("POS_00_04", 2)], (
+            "on the first page"
+        )
 
     @pytest.mark.parametrize("path", ["/ancillary/bids", "/ancillary/results"])
     async def test_are_narrowed_to_a_day_and_a_product_on_every_page(self, new_organisation, path):

@@ -325,6 +325,9 @@ class TestLinks:
             read = await asset.owner.viewer.get(asset.path(f"/unavailability/{each.json()['id']}"))
             assert read.json()["exchangeNotificationIds"] == linked
             assert read.headers["etag"] != each.headers["etag"]
+        await revise(asset, notification_id, unavailabilityIDs=[second.json()["id"]], remarks="again")
+        kept = await asset.owner.viewer.get(asset.path(f"/unavailability/{second.json()['id']}"))
+        assert kept.headers["etag"] == read.headers["etag"], "it is no other for being named again"
         other = (await publish(asset, unavailabilityIDs=[first.json()["id"]])).json()
         assert other["unavailabilityIDs"] == [first.json()["id"]]
         assert (await asset.owner.viewer.get(path)).json()["unavailabilityIDs"] == [second.json()["id"]]
