@@ -53,6 +53,9 @@ class TestTheHistory:
         ):
             listed = (await battery.client.get(url, params=window)).json()
             assert [one["version"] for one in listed] == versions
+        page = await battery.client.get(url, params={"limit": 2})
+        rest = await battery.client.get(page.links["next"]["url"])
+        assert [[one["version"] for one in each.json()] for each in (page, rest)] == [[3, 2], [1]], "each once"
 
 
 class TestAQuarterHourThatIsCutTwice:
