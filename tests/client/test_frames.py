@@ -213,6 +213,14 @@ class TestAFrame:
         outcome = await service.awaiting.settlements.add_net_off(frame)
         assert (len(service.requests), outcome.inserted, outcome.replaced) == (2, 98, 2)
 
+    def test_that_went_in_pieces_has_the_headers_of_the_last_answer(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr("gridloom_client.batching.ROWS_AT_ONCE", 40)
+        good = msgspec.json.encode({"received": 40, "inserted": 40, "replaced": 0, "unchanged": 0})
+        replies = [httpx2.Response(200, content=good, headers={"X-Request-Id": name}) for name in "abc"]
+        client = Client(api_key="k", transport=httpx2.MockTransport(lambda _: replies.pop(0)))
+        answer = client.settlements.add_net_off.answer(pl.DataFrame({"volume": [1.5] * 100}))
+        assert (answer.value.inserted, answer.headers["x-request-id"]) == (120, "c")
+
     def test_that_is_refused_halfway_says_what_has_been_taken(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr("gridloom_client.batching.ROWS_AT_ONCE", 60)
         good = msgspec.json.encode({"received": 60, "inserted": 60, "replaced": 0, "unchanged": 0})

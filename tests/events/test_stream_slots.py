@@ -88,6 +88,14 @@ class TestTheShareOfStreams:
         async with Reader(one, token_of(ours)) as reader:
             assert reader.status == 200
 
+    async def test_of_a_worker_that_leaves_is_free_and_no_other(self, services) -> None:
+        one, _, people = services
+        ours, leaving = await people.new_organisation(), uuid4()
+        for worker, streams in ((leaving, 1), (uuid4(), 2)):
+            assert await slot_store.take_slot(one.pool, ours.id, worker, streams, 4, LEASE)
+        await slot_store.delete_worker(one.pool, leaving)
+        assert await slot_store.count_streams(one.pool, ours.id) == 2
+
 
 class TestWakingManyStreams:
     async def test_goes_by_slices_and_by_turns_of_organisations(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.people import client_of
 
 from gridloom.database.migrate import MigrationError
+from gridloom.events.sequencer import Sequencer
 from gridloom.health_checks import CHECK_TIMEOUT_S, Check, HealthChecks
 from gridloom.webhooks.dispatcher import Dispatcher
 from gridloom.worker import health
@@ -24,6 +25,14 @@ class TestLiveness:
         answer = await anonymous.get("/health/live")
         assert answer.status_code == 200
         assert "ratelimit" not in answer.headers
+
+
+class TestTheCheckOfTheSequencer:
+    async def test_is_down_once_events_are_given_no_place_any_more(self, app, monkeypatch):
+        [check] = [one for one in app.resources[HealthChecks].checks if one.__name__ == "check_event_sequencer"]
+        assert (await check(app.pool)).status == "OK"
+        monkeypatch.setattr(Sequencer, "alive", lambda _: False)
+        assert (await check(app.pool)).status == "DOWN"
 
 
 class TestTheCheckOfWebhooks:
