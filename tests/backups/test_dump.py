@@ -16,6 +16,7 @@ from tests.conftest import migrated_database
 from gridloom.account_commands import reset_second_factor
 from gridloom.backups import dump
 from gridloom.backups.dump import back_up
+from gridloom.database.server.binaries import Binaries
 from gridloom.operator_commands import CommandError
 
 
@@ -43,6 +44,26 @@ class TestAParameterThatTheServerLacks:
             io.BytesIO(kept + b"SET transaction_timeout = 0;\n" + rows), target, frozenset({"statement_timeout"})
         )
         assert target.getvalue() == kept + rows
+
+
+class TestAProgramThatFails:
+    @pytest.fixture
+    def programs(self, tmp_path, monkeypatch):
+        for name, first in (("psql", "cat > /dev/null"), ("pg_dump", "true")):
+            (tmp_path / name).write_text(f"#!/bin/sh\n{first}\necho 'no room left' >&2\nexit 3\n")
+            (tmp_path / name).chmod(0o700)
+        monkeypatch.setattr(dump, "client_environment", lambda _: dict(os.environ))
+        monkeypatch.setattr(dump, "_run_query", lambda *_: frozenset())
+        return Binaries(tmp_path, 18)
+
+    def test_at_the_end_of_a_restore_is_no_success(self, programs, tmp_path):
+        with pytest.raises(CommandError, match=r"nothing was changed\. no room left"):
+            dump._pipe_statements("", tmp_path / "dump", ["echo", "select 1;"], programs)
+
+    def test_is_quoted_as_it_says(self, programs, monkeypatch):
+        monkeypatch.setattr(dump, "_programs_for", lambda _: programs)
+        with pytest.raises(CommandError, match=r"^pg_dump failed: no room left$"):
+            dump._run_tool("", "pg_dump")
 
 
 class TestADumpOfADistributedDatabase:
