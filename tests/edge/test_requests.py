@@ -421,7 +421,7 @@ class TestACallerWithoutAToken:
             client_of(edge, address="10.0.0.1") as proxy,
         ):
             lefts = []
-            for host in ("203.0.113.7", "203.0.113.7", "198.51.100.7"):
+            for host in ("192.0.2.181", "192.0.2.181", "192.0.2.182"):
                 answer = await proxy.get("/faults/large", headers={"X-Forwarded-For": host})
                 lefts.append(answer.headers["ratelimit"].split(";")[1])
         assert lefts == ["r=999", "r=998", "r=999"]
