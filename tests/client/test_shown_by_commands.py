@@ -894,9 +894,10 @@ class TestAChangeOfASchedule:
             "On           published prices",
         ], shown.err
         assert "1 quarter-hour was put." in shown.out
-        only_shown = run("schedule optimise Elbe --day 2026-07-01 --no-put -o csv", known)
-        assert only_shown.out == f"time,power\n{MORNING},-400.0\n"
-        assert not any(line.startswith("PUT") for line in only_shown.service.lines)
+        for words in ("--no-put", "--no-put --yes", ""):  # to a program nothing is put that was not agreed to
+            only_shown = run(f"schedule optimise Elbe --day 2026-07-01 -o csv {words}", known)
+            assert only_shown.out == f"time,power\n{MORNING},-400.0\n", words
+            assert not any(line.startswith("PUT") for line in only_shown.service.lines), words
 
     @pytest.mark.parametrize(
         ("words", "window"),

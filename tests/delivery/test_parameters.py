@@ -96,12 +96,12 @@ def test_whatever_is_accepted_can_be_dispatched(
 async def test_parameters_are_read_in_the_order_in_which_they_come_into_force(app: Any, new_organisation: Any) -> None:
     """Each holds until the next, whatever the order in which they were recorded."""
     asset = await register_asset(await new_organisation())
-    for valid_from, ramp_rate in (
-        ("2099-01-02T00:00:00Z", 2),
-        ("2099-01-01T00:00:00Z", 1),
-        ("2099-01-03T00:00:00Z", 3),
+    for valid_from, ramp_rate, cycles in (
+        ("2099-01-02T00:00:00Z", 2, {"dailyCycleLimit": 1.5, "annualCycleLimit": 300}),
+        ("2099-01-01T00:00:00Z", 1, {}),
+        ("2099-01-03T00:00:00Z", 3, {}),
     ):
-        body = {**PARAMETERS, "rampRate": ramp_rate, "validFrom": valid_from}
+        body = {**PARAMETERS, "rampRate": ramp_rate, **cycles, "validFrom": valid_from}
         assert (await asset.owner.engineer.put(asset.path("/parameters"), json=body)).status_code == 200
     key = await app.pool.fetchval("select key from asset where id = $1", UUID(asset.id))
     found = await read_parameters(app.pool, [key], datetime.fromisoformat("2099-01-03T00:00:00Z"))
@@ -109,3 +109,5 @@ async def test_parameters_are_read_in_the_order_in_which_they_come_into_force(ap
     noons = [period_number(datetime.fromisoformat(f"2099-01-0{day}T12:00:00Z")) for day in (1, 2)]
     held = await _load_parameters(app.pool, [key], *noons)
     assert (held.ramp_kw[0] / 900).tolist() == [1.0] * 48 + [2.0] * 48
+    assert held.daily_cycles[0].tolist() == [np.inf] * 48 + [1.5] * 48
+    assert held.annual_cycles[0].tolist() == [np.inf] * 48 + [300.0] * 48

@@ -215,6 +215,24 @@ class TestABacktest:
 DAY = BacktestDay(date(2024, 3, 1), 1.0, 1.0, 1.0, 1.0, 0.0, 0.0)
 
 
+class TestAQueuedBacktest:
+    async def test_is_as_large_as_the_days_that_are_left_of_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The smaller have their turn first."""
+        sizes: list[int] = []
+
+        async def note(*_: Any, size: int, **__: Any) -> None:
+            sizes.append(size)
+
+        monkeypatch.setattr(jobs, "enqueue", note)
+        at, first, policy = datetime.now(UTC), date(2026, 1, 1), Policy.YESTERDAY
+        for end, done in ((date(2026, 2, 1), 0), (date(2026, 12, 31), 0), (date(2026, 12, 31), 300)):
+            asked = Backtest(
+                uuid7(), uuid7(), at, "RUNNING", first, end, "DAY_AHEAD_DE_LU", policy, BATTERY, 0.0, 0.0, done, None
+            )
+            await jobs.queue_backtest(None, asked, at)  # type: ignore[arg-type]
+        assert sizes == [1, 8, 2]
+
+
 class TestABacktestThatIsReplacedWhileItRuns:
     async def insert(self, edge: Application, ours: OrganisationUnderTest) -> Backtest:
         first, end = date(2024, 3, 1), date(2024, 3, 3)

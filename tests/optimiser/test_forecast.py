@@ -13,12 +13,19 @@ from tests.optimiser.real_prices import needs_real_prices, real_table
 from tests.optimiser.synthetic_prices import shaped_table
 
 from gridloom.optimiser.day_table import from_96_quarters, quarters_of, table_of, to_96_quarters
-from gridloom.optimiser.forecasts.formulas import WeeklyForecaster, forecast_day, forecast_days
+from gridloom.optimiser.forecasts.formulas import WeeklyForecaster, _describe_days, forecast_day, forecast_days
 from gridloom.optimiser.forecasts.holidays import day_kinds, day_type, easter_of
 
 pytestmark = pytest.mark.pure
 
 FIRST = date(2024, 1, 1)
+
+
+class TestTheDaysOfARegression:
+    def test_turn_once_a_year(self) -> None:
+        _, described = _describe_days(FIRST, 366)
+        turned = np.unwrap(np.arctan2(described[:, 7], described[:, 8]))
+        assert np.diff(turned) == pytest.approx(np.full(365, 2 * np.pi / 365.25), rel=1e-4)
 
 
 class TestADayTable:
