@@ -16,6 +16,7 @@ def built(tmp_path: Path) -> Path:
     (tmp_path / "assets").mkdir()
     (tmp_path / "index.html").write_text("<!doctype html><title>Gridloom</title>")
     (tmp_path / "assets" / "index-Bx3fA91z.js").write_bytes(SCRIPT)
+    (tmp_path / "assets" / "index-Bx3fA91z.css").write_text("p { color: red }")
     (tmp_path / "assets" / "secret.txt").write_text("not named by a hash")
     (tmp_path / "build.stamp").write_text("0")
     return tmp_path
@@ -92,11 +93,13 @@ class TestAFile:
         async with browser(app, built) as tab:
             answer = await tab.get("/console/assets/index-Bx3fA91z.js", headers={"Accept-Encoding": "gzip"})
             plain = await tab.get("/console/assets/index-Bx3fA91z.js", headers={"Accept-Encoding": "identity"})
+            styles = await tab.get("/console/assets/index-Bx3fA91z.css")
         assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
         assert answer.headers["content-encoding"] == "gzip"
         assert answer.content == plain.content == SCRIPT
         assert int(answer.headers["content-length"]) == len(gzip.compress(SCRIPT, 5, mtime=0))
-        assert answer.headers["content-type"].startswith("text/javascript")
+        assert answer.headers["content-type"] == "text/javascript; charset=utf-8"
+        assert styles.headers["content-type"] == "text/css; charset=utf-8"
 
     @pytest.mark.parametrize(
         "name",

@@ -238,6 +238,8 @@ class TestDispatch:
         assert limits.low_kwh[:, 0].tolist() == pytest.approx([700 + 50 / 0.95, 800 + (50 + 500) / 0.95])
         high_kwh = [0.95 * 7000 - 50 * 0.92, 0.95 * 8000 - (50 + 1000) * 0.92]
         assert limits.high_kwh[:, 0].tolist() == pytest.approx(high_kwh)
+        powers_kw = (limits.charge_kw[:, 0].tolist(), limits.discharge_kw[:, 0].tolist())
+        assert powers_kw == ([4000 - 100, 4000 - 100 - 2000], [4000 - 100, 4000 - 100 - 1000])
         key = await yard.edge.pool.fetchval("select key from asset where id = $1::text::uuid", awarded["id"])
         held = await read_awarded_reserves(yard.edge.pool, [key], start, start + timedelta(hours=8))
         assert {(one.market, one.first - first, one.end - first, one.power_kw, one.reserve_h) for one in held} == {

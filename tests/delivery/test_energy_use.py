@@ -57,6 +57,8 @@ class TestEnergyUse:
         assert {one["cycleLimit"] for one in seen["days"]} == {2}
         assert [one["throughput"] for one in seen["days"]] == pytest.approx([400 + 400 / 0.81] * 2 + [400], abs=1e-5)
         assert seen["days"][0]["start"] == wire(yard.start), "from its own start, not the window's"
+        until = wire(market_day_window(market_day_of(yard.start) + timedelta(days=2)).start + timedelta(hours=1))
+        assert (seen["days"][-1]["end"], seen["years"][-1]["end"]) == (until, until), "as far as has been delivered"
         if len({market_day_of(yard.start + timedelta(days=day)).year for day in range(3)}) == 1:
             [year] = seen["years"]
             assert (year["cycles"], year["cycleLimit"]) == (pytest.approx(0.6), 500)
