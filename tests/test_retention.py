@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from gridloom import retention
-from gridloom.jobs import JobRun
+from gridloom.events import slot_store
+from gridloom.identity.store import retention as identity_store
+from gridloom.jobs import JobRun, jobs_of
 from gridloom.kernel.ids import uuid7
 from gridloom.retention import delete_expired_requests
 
@@ -49,3 +54,36 @@ class TestRetention:
 
         await retention._delete_in_batches(None, delete)  # type: ignore[arg-type]
         assert len(asked) == 50
+
+    async def test_asks_each_room_to_forget_its_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[tuple[str, Any]] = []
+
+        def forget(name: str) -> Any:
+            async def delete(db: Any, *limits: Any) -> int:
+                assert db == "db"
+                asked.append((name, limits))
+                return 0
+
+            return delete
+
+        monkeypatch.setattr(slot_store, "delete_expired", forget("streams"))
+        monkeypatch.setattr(identity_store, "delete_expired", forget("sign-ins"))
+        for name in ("delete_events_before", "delete_deliveries_before", "delete_expired", "delete_full_buckets"):
+            monkeypatch.setattr(retention, name, forget(name))
+        run: Any = SimpleNamespace(db="db")
+        for declared in jobs_of(retention):
+            asked.append((declared.name, (declared.every, declared.bulk, declared.clock)))
+            await declared.handler(run)
+        batch, hour = (timedelta(days=30), 2000), timedelta(hours=1)
+        assert asked == [
+            ("edge.retention", (timedelta(minutes=10), False, "real")),
+            ("delete_expired", ()),
+            ("delete_full_buckets", ()),
+            ("events.retention", (hour, True, "real")),
+            ("streams", ()),
+            ("delete_events_before", batch),
+            ("webhooks.retention", (hour, True, "real")),
+            ("delete_deliveries_before", batch),
+            ("identity.retention", (hour, True, "real")),
+            ("sign-ins", ()),
+        ]

@@ -63,8 +63,13 @@ def reset_second_factor(settings: Settings, username: str) -> str:
             raise CommandError(f"There is no user {username}.")
         if not await delete_second_factor(connection, account.member.id):
             raise CommandError(f"{account.member.username} has no second factor.")
-        details: dict[str, object] = {"username": account.member.username}
-        await record_command(connection, "resetSecondFactorFromCommandLine", f"/users/{account.member.id}", details)
+        await record_command(
+            connection,
+            "resetSecondFactorFromCommandLine",
+            f"/users/{account.member.id}",
+            {"username": account.member.username},
+            organisation_id=account.member.organisation_id,
+        )
         return account.member.username
 
     return run_in_transaction(settings, reset)

@@ -5,9 +5,11 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from tests.people import client_of, wait_for_status
+from tests.concurrency import await_blocked
+from tests.people import NOTICE_TIMEOUT_S, client_of, wait_for_status
 
 from gridloom.identity.permissions import ROLE_PERMISSIONS, Role
+from gridloom.identity.store.api_keys import lock_key_count
 from gridloom.identity.tokens import is_api_key, new_api_key
 
 
@@ -41,6 +43,17 @@ class TestAPIKey:
     async def test_is_not_made_for_more_than_its_creator_may(self, organisation):
         assert (await make(organisation.viewer, ["Create:bids"])).status_code == 403
         assert (await make(organisation.admin, ["Manage:auctions"])).status_code == 403
+        refused = await make(organisation.viewer, ["Read:monitoring", "Create:bids", "Create:monitoring"])
+        assert refused.json()["detail"].endswith("you do not hold Create:monitoring, Create:bids.")
+
+    async def test_is_counted_before_another_one_is_made(self, app, organisation):
+        async with app.pool.acquire() as one:
+            async with one.transaction():
+                await lock_key_count(one, organisation.id)
+                making = asyncio.ensure_future(make(organisation.admin))
+                await await_blocked(app, one, making)
+                assert not making.done()
+            assert (await making).status_code == 201
 
     async def test_loses_what_its_creator_loses(self, app, organisation):
         secret = (await make(organisation.trader, ["Create:bids", "Read:auctions"])).json()["secret"]
@@ -48,7 +61,7 @@ class TestAPIKey:
             assert "Create:bids" in (await machine.get("/auth/me")).json()["permissions"]
             path = f"/organisations/{organisation.id}/members/{organisation.people[Role.TRADER].id}"
             await organisation.admin.patch(path, json={"role": "VIEWER"})
-            async with asyncio.timeout(120):
+            async with asyncio.timeout(NOTICE_TIMEOUT_S):
                 while (await machine.get("/auth/me")).json()["permissions"] != ["Read:auctions"]:
                     await asyncio.sleep(0.02)
             await organisation.admin.delete(path)
@@ -64,7 +77,7 @@ class TestAPIKey:
 
     async def test_stops_working_when_it_expires(self, app, organisation):
         for seconds in (1, 5, 15):  # on a machine so busy that it is over before the key is made, a longer one
-            soon = datetime.now(UTC) + timedelta(seconds=seconds)
+            soon = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=seconds + 1)
             made = await make(organisation.admin, expiresAt=soon.isoformat())
             if made.status_code == 201:
                 break

@@ -47,6 +47,12 @@ class TestAssetReach:
         with pytest.raises(Forbidden):
             await authorize_asset(app.pool, caller(owner, Role.VIEWER), asset[0], Permission.UPDATE_SCHEDULES)
 
+    async def test_of_a_key_ends_with_its_own_permissions(self, app, owner, asset):
+        key = replace(caller(owner), kind="API_KEY", permissions=frozenset({Permission.READ_MONITORING}))
+        await authorize_asset(app.pool, key, asset[0], Permission.READ_MONITORING)
+        with pytest.raises(Forbidden):
+            await authorize_asset(app.pool, key, asset[0], READ)
+
     async def test_of_an_unknown_asset_is_not_found(self, app, owner):
         with pytest.raises(NotFound):
             await authorize_asset(app.pool, caller(owner), uuid4(), READ)
@@ -78,6 +84,15 @@ class TestAssetReach:
         operator = (await people.operator()).tokens.caller
         with pytest.raises(Forbidden):
             await authorize_asset(app.pool, operator, asset[0], READ)
+
+    async def test_of_the_operator_covers_what_a_physical_asset_earns_and_of_no_other_organisation(
+        self, app, people, asset, other
+    ):
+        operator = (await people.operator()).tokens.caller
+        asset_id, key = asset
+        assert (await authorize_asset(app.pool, operator, asset_id, Permission.READ_REVENUE)).key == key
+        with pytest.raises(Forbidden):
+            await authorize_asset(app.pool, caller(other), asset_id, Permission.READ_REVENUE)
 
     async def test_of_the_operator_covers_virtual_assets(self, app, people, owner, other):
         operator = (await people.operator()).tokens.caller
@@ -150,6 +165,7 @@ class TestGrant:
         again = await grants.put_grant(app.pool, asset[1], other.id, [Permission.READ_SCHEDULES], uuid4())
         assert again == first
         giver = uuid4()
+        await app.pool.execute("select pg_sleep(0.002)")  # instants are shown in milliseconds
         changed = await grants.put_grant(app.pool, asset[1], other.id, [Permission.READ_MONITORING], giver)
         assert changed.etag != first.etag
         assert (changed.granted_by, changed.created_at) == (giver, first.created_at)

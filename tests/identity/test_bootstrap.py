@@ -46,7 +46,11 @@ class TestBootstrap:
         assert made.password not in repr(made)
 
     @pytest.mark.parametrize(
-        ("username", "password"), [(None, None), ("grace", None), (None, PASSWORD), ("", ""), ("grace", "password1234")]
+        ("username", "password"),
+        [
+            *((None, None), ("grace", None), (None, PASSWORD), ("", ""), ("grace", "password1234")),
+            ("ada.lovelace", "ada.lovelacekJ8#mQ2"),
+        ],
     )
     async def test_of_production_needs_good_credentials(self, empty, username, password):
         with pytest.raises(BootstrapError):

@@ -58,6 +58,8 @@ class TestAnInvitation:
 
     async def test_that_has_expired_is_not_used(self, app: Any, make: Any) -> None:
         made = await make()
-        await app.pool.execute("update invitation set expires_at = clock_timestamp() where id = $1", made.id)
+        await app.pool.execute(
+            "update invitation set expires_at = clock_timestamp() - interval '1 ms' where id = $1", made.id
+        )
         assert not await invitations.use_invitation(app.pool, made.id)
         assert await status_of(app, made) == "EXPIRED"

@@ -13,10 +13,11 @@ from tests.people import PASSWORD, client_of, wait_for_status
 from gridloom.identity.login import login, passwords, throttling
 from gridloom.identity.login.throttling import REJECTION_CACHE_TTL_S, Bucket, address_bucket, user_bucket
 from gridloom.identity.permissions import Role
-from gridloom.identity.store.login_throttle import count_attempt
+from gridloom.identity.store.login_throttle import count_attempt, give_back_attempt
 from gridloom.identity.store.members import find_account
 from gridloom.identity.store.sessions import begin_session
 from gridloom.kernel.ids import SessionID
+from gridloom.kernel.permission import Permission
 
 
 async def log_in(client, username, password=PASSWORD):
@@ -44,8 +45,7 @@ class TestLogin:
         assert set(tokens) == {"access_token", "token_type", "expires_in", "refresh_token", "scope"}
         assert tokens["token_type"] == "Bearer"
         assert tokens["expires_in"] == 900
-        assert "Read:monitoring" in tokens["scope"].split()
-        assert "Manage:organisation" not in tokens["scope"]
+        assert tokens["scope"].split() == [word for word in Permission if word.startswith("Read:")]
 
     async def test_gives_a_token_that_works(self, app, anonymous, organisation):
         person = organisation.people[Role.TRADER]
@@ -151,7 +151,8 @@ class TestThrottle:
 
     async def test_counts_every_spelling_of_a_user_name_as_one(self, anonymous, organisation):
         username = organisation.people[Role.VIEWER].username
-        for spelling in (username, username.upper(), username.title(), username.swapcase(), username):
+        wide = "".join(chr(ord(letter) + 0xFEE0) for letter in username)
+        for spelling in (username, username.upper(), username.title(), username.swapcase(), wide):
             assert (await log_in(anonymous, spelling, "not-the-password")).status_code == 401
         assert (await log_in(anonymous, username.upper())).status_code == 429
 
@@ -195,6 +196,23 @@ class TestThrottle:
         assert refusals.find_wait("bob", "192.0.2.1") == refusals.find_wait("ada", "192.0.2.2") == 0.0
         now = 101.1
         assert refusals.find_wait("ada", "192.0.2.1") == 0.0
+
+    def test_remembers_the_latest_of_many_that_were_refused(self, monkeypatch):
+        monkeypatch.setattr(throttling, "MAX_REFUSALS", 2)
+        refusals = throttling.ThrottleCache()
+        for number in range(3):
+            refusals.keep(f"ada-{number}", "203.0.113.7", 30)
+        waits = [refusals.find_wait(f"ada-{number}", "203.0.113.7") for number in range(3)]
+        assert [wait_s > 0 for wait_s in waits] == [False, True, True]
+        assert refusals.find_wait("ada-2", "198.51.100.7") == 0, "another client was not refused"
+
+    async def test_gives_back_no_more_than_was_taken(self, app):
+        bucket = address_bucket(f"c-{uuid4().hex}")
+        await count_attempt(app.pool, [bucket])
+        for _ in range(3):
+            await give_back_attempt(app.pool, [bucket])
+        counted = [await count_attempt(app.pool, [bucket]) > 0 for _ in range(bucket.capacity + 1)]
+        assert counted == [False] * bucket.capacity + [True]
 
     async def test_lets_few_wait_at_once_and_as_many_again_later(self, monkeypatch):
         pauses = []
@@ -327,6 +345,14 @@ class TestRefresh:
         async with client_of(app, second["access_token"]) as client:
             await wait_for_status(client, 401)
         assert (await person.client.get("/auth/me")).status_code == 401
+        session_id = person.tokens.caller.session_id
+        cause = await app.pool.fetchval("select ended_because from session where id = $1", session_id)
+        assert cause == "REFRESH_REUSED"
+        (denied, _) = (await organisation.admin.get("/audit-log?action=refreshTokens")).json()
+        assert (denied["actorName"], denied["details"]) == (
+            person.username,
+            {"reason": "refresh token reused", "sessionID": str(session_id)},
+        )
 
     async def test_is_won_by_exactly_one_of_many_at_once(self, anonymous, people, organisation):
         for _ in range(5):
@@ -340,7 +366,7 @@ class TestRefresh:
     async def test_refuses_an_expired_token(self, app, anonymous, organisation):
         person = organisation.people[Role.VIEWER]
         await app.pool.execute(
-            "update refresh_token set expires_at = clock_timestamp() where session_id = $1",
+            "update refresh_token set expires_at = clock_timestamp() - interval '1 ms' where session_id = $1",
             person.tokens.caller.session_id,
         )
         assert (await self.refresh(anonymous, person.tokens.refresh)).status_code == 401
@@ -401,6 +427,14 @@ class TestPassword:
     @pytest.mark.parametrize(("new", "status"), [("short", 400), ("password1234", 422), (PASSWORD, 422)])
     async def test_change_refuses_weak_passwords(self, organisation, new, status):
         assert (await self.change(organisation.people[Role.VIEWER], new=new)).status_code == status
+
+    async def test_is_not_the_users_display_name_with_little_around_it(self, anonymous, organisation):
+        weak = "is little more than the user name"
+        refused = await self.change(organisation.people[Role.VIEWER], new="kJ8#Viewer Under Test")
+        assert [(one["pointer"], one["detail"]) for one in refused.json()["errors"]] == [("/newPassword", weak)]
+        body = {"token": "x", "username": "grace", "password": "kJ8#Ada Lovelace", "displayName": "Ada Lovelace"}
+        refused = await anonymous.post("/auth/public/invitations/accept", json=body)
+        assert [(one["pointer"], one["detail"]) for one in refused.json()["errors"]] == [("/password", weak)]
 
     async def test_change_lets_no_login_with_the_old_one_survive(self, app, anonymous, people, organisation):
         person = await people.add_member(organisation.id, Role.VIEWER)

@@ -4,7 +4,7 @@ import asyncio
 from uuid import uuid4
 
 import pytest
-from tests.people import client_of, wait_for_status
+from tests.people import NOTICE_TIMEOUT_S, client_of, wait_for_status
 
 from gridloom.identity.permissions import Role
 
@@ -71,8 +71,11 @@ class TestOrganisation:
 
     async def test_is_seen_by_its_members_and_the_operator_only(self, operator, organisation, stranger):
         path = f"/organisations/{organisation.id}"
-        assert (await organisation.viewer.get(path)).status_code == 200
-        assert (await operator.get(path)).status_code == 200
+        for reader in (organisation.viewer, operator):
+            read = await reader.get(path)
+            assert (read.status_code, read.json()["id"], read.json()["name"]) == (
+                *(200, str(organisation.id), "North Storage"),
+            )
         assert (await stranger.admin.get(path)).status_code == 403
         assert (await stranger.admin.get(f"/organisations/{uuid4()}")).status_code == 404
         assert (await stranger.admin.get("/organisations/7")).status_code == 400
@@ -87,6 +90,13 @@ class TestOrganisation:
         assert (await organisation.admin.get(path)).json()["name"] == "First"
         assert (await organisation.viewer.patch(path, json={"name": "Third"})).status_code == 403
 
+    async def test_that_is_set_to_what_it_is_does_not_change(self, organisation):
+        path = f"/organisations/{organisation.id}"
+        before = await organisation.admin.get(path)
+        for name in ("name", "address", "maxKeyAgeDays", "requireSecondFactor", "allowedNetworks"):
+            same = await organisation.admin.patch(path, json={name: before.json()[name]})
+            assert (same.status_code, same.json(), same.headers["etag"]) == (200, before.json(), before.headers["etag"])
+
     async def test_of_two_renamings_at_once_against_one_version_only_one_holds(self, organisation):
         path = f"/organisations/{organisation.id}"
         headers = {"If-Match": (await organisation.admin.get(path)).headers["etag"]}
@@ -94,6 +104,12 @@ class TestOrganisation:
             *(organisation.admin.patch(path, json={"name": f"Name {n}"}, headers=headers) for n in range(6))
         )
         assert sorted(answer.status_code for answer in answers) == [200] + [412] * 5
+
+    async def test_keeps_an_address_without_the_space_around_it(self, organisation):
+        path, typed = f"/organisations/{organisation.id}", " Quay 7\nNorth Harbour \n"
+        changed = await organisation.admin.patch(path, json={"address": typed})
+        assert changed.json()["address"] == "Quay 7\nNorth Harbour"
+        assert (await organisation.admin.get(path)).json() == changed.json()
 
     @pytest.mark.parametrize("change", [{"name": ""}, {"name": None}, {"kind": "OPERATOR"}, {"name": "x" * 201}])
     async def test_refuses_malformed_changes(self, organisation, change):
@@ -162,7 +178,7 @@ class TestInvitation:
     async def test_expires(self, app, anonymous, organisation):
         invited = (await invite(organisation.admin, organisation)).json()
         path = f"/organisations/{organisation.id}/invitations"
-        for passed, status in (("6 days 23 hours", "PENDING"), ("1 hour", "EXPIRED")):
+        for passed, status in (("6 days 23 hours", "PENDING"), ("61 minutes", "EXPIRED")):
             await app.pool.execute(
                 "update invitation set expires_at = expires_at - $2::text::interval where id = $1",
                 invited["id"],
@@ -182,7 +198,7 @@ class TestInvitation:
         path = f"/organisations/{organisation.id}/invitations/{accepted['id']}"
         assert (await organisation.admin.delete(path)).status_code == 409
         late = (await invite(organisation.admin, organisation)).json()["id"]
-        await app.pool.execute("update invitation set expires_at = created_at where id = $1", late)
+        await app.pool.execute("update invitation set expires_at = created_at - interval '1 ms' where id = $1", late)
         listed = f"/organisations/{organisation.id}/invitations"
         for status in ("EXPIRED", "REVOKED"):
             assert [one["status"] for one in (await organisation.admin.get(listed)).json()] == [
@@ -194,7 +210,11 @@ class TestInvitation:
         assert (await accept(anonymous, "gli_never-given-out")).status_code == 404
 
     async def test_is_for_administrators_and_the_operator(self, operator, organisation, stranger):
-        assert (await invite(operator, organisation)).status_code == 201
+        invited = await invite(operator, organisation)
+        assert (invited.status_code, invited.json()["organisationID"]) == (201, str(organisation.id))
+        for reader in (organisation.admin, operator):
+            listed = (await reader.get(f"/organisations/{organisation.id}/invitations")).json()
+            assert [one["id"] for one in listed] == [invited.json()["id"]]
         assert (await invite(organisation.trader, organisation)).status_code == 403
         assert (await invite(stranger.admin, organisation)).status_code == 403
         other = (await invite(organisation.admin, organisation)).json()
@@ -229,7 +249,7 @@ class TestMember:
         path = f"/organisations/{organisation.id}/members"
         listed = (await organisation.viewer.get(path)).json()
         assert [member["role"] for member in listed] == list(Role)
-        assert (await operator.get(path)).status_code == 200
+        assert [one["id"] for one in (await operator.get(path)).json()] == [one["id"] for one in listed]
         assert (await stranger.admin.get(path)).status_code == 403
 
     async def test_has_another_role_within_a_second(self, organisation):
@@ -238,7 +258,7 @@ class TestMember:
         answer = await organisation.admin.patch(self.path(organisation, trader), json={"role": "VIEWER"})
         assert answer.status_code == 200
         assert answer.json()["role"] == "VIEWER"
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(NOTICE_TIMEOUT_S):
             while "Create:bids" in (await trader.client.get("/auth/me")).json()["permissions"]:
                 await asyncio.sleep(0.02)
 
@@ -297,7 +317,7 @@ class TestLastAdministrator:
 
 
 class TestInvitationMail:
-    async def test_goes_out_after_the_invitation_is_certain(self, app, organisation, monkeypatch):
+    async def test_goes_out_after_the_invitation_is_certain(self, app, operator, organisation, monkeypatch):
         from gridloom.identity.mail import Mailer
 
         sent = []
@@ -308,6 +328,9 @@ class TestInvitationMail:
         assert token in sent[0][2]
         await invite(organisation.viewer, organisation)
         assert len(sent) == 1
+        assert (await invite(operator, organisation)).status_code == 201
+        assert [message[1] for message in sent] == ["Invitation to North Storage"] * 2, "whoever invites"
+        assert all("join North Storage on Gridloom" in message[2] for message in sent)
 
 
 async def test_no_caller_learns_an_organisation_from_a_closed_client(app):

@@ -1,6 +1,7 @@
 """Which passwords are refused, and how the others are kept."""
 
 import asyncio
+import threading
 
 import pytest
 from argon2 import extract_parameters
@@ -91,6 +92,15 @@ class TestPasswordRules:
         assert find_weakness("Zwiebelkuchen-7x", "ada") is None
         assert find_weakness("Zwiebelkuchen-7x", "ada", "Augusta Zwiebelkuchen") is not None
 
+    def test_count_a_part_of_a_user_name_for_nothing(self):
+        assert find_weakness("zwiebelkuchen-7x", "ada.zwiebelkuchen") is not None
+
+    def test_count_the_characters_as_they_are_composed(self):
+        typed = "kJ8#mQ2$vL" + "u\u0308"
+        assert len(typed) == 12
+        with pytest.raises(PasswordRefused, match="is shorter than 12 characters"):
+            check_password(typed, ["ada"], pointer="/password")
+
     def test_are_validated_in_bounded_time_however_long_they_are(self):
         assert find_weakness("qwertzuiop1qaz2wsx" * 56, "ada") is not None
         assert find_weakness("".join(chr(0x4E00 + n * n * 37 % 20_000) for n in range(1024)), "ada") is None
@@ -135,6 +145,22 @@ class TestPasswordHasher:
             assert await hasher.hash("room again")
         finally:
             hasher.close()
+
+    async def test_leaves_what_waits_when_it_closes(self):
+        hasher, begun, is_over = PasswordHasher(), threading.Event(), threading.Event()
+
+        def work() -> None:
+            begun.set()
+            is_over.wait(60)
+
+        hasher._thread.submit(work)
+        begun.wait(60)
+        waiting = asyncio.create_task(hasher.hash("nobody waits for this one"))
+        await asyncio.sleep(0)
+        hasher.close()
+        is_over.set()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
 
     async def test_leaves_the_event_loop_free(self, hasher):
         hashing = asyncio.create_task(hasher.hash("password"))

@@ -5,6 +5,7 @@ import pytest
 from gridloom.identity.permissions import (
     GRANTABLE,
     OPERATOR_ONLY,
+    ROLE_PERMISSIONS,
     OrganisationKind,
     Role,
     in_order,
@@ -39,6 +40,17 @@ class TestRole:
         for role in Role:
             assert permissions_of(role, kind) <= permissions_of(Role.ADMIN, kind)
 
+    def test_of_those_who_trade_and_repair_includes_what_their_work_needs(self):
+        changing = {role: {word for word in held if word[:4] != "Read"} for role, held in ROLE_PERMISSIONS.items()}
+        reported = {"Create:unavailabilities", "Create:logbook", "Create:exchange-notifications"}
+        assert changing[Role.TRADER] == reported | {
+            *("Update:schedules", "Create:ancillary-bids", "Create:ancillary-results", "Create:bids"),
+            *("Manage:auctions", "Create:settlements", "Create:trades", "Create:optimisations"),
+        }
+        assert changing[Role.ENGINEER] == reported | {"Update:physical-assets", "Create:monitoring"}
+        seen = {word for word in ROLE_PERMISSIONS[Role.ENGINEER] if word[:4] == "Read"}
+        assert seen == {"Read:physical-assets", "Read:schedules", "Read:monitoring", "Read:virtual-assets"}
+
     def test_words_are_those_of_the_contract(self):
         assert len(Permission) == 20
         assert {word.split(":")[0] for word in Permission} == {"Read", "Update", "Create", "Manage"}
@@ -55,6 +67,8 @@ class TestKeyPermissions:
         both = {Permission.CREATE_SETTLEMENTS, Permission.CREATE_TRADES}
         assert permissions_of_key(["Create:settlements"], operator) == both
         assert permissions_of_key(["Create:trades"], operator) == {Permission.CREATE_TRADES}
+        engineer = permissions_of(Role.ENGINEER, OrganisationKind.OPERATOR)
+        assert permissions_of_key(["Create:settlements"], engineer) == frozenset(), "no more than its creator"
 
     def test_of_traders_reach_trades_and_optimisations(self):
         for role, holds in ((Role.ADMIN, True), (Role.TRADER, True), (Role.ENGINEER, False), (Role.VIEWER, False)):
@@ -64,8 +78,10 @@ class TestKeyPermissions:
 
 
 def test_grants_concern_single_assets_only():
-    assert Permission.MANAGE_ORGANISATION not in GRANTABLE
-    assert Permission.READ_SCHEDULES in GRANTABLE
+    assert set(Permission) - GRANTABLE == {
+        *("Read:virtual-assets", "Read:auctions", "Create:bids", "Manage:auctions"),
+        *("Create:settlements", "Create:trades", "Create:optimisations", "Manage:organisation"),
+    }
 
 
 def test_words_are_listed_in_the_order_of_the_contract():

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import socket
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
 import pytest
 from joserfc import jwt
-from joserfc.jwk import ECKey, KeySet
+from joserfc.jwk import ECKey, KeySet, OKPKey
 
 from gridloom.identity.single_sign_on.model import IdentityProvider, SignOnAttempt
 from gridloom.identity.single_sign_on.provider_client import (
     CACHED_FOR_S,
     CLOCK_LEEWAY_S,
+    MAX_ANSWER,
     ProviderClient,
     ProviderMetadata,
     ProviderUnreachable,
     TokenRefused,
 )
-from gridloom.kernel.problem import Forbidden
+from gridloom.kernel.problem import Forbidden, Problem
+from gridloom.outbound.url_policy import UrlPolicy
 
 pytestmark = pytest.mark.pure
 
@@ -93,10 +99,10 @@ class TestAToken:
             *({name: None} for name in ("iss", "aud", "sub", "nonce", "exp", "iat")),
             *({name: "another"} for name in ("iss", "aud", "nonce")),
             {"sub": ""},
-            {"sub": "x" * 256},
+            {"sub": "x" * 256},  # one less is taken below
             {"sub": 7},
             {"exp": STARTED - CLOCK_LEEWAY_S - 60},
-            {"nbf": STARTED + CLOCK_LEEWAY_S + 600},
+            {"nbf": STARTED + CLOCK_LEEWAY_S + 36_000},
         ],
         ids=lambda claims: f"{next(iter(claims))} {len(str(claims))}",
     )
@@ -107,6 +113,9 @@ class TestAToken:
     async def test_may_be_of_a_clock_that_is_a_little_off(self) -> None:
         person = await PlayedProvider(exp=int(time.time()) - CLOCK_LEEWAY_S // 2).exchange()
         assert person.subject == "ada-1"
+
+    async def test_may_name_a_subject_at_length(self) -> None:
+        assert (await PlayedProvider(sub="x" * 255, email="ada@example.org").exchange()).subject == "x" * 255
 
     async def test_is_none_where_the_provider_refused_the_code(self) -> None:
         provider = PlayedProvider()
@@ -131,6 +140,12 @@ class TestAnAddress:
         provider.user_info["sub"] = "bo-1"
         with pytest.raises(TokenRefused, match="another subject"):
             await provider.exchange()
+
+    async def test_is_of_a_length_that_there_is(self) -> None:
+        for length, is_believed in ((254, True), (255, False)):
+            email = "a" * (length - 12) + "@example.org"
+            person = await PlayedProvider(email=email, email_verified=True).exchange()
+            assert person.email == (email if is_believed else None)
 
     async def test_is_unknown_where_the_provider_tells_none(self) -> None:
         provider = PlayedProvider()
@@ -216,6 +231,26 @@ class TestTheConfigurationOfAProvider:
             assert provider.read == read
         monkeypatch.undo()
 
+    async def test_is_kept_for_few_providers(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("gridloom.identity.single_sign_on.provider_client.MAX_CACHED", 2)
+        provider = DiscoveredProvider()
+        found = await provider.read_metadata(ISSUER)
+        provider._known["https://one.example"] = provider._known["https://two.example"] = (0.0, found)
+        await provider.read_metadata(ISSUER, is_fresh=True)
+        assert list(provider._known) == [ISSUER]
+
+    @pytest.mark.parametrize(("status", "content"), [(200, b"[]"), (200, b"7"), (200, b"<html>"), (500, b"{}")])
+    async def test_that_is_none_is_no_answer(
+        self, monkeypatch: pytest.MonkeyPatch, status: int, content: bytes
+    ) -> None:
+        async def answer(*_asked: object) -> tuple[int, bytes]:
+            return status, content
+
+        client = ProviderClient(DiscoveredProvider())  # type: ignore[arg-type]
+        monkeypatch.setattr(client, "_send_raw", answer)
+        with pytest.raises(ProviderUnreachable):
+            await client.read_metadata(ISSUER)
+
     async def test_says_how_the_secret_is_to_be_sent(self) -> None:
         provider = DiscoveredProvider(token_endpoint_auth_methods_supported=["client_secret_post"])
         assert (await provider.read_metadata(ISSUER)).authentication_methods == {"client_secret_post"}
@@ -243,5 +278,54 @@ class TestTheConfigurationOfAProvider:
         encrypting = ECKey.generate_key("P-256", {"kid": "enc", "use": "enc"}).as_dict(private=False)
         shared = {"kty": "oct", "kid": "shared", "k": "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0"}
         provider.keys += [encrypting, shared, {"kty": "lattice", "kid": "unknown"}, "no key"]
+        plain = ECKey.generate_key("P-256", {"kid": "of no stated use"}).as_dict(private=False)
+        edwards = OKPKey.generate_key("Ed25519", {"kid": "edwards", "use": "sig"}).as_dict(private=False)
+        provider.keys += [plain, edwards]
         found = await provider.read_metadata(ISSUER)
-        assert [key.kid for key in found.keys.keys] == ["new"]
+        assert [key.kid for key in found.keys.keys] == ["new", "of no stated use", "edwards"]
+
+    async def test_is_none_where_its_keys_are_not_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        client = ProviderClient(DiscoveredProvider())  # type: ignore[arg-type]
+
+        async def answer(_method: str, url: str, *_more: object) -> tuple[int, bytes]:
+            return (404, b'{"keys": []}') if url.endswith("/keys") else (200, json.dumps(DISCOVERY).encode())
+
+        monkeypatch.setattr(client, "_send_raw", answer)
+        with pytest.raises(ProviderUnreachable, match="404"):
+            await client.read_metadata(ISSUER)
+
+
+class AnswerInParts:
+    """A connection over which an answer of so many bytes comes, a few at a time."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self.status, self.size_bytes = 200, size_bytes
+
+    @asynccontextmanager
+    async def stream(self, *_asked: object, **_more: object) -> AsyncIterator[Any]:
+        yield self
+
+    async def aiter_stream(self) -> AsyncIterator[bytes]:
+        for start in range(0, self.size_bytes, 60_000):
+            yield b"x" * min(60_000, self.size_bytes - start)
+
+
+class TestACall:
+    async def test_reads_an_answer_of_a_bounded_length(self) -> None:
+        client = ProviderClient(None)  # type: ignore[arg-type]
+        client._pool = AnswerInParts(MAX_ANSWER)  # type: ignore[assignment]
+        assert await client._send_raw("GET", ISSUER, [], b"") == (200, b"x" * MAX_ANSWER)
+        client._pool = AnswerInParts(MAX_ANSWER + 1)  # type: ignore[assignment]
+        with pytest.raises(ValueError, match="too long"):
+            await client._send_raw("GET", ISSUER, [], b"")
+
+    async def test_goes_to_no_address_that_is_not_allowed(self) -> None:
+        """Whatever the name was when it was checked."""
+        with socket.create_server(("127.0.0.1", 0)) as inside:
+            inside.setblocking(False)
+            client = ProviderClient(UrlPolicy(is_sandbox=False))
+            with pytest.raises(Problem):
+                await client._send_raw("GET", f"http://127.0.0.1:{inside.getsockname()[1]}/", [], b"")
+            with pytest.raises(BlockingIOError):
+                inside.accept()
+            await client.close()

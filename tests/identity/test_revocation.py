@@ -8,6 +8,7 @@ from tests.conftest import running
 from tests.people import client_of, wait_for_status
 
 from gridloom.database.sealing import Seal
+from gridloom.identity.lifespan import LISTENER_NAME
 from gridloom.identity.permissions import Role
 from gridloom.identity.signing_key_cache import rotate_signing_key
 from gridloom.identity.token_verification.verification import MAX_TTL_S
@@ -45,6 +46,28 @@ class TestRevocation:
             assert (await elsewhere.get("/auth/me")).status_code == 200
             await organisation.admin.delete(f"/auth/api-keys/{made.json()['id']}")
             await wait_for_status(elsewhere, 401)
+
+    async def test_is_heard_by_a_connection_that_says_what_this_release_reads(self, app):
+        """A replica that says less reads no sealed keys, so they stay as they are while one runs."""
+        await hear(app)
+        named = "select count(*) from pg_stat_activity where datname = current_database() and application_name = $1"
+        assert await app.pool.fetchval(named, LISTENER_NAME) >= 1
+
+    async def test_reaches_whatever_rests_on_a_login_or_key_its_member_or_their_organisation(
+        self, app, new_organisation
+    ):
+        await hear(app)
+        organisation = await new_organisation()
+        person = organisation.people[Role.ADMIN]
+        made = await organisation.admin.post("/auth/api-keys", json={"name": "x", "permissions": ["Read:monitoring"]})
+        whose = {f"member:{person.id}", f"organisation:{organisation.id}"}
+        for token, own in (
+            (person.tokens.access, f"session:{person.tokens.caller.session_id}"),
+            (made.json()["secret"], f"api-key:{made.json()['id']}"),
+        ):
+            async with client_of(app, token) as client:
+                assert (await client.get("/auth/me")).status_code == 200
+            assert app.authenticator._cache._by_token[token].subjects == {own, *whose}
 
     async def test_costs_the_first_request_only(self, app, new_organisation):
         await hear(app)

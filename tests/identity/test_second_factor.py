@@ -13,7 +13,7 @@ from tests.conftest import running
 from tests.people import PASSWORD, Person, client_of, wait_for_status
 
 from gridloom.database.commit.after_commit import transaction
-from gridloom.identity.login.throttling import user_bucket
+from gridloom.identity.login.throttling import buckets_of, user_bucket
 from gridloom.identity.permissions import Role
 from gridloom.identity.second_factor import verification
 from gridloom.identity.second_factor.codes import (
@@ -74,9 +74,10 @@ async def complete(client, text, code):
 class TestACode:
     def test_is_found_in_its_own_step_and_the_two_beside_it(self):
         secret = new_secret()
-        for steps, found in ((-2, False), (-1, True), (0, True), (1, True), (2, False)):
+        present = 1_000_000 // 30
+        for steps, found in ((-2, None), (-1, present - 1), (0, present), (1, present + 1), (2, None)):
             code = pyotp.TOTP(shown_secret(secret)).at(1_000_000 + 30 * steps)
-            assert (find_step(secret, code, 1_000_000) is not None) is found
+            assert find_step(secret, code, 1_000_000) == found
 
     def test_is_never_six_other_characters(self):
         assert find_step(new_secret(), "٠٠٠٠٠٠", 1_000_000) is None
@@ -147,10 +148,13 @@ class TestSigningIn:
         person = organisation.people[Role.VIEWER]
         device = await enrol(app, person)
         text = await challenge(anonymous, person)
-        answer = await complete(anonymous, text, device.code())
+        code = device.code()
+        answer = await complete(anonymous, text, f"{code[:3]} {code[3:]}")
         assert answer.status_code == 200, answer.text
         async with client_of(app, answer.json()["access_token"]) as client:
             assert (await client.get("/auth/me")).json()["username"] == person.username
+        counted = "select level from login_throttle where subject = $1"
+        assert await app.pool.fetchval(counted, attempts_bucket(person.id).subject) == 0, "a right code is no attempt"
         used = await complete(anonymous, text, device.code(1))
         assert (used.status_code, used.json()["type"].rsplit("/", 1)[1]) == (401, "challenge-expired")
 
@@ -222,6 +226,18 @@ class TestSigningIn:
             await asyncio.sleep(1.1)  # for so long a worker does not ask again
             await challenge(one_address, person)
 
+    async def test_counts_the_attempt_for_the_user_and_the_address_until_then(self, app, organisation):
+        person, address = organisation.people[Role.VIEWER], "198.51.100.31"
+        await enrol(app, person)
+        async with client_of(app, address=address) as client:
+            await challenge(client, person)
+        counted = await app.pool.fetchval(
+            "select throttle_subjects from sign_in_challenge where member_id = $1", person.id
+        )
+        buckets = buckets_of(person.username, address, is_known_address=False)
+        assert counted == [bucket.subject for bucket in buckets]
+        assert len(counted) == 3
+
     async def test_ends_with_the_password(self, app, organisation, anonymous):
         person = organisation.people[Role.VIEWER]
         device = await enrol(app, person)
@@ -229,6 +245,42 @@ class TestSigningIn:
         body = {"currentPassword": PASSWORD, "newPassword": "quiet-lantern-forge-88"}
         assert (await person.client.post("/auth/password", json=body)).status_code == 204
         assert (await complete(anonymous, text, device.code())).status_code == 401
+
+    async def test_takes_no_code_from_where_or_from_whom_the_organisation_takes_no_password(self, app, organisation):
+        """That may have changed since the password: what is refused is no attempt, and spends neither."""
+        person, outside = organisation.people[Role.VIEWER], "198.51.100.41"
+        device = await enrol(app, person)
+        async with client_of(app, address="203.0.113.41") as inside, client_of(app, address=outside) as elsewhere:
+            text = await challenge(inside, person)
+            await app.pool.execute(
+                "update organisation set allowed_networks = '{203.0.113.0/24}' where id = $1", organisation.id
+            )
+            refused = await complete(elsewhere, text, device.code())
+            assert (refused.status_code, refused.json()["detail"]) == (
+                403,
+                f"Signing in from {outside} is not allowed.",
+            )
+            await app.pool.execute(
+                """
+                insert into identity_provider (organisation_id, issuer, client_id, sealed_client_secret, domains,
+                                               required)
+                values ($1, 'https://example.org', 'gridloom', '', '{example.org}', true)
+                """,
+                organisation.id,
+            )
+            refused = await complete(inside, text, device.code())
+            assert refused.status_code == 403
+            assert refused.json()["type"].endswith("/single-sign-on-required")
+            body = {"username": person.username, "password": PASSWORD}
+            refused = await inside.post("/auth/public/authenticate", json=body)
+            assert (refused.status_code, refused.json()["detail"]) == (
+                403,
+                "Your organisation signs in by single sign-on.",
+            ), "not asked for a code at all"
+            counted = "select level from login_throttle where subject = $1"
+            assert await app.pool.fetchval(counted, attempts_bucket(person.id).subject) == 0
+            await app.pool.execute("delete from identity_provider where organisation_id = $1", organisation.id)
+            assert (await complete(inside, text, device.code())).status_code == 200
 
     async def test_ends_with_the_other_sessions_where_it_is_under_way(self, app, organisation, anonymous):
         person = organisation.people[Role.VIEWER]
@@ -271,7 +323,9 @@ class TestSigningIn:
         person = organisation.people[Role.VIEWER]
         device = await enrol(app, person)
         text = await challenge(anonymous, person)
-        await app.pool.execute("update sign_in_challenge set expires_at = now() where member_id = $1", person.id)
+        await app.pool.execute(
+            "update sign_in_challenge set expires_at = now() - interval '1 ms' where member_id = $1", person.id
+        )
         assert (await complete(anonymous, text, device.code())).status_code == 401
 
     async def test_says_nothing_about_a_second_factor_before_the_password_is_right(self, app, organisation, anonymous):
@@ -321,6 +375,18 @@ class TestAnOrganisationThatRequiresASecondFactor:
         assert (await organisation.trader.get("/physical-assets")).status_code == 200
         assert (await organisation.viewer.post("/auth/logout")).status_code == 204
 
+    async def test_lets_one_whose_second_factor_was_reset_do_nothing_else_either(self, app, organisation):
+        """At once, though it was known a moment ago that there is one."""
+        person, admin = organisation.people[Role.VIEWER], organisation.people[Role.ADMIN]
+        for one in (person, admin):
+            await enrol(app, one)
+        await app.pool.execute("update organisation set require_second_factor = true where id = $1", organisation.id)
+        assert (await person.client.get("/physical-assets")).status_code == 200
+        reset = f"/organisations/{organisation.id}/members/{person.id}/second-factor"
+        assert (await admin.client.delete(reset)).status_code == 204
+        await wait_for_status(person.client, 403, "/physical-assets")
+        assert (await admin.client.get("/physical-assets")).status_code == 200
+
 
 class TestRemoving:
     async def test_takes_a_code_and_the_password_where_it_is_sent(self, app, organisation):
@@ -341,6 +407,13 @@ class TestRemoving:
 
     async def remove(self, person, code, **more):
         return await person.client.request("DELETE", "/auth/totp", json={"code": code, **more})
+
+    async def test_of_what_was_begun_and_not_confirmed_takes_any_code(self, organisation):
+        person = organisation.people[Role.VIEWER]
+        await person.client.post("/auth/totp")
+        assert (await self.remove(person, "any")).status_code == 204
+        refused = await person.client.put("/auth/totp", json={"code": "123456"})
+        assert (refused.status_code, refused.json()["type"]) == (409, "/docs/problems/no-second-factor")
 
     async def test_by_an_admin_lets_a_member_in_who_has_lost_everything(self, app, organisation, anonymous):
         person = organisation.people[Role.VIEWER]

@@ -156,6 +156,14 @@ class TestTheLastAdministrator:
             )
             assert kept["resource"] == f"/users/{person.id}"
             assert kept["details"] == {"username": person.username}
+            async with client_of(edge, ours.people[Role.ADMIN].tokens.access) as admin:
+                [shown] = (await admin.get("/audit-log", params={"action": "resetSecondFactorFromCommandLine"})).json()
+            assert shown == {
+                **{"id": shown["id"], "time": shown["time"], "organisationID": None, "organisationName": None},
+                **{"actorID": None, "actorKind": "SYSTEM", "actorName": "command line"},
+                **{"action": "resetSecondFactorFromCommandLine", "method": "POST", "resource": f"/users/{person.id}"},
+                **{"status": 200, "address": None, "requestId": None, "details": {"username": person.username}},
+            }
         for username in (person.username, "nobody"):
             with pytest.raises(CommandError):
                 await asyncio.to_thread(reset_second_factor, without, username)

@@ -2,12 +2,15 @@
 
 import asyncio
 from datetime import datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from tests.people import PASSWORD, client_of, wait_for_status
 
 from gridloom.database.commit.after_commit import transaction
+from gridloom.identity.login.login import user_agent_of
 from gridloom.identity.login.sessions import begin_session
 from gridloom.identity.permissions import Role
 from gridloom.identity.signing_key_cache import SigningKeyCache
@@ -82,7 +85,7 @@ class TestSessions:
         person = organisation.people[Role.VIEWER]
         await log_in(app, person.username)
         await app.pool.execute(
-            "update session set expires_at = clock_timestamp() where member_id = $1 and id <> $2",
+            "update session set expires_at = clock_timestamp() - interval '1 ms' where member_id = $1 and id <> $2",
             person.id,
             person.tokens.caller.session_id,
         )
@@ -125,6 +128,30 @@ class TestSessions:
             await log_in(app, person.username)
         assert (await person.client.delete("/auth/sessions")).status_code == 204
         assert [one["current"] for one in (await person.client.get("/auth/sessions")).json()] == [True]
+
+    async def test_end_with_the_reason(self, app, organisation):
+        person = organisation.people[Role.VIEWER]
+        for _ in range(3):
+            await log_in(app, person.username)
+        other = next(one for one in (await person.client.get("/auth/sessions")).json() if not one["current"])
+        assert (await person.client.delete(f"/auth/sessions/{other['id']}")).status_code == 204
+        assert (await person.client.delete("/auth/sessions")).status_code == 204
+        await log_in(app, person.username)
+        assert (await person.client.post("/auth/password", json=TestAChangeOfPassword.new)).status_code == 204
+        assert (await person.client.post("/auth/logout")).status_code == 204
+        causes = "select ended_because from session where member_id = $1 and ended_at is not null order by 1"
+        assert [row["ended_because"] for row in await app.pool.fetch(causes, person.id)] == [
+            *(*["ENDED_BY_USER"] * 3, "LOGOUT", "PASSWORD_CHANGED")
+        ]
+
+    def test_tell_the_beginning_of_a_long_user_agent(self):
+        def sent(value):
+            request: Any = SimpleNamespace(header={"user-agent": value}.get)
+            return user_agent_of(request)
+
+        assert sent("Robot\x1b " + "x" * 400) == "Robot " + "x" * 294
+        assert sent("\x07") is None
+        assert sent(None) is None
 
     async def test_of_others_are_none_of_ones_business(self, app, organisation):
         mine = (await organisation.viewer.get("/auth/sessions")).json()[0]["id"]
@@ -188,6 +215,8 @@ class TestCredentials:
             await person.client.delete(f"{path}/identity-provider"),
             await person.client.delete(f"{path}/members/{organisation.people[Role.VIEWER].id}/second-factor"),
             await person.client.patch(path, json={"requireSecondFactor": True}),
+            await person.client.patch(path, json={"maxKeyAgeDays": 364}),
+            await person.client.patch(path, json={"allowedNetworks": ["0.0.0.0/0", "::/0"]}),
         ):
             assert refused.status_code == 403, refused.text
             assert refused.json()["type"].endswith("/reauthentication-required")
@@ -238,3 +267,12 @@ class TestMembersKeys:
             assert (await machine.get(path)).status_code == 200
             refused = await machine.delete(f"{path}/{made['id']}")
             assert (refused.status_code, refused.json()["title"]) == (403, "Only a person can do this")
+
+    async def test_change_nothing_that_the_organisation_demands_of_members_and_keys(self, app, organisation):
+        made = (await make_key(organisation.admin, permissions=["Manage:organisation"])).json()
+        path = f"/organisations/{organisation.id}"
+        async with client_of(app, made["secret"]) as machine:
+            for change in ({"requireSecondFactor": True}, {"maxKeyAgeDays": 3000}, {"allowedNetworks": ["::/0"]}):
+                refused = await machine.patch(path, json={"name": "Renamed", **change})
+                assert (refused.status_code, refused.json()["title"]) == (403, "Only a person can do this")
+            assert (await machine.patch(path, json={"name": "Renamed"})).status_code == 200

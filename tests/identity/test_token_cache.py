@@ -68,6 +68,9 @@ class TestCallerCache:
         cache.evict("member:1")
         assert len(cache) == 0
         assert cache._tokens_by_subject == {}
+        kept(cache, "a", "session:1", "member:1")
+        cache.clear()
+        assert (len(cache), cache._tokens_by_subject) == (0, {})
 
     def test_replaces_a_token_that_comes_again(self):
         cache = CallerCache()

@@ -1,8 +1,9 @@
 """Tokens are issued and judged by one clock, the database's, whatever a replica's own clock shows."""
 
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from tests.conftest import migrated_database
@@ -14,7 +15,7 @@ from gridloom.database.sealing import Seal
 from gridloom.identity import signing_key_cache
 from gridloom.identity.permissions import Role
 from gridloom.identity.signing_key_cache import SigningKeyCache, rotate_signing_key
-from gridloom.identity.tokens import kid_of, read_access_token, sign_access_token
+from gridloom.identity.tokens import kid_of, new_seed, read_access_token, sign_access_token, signing_key
 
 
 async def reissued(app, person, *, later):
@@ -64,6 +65,59 @@ def a_clock_ahead_by(seconds: float) -> SimpleNamespace:
     return SimpleNamespace(monotonic=lambda: time.monotonic() + seconds)
 
 
+class TestTheKeysOfAWorker:
+    @pytest.fixture
+    def worker(self, monkeypatch):
+        """A worker, the keys in the database, and the seconds that have passed; `read` is how often it has asked."""
+        start = datetime(2026, 3, 1, 12, tzinfo=UTC)
+        state = SimpleNamespace(keys=[], passed_s=0.0, read=0, start=start)
+
+        async def list_signing_keys(*_):
+            state.read += 1
+            return list(state.keys)
+
+        async def real_now(_):
+            return start + timedelta(seconds=state.passed_s)
+
+        monkeypatch.setattr(signing_key_cache, "store", SimpleNamespace(list_signing_keys=list_signing_keys))
+        monkeypatch.setattr(signing_key_cache, "real_now", real_now)
+        monkeypatch.setattr(signing_key_cache, "time", SimpleNamespace(monotonic=lambda: 500 + state.passed_s))
+        state.keyring = SigningKeyCache(cast(Any, None), Seal(None, "signing-key"))
+        return state
+
+    async def test_are_read_once_a_minute_and_for_an_unknown_one_once_a_second(self, worker):
+        key, later = (signing_key(*new_seed(), worker.start, None) for _ in range(2))
+        worker.keys = [key]
+        for passed_s, read in ((0, 1), (59.9, 1), (60, 2), (60.5, 2)):
+            worker.passed_s = passed_s
+            assert (await worker.keyring.for_signing(), worker.read) == (key, read)
+            assert (await worker.keyring.all(), worker.read) == ((key,), read)
+        worker.keys = [later, key]
+        for passed_s, found, read in ((60.9, None, 2), (61, later.public, 3), (61.1, later.public, 3)):
+            worker.passed_s = passed_s
+            assert (await worker.keyring.for_verifying(later.kid), worker.read) == (found, read)
+            assert await worker.keyring.for_verifying("forged") is None
+        worker.keyring.evict()
+        assert await worker.keyring.for_verifying(key.kid) == key.public
+        assert worker.read == 4
+
+    async def test_sign_from_their_time_on_and_verify_until_their_end(self, worker):
+        start = worker.start
+        old = signing_key(*new_seed(), start - timedelta(days=9), start + timedelta(seconds=50))
+        new = signing_key(*new_seed(), start + timedelta(seconds=30), None)
+        worker.keys = [new, old]
+        for passed_s, signing, verifies in ((0, old, True), (29.9, old, True), (30, new, True), (50, new, False)):
+            worker.passed_s = passed_s
+            assert await worker.keyring.for_signing() is signing
+            assert (await worker.keyring.for_verifying(old.kid) is not None) is verifies
+            assert await worker.keyring.for_verifying(new.kid) is not None
+
+    async def test_sign_with_the_oldest_where_the_time_of_none_has_come(self, worker):
+        keys = [signing_key(*new_seed(), worker.start + timedelta(days=days), None) for days in (3, 2, 1)]
+        worker.keys = keys
+        assert await worker.keyring.for_signing() is keys[-1]
+
+
 class TestAReplacedSigningKey:
     async def test_verifies_no_longer_than_the_tokens_it_signed_though_a_worker_still_holds_it(self, monkeypatch):
         seal = Seal(None, "signing-key")
@@ -79,3 +133,8 @@ class TestAReplacedSigningKey:
             assert await keyring.for_verifying(former) is not None
             monkeypatch.setattr(signing_key_cache, "time", a_clock_ahead_by(left_s + 1))
             assert await keyring.for_verifying(former) is None
+            monkeypatch.undo()
+            trusted = await rotate_signing_key(pool, seal, distrust=True)
+            await pool.execute("select pg_sleep(0.002)")  # the end is rounded to a millisecond, which may be the next
+            keyring.evict()
+            assert [key.kid for key in await keyring.all()] == [trusted], "nor do those that were replaced before"

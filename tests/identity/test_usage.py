@@ -75,6 +75,9 @@ class TestUsage:
         shares = {share["share"]: share for share in answer.json()["shares"]}
         assert list(shares) == [share.value for share in Share]
         shown = {name: (share["used"], share["limit"], share["counted"]) for name, share in shares.items()}
+        in_bytes = {name for name, share in shares.items() if share["unit"] == "BYTES"}
+        assert in_bytes == {"body-bytes", "stored-telemetry"}
+        assert {share["unit"] for share in shares.values()} == {"BYTES", "COUNT"}
         assert shown.pop("requests")[1:] == (2000, "REPLICA")
         assert shares["requests"]["perMinute"] == 60_000
         assert shown == {
@@ -87,4 +90,6 @@ class TestUsage:
         }
         assert (shares["jobs"]["maxWaiting"], shares["api-keys"]["perUser"]) == (20, 3)
         assert (await stranger.admin.get(path)).status_code == 403
-        assert (await (await people.operator()).client.get(path)).status_code == 200
+        seen = (await (await people.operator()).client.get(path)).json()
+        assert seen["organisationID"] == str(ours.id)
+        assert {share["share"]: share["used"] for share in seen["shares"]}["api-keys"] == 1, "not the operator's own"

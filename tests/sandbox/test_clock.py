@@ -12,15 +12,28 @@ import httpx2
 import pytest
 from tests.assets import PARAMETERS
 from tests.conftest import migrated_database, running
+from tests.console.browsing import SAME_ORIGIN, browser, sign_in
 from tests.people import People, client_of
 
 from gridloom.database import emptying
+from gridloom.database.clock import platform_now
 from gridloom.database.environment import EnvironmentMismatchError, establish_environment
 from gridloom.edge.application import Application
+from gridloom.identity.permissions import Role
 from gridloom.jobs import enqueue
 from gridloom.kernel.ids import uuid7
 from gridloom.sandbox import store
 from gridloom.settings import Settings
+
+WAYS_IN = (
+    "insert into second_factor (member_id, sealed_secret, confirmed_at) values ($1, '', now())",
+    "insert into recovery_code (member_id, code_hash) values ($1, decode(repeat('ab', 32), 'hex'))",
+    "insert into sign_in_network (member_id, network, last_at) values ($1, '203.0.113.7', now())",
+    """insert into identity_provider (organisation_id, issuer, client_id, sealed_client_secret, domains)
+       select $2, 'https://login.example', 'gridloom', '', array['example.org'] where $1::uuid is not null""",
+    """insert into external_identity (organisation_id, issuer, subject, member_id)
+       values ($2, 'https://login.example', 'ada', $1)""",
+)
 
 
 class TestTheClock:
@@ -52,17 +65,20 @@ class TestTheClock:
             assert timedelta(hours=15) <= after - before < timedelta(hours=15, minutes=2)
 
     @pytest.mark.parametrize(
-        "body",
+        ("body", "pointer"),
         [
-            {},
-            {"advance": "1h"},
-            {"advance": "-PT1H"},
-            {"now": "x"},
-            {"advance": "PT0S", "now": None},
+            ({}, ""),
+            ({"advance": "PT0S", "now": "2026-01-01T00:00:00Z"}, ""),
+            ({"advance": "1h"}, "/advance"),
+            ({"advance": "-PT1H"}, "/advance"),
+            ({"now": "x"}, "/now"),
+            ({"advance": "PT0S", "now": None}, "/now"),
         ],
     )
-    async def test_refuses_what_is_no_move(self, operator: httpx2.AsyncClient, body: dict[str, str]):
-        assert (await operator.put("/sandbox/clock", json=body)).status_code == 400
+    async def test_refuses_what_is_no_move(self, operator: httpx2.AsyncClient, body: dict[str, str], pointer: str):
+        refused = await operator.put("/sandbox/clock", json=body)
+        assert refused.status_code == 400
+        assert [error["pointer"] for error in refused.json()["errors"]] == [pointer]
 
     async def test_moves_at_most_31_days_a_call(self, operator: httpx2.AsyncClient):
         now = datetime.fromisoformat((await operator.get("/sandbox/clock")).json()["now"])
@@ -75,6 +91,7 @@ class TestTheClock:
             refused = await operator.put("/sandbox/clock", json=body)
             assert (refused.status_code, refused.json()["type"]) == (422, "/docs/problems/clock-walk-too-long")
             assert refused.json()["errors"][0]["pointer"] == pointer
+        assert (await operator.put("/sandbox/clock", json={"advance": "PT0S"})).status_code == 200, "no time is a span"
         after = datetime.fromisoformat((await operator.get("/sandbox/clock")).json()["now"])
         assert after - now < timedelta(minutes=1)
 
@@ -116,6 +133,23 @@ class TestAWalk:
                 await store.lock_clock(connection)
                 await store.begin_walk(connection, uuid7(), target)
                 assert await store.read_walk_target(connection) == target, "the next one leads where it is to lead"
+
+    async def test_only_goes_forward_and_only_while_it_is_the_one_under_way(
+        self, fresh_app: Callable[[], Awaitable[Application]]
+    ):
+        edge = await fresh_app()
+        async with edge.pool.acquire() as connection:
+            begun, day = await platform_now(connection), timedelta(days=1)
+            walk, other = uuid7(), uuid7()
+            await store.begin_walk(connection, walk, begun + 3 * day)
+            for id, days, goes_on, reached in ((walk, 2, True, 2), (walk, 1, True, 2), (other, 3, False, 2)):
+                assert await store.step_walk(connection, id, begun + days * day) is goes_on
+                now = await platform_now(connection)
+                assert reached * day <= now - begun < reached * day + timedelta(minutes=1)
+            await store.end_walk(connection, other)
+            assert await store.step_walk(connection, walk, begun + 3 * day), "the end of another is not its end"
+            await store.end_walk(connection, walk)
+            assert not await store.step_walk(connection, walk, begun + 4 * day)
 
 
 class TestWhoMovesTheClock:
@@ -177,6 +211,33 @@ class TestAReset:
             assert await edge.pool.fetchval(recurring), "it neither waits for a time that is gone nor rests"
             assert (await trader.admin.get("/auth/me")).status_code == 401
             assert [entry["status"] for entry in (await operator.get("/audit-log?action=moveClock")).json()] == [200]
+
+    async def test_leaves_every_way_in_of_the_operators_people_and_nobody_elses(
+        self, fresh_app: Callable[[], Awaitable[Application]]
+    ):
+        """Above all the second factor: without it a password alone would do."""
+        edge = await fresh_app()
+        async with People(edge) as people, browser(edge) as tab, browser(edge) as their_tab:
+            operator, trader = await people.operator(), await people.new_organisation("Trader")
+            key = {"name": "reader", "permissions": ["Read:auctions"]}
+            secret = (await operator.client.post("/auth/api-keys", json=key)).json()["secret"]
+            for person, seen in ((operator, tab), (trader.people[Role.ADMIN], their_tab)):
+                assert (await sign_in(seen, person)).status_code == 204
+                organisation_id = await edge.pool.fetchval(
+                    "select organisation_id from member where id = $1", person.id
+                )
+                for statement in WAYS_IN:
+                    await edge.pool.execute(statement, *(person.id, organisation_id)[: 1 + ("$2" in statement)])
+            assert (await operator.client.post("/sandbox/reset")).status_code == 204
+            for table in ("second_factor", "recovery_code", "sign_in_network", "external_identity", "api_key"):
+                assert {row["member_id"] for row in await edge.pool.fetch(f"select member_id from {table}")} == {
+                    operator.id
+                }, table
+            assert await edge.pool.fetchval("select count(*) from identity_provider") == 1
+            assert (await tab.get("/console/session", headers=SAME_ORIGIN)).status_code == 200
+            assert (await their_tab.get("/console/session", headers=SAME_ORIGIN)).status_code == 401
+            async with client_of(edge, secret) as machine:
+                assert (await machine.get("/auctions")).status_code == 200
 
     async def test_deletes_on_a_cluster_each_table_before_those_it_points_to(
         self, fresh_app: Callable[[], Awaitable[Application]], monkeypatch: pytest.MonkeyPatch

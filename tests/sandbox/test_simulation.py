@@ -109,8 +109,16 @@ class TestTheNextMove:
         assert missed.next_step == NOON + timedelta(hours=2)
         assert next_move(missed) == JumpTo(missed.now)
 
+    def test_awaits_the_simulator_of_a_running_world_alone(self):
+        cases = {(True, False): True, (True, True): False, (False, False): False, (False, True): False}
+        for (running, is_done), awaits in cases.items():
+            assert replace(LIVE, running=running, is_done=is_done).awaits_simulator is awaits
+
 
 class TestTheStartOfHistory:
+    def test_is_of_the_day_that_the_wall_clock_shows(self):
+        assert start_of_history(datetime(2026, 3, 2, 23, 30, tzinfo=UTC), 1) == datetime(2026, 3, 1, 23, tzinfo=UTC)
+
     def test_is_the_beginning_of_a_market_day(self):
         assert start_of_history(NOON, 30) == datetime(2026, 1, 30, 23, tzinfo=UTC)
         assert start_of_history(datetime(2026, 4, 1, 12, tzinfo=UTC), 5) == datetime(2026, 3, 26, 23, tzinfo=UTC)

@@ -29,6 +29,7 @@ from gridloom.sandbox.simulator_store import (
     complete_step,
     has_reported_since_arrival,
     reach_target,
+    run_clock,
     set_target,
     store_error,
 )
@@ -165,6 +166,15 @@ class TestTheClockOfASimulatedWorld:
             assert back.status_code == 409
             stepping.cancel()
 
+    async def test_never_falls_back_to_where_it_is_asked_to_run_from(self, settings: Settings):
+        async with simulated_world(settings, days=0) as (edge, _, simulator):
+            real = await real_now(edge)
+            for ahead_h, until_h, has_changed, runs_ahead_h in ((5, 9, True, 5), (2, 9, False, 5), (2, 8, True, 5)):
+                until = real + timedelta(hours=until_h)
+                assert await run_clock(edge.pool, timedelta(hours=ahead_h), until) is has_changed
+                ahead = await read_clock(simulator.client) - await real_now(edge)
+                assert abs(ahead - timedelta(hours=runs_ahead_h)) < timedelta(minutes=1)
+
     async def test_hurries_to_the_latest_of_the_instants_that_are_asked_for(self, settings: Settings):
         """A second caller, who asks for less, does not keep the first one from getting there."""
         async with simulated_world(settings, days=0) as (edge, _, simulator):
@@ -254,6 +264,7 @@ class TestWhatRecursOnTheClock:
         async with migrated_database() as url, await create_pool(url, size=4) as pool:
             await pool.execute("delete from job")
             await job_store.put_recurring(pool, PUBLISH, "platform", timedelta(days=1))
+            await pool.execute("select pg_sleep(0.002)")  # instants are rounded to a millisecond, which may be the next
             async with pool.acquire() as run, run.transaction():
                 claimed = await job_store.claim_one(run, PUBLISH, "")
                 assert claimed is not None
@@ -312,7 +323,11 @@ class TestAnArrival:
         async with simulated_world(settings) as (edge, _, simulator):
             operator_id = UUID((await simulator.client.get("/auth/me")).json()["id"])
             arrival = datetime.fromisoformat((await simulator.client.get("/sandbox/clock")).json()["now"])
+            await set_target(edge.pool, arrival)
+            assert await acquire_lease(edge.pool, operator_id, timedelta(minutes=1), arrival)
+            assert not await has_reported_since_arrival(edge.pool), "the clock is there before its arrival is noted"
             await reach_target(edge.pool, arrival)
+            await edge.pool.execute("select pg_sleep(0.002)")  # instants are rounded to a millisecond
             for reported_until, is_reported in (
                 (arrival - timedelta(minutes=14), False),
                 (arrival, True),
@@ -348,6 +363,9 @@ class TestSteering:
             assert (await simulator.client.put("/sandbox/clock", json={"advance": "PT1H"})).status_code == 200
             resumed = await simulator.client.put("/sandbox/simulator", json={"running": True, "speed": 96, "seed": 7})
             assert (resumed.json()["speed"], resumed.json()["seed"]) == (96, 7)
+            for left_out, given in (({"speed": 96, "seed": 8}, {"seed": 8}), ({"speed": 48, "seed": 8}, {"speed": 48})):
+                steered = (await simulator.client.put("/sandbox/simulator", json=given)).json()
+                assert steered == {**steered, "running": True, **left_out}, "what is left out stays"
             first = simulator.seen[0]
             await simulator.ask()
             await simulator.step()
@@ -385,6 +403,12 @@ class TestAReset:
             assert said["step"] == first["step"]
             again = await Stepper(simulator.client).ask()
             assert again["memory"] == {}
+
+    async def test_leaves_no_instant_to_the_next_world_that_the_clock_hurried_to(self, settings: Settings):
+        async with simulated_world(settings) as (edge, _, simulator):
+            await set_target(edge.pool, await read_clock(simulator.client) + timedelta(days=2))
+            assert (await simulator.client.post("/sandbox/reset")).status_code == 204
+            assert await edge.pool.fetchval("select target from sandbox_simulator") is None
 
     async def test_has_what_recurs_on_the_platform_s_clock_due_from_the_beginning(self, settings: Settings):
         async with simulated_world(settings) as (edge, _, simulator):

@@ -29,20 +29,48 @@ class TestAChange:
         changed = (await ours.admin.patch(path, json={"description": "second"})).json()
         assert (changed["url"], changed["description"], changed["enabled"]) == (f"{URL}/moved", "second", True)
 
-    async def test_of_a_disabled_webhook_leaves_when_it_was_disabled(self, new_organisation: Any) -> None:
+    async def test_of_a_disabled_webhook_leaves_when_it_was_disabled(
+        self, app: Application, new_organisation: Any
+    ) -> None:
         ours = await new_organisation()
         path = f"/webhooks/{(await make(ours)).json()['id']}"
         disabled = (await ours.admin.patch(path, json={"enabled": False})).json()
+        await app.pool.execute("update webhook set disabled_because = 'x' where organisation_id = $1", ours.id)
         for change in ({"description": "later"}, {"enabled": False}):
             changed = (await ours.admin.patch(path, json=change)).json()
             assert changed["disabledAt"] == disabled["disabledAt"] is not None
-        assert (await ours.admin.patch(path, json={"enabled": True})).json().get("disabledAt") is None
+            assert changed["disabledBecause"] == "x"
+        enabled = (await ours.admin.patch(path, json={"enabled": True})).json()
+        assert (enabled["enabled"], enabled.get("disabledAt"), enabled.get("disabledBecause")) == (True, None, None)
+
+    async def test_of_an_enabled_webhook_leaves_what_waits_to_be_tried_again(
+        self, app: Application, new_organisation: Any
+    ) -> None:
+        ours = await new_organisation()
+        webhook_id = UUID((await make(ours)).json()["id"])
+        await app.pool.execute(
+            """
+            insert into webhook_delivery
+              (organisation_id, id, webhook_id, sequence, event_id, type, body, attempts, due, give_up_at, permission)
+            values ($1, $2, $2, 1, $2, 'bid.placed', '{}', 3, clock_timestamp() + interval '1 day',
+                    clock_timestamp() + interval '2 days', 'Read:auctions')
+            """,
+            ours.id,
+            webhook_id,
+        )
+        for change in ({"description": "x"}, {"enabled": True}):
+            assert (await ours.admin.patch(f"/webhooks/{webhook_id}", json=change)).status_code == 200
+        attempts = "select attempts from webhook_delivery where organisation_id = $1"
+        assert await app.pool.fetchval(attempts, ours.id) == 3
 
     async def test_answers_the_etag_of_what_is_read_then(self, new_organisation: Any) -> None:
         ours = await new_organisation()
         made = await make(ours)
         path = f"/webhooks/{made.json()['id']}"
         await assert_etag_follows(ours.admin, path, made)
+        assert made.headers["location"] == path
+        (entry,) = (await ours.admin.get("/audit-log?action=createWebhook")).json()
+        assert entry["details"] == {"webhookID": made.json()["id"]}
         seen = [made.headers["etag"]]
         for change in ({"description": "x"}, {"enabled": False}, {"enabled": True}):
             changed = await ours.admin.patch(path, json=change)

@@ -49,7 +49,10 @@ class TestWhoeverManagesTheOrganisationAlone:
                 assert (await client.patch(path, json=change)).status_code == 403
             assert (await client.post(f"{path}/deliveries/{delivery['id']}/replay")).status_code == 403
             assert (await client.post(f"{path}/secret", json={})).status_code == 403
-            assert (await client.patch(path, json={"description": "seen"})).status_code == 200
+            for harmless in ({"description": "seen"}, {"enabled": True}):
+                assert (await client.patch(path, json=harmless)).status_code == 200, "it is enabled"
+            webhook_id = UUID(webhook["id"])
+            assert "Read:auctions" in await readable_by_maker(app.pool, ours.id, webhook_id), "its creator stays"
             assert (await client.patch(path, json={"enabled": False})).status_code == 200
             assert (await client.patch(path, json={"enabled": True})).status_code == 403
         assert (await ours.admin.patch(path, json={"enabled": True})).status_code == 200
@@ -115,6 +118,31 @@ class TestAMakerWhoIsGone:
                 await asyncio.sleep(0.05)
         assert len(receiver.calls) == calls
 
+    async def test_is_known_by_what_it_might_read_when_it_set_the_webhook_up(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        webhook_id = UUID((await set_up(ours, "http://127.0.0.1:9/"))["id"])
+        then = ["Manage:auctions", "Read:auctions", "Read:schedules"]
+        await app.pool.execute("update webhook set permissions = $2 where id = $1", webhook_id, then)
+        assert await readable_by_maker(app.pool, ours.id, webhook_id) == ["Read:auctions", "Read:schedules"]
+
+    async def test_reads_no_more_than_their_role_allows_by_then(self, app, new_organisation) -> None:
+        """As a member, and as the member whose key it was made with, of which more was wished for than is left."""
+        ours = await new_organisation()
+        _, client = await key_of(ours, app, "Manage:organisation", "Read:auctions", "Read:schedules")
+        async with client:
+            made = await client.post("/webhooks", json={"url": "http://127.0.0.1:9/", "types": []})
+        by_member, by_key = UUID((await set_up(ours, "http://127.0.0.1:9/"))["id"]), UUID(made.json()["id"])
+        for webhook_id in (by_member, by_key):
+            then = ["Read:auctions", "Read:physical-assets", "Read:schedules"]
+            await app.pool.execute("update webhook set permissions = $2 where id = $1", webhook_id, then)
+        for role, left in (("ADMIN", ["Read:auctions"]), ("ENGINEER", [])):
+            await app.pool.execute("update member set role = $2 where id = $1", *(ours.people[Role.ADMIN].id, role))
+            found = [await readable_by_maker(app.pool, ours.id, one) for one in (by_member, by_key)]
+            assert found == [
+                [*left, "Read:physical-assets", "Read:schedules"],
+                [*left, "Read:schedules"],
+            ]
+
     async def test_is_a_key_that_has_expired_as_well(self, app, new_organisation) -> None:
         ours = await new_organisation()
         key, client = await key_of(ours, app, "Manage:organisation", "Read:auctions")
@@ -124,7 +152,17 @@ class TestAMakerWhoIsGone:
         await disable_orphans(app.pool, "nobody is left")
         assert (await ours.admin.get(f"/webhooks/{webhook_id}")).json()["enabled"], "as long as its key is there"
         assert "Read:auctions" in await readable_by_maker(app.pool, ours.id, webhook_id)
+        for days, is_over in ((364, False), (366, True)):
+            await app.pool.execute(
+                "update api_key set expires_at = null, created_at = clock_timestamp() - make_interval(days => $2)"
+                " where id = $1",
+                *(UUID(key["id"]), days),
+            )
+            found = await readable_by_maker(app.pool, ours.id, webhook_id)
+            assert (found == []) is is_over, "one of an earlier release, without an end, ends after a year"
         await app.pool.execute(
-            "update api_key set expires_at = clock_timestamp() - interval '1 second' where id = $1", UUID(key["id"])
+            "update api_key set created_at = clock_timestamp(), expires_at = clock_timestamp() - interval '1 second'"
+            " where id = $1",
+            UUID(key["id"]),
         )
         assert await readable_by_maker(app.pool, ours.id, webhook_id) == []

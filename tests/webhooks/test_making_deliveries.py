@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -16,11 +18,13 @@ from tests.conftest import migrated_database
 from gridloom.database.pool import create_pool
 from gridloom.database.sealing import Seal, SecretUnreadable
 from gridloom.events.store import wait_for_sequencer
-from gridloom.webhooks import dispatcher
+from gridloom.identity.store.revocations import CHANNEL as RIGHTS_CHANGED
+from gridloom.webhooks import delivery_store, dispatcher
 from gridloom.webhooks.deliver import deliver
 from gridloom.webhooks.delivery_store import (
     LeasedDelivery,
     _claim_deliveries,
+    delete_deliveries_before,
     disable,
     disable_orphans,
     holds_lease,
@@ -31,7 +35,16 @@ from gridloom.webhooks.delivery_store import (
 )
 from gridloom.webhooks.dispatcher import Dispatcher
 from gridloom.webhooks.http_client import AttemptResult
-from gridloom.webhooks.store import disabled_since, page_of_deliveries, reseal_webhooks, resume
+from gridloom.webhooks.store import CHANNEL as WEBHOOKS_CHANGED
+from gridloom.webhooks.store import (
+    WebhookCreator,
+    change_creator,
+    disabled_since,
+    insert,
+    page_of_deliveries,
+    reseal_webhooks,
+    resume,
+)
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +165,7 @@ async def deliver_with(pool: Any, claimed: LeasedDelivery, status: int) -> None:
 
 
 async def lease(pool: Any, organisation_id: UUID, others: list[UUID], *, seconds: float) -> LeasedDelivery:
+    await pool.execute("select pg_sleep(0.002)")  # when it is due is rounded to a millisecond, which may be the next
     [claimed] = await lease_due(pool, 10, busy=[], busy_organisations=others, lease=timedelta(seconds=seconds))
     assert claimed.organisation_id == organisation_id
     return claimed
@@ -248,6 +262,26 @@ class TestWhatIsDue:
 
 
 class TestTheLogOfDeliveries:
+    async def test_forgets_the_oldest_first_and_so_many_at_a_time(self, connections: list[Any]) -> None:
+        db, *_ = connections
+        organisation_id = await set_up_webhook(db)
+        for place in (1, 2, 3):
+            await give_place(db, organisation_id, place)
+        await db.execute("update event_head set last_sequence = 3 where organisation_id = $1", organisation_id)
+        await make_and_read(db, organisation_id)
+        await db.execute(
+            """
+            update webhook_delivery
+            set state = 'FAILED', ended_at = now(), created_at = now() - sequence * interval '1 year'
+            where organisation_id = $1
+            """,
+            organisation_id,
+        )
+        kept = "select sequence from webhook_delivery where organisation_id = $1 order by sequence"
+        for most, left in ((1, [1, 2]), (2, [])):
+            assert await delete_deliveries_before(db, timedelta(days=30), most) == most
+            assert [row["sequence"] for row in await db.fetch(kept, organisation_id)] == left
+
     async def test_goes_on_before_the_last_that_was_read(self, connections: list[Any]) -> None:
         db, *_ = connections
         organisation_id = await set_up_webhook(db)
@@ -297,6 +331,93 @@ class TestTheLogOfDeliveries:
         assert [[attempt.number for attempt in one.attempts] for one in page] == [[1], [1, 2, 3]]
 
 
+class TestTwoWebhooksOfAnOrganisation:
+    async def test_are_each_called_at_their_own_address_and_end_by_themselves(
+        self, connections: list[Any], url: str
+    ) -> None:
+        """Of one event, which both want: neither moves the other on, is called for it or ends with it."""
+        db, *_ = connections
+        others = [row["id"] for row in await db.fetch("select id from organisation")]
+        organisation_id, second = await set_up_webhook(db), uuid4()
+        first = await db.fetchval("select id from webhook where organisation_id = $1", organisation_id)
+        await db.execute(
+            "insert into webhook (organisation_id, id, url, types, permissions, position, secret)"
+            " values ($1, $2, 'https://example.net', '{auction.created}', '{Read:auctions}', 0, 'second')",
+            *(organisation_id, second),
+        )
+        await give_place(db, organisation_id)
+        await make_and_read(db, organisation_id)
+        await db.execute("select pg_sleep(0.002)")  # when it is due is rounded to a millisecond, which may be the next
+        leased = await lease_due(db, 10, busy=[], busy_organisations=others, lease=timedelta(minutes=1))
+        calls = {one.webhook_id: one for one in leased}
+        assert {id: (one.url, one.secrets) for id, one in calls.items()} == {
+            first: ("https://example.org", (b"",)),
+            second: ("https://example.net", (b"second",)),
+        }
+        async with await create_pool(url, size=2) as pool:
+            await deliver_with(pool, calls[second], 410)
+        read = "select w.enabled, d.state from webhook w join webhook_delivery d on d.webhook_id = w.id where w.id = $1"
+        assert [tuple(await db.fetchrow(read, one)) for one in (first, second)] == [
+            (True, "PENDING"),
+            (False, "FAILED"),
+        ]
+
+
+class TestTheOutcomeOfADelivery:
+    @pytest.mark.parametrize(("status", "state"), [(204, "DELIVERED"), (500, "PENDING")])
+    async def test_says_nothing_of_the_others_of_its_webhook(
+        self, connections: list[Any], url: str, status: int, state: str
+    ) -> None:
+        """They wait as they did, and the first attempt at each is the first."""
+        db, *_ = connections
+        others = [row["id"] for row in await db.fetch("select id from organisation")]
+        organisation_id = await set_up_webhook(db)
+        for place in (1, 2):
+            await give_place(db, organisation_id, place)
+        await make_and_read(db, organisation_id)
+        await db.execute("select pg_sleep(0.002)")  # when it is due is rounded to a millisecond, which may be the next
+        leased = await lease_due(db, 10, busy=[], busy_organisations=others, lease=timedelta(minutes=1))
+        tried, waiting = leased
+        read = "select state, due, attempts, ended_at from webhook_delivery where id = $1"
+        before = [await db.fetchrow(read, one.id) for one in (tried, waiting)]
+        async with await create_pool(url, size=2) as pool:
+            await deliver_with(pool, tried, status)
+            after = [await db.fetchrow(read, one.id) for one in (tried, waiting)]
+            assert (after[0]["state"], after[0] != before[0], after[1]) == (state, True, before[1])
+            await deliver_with(pool, waiting, status)
+        numbers = "select number from webhook_attempt where organisation_id = $1"
+        assert [row["number"] for row in await db.fetch(numbers, organisation_id)] == [1, 1]
+
+
+class TestANewWebhook:
+    async def test_begins_behind_what_has_happened_to_its_organisation(self, connections: list[Any]) -> None:
+        db, *_ = connections
+        founded, busy, other = uuid4(), await set_up_webhook(db), await set_up_webhook(db)
+        await db.execute("insert into organisation (id, name, kind) values ($1, 'New', 'PARTICIPANT')", founded)
+        for organisation_id, places in ((busy, 3), (other, 9)):
+            await db.execute(
+                "update event_head set last_sequence = $2 where organisation_id = $1", *(organisation_id, places)
+            )
+        for organisation_id, position in ((busy, 3), (founded, 0)):
+            member_id, webhook_id = uuid4(), uuid4()
+            await db.execute(
+                "insert into member (id, organisation_id, username, display_name, role)"
+                " values ($1, $2, $3, 'Ada', 'ADMIN')",
+                *(member_id, organisation_id, member_id.hex),
+            )
+            await insert(
+                db,
+                webhook_id=webhook_id,
+                organisation_id=organisation_id,
+                url="https://example.org",
+                types=[],
+                description=None,
+                maker=WebhookCreator("USER", member_id, frozenset({"Read:auctions"})),
+                secret=b"",
+            )
+            assert await db.fetchval("select position from webhook where id = $1", webhook_id) == position
+
+
 class TestAWebhookThatIsEnabledAgain:
     async def test_tries_what_waited_as_if_for_the_first_time(self, connections: list[Any]) -> None:
         """Else the pause after its next failure would be as long as after its last."""
@@ -318,6 +439,54 @@ class TestAWebhookThatIsEnabledAgain:
         assert leased.give_up_at - leased.now > timedelta(hours=23), "and for its whole time"
 
 
+class TestAWebhookOfAnotherCreator:
+    async def test_gives_up_what_waits_and_its_creator_may_not_read(self, connections: list[Any]) -> None:
+        """What is from before permissions were kept may be anything; what has its end, and what waits for another
+        webhook of the organisation, stays as it is."""
+        db, *_ = connections
+        organisation_id = await set_up_webhook(db)
+        webhook_id = await db.fetchval("select id from webhook where organisation_id = $1", organisation_id)
+        other_id, member_id = uuid4(), uuid4()
+        await db.execute(
+            "insert into webhook (organisation_id, id, url, types, permissions, position, secret)"
+            " values ($1, $2, 'https://example.net', '{}', '{Read:auctions}', 9, '')",
+            *(organisation_id, other_id),
+        )
+        await db.execute(
+            "insert into member (id, organisation_id, username, display_name, role)"
+            " values ($1, $2, 'a colleague', 'Ada', 'TRADER')",
+            *(member_id, organisation_id),
+        )
+        for place, (receiver, permission, state) in enumerate(
+            (
+                (webhook_id, "Read:auctions", "PENDING"),
+                (webhook_id, "Read:schedules", "PENDING"),
+                (webhook_id, None, "PENDING"),
+                (webhook_id, "Read:auctions", "DELIVERED"),
+                (other_id, "Read:auctions", "PENDING"),
+                (other_id, None, "PENDING"),
+            )
+        ):
+            await db.execute(
+                "insert into webhook_delivery (organisation_id, id, webhook_id, sequence, event_id, type, body,"
+                " give_up_at, permission, state, ended_at) values ($1, $2, $3, $4, $2, 'x', '{}', now(), $5, $6,"
+                " case when $6 <> 'PENDING' then now() end)",
+                *(organisation_id, uuid4(), receiver, place, permission, state),
+            )
+        maker = WebhookCreator("USER", member_id, frozenset({"Read:schedules", "Manage:organisation"}))
+        await change_creator(db, organisation_id, webhook_id, maker)
+        rows = await db.fetch(
+            "select state, ended_at is not null as has_ended from webhook_delivery where organisation_id = $1"
+            " order by sequence",
+            organisation_id,
+        )
+        waits, failed, delivered = ("PENDING", False), ("FAILED", True), ("DELIVERED", True)
+        assert [tuple(row) for row in rows] == [failed, waits, failed, delivered, waits, waits]
+        columns = "permissions, made_by, maker_member_id, maker_key_id"
+        row = await db.fetchrow(f"select {columns} from webhook where id = $1", webhook_id)
+        assert tuple(row) == (["Manage:organisation", "Read:schedules"], "USER", member_id, None)
+
+
 class TestADisabledWebhook:
     async def test_is_a_fault_to_be_shown_only_where_the_service_disabled_it(self, connections: list[Any]) -> None:
         db, *_ = connections
@@ -327,6 +496,8 @@ class TestADisabledWebhook:
         for reason, shown in ((None, 0), ("the receiver answered 500", 1)):
             await db.execute(f"{disable} where organisation_id = $1", organisation_id, reason)
             assert len(await disabled_since(db, timedelta(days=1))) == before + shown
+        await db.execute("update webhook set disabled_at = disabled_at - interval '25 hours'")
+        assert await disabled_since(db, timedelta(days=1)) == [], "and only for so long"
 
     async def test_is_disabled_once_and_for_the_first_reason(self, connections: list[Any], url: str) -> None:
         """Two calls may fail for good at the same time."""
@@ -404,6 +575,7 @@ class TestADeliveryThatIsDue:
         organisation_id = await set_up_webhook(db)
         await give_place(db, organisation_id)
         await make_and_read(db, organisation_id)
+        await db.execute("select pg_sleep(0.002)")  # when it is due is rounded to a millisecond, which may be the next
         for enabled in (False, True):
             await db.execute("update webhook set enabled = $2 where organisation_id = $1", organisation_id, enabled)
             leased = await lease_due(db, 10, busy=[], busy_organisations=others, lease=timedelta(seconds=600))
@@ -456,6 +628,37 @@ class TestADeliveryThatCannotBeMade:
         assert "no longer has Read:auctions" in attempt["error"]
         assert await db.fetchval("select enabled from webhook where organisation_id = $1", organisation_id)
 
+    async def test_is_withheld_by_the_attempt_that_holds_it_alone(self, connections: list[Any], url: str) -> None:
+        db, *_ = connections
+        async with await create_pool(url, size=2) as pool:
+            organisation_id, claimed = await self.one(db, pool)
+            await db.execute("update webhook set permissions = '{}' where organisation_id = $1", organisation_id)
+            await deliver_with(pool, replace(claimed, attempt=claimed.attempt + 1), 204)
+        assert await db.fetchval(STATE, organisation_id) == "PENDING"
+        assert await db.fetch(ATTEMPT, organisation_id) == []
+
+    async def test_for_good_disables_the_webhook_and_says_why(self, connections: list[Any], url: str) -> None:
+        class Locked:
+            def open(self, secret: bytes) -> bytes:
+                raise SecretUnreadable("another key")
+
+        db, *_ = connections
+        async with await create_pool(url, size=2) as pool:
+            organisation_id, claimed = await self.one(db, pool)
+            late = replace(claimed, give_up_at=claimed.now - timedelta(days=1))
+            await deliver(pool, Receiver(204), Locked(), late)  # type: ignore[arg-type]
+        assert await db.fetchval(STATE, organisation_id) == "FAILED"
+        because = "select disabled_because from webhook where organisation_id = $1"
+        assert await db.fetchval(because, organisation_id) == "another key"
+        event = "select type, subject, permission, data::text as data from event_outbox where organisation_id = $1"
+        [told] = await db.fetch(event, organisation_id)
+        assert tuple(told)[:3] == ("webhook.disabled", f"webhooks/{claimed.webhook_id}", "Manage:organisation")
+        assert json.loads(told["data"]) == {
+            "webhookID": str(claimed.webhook_id),
+            "url": claimed.url,
+            "reason": "another key",
+        }
+
     async def test_from_before_permissions_were_kept_is_delivered(self, connections: list[Any], url: str) -> None:
         db, *_ = connections
         async with await create_pool(url, size=2) as pool:
@@ -490,16 +693,24 @@ class TestSecrets:
         db, *_ = connections
         former, present = Seal("former-key", "webhook"), Seal("present-key", "webhook", ["former-key"])
         await db.execute("delete from webhook")
-        await set_up_webhook(db)
-        await db.execute(
-            "update webhook set secret = $1, previous_secret = $2, previous_secret_until = now() + interval '1 day'",
-            *(former.close(b"new"), former.close(b"old")),
-        )
-        assert await reseal_webhooks(db, present) == 1
+        pairs = [(present, present), (former, former), (present, former), (former, present), (present, None)]
+        for number, (sealing, sealed_before) in enumerate(pairs):
+            organisation_id = await set_up_webhook(db)
+            await db.execute(
+                "update webhook set secret = $2, previous_secret = $3, previous_secret_until ="
+                " case when $3::bytea is not null then now() + interval '1 day' end where organisation_id = $1",
+                organisation_id,
+                sealing.close(b"new %d" % number),
+                None if sealed_before is None else sealed_before.close(b"old %d" % number),
+            )
+        assert await reseal_webhooks(db, present) == 3, "as many as had one of their secrets under the former key"
         assert await reseal_webhooks(db, present) == 0
-        row = await db.fetchrow("select secret, previous_secret from webhook")
         alone = Seal("present-key", "webhook")
-        assert (alone.open(row["secret"]), alone.open(row["previous_secret"])) == (b"new", b"old")
+        found = {
+            alone.open(row["secret"]): None if row["previous_secret"] is None else alone.open(row["previous_secret"])
+            for row in await db.fetch("select secret, previous_secret from webhook")
+        }
+        assert found == {b"new %d" % number: b"old %d" % number for number in range(4)} | {b"new 4": None}
 
 
 class TestADispatcherThatFindsMoreEventsEachTimeItLooks:
@@ -566,6 +777,30 @@ class TestADispatcherThatHearsOfEvents:
             assert sender.is_woken_by(f"{ours}:1")
             await sender._poll_once()
             assert sender.is_woken_by(f"{ours}:2")
+
+    @pytest.mark.parametrize(
+        ("question", "channel"), [("disable_orphans", RIGHTS_CHANGED), ("list_receivers", WEBHOOKS_CHANGED)]
+    )
+    async def test_asks_again_what_may_have_changed_while_it_asked(
+        self, url: str, monkeypatch: pytest.MonkeyPatch, question: str, channel: str
+    ) -> None:
+        heard: dict[str, Any] = {}
+        asked: list[Any] = []
+        genuine = getattr(delivery_store, question)
+
+        async def ask(*of: Any) -> Any:
+            asked.append(await genuine(*of))
+            if len(asked) == 1:
+                heard[channel]("")
+            return asked[-1]
+
+        monkeypatch.setattr(delivery_store, question, ask)
+        async with await create_pool(url, size=2) as pool:
+            sender = Listening(pool)
+            sender.attach(SimpleNamespace(subscribe=heard.__setitem__))  # type: ignore[arg-type]
+            for times in (1, 2, 2):
+                await sender._poll_once()
+                assert len(asked) == times
 
     async def test_looks_for_everybody_where_too_many_have_one(
         self, connections: list[Any], url: str, monkeypatch: pytest.MonkeyPatch

@@ -221,6 +221,8 @@ class TestAReplay:
         assert (await ours.admin.post(path.replace(delivery["id"], str(uuid7())))).status_code == 404
         another = await set_up(ours, receiver.url)
         assert (await ours.admin.post(path.replace(webhook["id"], another["id"]))).status_code == 404
+        once_more = await ours.admin.post(path.replace(delivery["id"], replayed.json()["id"]))
+        assert once_more.json()["replaysID"] == replayed.json()["id"]
 
     async def test_and_the_log_outlive_the_event(self, app, new_organisation, receiver) -> None:
         """Events are kept for a shorter time than deliveries are."""
@@ -233,6 +235,19 @@ class TestAReplay:
         replayed = await ours.admin.post(f"/webhooks/{webhook['id']}/deliveries/{delivery['id']}/replay")
         assert replayed.status_code == 201, replayed.text
         assert replayed.json()["requestBody"] == delivery["requestBody"]
+
+    async def test_of_what_is_from_before_permissions_were_kept_is_refused(
+        self, app, new_organisation, receiver
+    ) -> None:
+        """It may be anything, so nobody sees it either."""
+        ours = await new_organisation()
+        webhook = await set_up(ours, receiver.url)
+        await happen(app.pool, ours.id)
+        (delivery,) = await until_state(ours, webhook, "DELIVERED")
+        await app.pool.execute("update webhook_delivery set permission = null where organisation_id = $1", ours.id)
+        assert await deliveries(ours, webhook) == []
+        replayed = await ours.admin.post(f"/webhooks/{webhook['id']}/deliveries/{delivery['id']}/replay")
+        assert replayed.status_code == 403
 
     async def test_of_a_disabled_webhook_is_refused(self, app, new_organisation, receiver) -> None:
         ours = await new_organisation()
@@ -264,8 +279,10 @@ class TestTheResource:
         assert (unknown.status_code, unknown.json()["errors"][0]["pointer"]) == (400, "/types/1")
         private = await ours.admin.patch(path, json={"url": "http://10.0.0.1/"})
         assert private.status_code == 422
+        assert (await ours.admin.post(f"{path}/secret", json={})).status_code == 200
         assert (await ours.admin.delete(path)).status_code == 204
         assert (await ours.admin.get(path)).status_code == 404
+        assert (await ours.admin.get("/webhooks")).json() == first.json()[1:] + rest.json(), "the others are as before"
 
     @pytest.mark.parametrize(
         ("body", "status", "pointer"),
@@ -305,7 +322,7 @@ class TestTheResource:
 
     async def test_gets_nothing_after_a_grant_was_revoked(self, app, new_organisation, receiver) -> None:
         owner, ours = await new_organisation(), await new_organisation()
-        await set_up(ours, receiver.url)
+        webhook = await set_up(ours, receiver.url)
         key = await app.pool.fetchval(
             "insert into asset (id, kind, organisation_id) values ($1, 'PHYSICAL', $2) returning key", uuid7(), owner.id
         )
@@ -318,6 +335,13 @@ class TestTheResource:
         await happen(app.pool, ours.id, 3)
         calls = await receiver.wait(2)
         assert [number_in(json.loads(call.body)) for call in calls] == [1, 3]
+        (shown,) = await until_state(ours, webhook, "DELIVERED")
+        assert number_in(json.loads(shown["requestBody"])) == 3, "what may be read no more is not shown"
+        first = await app.pool.fetchval(
+            "select min(id::text) from webhook_delivery where organisation_id = $1", ours.id
+        )
+        refused = await ours.admin.post(f"/webhooks/{webhook['id']}/deliveries/{first}/replay")
+        assert refused.status_code == 403, "nor sent again"
 
 
 class TestTheLog:

@@ -201,8 +201,15 @@ async def reach_target(db: Database, instant: datetime) -> None:
 
 
 async def has_reported_since_arrival(db: Database) -> bool:
-    """Whether the simulator has asked for its next step since the clock arrived, with all reported until then."""
-    has_reported: bool | None = await db.fetchval("select taken_at > anchor_real from sandbox_simulator")
+    """Whether the simulator has asked for its next step since the clock arrived, with all reported until then.
+
+    The clock shows the target a moment before the arrival is noted.
+    """
+    has_reported: bool | None = await db.fetchval(
+        """
+        select taken_at > anchor_real and (target is null or target > platform_now()) from sandbox_simulator
+        """
+    )
     return has_reported is not False
 
 

@@ -16,8 +16,8 @@ from gridloom.database.pool import Connection, Database
 _TURN = 7_108_090
 HOLD_ATTEMPTS = 100
 
-# What a reset leaves: the schema, the environment, the operator's own people and their sign-ins, the keys that sign
-# tokens, and the audit log, which nothing can remove.
+# What a reset leaves: the schema, the environment, the operator's own people with all by which they sign in, the keys
+# that sign tokens, and the audit log, which nothing can remove.
 PRESERVED_TABLES = (
     "schema_migration",
     "environment",
@@ -27,6 +27,12 @@ PRESERVED_TABLES = (
     "member",
     "session",
     "refresh_token",
+    "console_session",
+    "sign_in_network",
+    "second_factor",
+    "recovery_code",
+    "identity_provider",
+    "external_identity",
     "api_key",
     "signing_key",
     "audit_log",
@@ -133,10 +139,13 @@ async def reset_data(db: Connection, operator_id: UUID) -> list[UUID]:
     await empty_tables(db, emptied)
     await db.execute(f"revoke truncate, delete on {', '.join(APPEND_ONLY)} from current_user")
     await db.execute("delete from job where every is null")
+    await db.execute("delete from external_identity where organisation_id <> $1", operator_id)
+    await db.execute("delete from identity_provider where organisation_id <> $1", operator_id)
     await db.execute("delete from member where organisation_id <> $1", operator_id)
     kept = [row["id"] for row in await db.fetch("select id from member")]
     # On a distributed database no foreign key does it.
     await db.execute("delete from session where member_id <> all($1::uuid[])", kept)
+    await db.execute("delete from sign_in_network where member_id <> all($1::uuid[])", kept)
     gone = await db.fetch("delete from organisation where id <> $1 returning id", operator_id)
     await db.execute("update sandbox_clock set ahead = interval '0', hold_until = null")
     await db.execute("update job set due = least(due, clock_timestamp()), not_before = null where every is not null")

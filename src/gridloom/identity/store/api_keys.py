@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -20,6 +20,9 @@ from gridloom.identity.store.revocations import api_key_subject, member_subject,
 from gridloom.kernel.ids import APIKeyID, UserID
 from gridloom.kernel.networks import parse_network
 from gridloom.kernel.permission import Permission
+
+AGE_WITHOUT_END: Final = timedelta(days=365)
+"""How long a key lasts that a replica of an earlier release made without an end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +200,12 @@ async def shorten_keys(db: Database, organisation_id: UUID, ends_by: datetime) -
     await db.execute(
         """
         update api_key k set expires_at = $2 from member m
-        where m.id = k.member_id and m.organisation_id = $1 and (k.expires_at is null or k.expires_at > $2)
+        where m.id = k.member_id and m.organisation_id = $1
+          and (k.expires_at > $2 or (k.expires_at is null and k.created_at > $3))
         """,
         organisation_id,
         ends_by,
+        ends_by - AGE_WITHOUT_END,
     )
     await notify_revoked(db, organisation_subject(organisation_id))
 

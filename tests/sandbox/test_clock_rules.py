@@ -1,0 +1,448 @@
+"""What moves the clock of a sandbox, what it waits for and who is told: each step of it without a database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.stand_ins import replace_for
+
+from gridloom.database.listener import Listener
+from gridloom.identity.store.revocations import organisation_subject
+from gridloom.jobs import store as job_store
+from gridloom.kernel.problem import Forbidden, Unavailable
+from gridloom.sandbox import clock, routes, simulated_clock, simulator_routes, simulator_store, store
+from gridloom.sandbox.clock import ClockWalkStopped
+from gridloom.sandbox.simulated_clock import SimulationChanged, await_step, fast_forward_to
+from gridloom.sandbox.simulation import Simulation
+from gridloom.settings import Settings
+
+pytestmark = pytest.mark.pure
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+QUARTER, SECOND = timedelta(minutes=15), timedelta(seconds=1)
+LIVE = Simulation(
+    world=1,
+    seed=1,
+    running=True,
+    speed=1,
+    start=NOON - timedelta(days=30),
+    step=NOON,
+    is_done=True,
+    history_complete=True,
+    target=None,
+    anchor_real=NOON,
+    anchor_platform=NOON,
+    now=NOON,
+    real=NOON,
+)
+POOL: Any = "pool"
+
+
+class Calls:
+    """Stands in for functions; keeps what they were given, in order, and answers as told."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+        self.made: list[Any] = []
+
+    def answer(self, module: Any, name: str, answer: Any = None) -> None:
+        async def stand_in(*given: Any, **options: Any) -> Any:
+            self.made.append((name, *given, *options.items()))
+            return answer.pop(0) if isinstance(answer, list) else answer
+
+        self._monkeypatch.setattr(module, name, stand_in)
+
+    def take_turns(self, module: Any) -> None:
+        @asynccontextmanager
+        async def transaction(pool: Any) -> AsyncIterator[str]:
+            assert pool == POOL
+            yield "turn"
+
+        self._monkeypatch.setattr(module, "transaction", transaction)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    return Calls(monkeypatch)
+
+
+class TestAMoveOfTheWorldsClock:
+    @pytest.mark.parametrize(
+        ("state", "pause_s", "made"),
+        [
+            pytest.param(None, 0.0, [], id="without a world"),
+            pytest.param(replace(LIVE, running=False), 0.0, [], id="paused"),
+            pytest.param(replace(LIVE, is_done=False), 0.0, [], id="while it waits"),
+            pytest.param(
+                replace(LIVE, history_complete=False), 0.0, [("complete_history", "turn")], id="in the present"
+            ),
+            pytest.param(
+                LIVE,
+                900.0,
+                [("run_clock", "turn", timedelta(), NOON + QUARTER), ("wake", "turn")],
+                id="at the real one's pace",
+            ),
+            pytest.param(
+                replace(LIVE, speed=10),
+                1.0,
+                [("_jump_clock", POOL, "turn", replace(LIVE, speed=10), NOON)],
+                id="at another",
+            ),
+        ],
+    )
+    async def test_is_the_next_of_its_state(
+        self, calls: Calls, state: Simulation | None, pause_s: float, made: list[Any]
+    ) -> None:
+        calls.take_turns(simulated_clock)
+        calls.answer(store, "try_lock_clock", True)
+        calls.answer(simulator_store, "read_simulation", state)
+        for name, answer in (("commit_without_the_disk", None), ("complete_history", None), ("run_clock", True)):
+            calls.answer(simulator_store, name, answer)
+        calls.answer(job_store, "wake")
+        calls.answer(simulated_clock, "_jump_clock")
+        assert await simulated_clock._advance_clock(POOL) == pause_s
+        assert calls.made[:3] == [
+            ("try_lock_clock", "turn"),
+            ("commit_without_the_disk", "turn"),
+            ("read_simulation", "turn"),
+        ]
+        assert calls.made[3:] == made
+
+    async def test_is_left_to_who_has_the_turn_and_wakes_nobody_where_it_runs_already(self, calls: Calls) -> None:
+        calls.take_turns(simulated_clock)
+        calls.answer(store, "try_lock_clock", [False, True])
+        calls.answer(simulator_store, "commit_without_the_disk")
+        calls.answer(simulator_store, "read_simulation", LIVE)
+        calls.answer(simulator_store, "run_clock", False)
+        calls.answer(job_store, "wake")
+        assert await simulated_clock._advance_clock(POOL) == 0.02
+        assert len(calls.made) == 1
+        assert await simulated_clock._advance_clock(POOL) == 900.0
+        assert calls.made[-1][0] == "run_clock"
+
+    @pytest.mark.parametrize(
+        ("to", "noted"),
+        [
+            (4, []),
+            (5, [("reach_target", "turn", NOON + timedelta(minutes=5))]),
+            (15, [("reach_target", "turn", NOON + QUARTER), ("mark_issued", "turn", NOON + QUARTER)]),
+            (17, [("reach_target", "turn", NOON + timedelta(minutes=17)), ("mark_issued", "turn", NOON + QUARTER)]),
+        ],
+    )
+    async def test_runs_what_is_due_and_notes_the_target_and_the_quarter_hour_that_it_reaches(
+        self, monkeypatch: pytest.MonkeyPatch, calls: Calls, to: int, noted: list[Any]
+    ) -> None:
+        async def run(pool: Any, until: datetime, set_clock: Any, **how: Any) -> None:
+            calls.made.append(("run", pool, until, how))
+            await set_clock(until - SECOND)
+
+        monkeypatch.setattr(simulated_clock, "run_due_platform_jobs", run)
+        for name in ("advance_held_clock", "reach_target", "mark_issued"):
+            calls.answer(simulator_store, name)
+        state, instant = replace(LIVE, target=NOON + timedelta(minutes=5)), NOON + timedelta(minutes=to)
+        turn: Any = "turn"
+        await simulated_clock._jump_clock(POOL, turn, state, instant)
+        assert calls.made == [
+            ("run", POOL, instant, {"resume_clock": False}),
+            ("advance_held_clock", POOL, instant - SECOND),
+            *noted,
+        ]
+
+
+class TestAStepThatIsAwaited:
+    async def ask(self, **options: Any) -> Simulation | None:
+        given: dict[str, Any] = {
+            "patience_s": 60.0,
+            "stopping": asyncio.Event(),
+            "changes": SimulationChanged(),
+        } | options
+        async with asyncio.timeout(60):
+            return await await_step(POOL, **given)
+
+    async def test_is_given_at_once_and_so_is_a_standstill(self, calls: Calls) -> None:
+        calls.answer(simulated_clock, "_advance_clock", 0.0)
+        stopping = asyncio.Event()
+        stopping.set()
+        awaiting = replace(LIVE, is_done=False)
+        cases: list[tuple[Simulation | None, dict[str, Any]]] = [
+            (None, {}),
+            (awaiting, {}),
+            (LIVE, {"stopping": stopping}),
+            (LIVE, {"patience_s": 0.0}),
+            (LIVE, {"reported_until": NOON - SECOND}),
+        ]
+        for state, options in cases:
+            calls.answer(simulator_store, "read_simulation", state)
+            assert await self.ask(**options) is state
+        assert all(name == "read_simulation" for name, *_ in calls.made)
+        assert len(calls.made) == 5
+
+    async def test_is_looked_for_after_each_move_until_the_clock_has_jumped(self, calls: Calls) -> None:
+        states = [replace(LIVE, now=NOON + seconds * SECOND) for seconds in (0, 30, 60, 91)]
+        calls.answer(simulator_store, "read_simulation", list(states))
+        calls.answer(simulated_clock, "_advance_clock", 0.0)
+        assert await self.ask(reported_until=NOON) is states[3]
+        assert [name for name, *_ in calls.made] == ["read_simulation", "_advance_clock"] * 3 + ["read_simulation"]
+
+    async def test_is_waited_for_until_something_changes_and_a_second_at_most(
+        self, monkeypatch: pytest.MonkeyPatch, calls: Calls
+    ) -> None:
+        """A notification may get lost. A world that is paused is waited for as long as the patience lasts."""
+        waits: list[float] = []
+
+        def timeout(seconds: float) -> Any:
+            waits.append(seconds)
+            return asyncio.timeout(0)
+
+        replace_for(monkeypatch, simulated_clock, "asyncio", timeout=timeout)
+        done = replace(LIVE, is_done=False)
+        calls.answer(simulated_clock, "_advance_clock", [0.4, 900.0])
+        calls.answer(simulator_store, "read_simulation", [LIVE, LIVE, done])
+        assert await self.ask() is done
+        assert waits == [0.4, 1.0]
+        waits.clear()
+        calls.answer(simulator_store, "read_simulation", [replace(LIVE, running=False), done])
+        assert await self.ask(patience_s=0.5) is done
+        assert waits == [pytest.approx(0.5, abs=0.5)]
+
+    async def test_is_told_of_a_change_to_all_who_wait_and_to_nobody_who_has_left(self) -> None:
+        changes = SimulationChanged()
+        async with changes.listening() as first:
+            async with changes.listening() as second:
+                pass
+            changes.heard(None)
+            assert (first.is_set(), second.is_set()) == (True, False)
+            async with changes.listening() as third:
+                changes.heard("")
+                assert third.is_set()
+        async with asyncio.timeout(60):
+            await changes.wait(0.001)
+            waiting = asyncio.create_task(changes.wait(3600))
+            await asyncio.sleep(0)
+            changes.heard(None)
+            await waiting
+
+    async def test_is_told_of_changes_by_their_channel(self) -> None:
+        heard: dict[str, Any] = {}
+        added: list[Any] = []
+        resources: Any = {Listener: SimpleNamespace(subscribe=heard.__setitem__)}
+        edge: Any = SimpleNamespace(
+            resources=type("Resources", (dict,), {"add": lambda _, one: added.append(one)})(resources)
+        )
+        async with simulated_clock.lifespan(edge, Settings()):
+            [changes] = added
+            async with changes.listening() as event:
+                heard["gridloom_simulator"](None)
+                assert event.is_set()
+
+
+class TestAHurryThatIsWaitedFor:
+    TARGET = NOON + timedelta(hours=1)
+
+    def world(
+        self, monkeypatch: pytest.MonkeyPatch, calls: Calls, states: list[Simulation | None], clock_s: list[float]
+    ) -> None:
+        async def sleep(_: float) -> None: ...
+
+        calls.answer(simulator_store, "set_target")
+        calls.answer(simulator_store, "read_simulation", states)
+        calls.answer(simulator_store, "has_reported_since_arrival", [False, False, True])
+        calls.answer(simulated_clock, "platform_now", [NOON, "then"])
+        replace_for(monkeypatch, simulated_clock, "asyncio", sleep=sleep)
+        replace_for(monkeypatch, simulated_clock, "time", monotonic=lambda: clock_s.pop(0) if clock_s else 0.0)
+
+    def states(self, *minutes: float, target: datetime | None = TARGET) -> list[Simulation | None]:
+        return [replace(LIVE, now=NOON + timedelta(minutes=number), target=target) for number in minutes]
+
+    async def test_ends_when_the_clock_is_there_and_the_batteries_have_reported(
+        self, monkeypatch: pytest.MonkeyPatch, calls: Calls
+    ) -> None:
+        self.world(monkeypatch, calls, self.states(0, 30, 60), [])
+        found: Any = await fast_forward_to(POOL, self.TARGET)
+        assert found == "then"
+        names = [name for name, *_ in calls.made]
+        assert calls.made[0] == ("set_target", POOL, self.TARGET)
+        assert names[-4:] == [*["has_reported_since_arrival"] * 3, "platform_now"]
+
+    async def test_ends_where_it_was_stopped_or_reset_and_waits_for_no_report(
+        self, monkeypatch: pytest.MonkeyPatch, calls: Calls
+    ) -> None:
+        for states in ([*self.states(0), *self.states(30, target=None)], [*self.states(0), None]):
+            calls.made.clear()
+            self.world(monkeypatch, calls, states, [])
+            found: Any = await fast_forward_to(POOL, self.TARGET)
+            assert found == "then"
+            assert "has_reported_since_arrival" not in [name for name, *_ in calls.made]
+
+    async def test_gives_up_half_a_minute_after_the_clock_has_moved_last(
+        self, monkeypatch: pytest.MonkeyPatch, calls: Calls
+    ) -> None:
+        self.world(monkeypatch, calls, self.states(0, 15, 15, 15, 15), [0.0, 30.0, 31.0, 31.0, 61.0, 61.1])
+        with pytest.raises(Unavailable, match="does not answer"):
+            await fast_forward_to(POOL, self.TARGET)
+        assert [name for name, *_ in calls.made].count("read_simulation") == 4
+
+    async def test_does_not_wait_long_for_reports(self, monkeypatch: pytest.MonkeyPatch, calls: Calls) -> None:
+        self.world(monkeypatch, calls, self.states(60), [])
+        calls.answer(simulator_store, "has_reported_since_arrival", False)
+        await fast_forward_to(POOL, self.TARGET)
+        assert [name for name, *_ in calls.made].count("has_reported_since_arrival") == 30
+
+
+class TestAMoveThatIsAskedFor:
+    async def test_is_a_hurry_of_a_running_world_and_is_refused_where_that_was_stopped(self, calls: Calls) -> None:
+        hour = timedelta(hours=1)
+        calls.answer(simulator_store, "read_simulation", LIVE)
+        calls.answer(clock, "fast_forward_to", [NOON + hour, NOON + hour - SECOND])
+        assert await clock.move_clock(POOL, to=None, by=hour) == NOON + hour
+        with pytest.raises(
+            ClockWalkStopped, match=r"It stands at 2026-03-02T12:59:59Z, before 2026-03-02T13:00:00Z\."
+        ) as stopped:
+            await clock.move_clock(POOL, to=NOON + hour, by=None)
+        assert stopped.value.members == {"now": "2026-03-02T12:59:59Z"}
+        assert [one[1:] for one in calls.made if one[0] == "fast_forward_to"] == [(POOL, NOON + hour)] * 2
+
+    async def test_is_walked_from_due_instant_to_due_instant_by_one_at_a_time(
+        self, monkeypatch: pytest.MonkeyPatch, calls: Calls
+    ) -> None:
+        """Whoever does not get the turn within half a minute is told so. A walk that was stopped ends where it is."""
+        paused: list[float] = []
+
+        async def sleep(pause_s: float) -> None:
+            paused.append(pause_s)
+
+        async def run(pool: Any, until: datetime, set_clock: Any, **how: Any) -> None:
+            calls.made.append(("run", pool, until, how))
+            await set_clock(until - SECOND)
+            await set_clock(until)
+
+        calls.take_turns(clock)
+        replace_for(monkeypatch, clock, "asyncio", sleep=sleep)
+        monkeypatch.setattr(clock, "run_due_platform_jobs", run)
+        monkeypatch.setattr(clock, "uuid7", lambda: "walk")
+        calls.answer(simulator_store, "read_simulation", None)
+        calls.answer(store, "try_lock_clock", False)
+        with pytest.raises(Unavailable, match="Nothing was changed"):
+            await clock.move_clock(POOL, to=NOON, by=None)
+        assert sum(paused) == pytest.approx(30)
+        end = NOON + timedelta(hours=1)
+        for goes_on in (True, False):
+            calls.made.clear()
+            calls.answer(store, "try_lock_clock", [False, True])
+            calls.answer(clock, "platform_now", [NOON, end if goes_on else end - SECOND])
+            calls.answer(store, "step_walk", [True, goes_on])
+            for name in ("begin_walk", "end_walk"):
+                calls.answer(store, name)
+            calls.answer(job_store, "wake")
+            if goes_on:
+                assert await clock.move_clock(POOL, to=end, by=None) == end
+            else:
+                with pytest.raises(ClockWalkStopped, match="It stands at 2026-03-02T12:59:59Z"):
+                    await clock.move_clock(POOL, to=end, by=None)
+            assert calls.made[3:] == [
+                ("platform_now", "turn"),
+                ("begin_walk", POOL, "walk", end),
+                ("run", POOL, end, {"resume_clock": False}),
+                ("step_walk", POOL, "walk", end - SECOND),
+                ("step_walk", POOL, "walk", end),
+                *([] if goes_on else [("platform_now", "turn")]),
+                ("end_walk", POOL, "walk"),
+                ("wake", POOL),
+                *([("platform_now", "turn")] if goes_on else []),
+            ]
+
+    @pytest.mark.parametrize(
+        ("state", "target", "is_stopped", "made"),
+        [
+            pytest.param(None, "of the walk", True, ["stop_walk"], id="without a world"),
+            pytest.param(
+                replace(LIVE, running=False, target=NOON + SECOND), "of the walk", True, ["stop_walk"], id="paused"
+            ),
+            pytest.param(LIVE, None, False, [], id="going at its speed"),
+            pytest.param(replace(LIVE, target=NOON), None, False, [], id="there"),
+            pytest.param(
+                replace(LIVE, target=NOON + SECOND),
+                NOON + SECOND,
+                True,
+                ["lock_clock", "stop_at_present"],
+                id="hurrying",
+            ),
+        ],
+    )
+    async def test_is_shown_and_stopped_by_who_makes_it(
+        self, calls: Calls, state: Simulation | None, target: Any, is_stopped: bool, made: list[str]
+    ) -> None:
+        calls.answer(simulator_store, "read_simulation", state)
+        calls.answer(store, "read_walk_target", "of the walk")
+        assert await clock.read_walk_target(POOL) == target
+        calls.made.clear()
+        calls.answer(store, "stop_walk", True)
+        calls.answer(store, "lock_clock")
+        calls.answer(simulator_store, "stop_at_present", True)
+        assert await clock.stop_walk(POOL) is is_stopped
+        assert [name for name, *_ in calls.made[1:]] == made
+
+
+class TestARequest:
+    def request_of(self, *permissions: str, **known: Any) -> Any:
+        caller = SimpleNamespace(permissions=permissions, is_operator=True, organisation_id="operator")
+        return SimpleNamespace(caller=caller, db="db", resources={Settings: Settings(**known)})
+
+    async def test_to_stop_the_clock_is_for_those_of_the_operator_who_may_more_than_read(self, calls: Calls) -> None:
+        calls.answer(clock, "stop_walk", True)
+        with pytest.raises(Forbidden, match="may only read"):
+            await routes.stop_clock_walk(self.request_of("Read:auctions", "Read:bids"))
+        await routes.stop_clock_walk(self.request_of("Read:auctions", "Create:bids"))
+        assert calls.made == [("stop_walk", "db")]
+
+    @pytest.mark.parametrize("simulator", [True, False])
+    async def test_to_reset_locks_what_moves_the_clock_and_signs_everybody_out(
+        self, calls: Calls, simulator: bool
+    ) -> None:
+        gone = [UUID(int=1), UUID(int=2)]
+        calls.answer(store, "lock_clock")
+        calls.answer(store, "reset_data", [gone])
+        for name in ("lock_recurring", "notify_revoked", "begin_world_again"):
+            calls.answer(routes, name)
+        await routes.reset_sandbox(self.request_of(simulator=simulator, simulator_days=12))
+        assert calls.made == [
+            ("lock_clock", "db"),
+            ("lock_recurring", "db"),
+            ("reset_data", "db", "operator"),
+            *[("notify_revoked", "db", organisation_subject(one)) for one in gone],
+            *([("begin_world_again", "db", 12)] if simulator else []),
+        ]
+
+    def test_is_answered_with_the_millisecond_that_has_begun(self) -> None:
+        instant = NOON.replace(microsecond=123_999)
+        assert routes._show_clock(instant).now == NOON.replace(microsecond=123_000)
+
+    async def test_for_the_simulator_shows_where_it_is_in_its_past_or_that_there_is_none(self, calls: Calls) -> None:
+        request = self.request_of(simulator_seed=77)
+        calls.answer(simulator_routes, "platform_now", NOON.replace(microsecond=1999))
+        shown = await simulator_routes._show_simulator(request, None)
+        assert (shown.running, shown.seed, shown.speed, shown.now) == (False, 77, 1.0, NOON.replace(microsecond=1000))
+        assert (shown.history_complete, shown.progress) == (True, 1.0)
+        past = replace(
+            LIVE,
+            seed=5,
+            speed=96,
+            history_complete=False,
+            start=NOON - timedelta(days=1.23444),
+            real=NOON + timedelta(days=8.76556),
+            anchor_platform=NOON - timedelta(days=1),
+            anchor_real=NOON + timedelta(days=8.76556) - timedelta(seconds=10),
+        )
+        shown = await simulator_routes._show_simulator(request, past)
+        assert (shown.running, shown.seed, shown.speed, shown.now) == (True, 5, 96, NOON)
+        assert (shown.history_complete, shown.progress, shown.history_seconds_left) == (False, 0.1234, 88)
+        shown = await simulator_routes._show_simulator(request, replace(past, now=past.real))
+        assert shown.history_seconds_left == 0, "a moment before it is complete"
