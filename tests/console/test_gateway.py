@@ -16,12 +16,14 @@ from tests.events.sse import Reader
 
 from gridloom.console import sessions as console_sessions
 from gridloom.console.application import ConsoleMiddleware
+from gridloom.console.batch import Batch, answer_batch, read_batch
 from gridloom.console.gateway import _rewrite_headers
 from gridloom.console.sessions import ConsoleSessions
 from gridloom.edge.application import Application
 from gridloom.events import stream as event_stream
 from gridloom.identity import tokens
 from gridloom.identity.permissions import Role
+from gridloom.kernel.problem import PayloadTooLarge
 
 
 @asynccontextmanager
@@ -32,6 +34,32 @@ async def signed_in(app, organisation, role=Role.ADMIN):
 
 
 class TestABatch:
+    async def test_is_measured_as_a_whole_however_it_arrives(self):
+        sent = iter([{"body": b'{"paths": ["/' + b"x" * 30_000, "more_body": True}] * 3)
+
+        async def receive():
+            return next(sent)
+
+        with pytest.raises(PayloadTooLarge, match="at most 65536 bytes"):
+            await read_batch(receive)
+
+    async def test_may_be_as_long_as_is_allowed(self):
+        body = b'{"paths": ["/auth/me"]}'
+        sent = iter([{"body": body + b" " * (65536 - len(body))}])
+
+        async def receive():
+            return next(sent)
+
+        assert await read_batch(receive) == Batch(["/auth/me"])
+
+    async def test_may_arrive_in_pieces(self):
+        sent = iter([{"body": b'{"paths": ["/a', "more_body": True}, {"body": b'uth/me"]}'}])
+
+        async def receive():
+            return next(sent)
+
+        assert await read_batch(receive) == Batch(["/auth/me"])
+
     async def test_answers_each_read_as_if_it_had_been_asked_alone(self, app, new_organisation):
         ours, others = await new_organisation(), await new_organisation()
         mine, _, foreign = [await register_asset(owner) for owner in (ours, ours, others)]
@@ -75,6 +103,43 @@ class TestABatch:
         async with browser(app) as tab:
             answer = await tab.post("/console/api/batch", json={"paths": ["/auth/me"]}, headers=A_CHANGE)
         assert answer.status_code == 401
+
+
+class TestTheReadsOfABatch:
+    async def ask(self, paths, headers=()):
+        """What each is passed on as, and how many were under way at most."""
+        asked, under_way, most = [], 0, 0
+
+        async def call(scope, receive, send):
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            assert await receive() == {"type": "http.request", "body": b"", "more_body": False}
+            for _ in range(3):
+                await asyncio.sleep(0)
+            asked.append(scope)
+            under_way -= 1
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
+            await send({"type": "http.response.body", "body": scope["path"].encode()})
+
+        scope = {"method": "POST", "query_string": b"x=1", "headers": list(headers)}
+        return await answer_batch(scope, Batch(paths), lambda path: f"/inner{path}", call), asked, most
+
+    async def test_are_made_few_at_a_time(self):
+        answers, asked, most = await self.ask([f"/{number}" for number in range(9)])
+        assert (len(answers), len(asked), most) == (9, 9, 4)
+        assert {bytes(answer.body) for answer in answers} == {b"null"}, "what is not JSON is left out"
+
+    async def test_are_each_a_read_with_its_own_query_and_none_of_the_batch_s_content(self):
+        kept = [(b"accept-language", b"de"), (b"user-agent", b"Browser/7")]
+        left = [
+            *((b"content-type", b"application/json"), (b"content-length", b"9"), (b"accept", b"text/html")),
+            *((b"accept-encoding", b"gzip"), (b"idempotency-key", b"k"), (b"range", b"bytes=0-1")),
+        ]
+        _, (one, other), _ = await self.ask(["/a?limit=2&x=y", "/b"], [*left, *kept])
+        assert (one["method"], one["path"], one["raw_path"]) == ("GET", "/inner/a", b"/inner/a")
+        assert (one["query_string"], other["query_string"]) == (b"limit=2&x=y", b"")
+        assert one["headers"] == [*kept, (b"accept", b"application/json")]
 
 
 class TestAPassedOnCall:
@@ -254,7 +319,7 @@ class TestATrickyPath:
         assert answer.status_code in (404, 503) or b"<!doctype html>" in answer.content.lower()
         assert b"username" not in answer.content
 
-    @pytest.mark.parametrize("path", ["authenticate", "refresh"])
+    @pytest.mark.parametrize("path", ["authenticate", "refresh", "second-factor", "sso/token"])
     async def test_hands_no_token_to_a_script(self, app, new_organisation, path):
         async with signed_in(app, await new_organisation()) as tab:
             answer = await tab.post(f"/console/api/auth/public/{path}", json={}, headers=A_CHANGE)
@@ -305,11 +370,12 @@ class TestALiveStream:
 class TestTheKeptTokens:
     async def test_stay_few_however_many_sign_in(self, app, new_organisation, monkeypatch):
         monkeypatch.setattr(console_sessions, "MAX_TOKENS", 2)
-        ours = await new_organisation()
+        ours, cookies = await new_organisation(), []
         for role in Role:
             async with signed_in(app, ours, role) as tab:
                 assert (await tab.get("/console/api/auth/me", headers=SAME_ORIGIN)).status_code == 200
+                cookies.append(tab.cookies["gridloom_session"])
         kept = app.resources[ConsoleSessions]._tokens
-        assert len(kept) == 2
+        assert list(kept) == [tokens.hash_of(cookie) for cookie in cookies[-2:]], "those of the latest"
         left_s = [token.good_until - time.monotonic() for token in kept.values()]
         assert max(left_s) <= tokens.ACCESS_LIFETIME.total_seconds() - 120, "none is used in its last two minutes"

@@ -5,8 +5,13 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.console.browsing import SAME_ORIGIN, browser
+
+from gridloom.console.application import ConsoleMiddleware
+from gridloom.console.pages import StaticFiles
+from gridloom.console.sign_in_refusal import answer_with_page, render_page
 
 SCRIPT = b"console.log('screen');\n" * 400
 
@@ -50,10 +55,43 @@ class TestThePage:
         ]
         assert screen.status_code == 200
 
+    async def test_is_asked_for_without_its_content_too(self, app, built):
+        sent = []
+
+        async def receive():
+            return {"type": "http.disconnect"}
+
+        async def send(message):
+            sent.append(message)
+
+        scope = {"type": "http", "method": "HEAD", "path": "/console/", "headers": [], "client": ("10.9.8.7", 1)}
+        await ConsoleMiddleware(app, pages=StaticFiles(built))(scope, receive, send)
+        length = str((built / "index.html").stat().st_size).encode()
+        assert (sent[0]["status"], dict(sent[0]["headers"])[b"content-length"]) == (200, length)
+        assert b"".join(message.get("body", b"") for message in sent) == b""
+
+    async def test_is_a_request_of_its_connection_until_it_is_answered(self, app, built, monkeypatch):
+        counted = []
+
+        def begin(peer):
+            counted.append(f"begin {peer[0]}")
+            return 7
+
+        monkeypatch.setattr(app.connections, "begin", begin)
+        monkeypatch.setattr(app.connections, "end", lambda key: counted.append(f"end {key}"))
+        async with browser(app, built) as tab:
+            for path, status in (("/console/", 200), ("/console/assets/unknown", 404)):
+                assert (await tab.get(path)).status_code == status
+                assert counted == ["begin 10.9.8.7", "end 7"]
+                counted.clear()
+
     async def test_takes_no_change(self, app, built):
         async with browser(app, built) as tab:
             answer = await tab.post("/console/", json={})
         assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+        assert (answer.headers["x-request-id"], answer.headers["cache-control"]) == (
+            *(answer.json()["requestId"], "no-store"),
+        )
 
     async def test_says_so_where_the_console_was_not_built(self, app, tmp_path):
         async with browser(app, tmp_path) as tab:
@@ -95,7 +133,7 @@ class TestAFile:
             plain = await tab.get("/console/assets/index-Bx3fA91z.js", headers={"Accept-Encoding": "identity"})
             styles = await tab.get("/console/assets/index-Bx3fA91z.css")
         assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
-        assert answer.headers["content-encoding"] == "gzip"
+        assert (answer.headers["content-encoding"], plain.headers.get("content-encoding")) == ("gzip", None)
         assert answer.content == plain.content == SCRIPT
         assert int(answer.headers["content-length"]) == len(gzip.compress(SCRIPT, 5, mtime=0))
         assert answer.headers["content-type"] == "text/javascript; charset=utf-8"
@@ -163,6 +201,47 @@ class TestSingleSignOnThatIsRefused:
         assert answer.status_code == 400
         assert answer.headers["content-type"] == "text/html; charset=utf-8"
         assert "<script" not in answer.text
+
+    async def test_is_asked_for_without_compression_and_read_in_pieces(self):
+        asked = []
+
+        async def refuse(scope, _receive, send):
+            asked.append(scope)
+            headers = [(b"content-type", b"application/problem+json"), (b"x-request-id", b"r-1")]
+            await send({"type": "http.response.start", "status": 403, "headers": headers})
+            await send({"type": "http.response.body", "body": b'{"type": "x", "title": "T",', "more_body": True})
+            await send({"type": "http.response.body", "body": b' "requestId": "r-1"}'})
+
+        async def receive():
+            return {"type": "http.disconnect"}
+
+        sent = []
+
+        async def send(message):
+            sent.append(message)
+
+        given = [(b"accept", b"text/html"), (b"accept-encoding", b"gzip"), (b"cookie", b"a=b")]
+        await answer_with_page(refuse, {"type": "http", "headers": given}, receive, send)
+        assert asked[0]["headers"] == [(b"accept", b"text/html"), (b"cookie", b"a=b")]
+        (start, body), headers = sent, dict(sent[0]["headers"])
+        assert (start["status"], headers[b"content-length"]) == (403, str(len(body["body"])).encode())
+        assert (headers[b"x-request-id"], b"Request r-1" in body["body"]) == (b"r-1", True)
+        assert b'<p role="alert">T.</p>' in body["body"], "where there is no more to say, the title is the sentence"
+
+    @pytest.mark.parametrize(
+        ("problem", "advice"),
+        [
+            ("single-sign-on-refused", "an administrator of your organisation finds the reason in its audit log"),
+            ("network-not-allowed", "Your organisation allows sign-in from its own networks only."),
+            ("provider-unreachable", "Try again in a few minutes, or sign in with a password."),
+            ("bad-request", "<p>Sign in again.</p>"),
+        ],
+    )
+    def test_says_what_may_help(self, problem, advice):
+        document = {"type": f"/docs/problems/{problem}", "title": "T", "detail": "<b>", "requestId": "r-1"}
+        page = render_page(msgspec.json.encode(document)).decode()
+        assert advice in page
+        assert '<p role="alert">&lt;b&gt;</p>' in page
 
     @pytest.mark.parametrize("accept", ["*/*", "application/json, */*;q=0.5"])
     async def test_stays_a_problem_for_programs(self, app, accept):

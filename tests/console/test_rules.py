@@ -1,8 +1,16 @@
 """Which origin is the console's own."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from gridloom.console.application import lifespan
 from gridloom.console.rules import AllowedOrigins
+from gridloom.edge.request import AppState
+from gridloom.identity.signing_key_cache import SigningKeyCache
+from gridloom.settings import Settings
 
 pytestmark = pytest.mark.pure
 
@@ -24,3 +32,19 @@ HOME = "https://gridloom.example"
 def test_an_origin_is_ours_by_its_address(origin: str, host: str, in_sandbox: bool, in_production: bool):
     for is_sandbox, expected in ((True, in_sandbox), (False, in_production)):
         assert AllowedOrigins((HOME,), is_sandbox).is_origin(origin, host) is expected
+
+
+@pytest.mark.parametrize(
+    ("environment", "home"),
+    [
+        ("production", AllowedOrigins((HOME,), is_sandbox=False)),
+        ("sandbox", AllowedOrigins(("http://127.0.0.1:8000", HOME), is_sandbox=True)),
+    ],
+)
+async def test_home_is_where_the_settings_say(environment: Any, home: AllowedOrigins):
+    edge: Any = SimpleNamespace(resources=AppState(), pool=None)
+    keyring: Any = None
+    edge.resources.add(SigningKeyCache(keyring, keyring))
+    settings = replace(Settings(environment=environment), base_url=HOME, sandbox_base_url="http://127.0.0.1:8000")
+    async with lifespan(edge, settings):
+        assert edge.resources[AllowedOrigins] == home

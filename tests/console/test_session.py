@@ -39,10 +39,13 @@ class TestSigningIn:
                     headers={**A_CHANGE, "Origin": "https://grid.example"},
                 )
                 elsewhere = await tab.get("/console/api/auth/me", headers={"Origin": ORIGIN})
+                cookie = {"Cookie": answer.headers["set-cookie"].partition(";")[0]}
+                session = await tab.get("/console/session", headers={**SAME_ORIGIN, **cookie})
         assert answer.status_code == 204
         assert answer.headers["set-cookie"].startswith("__Secure-gridloom_session=")
         assert "; Secure" in answer.headers["set-cookie"]
         assert elsewhere.status_code == 403, "in production only the base address is home"
+        assert session.json()["environment"] == "production"
 
     async def test_refuses_a_wrong_password_and_an_unknown_user_alike(self, app, new_organisation):
         ours = await new_organisation()
@@ -67,11 +70,28 @@ class TestSigningIn:
         assert statuses[-1] == 429
         assert elsewhere.status_code == 429
 
+    async def test_takes_one_pair_of_credentials_and_a_whole_one(self, app):
+        async with browser(app) as tab:
+            for body, pointer in (
+                ({}, "/username"),
+                ({"username": "ada"}, "/password"),
+                ({"password": "x"}, "/username"),
+                ({"challenge": "x"}, "/code"),
+                ({"code": "1"}, "/challenge"),
+                ({"username": "ada", "password": "x", "challenge": "x", "code": "1"}, "/challenge"),
+                ({"password": "x", "challenge": "x", "code": "1"}, "/challenge"),
+            ):
+                refused = await tab.post("/console/session", json=body, headers=A_CHANGE)
+                assert refused.status_code == 400, body
+                assert [one["pointer"] for one in refused.json()["errors"]] == [pointer], body
+
     @pytest.mark.parametrize(
         "headers",
         [
             {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"},
             {"Origin": "https://evil.example"},
+            {"Sec-Fetch-Site": "cross-site"},
+            {"Sec-Fetch-Site": "same-site"},
             {"Sec-Fetch-Site": "same-site", "Origin": "http://other.gridloom.test"},
             {"Origin": "null"},
         ],
@@ -88,16 +108,53 @@ class TestSigningIn:
         assert answer.status_code == 403
 
 
+class TestTheAuditLog:
+    async def test_names_who_signed_in_and_out_and_the_account_that_was_tried(self, app, new_organisation):
+        ours = await new_organisation()
+        person = ours.people[Role.TRADER]
+        async with browser(app) as tab:
+            await sign_in(tab, person, "not-the-password")
+            await sign_in(tab, person)
+            assert (await tab.delete("/console/session", headers=A_CHANGE)).status_code == 204
+        entries = (await ours.admin.get("/audit-log")).json()
+        assert [
+            (one["action"], one["status"], one["actorKind"], one["actorID"])
+            for one in entries
+            if one["action"] in ("beginConsoleSession", "endConsoleSession")
+        ] == [
+            ("endConsoleSession", 204, "USER", str(person.id)),
+            ("beginConsoleSession", 204, "USER", str(person.id)),
+            ("beginConsoleSession", 401, "USER", str(person.id)),
+        ]
+
+
 class TestASession:
     async def test_says_whose_it_is(self, app, new_organisation):
         ours = await new_organisation("Nordlicht")
         async with browser(app) as tab:
             await sign_in(tab, ours.people[Role.TRADER])
-            session = (await tab.get("/console/session", headers=SAME_ORIGIN)).json()
+            answer = await tab.get("/console/session", headers=SAME_ORIGIN)
+            cookie = tab.cookies["gridloom_session"]
+        session = answer.json()
+        again = f"gridloom_session={cookie}; Max-Age=43200; Path=/console; HttpOnly; SameSite=Strict"
+        assert answer.headers["set-cookie"] == again, "the browser keeps it for as long again"
         assert session["user"]["username"] == ours.people[Role.TRADER].username
         assert (session["organisationName"], session["organisationKind"]) == ("Nordlicht", "PARTICIPANT")
         assert session["environment"] == "sandbox"
         assert "Create:bids" in session["user"]["permissions"]
+
+    async def test_says_what_is_so_before_the_worker_has_heard_of_a_change(self, app, new_organisation):
+        """Who removes a second factor is asked for none by the next screen."""
+        trader = (await new_organisation()).people[Role.TRADER]
+        confirmed = "insert into second_factor (member_id, sealed_secret, confirmed_at) values ($1, '', now())"
+        async with browser(app) as tab:
+            await sign_in(tab, trader)
+            said = []
+            for statement in ("select $1::uuid", confirmed, "delete from second_factor where member_id = $1"):
+                await app.pool.execute(statement, trader.id)  # without a word to the workers
+                session = (await tab.get("/console/session", headers=SAME_ORIGIN)).json()
+                said.append(session["user"]["hasSecondFactor"])
+        assert said == [False, True, False]
 
     async def test_is_nobodys_without_a_cookie_or_with_a_made_up_one(self, app):
         async with browser(app) as tab:
@@ -163,6 +220,14 @@ class TestItsEnd:
             assert (await tab.get("/console/api/auth/me", headers=SAME_ORIGIN)).status_code == 200
             await self.age(app, tab, expires_at=timedelta(minutes=121))
             assert (await tab.get("/console/api/auth/me", headers=SAME_ORIGIN)).status_code == 401
+
+    async def test_comes_two_hours_after_signing_in_where_nothing_is_asked_for(self, app, new_organisation):
+        ours = await new_organisation()
+        async with browser(app) as tab:
+            await sign_in(tab, ours.people[Role.TRADER])
+            await self.age(app, tab, expires_at=timedelta(minutes=121))
+            assert (await tab.get("/console/api/auth/me", headers=SAME_ORIGIN)).status_code == 401
+            assert (await tab.get("/console/session", headers=SAME_ORIGIN)).status_code == 401
 
     async def test_comes_after_twelve_hours_whatever_happens(self, app, new_organisation):
         ours = await new_organisation()

@@ -19,8 +19,8 @@ from gridloom.kernel.problem import NotFound
 PREFIX = "/console/api"
 BATCH = f"{PREFIX}/batch"
 _NOT_PASSED_ON = (b"cookie", b"authorization")
-_TOKENS_ARE_HERE = ("/auth/public/authenticate", "/auth/public/refresh")
-"""Fields that would give a token to a script."""
+_ANSWER_TOKENS = tuple(f"/auth/public/{name}" for name in ("authenticate", "refresh", "second-factor", "sso/token"))
+"""Operations that would give a token to a script."""
 _TARGET = re.compile(rb"<(/[^>]*)>")
 
 
@@ -65,7 +65,7 @@ def _inner_path(path: str) -> str:
     inner = path.removeprefix(PREFIX)
     segments = inner.split("/")[1:]
     is_plain = inner.startswith("/") and all(segment not in ("", ".", "..") for segment in segments)
-    if not is_plain or "\\" in inner or segments[0] == "console" or inner in _TOKENS_ARE_HERE:
+    if not is_plain or "\\" in inner or segments[0] == "console" or inner in _ANSWER_TOKENS:
         raise NotFound(f"The console's gateway does not lead to {inner or '/'}.")
     return inner
 

@@ -126,7 +126,8 @@ async def read_console_session(request: Request) -> Response[ConsoleSession]:
     reject_cross_origin(request.headers, request.resources[AllowedOrigins])
     sessions = request.resources[ConsoleSessions]
     cookie = sessions.cookie_of(request.header("cookie"))
-    caller = await request.resources[TokenAuthenticator].authenticate(await sessions.token_of(cookie))
+    # Who has just changed something about themselves sees it, also at a worker that has not heard of it yet.
+    caller = await request.resources[TokenAuthenticator].authenticate_anew(await sessions.token_of(cookie))
     organisation = await store.read_organisation(request.pool, caller.organisation_id)
     if organisation is None:
         raise NoConsoleSession("The session has ended. Sign in again.")

@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import expect
 from tests.console.journeys.conftest import WEB, OpenTab
 from tests.console.journeys.scene import Scene
-from tests.console.journeys.watching import AXE_LAYOUT, MAX_WAIT_MS, Tab
+from tests.console.journeys.watching import MAX_WAIT_MS, Tab
 
 # The figures of the overview fit without scrolling sideways: one that is cut reads as another.
 CUT_FIGURES = """
@@ -82,7 +82,7 @@ class TestEveryScreen:
                     if size == DESK or count == 0:
                         await tab.check_in_both_themes()
                     else:
-                        await tab.check(AXE_LAYOUT)
+                        await tab.check_layout()
                     assert tab.faults == [], (path, size)
 
 
@@ -100,6 +100,21 @@ async def check_on_a_phone(tab: Tab, path: str) -> None:
     width = await tab.page.evaluate("document.querySelector('#screen').scrollWidth")
     assert width <= PHONE[0], f"{path} is {width} wide"
     assert await tab.page.evaluate(CUT_FIGURES) == [], path
+
+
+class TestContrast:
+    async def test_is_missed_of_one_pale_cell_among_others(self, open_tab: OpenTab, scene: Scene):
+        """Texts that look like another are left out, and the shade of a table's edge does not hide its cells."""
+        async with open_tab("trader", size=DESK) as tab:
+            await tab.open("/")
+            await tab.check()
+            assert tab.faults == []
+            cell = tab.page.locator(".table-scroll td").last
+            await cell.evaluate("(cell) => { cell.textContent = 'pale'; cell.style.color = '#ddd' }")
+            await tab.check()
+            assert len(tab.faults) == 1
+            assert "axe contrast" in tab.faults[0]
+            tab.faults.clear()
 
 
 class TestWidth:

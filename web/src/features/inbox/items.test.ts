@@ -25,6 +25,8 @@ const updated = (version: number, time: string) =>
     { start: '2026-11-17T01:30:00Z', end: '2026-11-17T02:45:00Z', periods: 5, version },
     time,
   )
+const result = (bid: string, status: string, product: string, time?: string, asset = 'p', deliveryDay = '2026-11-17') =>
+  event('ancillary.result', `physical-assets/${asset}/ancillary/bids/${bid}`, { status, product, deliveryDay }, time)
 
 describe('the inbox', () => {
   test('has one row a thing, the newest of it', () => {
@@ -59,9 +61,7 @@ describe('the inbox', () => {
   })
 
   test('joins the results of a day into one row, and leads from a cut to its repair', () => {
-    const result = (status: string, product: string) =>
-      event('ancillary.result', 'physical-assets/p/ancillary/bids/b', { status, product, deliveryDay: '2026-11-17' })
-    const [row] = itemsOf([result('ACCEPTED', 'POS_00_04'), result('REJECTED', 'POS_16_20')], names)
+    const [row] = itemsOf([result('a', 'ACCEPTED', 'POS_00_04'), result('b', 'REJECTED', 'POS_16_20')], names)
     expect(row?.title).toBe('aFRR capacity: **1 of 2 bids accepted**, Weser')
     const cut = {
       timestamp: '2026-11-17T13:00:00Z',
@@ -75,5 +75,73 @@ describe('the inbox', () => {
     )
     expect(expected?.note).toBe('−15.0 → −12.5 MW, 0.6 MWh less')
     expect(expected?.fix?.label).toBe('Repair plan')
+  })
+
+  test('is as new as the newest of the results that a row joins, in whatever order they come', () => {
+    const [early, middle, late] = ['2026-11-16T08:20:00Z', '2026-11-16T09:05:00Z', '2026-11-16T09:50:00Z']
+    const rows = itemsOf(
+      [
+        result('a', 'REJECTED', 'NEG_04_08', middle),
+        result('b', 'REJECTED', 'NEG_08_12', late),
+        result('c', 'REJECTED', 'POS_08_12', early),
+        result('d', 'ACCEPTED', 'NEGPOS_08_12', early),
+        result('e', 'ACCEPTED', 'POS_033', middle),
+        result('f', 'REJECTED', 'POS_08_12', early, 'q'),
+        result('g', 'ACCEPTED', 'POS_08_12', middle, 'p', '2026-11-18'),
+      ],
+      names,
+    )
+    expect(rows.map((row) => [row.title, row.note, row.tone, row.time, row.place.to])).toEqual([
+      [
+        'aFRR capacity: **0 of 3 bids accepted**, Weser',
+        'delivery Tue, 17 Nov 2026',
+        'quiet',
+        Date.parse(late),
+        '/physical-assets/p/bids',
+      ],
+      [
+        'aFRR energy: **1 of 1 bid accepted**, Weser',
+        'delivery Tue, 17 Nov 2026',
+        'good',
+        Date.parse(middle),
+        '/physical-assets/p/bids',
+      ],
+      [
+        'aFRR capacity: **1 of 1 bid accepted**, Weser',
+        'delivery Wed, 18 Nov 2026',
+        'good',
+        Date.parse(middle),
+        '/physical-assets/p/bids',
+      ],
+      [
+        'FCR: **1 of 1 bid accepted**, Weser',
+        'delivery Tue, 17 Nov 2026',
+        'good',
+        Date.parse(early),
+        '/physical-assets/p/bids',
+      ],
+      [
+        'aFRR capacity: **0 of 1 bid accepted**, Weser',
+        'delivery Tue, 17 Nov 2026',
+        'quiet',
+        Date.parse(early),
+        '/physical-assets/q/bids',
+      ],
+    ])
+  })
+
+  test('counts a corrected result once, as it was corrected, and the quarter-hours of a bid each', () => {
+    const [row] = itemsOf(
+      [
+        result('a', 'ACCEPTED', 'POS_08_12', '2026-11-16T08:20:00Z'),
+        result('b', 'REJECTED', 'POS_12_16', '2026-11-16T08:20:00Z'),
+        result('a', 'REJECTED', 'POS_08_12', '2026-11-16T10:35:00Z'),
+      ],
+      names,
+    )
+    expect(row?.title).toBe('aFRR capacity: **0 of 2 bids accepted**, Weser')
+    expect(row?.time).toBe(Date.parse('2026-11-16T10:35:00Z'))
+    const [energy] = itemsOf([result('a', 'ACCEPTED', 'POS_033'), result('a', 'REJECTED', 'POS_034')], names)
+    expect(energy?.title).toBe('aFRR energy: **1 of 2 bids accepted**, Weser')
   })
 })

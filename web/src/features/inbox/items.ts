@@ -336,7 +336,9 @@ const kindOf = (product: string): string =>
   product.startsWith('NEGPOS') ? 'FCR' : /_\d{3}$/.test(product) ? 'aFRR energy' : 'aFRR capacity'
 
 /** All results of one delivery day, battery and kind of product are one thing. */
-function resultItem(key: string, events: Placed[], names: Names): Item | null {
+function resultItem(key: string, all: Placed[], names: Names): Item | null {
+  // A corrected result is another event of the same bid; an aFRR bid has a result for each of its quarter-hours.
+  const events = [...new Map(all.map((event) => [`${event.subject} ${text(event.data.product)}`, event])).values()]
   const first = events[0]
   if (!first) return null
   const id = idOf(first.subject)
