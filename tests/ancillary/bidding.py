@@ -1,11 +1,13 @@
 """Bids and results in a line each, for the tests of this room."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+
+from tests.clock_changes import next_day_of
 
 from gridloom.kernel.market_time import market_day_of
 
 DAY = (market_day_of(datetime.now(UTC)) + timedelta(days=3)).isoformat()
-SPRING, AUTUMN = "2027-03-28", "2027-10-31"
+SPRING, AUTUMN = (next_day_of(hours, in_days=3).isoformat() for hours in (23, 25))
 
 FCR = {"capacityPrice": 12.5, "offeredCapacity": 5000}
 CAPACITY = {"capacityPrice": 8.25, "offeredCapacity": 4000, "energyPrice": 120.01}
@@ -14,7 +16,8 @@ ENERGY = {"capacityPrice": 0, "offeredCapacity": 3000, "energyPrice": -14999.99}
 
 
 def day_from_now(days):
-    return (market_day_of(datetime.now(UTC)) + timedelta(days=days)).isoformat()
+    """From when the run began: another test's day is not the next because midnight has come."""
+    return (date.fromisoformat(DAY) + timedelta(days=days - 3)).isoformat()
 
 
 def entry(product, *bids, day=DAY):

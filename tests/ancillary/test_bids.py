@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import datetime, timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from tests.ancillary.bidding import (
@@ -20,6 +20,8 @@ from tests.ancillary.bidding import (
     waiting,
 )
 from tests.assets import PARAMETERS, pointers, register_asset
+
+from gridloom.identity.permissions import Role
 
 
 class TestBidsWithoutResult:
@@ -91,12 +93,32 @@ class TestBidsWithoutResult:
 class TestPlacing:
     async def test_answers_the_entries_with_codes_and_status(self, new_organisation):
         asset = await register_asset(await new_organisation())
-        answer = await place(asset, entry("NEGPOS_00_04", FCR), entry("POS_001", ENERGY))
-        first, second = answer.json()
+        free = {**FCR, "capacityPrice": 0}
+        answer = await place(asset, entry("NEGPOS_00_04", FCR), entry("POS_001", ENERGY), entry("NEGPOS_04_08", free))
+        first, second, third = answer.json()
+        assert third["bids"][0]["capacityPrice"] == 0
         assert first["productDateCode"] == f"{DAY}_NEGPOS_00_04"
         assert first["bids"][0]["status"] == "OFFERED"
         assert "energyPrice" not in first["bids"][0]
         assert second["bids"][0]["energyPrice"] == -14999.99
+
+    async def test_takes_energy_for_nothing(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        products = {"POS_00_04": {**CAPACITY, "energyPrice": 0}, "NEG_001": {**ENERGY, "energyPrice": 0}}
+        named = {product: {**bid, "id": str(uuid4())} for product, bid in products.items()}
+        placed = await place(asset, *(entry(product, bid) for product, bid in named.items()))
+        assert [each["bids"] for each in placed.json()] == [[{"status": "OFFERED", **bid}] for bid in named.values()]
+        found = await waiting(asset, *(f"{DAY}_{product}" for product in products))
+        assert [each["bids"] for each in found] == [each["bids"] for each in placed.json()]
+        again = await place(asset, *(entry(product, bid) for product, bid in named.items()))
+        assert again.json() == placed.json()
+
+    async def test_notes_the_person_who_placed_a_bid(self, new_organisation, app):
+        asset = await register_asset(await new_organisation())
+        await place(asset, entry("NEGPOS_00_04", FCR))
+        placed_by = "select placed_by from ancillary_bid where asset_key = $1"
+        key = await app.pool.fetchval("select key from asset where id = $1", UUID(str(asset.id)))
+        assert await app.pool.fetchval(placed_by, key) == asset.owner.people[Role.TRADER].id
 
     async def test_replaces_the_standing_bid_and_keeps_the_history(self, new_organisation):
         asset = await register_asset(await new_organisation())
@@ -157,6 +179,25 @@ class TestPlacing:
         book = (await asset.owner.viewer.get(asset.path("/commitments"), params=window)).json()["commitments"]
         assert book[-1]["discharge"]["ancillary"]["afrrCapacity"] == 8000
 
+    async def test_under_the_id_of_another_batterys_bid_leaves_that_one_alone(self, new_organisation):
+        owner = await new_organisation()
+        one, other = await register_asset(owner), await register_asset(owner)
+        bid = {**CAPACITY, "id": str(uuid4())}
+        for asset in (one, other):
+            await place(asset, entry("POS_00_04", bid))
+
+        async def shown(asset):
+            [found] = (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"]
+            return found["id"], found["status"], found.get("acceptedCapacity")
+
+        await record(one, "POS_00_04", bid["id"], capacity=2000)
+        assert [await shown(asset) for asset in (one, other)] == [
+            (bid["id"], "ACCEPTED", 2000),
+            (bid["id"], "OFFERED", None),
+        ]
+        assert (await other.owner.trader.delete(other.path(f"/ancillary/bids/{bid['id']}"))).status_code == 204
+        assert [(await shown(asset))[1] for asset in (one, other)] == ["ACCEPTED", "WITHDRAWN"]
+
     async def test_is_all_or_nothing(self, new_organisation):
         asset = await register_asset(await new_organisation())
         await place(
@@ -168,6 +209,7 @@ class TestPlacing:
         ("product", "bid", "problem", "field"),
         [
             ("NEGPOS_00_04", {**FCR, "energyPrice": 1}, "prices-do-not-fit-product", "energyPrice"),
+            ("NEGPOS_00_04", {**FCR, "energyPrice": 0}, "prices-do-not-fit-product", "energyPrice"),
             ("NEGPOS_00_04", {**FCR, "capacityPrice": -0.01}, "prices-do-not-fit-product", "capacityPrice"),
             ("POS_00_04", FCR, "prices-do-not-fit-product", "energyPrice"),
             ("NEG_001", {**ENERGY, "capacityPrice": 0.01}, "prices-do-not-fit-product", "capacityPrice"),
@@ -241,6 +283,7 @@ class TestPlacing:
         bid = {"NEGPOS_20_24": FCR, "POS_20_24": CAPACITY, "NEG_001": ENERGY}[product]
         answer = await place(asset, entry(product, bid, day=day_from_now(0)), status=422)
         assert answer.json()["type"] == "/docs/problems/product-gate-closed"
+        assert pointers(answer) == ["/0/deliveryDay"]
 
     @pytest.mark.parametrize(
         ("day", "product", "status"),
@@ -263,7 +306,13 @@ class TestPlacing:
         bid = {"NEGPOS_20_24": FCR, "POS_20_24": CAPACITY, "NEG_001": ENERGY}[product]
         answer = await place(asset, entry(product, bid, day=day_from_now(days)), status=422)
         assert answer.json()["type"] == "/docs/problems/product-gate-not-open"
+        assert pointers(answer) == ["/0/deliveryDay"]
         await place(asset, entry(product, bid, day=day_from_now(days - 2)))
+
+    async def test_of_nothing_is_refused(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        answer = await place(asset, entry("POS_00_04", {**CAPACITY, "offeredCapacity": 0}), status=400)
+        assert pointers(answer) == ["/0/bids/0/offeredCapacity"]
 
     async def test_on_an_inactive_asset_is_refused(self, new_organisation):
         asset = await register_asset(await new_organisation())

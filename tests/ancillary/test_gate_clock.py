@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime, time, timedelta
+from uuid import uuid4
 
 import pytest
 from tests.assets import register_asset
@@ -35,9 +36,15 @@ async def test_a_bid_just_in_time_counts_and_one_just_too_late_is_refused(fresh_
         closure = TenderGates().closure(product_key(day, product))
         body = [{"deliveryDay": day.isoformat(), "product": product, "bids": [BIDS[product]]}]
         await set_clock(edge, closure - timedelta(seconds=30))
-        early = await owner.trader.post(asset.path("/ancillary/bids"), json=body)
+        known = [{**body[0], "bids": [{**BIDS[product], "id": str(uuid4())}]}]
+        early = await owner.trader.post(asset.path("/ancillary/bids"), json=known)
         assert early.status_code == 201, early.text
         await set_clock(edge, closure)
+        again = await owner.trader.post(asset.path("/ancillary/bids"), json=known)
+        assert (again.status_code, again.json()) == (201, early.json()), "it was placed in time"
+        later = {**body[0], "product": "NEG_092", "bids": [BIDS["NEG_001"]]}
+        beside = await owner.trader.post(asset.path("/ancillary/bids"), json=[*known, later])
+        assert (beside.status_code, beside.json()[:1]) == (201, early.json()), "only what is new must be in time"
         late = await owner.trader.post(asset.path("/ancillary/bids"), json=body)
         assert late.status_code == 422
         assert late.json()["type"] == "/docs/problems/product-gate-closed"

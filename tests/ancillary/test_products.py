@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gridloom.ancillary.products import (
     PRODUCTS,
     AncillaryMarket,
+    NotADeliveryDay,
     capacity_block_around,
     parse_product_key,
     product_key,
@@ -119,6 +120,15 @@ class TestProductKey:
     def test_is_refused_with_the_reason(self, text, reason):
         with pytest.raises(ValueError, match=reason):
             parse_product_key(text)
+
+    def test_is_there_from_the_first_delivery_day_to_the_last(self):
+        days = [date(1999, 12, 31), date(2000, 1, 1), date(2099, 12, 31), date(2100, 1, 1)]
+        for day, is_there in zip(days, (False, True, True, False), strict=True):
+            if is_there:
+                assert product_key(day, "POS_00_04").delivery_day == day
+                continue
+            with pytest.raises(NotADeliveryDay):
+                product_key(day, "POS_00_04")
 
     def test_never_repeats_a_long_text_in_full(self):
         with pytest.raises(ValueError, match="…") as refusal:

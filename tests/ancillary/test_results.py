@@ -1,16 +1,18 @@
 """Results: recorded once and for ever, and what lists say of bids and results."""
 
 import asyncio
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
+from types import SimpleNamespace
 from uuid import UUID, uuid4
 
 import pytest
-from tests.ancillary.bidding import CAPACITY, DAY, FCR, STEP, all_bids, day_from_now, entry, place, record
+from tests.ancillary.bidding import CAPACITY, DAY, ENERGY, FCR, STEP, all_bids, day_from_now, entry, place, record
 from tests.assets import PARAMETERS, pointers, register_asset
 from tests.emitted import events_of
 
 from gridloom.ancillary import result_recording
-from gridloom.kernel.market_time import market_day_window
+from gridloom.kernel.market_time import block_window, market_day_window
+from gridloom.kernel.window import Window
 
 
 class TestResults:
@@ -34,7 +36,14 @@ class TestResults:
         found = await all_bids(asset, f"{DAY}_POS_00_04", f"{DAY}_POS_04_08")
         assert [each["bids"][0]["status"] for each in found] == ["ACCEPTED", "REJECTED"]
         logbook = (await asset.owner.viewer.get(asset.path("/logbook"), params={"type": "ANCILLARY_RESULT"})).json()
-        assert [item["source"] for item in logbook] == ["SYSTEM", "SYSTEM"]
+        assert [(item["source"], item["impact"]) for item in logbook] == [("SYSTEM", "NEUTRAL"), ("SYSTEM", "POSITIVE")]
+        hours = [block_window(date.fromisoformat(DAY), *hours) for hours in ((4, 8), (0, 4))]
+        assert [(datetime.fromisoformat(item["start"]), datetime.fromisoformat(item["end"])) for item in logbook] == [
+            (window.start, window.end) for window in hours
+        ]
+        assert [item["tags"] for item in logbook] == [["ancillary", "afrr_capacity"]] * 2
+        trader = (await asset.owner.trader.get("/auth/me")).json()["id"]
+        assert {item["authorID"] for item in logbook} == {trader}
         listed = (await asset.owner.viewer.get(asset.path("/ancillary/results"))).json()
         assert [each["product"] for each in listed] == ["POS_04_08", "POS_00_04"]
         emitted = await events_of(app.pool, asset.owner.id, subject=f"physical-assets/{asset.id}/ancillary")
@@ -69,18 +78,56 @@ class TestResults:
         assert (await asset.owner.engineer.post(asset.path("/unavailability"), json=outage)).status_code == 201
         subject = f"virtual-assets/{made.json()['id']}"
         before = await events_of(app.pool, holder.id, subject=subject)
-        revalidated = []
+        enqueued = []
+        for name in ("enqueue_revalidation", "enqueue_following"):
 
-        async def enqueue(db, locked, asset_key):
-            revalidated.append(asset_key)
+            async def enqueue(db, locked, asset_key, name=name):
+                enqueued.append((name, asset_key))
 
-        monkeypatch.setattr(result_recording, "enqueue_revalidation", enqueue)
+            monkeypatch.setattr(result_recording, name, enqueue)
         await record(asset, "POS_04_08", bid_id, capacity=4000)
-        assert revalidated == [await app.pool.fetchval("select key from asset where id = $1", UUID(asset.id))]
+        key = await app.pool.fetchval("select key from asset where id = $1", UUID(asset.id))
+        assert enqueued == [("enqueue_revalidation", key), ("enqueue_following", key)]
         [told] = (await events_of(app.pool, holder.id, subject=subject))[len(before) :]
         assert told.type == "virtual-asset.availability-changed"
         left = [(each["availableChargePower"], each["availableDischargePower"]) for each in told.data["periods"]]
         assert left == [(5000, 3600)]  # 6000 of 6000 + 4000 kW of discharging
+
+    async def test_are_told_for_as_long_as_anything_of_their_delivery_is_ahead(self, new_organisation, monkeypatch):
+        asset = await register_asset(await new_organisation())
+        products = ["POS_08_12", "POS_04_08", "POS_00_04"]
+        placed = (await place(asset, *(entry(product, CAPACITY) for product in products))).json()
+        hour, windows, told = timedelta(hours=1), [], []
+
+        async def read_backed_availability(db, asset_key, window):
+            windows.append(window)
+            return SimpleNamespace(available={1: None}, window=next(deliveries))
+
+        async def tell(db, backed, now):
+            told.append(backed.window)
+
+        async def enqueue(db, locked, asset_key):
+            pass
+
+        monkeypatch.setattr(result_recording, "read_backed_availability", read_backed_availability)
+        monkeypatch.setattr(result_recording, "emit_availability_changed", tell)
+        monkeypatch.setattr(result_recording, "enqueue_revalidation", enqueue)
+        now = datetime.now(UTC)
+        past, present = Window(now - 2 * hour, now - hour), Window(now - hour, now + hour)
+        deliveries = iter((past, present))
+        results = [
+            {
+                "deliveryDay": DAY,
+                "product": each["product"],
+                "results": [{"bidID": each["bids"][0]["id"], "accepted": True, "acceptedCapacity": 1000}],
+            }
+            for each in placed
+        ]
+        for sent in (results[:2], results[2:]):
+            answer = await asset.owner.trader.post(asset.path("/ancillary/results"), json=sent)
+            assert answer.status_code == 201, answer.text
+        assert told == [present]
+        assert windows == [block_window(date.fromisoformat(DAY), *hours) for hours in ((4, 12), (0, 4))]
 
     async def test_leave_what_was_accepted_taken_and_give_the_rest_back(self, app, new_organisation):
         asset = await register_asset(await new_organisation())
@@ -132,7 +179,7 @@ class TestResults:
         assert (await record(asset, "POS_00_04", bid_id, capacity=2000)).json() == first.json()
         contradiction = await record(asset, "POS_00_04", bid_id, accepted=False, status=409)
         assert contradiction.json()["type"] == "/docs/problems/contradicts-result"
-        corrected = await record(asset, "POS_00_04", bid_id, accepted=False, correction=True)
+        corrected = await record(asset, "POS_00_04", bid_id, accepted=False, settlementPrice=9.5, correction=True)
         assert corrected.json()[0]["results"][0]["revision"] == 2
         assert (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"][0]["status"] == "REJECTED"
         entries = (await asset.owner.admin.get(asset.path("/logbook"))).json()
@@ -140,11 +187,14 @@ class TestResults:
             "rejected, corrected",
             "accepted",
         ]
+        await record(asset, "POS_00_04", bid_id, capacity=1000, correction=True)
         log = (await asset.owner.admin.get("/audit-log")).json()
         details = [item["details"] for item in log if item.get("details")]
-        assert any(kept.get("corrected") and kept["corrected"][0]["acceptedCapacity"] == 2000 for kept in details), log[
-            :2
-        ]
+        before = {"bidID": bid_id, "productDateCode": f"{DAY}_POS_00_04"}
+        assert [kept["corrected"] for kept in details if "corrected" in kept] == [
+            [{**before, "revision": 2, "accepted": False, "acceptedCapacity": 0, "settlementPrice": "9.50"}],
+            [{**before, "revision": 1, "accepted": True, "acceptedCapacity": 2000, "settlementPrice": None}],
+        ], "each as it was known until then, the latest first"
 
     async def test_that_are_corrected_are_awarded_by_the_latest_of_them(self, operator, new_organisation):
         asset = await register_asset(await new_organisation())
@@ -173,6 +223,22 @@ class TestResults:
         [as_bid] = (await operator.get("/settlements/afrr-capacity", params={"asset-id": asset.id})).json()
         assert (float(at_settled["settlementPrice"]), at_settled["capacity"]) == (60 / 4, 5.0)
         assert (float(as_bid["price"]), as_bid["capacity"]) == (CAPACITY["capacityPrice"], 2.0)
+        trader = (await asset.owner.trader.get("/auth/me")).json()["id"]
+        assert {award["recordedBy"] for award in (at_settled, as_bid)} == {trader}
+
+    async def test_are_corrected_by_another_price_alone_and_be_it_nothing(self, operator, new_organisation):
+        asset = await register_asset(await new_organisation())
+        bid_id = (await place(asset, entry("POS_12_16", CAPACITY))).json()[0]["bids"][0]["id"]
+        known = {"capacity": 2000, "settlementPrice": 9.99}
+        await record(asset, "POS_12_16", bid_id, **known)
+        for price in (0, None, -3):
+            other = {**known, "settlementPrice": price}
+            contradiction = await record(asset, "POS_12_16", bid_id, **other, status=409)
+            assert contradiction.json()["type"] == "/docs/problems/contradicts-result"
+            answer = await record(asset, "POS_12_16", bid_id, **other, correction=True)
+            assert answer.json()[0]["results"][0].get("settlementPrice") == price
+            [award] = (await operator.get("/settlements/afrr-capacity", params={"asset-id": asset.id})).json()
+            assert float(award["price"]) == (CAPACITY["capacityPrice"] if price is None else price)
 
     async def test_can_be_corrected_entry_by_entry(self, new_organisation):
         asset = await register_asset(await new_organisation())
@@ -203,11 +269,20 @@ class TestResults:
         assert pointers(taken) == ["/0/results/0/acceptedCapacity"]
         await record(asset, "POS_00_04", bid_id, capacity=4000, correction=True)
 
-    @pytest.mark.parametrize(("accepted", "capacity"), [(True, 0), (True, 4001), (False, 1), (True, 5000)])
-    async def test_fit_their_bid(self, new_organisation, accepted, capacity):
+    @pytest.mark.parametrize(
+        ("accepted", "capacity", "problem"),
+        [
+            (True, 0, "result-does-not-fit-bid"),
+            (True, 3001, "lot-size-violated"),
+            (False, 1, "lot-size-violated"),
+            (True, 5000, "result-does-not-fit-bid"),
+        ],
+    )
+    async def test_fit_their_bid(self, new_organisation, accepted, capacity, problem):
         asset = await register_asset(await new_organisation())
         bid_id = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
         answer = await record(asset, "POS_00_04", bid_id, accepted=accepted, capacity=capacity, status=422)
+        assert answer.json()["type"] == f"/docs/problems/{problem}"
         assert pointers(answer) == ["/0/results/0/acceptedCapacity"]
 
     async def test_name_a_bid_of_the_asset_for_that_product(self, new_organisation):
@@ -224,8 +299,12 @@ class TestResults:
         second = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"][0]["id"]
         await record(asset, "POS_00_04", first, status=409)
         await record(asset, "POS_00_04", second)
-        late = await place(asset, entry("POS_00_04", CAPACITY), status=409)
-        assert late.json()["type"] == "/docs/problems/result-known"
+        third = (await place(asset, entry("POS_04_08", CAPACITY))).json()[0]["bids"][0]["id"]
+        await record(asset, "POS_04_08", third, accepted=False)
+        for product in ("POS_00_04", "POS_04_08"):
+            late = await place(asset, entry(product, CAPACITY), status=409)
+            assert late.json()["type"] == "/docs/problems/result-known"
+            assert pointers(late) == ["/0/bids/0"]
 
     async def test_of_capacity_stand_for_the_quarter_hours_of_the_block(self, new_organisation):
         asset = await register_asset(await new_organisation())
@@ -235,11 +314,29 @@ class TestResults:
         await record(asset, "POS_00_04", bid_id, capacity=4000)
         found = await all_bids(asset, f"{DAY}_POS_016", f"{DAY}_POS_017", f"{DAY}_NEG_001")
         assert [[bid["id"] for bid in each["bids"]] for each in found] == [[bid_id], [], []]
+        own = (await place(asset, entry("POS_016", ENERGY))).json()[0]["bids"][0]["id"]
+        for counting in ([own], [own, bid_id]):  # beside a bid of its own only once that does not stand any more
+            found = await all_bids(asset, f"{DAY}_POS_016")
+            assert [bid["id"] for bid in found[0]["bids"]] == counting
+            await asset.owner.trader.delete(asset.path(f"/ancillary/bids/{own}"))
+        lost = (await place(asset, entry("POS_015", ENERGY))).json()[0]["bids"][0]["id"]
+        await record(asset, "POS_015", lost, accepted=False)
+        [found] = await all_bids(asset, f"{DAY}_POS_015")
+        [alone] = found["bids"]
+        assert (alone["id"], alone["status"], alone["acceptedCapacity"]) == (lost, "REJECTED", 0), "a bid of its own"
         await record(asset, "POS_001", bid_id, capacity=2000, settlementPrice=88)
+        hour = market_day_window(date.fromisoformat(DAY)).start
+        book = await asset.owner.viewer.get(
+            asset.path("/commitments"),
+            params={"start": hour.isoformat(), "end": (hour + timedelta(hours=1)).isoformat()},
+        )
+        held = [period["discharge"]["ancillary"]["afrrCapacity"] for period in book.json()["commitments"]]
+        assert held == [4000] * 4, "what was activated of it is held no less"
         logbook = (await asset.owner.viewer.get(asset.path("/logbook"), params={"type": "ANCILLARY_RESULT"})).json()
         assert f"2000 kW of the bid {bid_id} were accepted at 88.00 EUR/MWh." in {one["description"] for one in logbook}
         await record(asset, "POS_017", bid_id, status=422)
-        assert (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"][0]["status"] == "ACCEPTED"
+        [capacity] = (await all_bids(asset, f"{DAY}_POS_00_04"))[0]["bids"]
+        assert (capacity["status"], capacity["acceptedCapacity"]) == ("ACCEPTED", 4000)
 
     async def test_are_recorded_of_a_battery_that_was_derated_since_the_bid(self, new_organisation):
         asset = await register_asset(await new_organisation())

@@ -90,9 +90,16 @@ class Market:
         identifier: str = response.json()["id"]
         return identifier
 
-    async def lose(self, battery: str, auction: str, power_kw: float, energy_kwh: float | None = None) -> None:
-        """The battery loses as much over the whole window of the auction's item, of discharging in proportion; twice as
-        many kWh unless said."""
+    async def lose(
+        self,
+        battery: str,
+        auction: str,
+        power_kw: float,
+        energy_kwh: float | None = None,
+        since: datetime | None = None,
+    ) -> None:
+        """The battery loses as much until the end of the auction's item, from its start unless said, of discharging in
+        proportion; twice as many kWh unless said."""
         item = (await self.operator.get(f"/auctions/{auction}")).json()["item"]
         lost = {
             "energyCapacity": 2 * power_kw if energy_kwh is None else energy_kwh,
@@ -100,7 +107,13 @@ class Market:
         }
         response = await self.owner.admin.post(
             f"/physical-assets/{battery}/unavailability",
-            json={"description": "", "type": "OUTAGE", "start": item["start"], "end": item["end"], "volume": lost},
+            json={
+                "description": "",
+                "type": "OUTAGE",
+                "start": item["start"] if since is None else wire(since),
+                "end": item["end"],
+                "volume": lost,
+            },
         )
         assert response.status_code == 201, response.text
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -45,6 +46,8 @@ class TestAnAuction:
         told = [await events_of(market.edge.pool, one.id, subject=f"auctions/{auction}") for one in market.traders]
         types = ["auction.opened", "bid.placed", "auction.cleared"]
         assert [[one.type for one in each] for each in told] == [types, types, [types[0], types[2]]]
+        assert {one.permission for each in told for one in each} == {"Read:auctions"}
+        assert told[1][1].data == {"auctionID": auction, "bidID": placed.json()["id"], "price": 200}
         assert [each[-1].data["status"] for each in told] == ["LOST", "WON", "NO_BIDS_SUBMITTED"]
         assert [each[-1].data.get("virtualAssetID") for each in told] == [None, won["virtualAssetID"], None]
         asset = await second.trader.get(f"/organisations/{second.id}/virtual-assets/{won['virtualAssetID']}")
@@ -53,6 +56,8 @@ class TestAnAuction:
         assert asset.json()["ratedDischargePower"] == pytest.approx(4400)
         assert asset.json()["initialStateOfChargePercentage"] == 50
         assert len(asset.json()["blockIDs"]) == 1
+        resold = await market.operator.post("/auctions", json=await market.terms(won["virtualAssetID"]))
+        assert (resold.status_code, resold.json()["errors"][0]["pointer"]) == (422, "/backing"), "no physical one"
         lost = (await first.trader.get(f"/auctions/{auction}")).json()
         assert "virtualAssetID" not in lost
         assert lost["currentBid"]["price"] == 100.50
@@ -110,9 +115,15 @@ class TestAnAuction:
         await bid(market.traders[0], auction, 999.99)
         await market.advance("PT1H")
         results = (await market.operator.get(f"/auctions/{auction}/results")).json()
-        assert results["outcome"] == "NO_VALID_BID"
+        assert (results["outcome"], results["detail"]) == ("NO_VALID_BID", "No bid reached the hurdle price.")
+        ended = (await market.operator.get(f"/auctions/{auction}")).json()["end"]
+        assert datetime.fromisoformat(results["clearedAt"]) >= datetime.fromisoformat(ended)
         assert results["bids"][0]["fate"] == "BELOW_HURDLE"
         assert await market.status(auction, market.traders[0]) == "LOST"
+        told = [await events_of(market.edge.pool, one.id, subject=f"auctions/{auction}") for one in market.traders]
+        assert [each[-1].data for each in told] == [
+            {"auctionID": auction, "status": status} for status in ("LOST", *["NO_BIDS_SUBMITTED"] * 2)
+        ]
 
     async def test_takes_its_capacity_when_it_is_created(self, market: Market):
         battery = await market.battery(6000)
@@ -135,7 +146,8 @@ class TestAnAuction:
         assert (await market.operator.delete(f"/auctions/{auction}")).status_code == 204
         unwanted = await market.auction(battery)
         await market.advance("PT1H")
-        assert (await market.operator.get(f"/auctions/{unwanted}")).json()["outcome"] == "NO_VALID_BID"
+        results = (await market.operator.get(f"/auctions/{unwanted}/results")).json()
+        assert (results["outcome"], results["detail"]) == ("NO_VALID_BID", "No bid stood when the auction closed.")
         await market.auction(battery)
 
     async def test_is_validated_as_if_its_old_terms_were_gone_when_it_is_changed(self, market: Market):
@@ -200,8 +212,12 @@ class TestAnAuction:
         cleared = (await market.operator.get(f"/auctions/{auction}")).json()
         assert (cleared["status"], cleared["outcome"], cleared["price"]) == ("CLEARED", "ALLOCATED", 10)
         assert cleared["winnerID"] == str(market.traders[0].id)
+        assert datetime.fromisoformat(cleared["clearedAt"]) >= datetime.fromisoformat(cleared["end"])
+        assert (running["hasBid"], "hasBid" in cleared) == (True, False)
         listed = (await market.operator.get("/auctions", params={"status": "CLEARED", "limit": 1000})).json()
-        assert auction in [each["id"] for each in listed]
+        alone = {"hurdlePrice", "backing", "participants"}
+        shown = {name: value for name, value in cleared.items() if name not in alone}
+        assert [each for each in listed if each["id"] == auction] == [shown]
         cancelled = await market.auction()
         await market.operator.delete(f"/auctions/{cancelled}")
         assert (await market.operator.get(f"/auctions/{cancelled}")).json()["status"] == "CANCELLED"
@@ -220,6 +236,8 @@ class TestAnAuction:
         assert refused.json()["errors"][0]["pointer"] == "/participants/0"
         assert "may read the revenue of a battery" in refused.json()["detail"]
         other = await market.auction(start=wire(await market.now() + timedelta(minutes=10)))
+        invited = await market.operator.put(f"/auctions/{other}/participants", json=[str(market.owner.id)])
+        assert (invited.status_code, invited.json()["errors"][0]["pointer"]) == (409, "/participants/0")
         moved = {"backing": [{"physicalAssetID": battery, "share": 1}]}
         assert (await market.operator.patch(f"/auctions/{other}", json=moved)).status_code == 409
         assert (await market.owner.admin.delete(grant)).status_code == 204
@@ -232,20 +250,45 @@ class TestAnAuction:
             assert (await market.operator.delete(f"/auctions/{one}")).status_code == 204
         assert (await market.owner.admin.put(grant, json={"permissions": ["Read:revenue"]})).status_code == 200
 
+    async def test_invites_no_owner_of_any_of_its_batteries(self, market: Market):
+        """Who owns one and may read the revenue of another is refused as an owner, at its place in the list."""
+        trader, second = market.traders[0], await market.people.new_organisation("Second owner")
+        batteries = [await market.battery(), await replace(market, owner=second).battery()]
+        backing = [{"physicalAssetID": battery, "share": 0.5} for battery in batteries]
+        grant = f"/physical-assets/{batteries[0]}/grants/{second.id}"
+        assert (await market.owner.admin.put(grant, json={"permissions": ["Read:revenue"]})).status_code == 200
+        invited = [str(trader.id), str(second.id)]
+        refused = await market.operator.post(
+            "/auctions", json=await market.terms(batteries[0], backing=backing, participants=invited)
+        )
+        assert (refused.status_code, refused.json()["errors"]) == (
+            409,
+            [{"pointer": "/participants/1", "detail": "owns a battery behind the auction"}],
+        ), refused.text
+        await market.auction(batteries[0], backing=backing, participants=invited[:1])
+
     async def test_tells_the_operator_why_each_bid_lost(self, market: Market):
         first, second, third = market.traders
         auction = await market.auction(hurdlePrice="20.00")
+        withdrawn = (await bid(second, auction, 80)).json()["id"]
         await bid(first, auction, 90)
         await bid(first, auction, 80)
         await bid(second, auction, 80)
         await bid(third, auction, 10)
+        await second.trader.delete(f"/auctions/{auction}/bids/{withdrawn}")
         await market.advance("PT1H")
         pages, path = [], f"/auctions/{auction}/results?limit=2"
         while path:
             response = await market.operator.get(path)
             pages += [(b["rank"], b["price"], b["fate"]) for b in response.json()["bids"]]
             path = response.links["next"]["url"] if "next" in response.links else ""
-        assert pages == [(1, 90, "SUPERSEDED"), (2, 80, "WON"), (3, 80, "TIED_BUT_LATER"), (4, 10, "BELOW_HURDLE")]
+        assert pages == [
+            (1, 90, "SUPERSEDED"),
+            (2, 80, "WITHDRAWN"),
+            (3, 80, "WON"),
+            (4, 80, "TIED_BUT_LATER"),
+            (5, 10, "BELOW_HURDLE"),
+        ]
         assert (await first.trader.get(f"/auctions/{auction}/results")).status_code == 403
 
     async def test_is_seen_only_by_those_invited(self, still_market: Market):
@@ -254,6 +297,7 @@ class TestAnAuction:
         auction = await market.auction(participants=[str(first.id)])
         assert (await second.trader.get(f"/auctions/{auction}")).status_code == 403
         assert (await bid(second, auction, 5)).status_code == 403
+        assert (await second.trader.get(f"/auctions/{auction}/bids")).status_code == 403
         assert (await second.trader.get("/auctions")).json() == []
         assert [item["id"] for item in (await first.trader.get("/auctions")).json()] == [auction]
         assert (await second.trader.get(f"/auctions/{uuid.uuid4()}")).status_code == 404
@@ -280,7 +324,7 @@ class TestAnAuction:
 
     async def test_lists_a_bidders_own_bids_page_by_page(self, still_market: Market):
         trader, auction = still_market.traders[0], await still_market.auction()
-        placed = [(await bid(trader, auction, price)).json()["id"] for price in (10, 30, 20)]
+        placed = [(await bid(trader, auction, price)).json()["id"] for price in (10, 10_000_000, 0.01)]
         page = await trader.trader.get(f"/auctions/{auction}/bids?limit=2")
         rest = await trader.trader.get(page.links["next"]["url"])
         assert [[one["id"] for one in each.json()] for each in (page, rest)] == [placed[:0:-1], placed[:1]]
@@ -298,6 +342,14 @@ class TestAnAuction:
         ]:
             listed = (await trader.trader.get(f"/auctions?status={status}")).json()
             assert [item["id"] for item in listed] == expected
+        placed = [(await bid(trader, running, price)).json() for price in (9, 8, 7)]
+        assert (await trader.trader.delete(f"/auctions/{running}/bids/{placed[2]['id']}")).status_code == 204
+        listed = (await trader.trader.get("/auctions")).json()
+        assert listed == [(await trader.trader.get(f"/auctions/{one}")).json() for one in (later, running)]
+        assert listed[1]["currentBid"]["price"] == 8
+        assert (await trader.trader.delete(f"/auctions/{running}/bids/{placed[0]['id']}")).status_code == 204
+        bids = (await trader.trader.get(f"/auctions/{running}/bids")).json()
+        assert [(one["price"], one["withdrawn"]) for one in bids] == [(7, True), (8, False), (9, True)]
         assert (await trader.trader.get("/auctions?status=OPEN")).status_code == 400
 
     async def test_is_frozen_once_open_except_for_cancelling(self, market: Market):
@@ -309,11 +361,21 @@ class TestAnAuction:
         assert changed.json()["hurdlePrice"] == 5
         stale = await market.operator.patch(path, json={"hurdlePrice": 6}, headers={"If-Match": read.headers["etag"]})
         assert stale.status_code == 412
-        invited = await market.operator.put(f"{path}/participants", json={"participants": [str(market.traders[0].id)]})
+        invited = await market.operator.put(
+            f"{path}/participants",
+            json={"participants": [str(market.traders[0].id)]},
+            headers={"If-Match": changed.headers["etag"]},
+        )
         assert invited.json()["participants"] == [str(market.traders[0].id)]
-        listed = await market.operator.put(f"{path}/participants", json=[str(market.traders[0].id)])
-        assert listed.json()["participants"] == [str(market.traders[0].id)]
+        assert invited.headers["etag"] == (await market.operator.get(path)).headers["etag"] != changed.headers["etag"]
         operator = (await market.operator.get("/auth/me")).json()
+        both = sorted([str(market.traders[0].id), operator["organisationID"]])
+        stale = await market.operator.put(
+            f"{path}/participants", json=both, headers={"If-Match": changed.headers["etag"]}
+        )
+        assert stale.status_code == 412
+        listed = await market.operator.put(f"{path}/participants", json=both)
+        assert listed.json()["participants"] == both
         told = await events_of(market.edge.pool, uuid.UUID(operator["organisationID"]), subject=path[1:])
         assert [each.type for each in told] == ["auction.changed"] * 3
         terms = {"auctionID": auction, "start": changed.json()["start"], "end": changed.json()["end"]}
@@ -330,6 +392,14 @@ class TestAnAuction:
         await market.advance("PT2H")
         assert (await market.operator.get(path)).json()["state"] == "CANCELLED"
         assert (await market.operator.get(f"{path}/results")).status_code == 409
+
+    async def test_is_not_cancelled_once_closed(self, market: Market):
+        auction = await market.auction()
+        assert (await bid(market.traders[0], auction, 50)).status_code == 201
+        await market.advance("PT1H")
+        refused = await market.operator.delete(f"/auctions/{auction}")
+        assert (refused.status_code, refused.json()["type"]) == (409, "/docs/problems/auction-frozen")
+        assert (await market.operator.get(f"/auctions/{auction}")).json()["state"] == "CLEARED"
 
     async def test_takes_every_new_term_and_keeps_its_identity(self, market: Market):
         """All values differ from each other and from before, so none can end in another's place."""
@@ -352,7 +422,17 @@ class TestAnAuction:
             "lastSoCTarget": 0.6,
             "finalSoCTolerance": 0.03,
         }
-        terms = {"start": wire(opens), "end": wire(opens + 2 * HOUR), "hurdlePrice": 77.5}
+        terms = {"start": wire(opens), "end": wire(opens + 2 * HOUR), "hurdlePrice": 77.5, "minimumAvailability": 0.25}
+        for unfit, pointer in (
+            ({"end": wire(day + HOUR), "item": item}, "/item/start"),
+            ({"backing": [{**before["backing"][0], "share": 0.5}]}, "/backing"),
+            ({"backing": [{"physicalAssetID": str(uuid.uuid4()), "share": 1}]}, "/backing"),
+            ({"item": {**item, "start": wire(day - timedelta(days=9))}}, "/item/start"),
+        ):
+            refused = await market.operator.patch(f"/auctions/{auction}", json=unfit)
+            assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, pointer)
+        strangers = await market.operator.put(f"/auctions/{auction}/participants", json=[str(uuid.uuid4())])
+        assert (strangers.status_code, strangers.json()["errors"][0]["pointer"]) == (422, "/participants")
         changed = await market.operator.patch(f"/auctions/{auction}", json={**terms, "item": item})
         assert changed.status_code == 200, changed.text
         after = (await market.operator.get(f"/auctions/{auction}")).json()
@@ -361,6 +441,8 @@ class TestAnAuction:
         assert {name: after[name] for name in terms} == terms
         without = await market.operator.patch(f"/auctions/{auction}", json={"hurdlePrice": None})
         assert without.json() == after | {"hurdlePrice": None}
+        nothing = {"hurdlePrice": 0, "minimumAvailability": 0}
+        assert (await market.operator.patch(f"/auctions/{auction}", json=nothing)).json() == after | nothing
 
     async def test_is_listed_by_the_callers_own_status_and_no_other(self, market: Market):
         won, lost, idle, *_ = market.traders
@@ -388,6 +470,20 @@ class TestAnAuction:
         assert await market.status(auction, market.traders[0]) == "NO_BIDS_SUBMITTED"
         tags.append((await market.operator.get(path)).headers["ETag"])
         assert len({*tags}) == 3
+
+    async def test_that_was_moved_to_be_earlier_opens_and_clears_then(self, market: Market):
+        now = await market.now()
+        auction = await market.auction(start=wire(now + 2 * HOUR), end=wire(now + 5 * HOUR))
+        sooner = {"start": wire(now + timedelta(minutes=20)), "end": wire(now + HOUR)}
+        changed = await market.operator.patch(f"/auctions/{auction}", json=sooner)
+        assert changed.status_code == 200
+        times = {name: changed.json()[name] for name in sooner}
+        for span, status in (("PT30M", "RUNNING"), ("PT1H", "NO_BIDS_SUBMITTED")):
+            await market.advance(span)
+            assert await market.status(auction, market.traders[0]) == status
+        told = await events_of(market.edge.pool, market.traders[0].id, subject=f"auctions/{auction}")
+        assert [one.type for one in told] == ["auction.changed", "auction.opened", "auction.cleared"]
+        assert [one.data for one in told[:2]] == [{"auctionID": auction, **times}] * 2, "with the times that hold now"
 
     async def test_clears_by_itself_when_its_time_comes(self, market: Market):
         now = await market.now()

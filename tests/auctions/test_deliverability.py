@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from datetime import datetime
 from typing import Any
 
 import pytest
-from tests.auctions.conftest import Market, bid
+from tests.auctions.conftest import HOUR, Market, bid, wire
 
 
 @pytest.fixture
@@ -26,23 +28,39 @@ class TestAvailabilityOfAnItem:
         assert (await read(market, auction))["item"]["availability"] == {"power": 1, "energy": 1}
 
     async def test_is_what_is_left_of_the_batteries_by_share(self, market: Market) -> None:
-        one, two = await market.battery(2000), await market.battery(2000)
-        halves = [{"physicalAssetID": battery, "share": 0.5} for battery in (one, two)]
-        auction = await market.auction(backing=halves)
-        await market.lose(one, auction, 1000, 3000)
-        left = {"power": 0.75, "energy": 0.625}
+        """Half the power and three quarters of the energy of a quarter are lost."""
+        one, two = await market.battery(1000), await market.battery(3000)
+        parts = [{"physicalAssetID": battery, "share": share} for battery, share in ((one, 0.25), (two, 0.75))]
+        auction = await market.auction(backing=parts)
+        await market.lose(one, auction, 500, 1500)
+        left = {"power": 0.875, "energy": 0.8125}
         assert (await read(market, auction))["item"]["availability"] == left
-        [listed] = (await market.traders[1].trader.get("/auctions")).json()
-        assert listed["item"]["availability"] == left
+        other = await market.battery(3000)
+        item = (await market.terms(other))["item"]
+        start = datetime.fromisoformat(item["start"]) + 24 * HOUR
+        sizes = {"ratedChargePower": 2000, "ratedDischargePower": 2200, "energyCapacity": 4000}
+        later = await market.auction(other, item=item | sizes | {"start": wire(start), "end": wire(start + 48 * HOUR)})
+        await market.lose(other, later, 2000, 5000)  # of which 1000 kW and 2000 kWh were free
+        # One that begins before the other and ends after it, and loses half its power for a quarter of the time.
+        spare, ends = await market.battery(5000), datetime.fromisoformat(item["end"]) + 96 * HOUR
+        longest = await market.auction(spare, item=item | {"end": wire(ends)})
+        await market.lose(spare, longest, 3000, 4000, since=ends - 36 * HOUR)
+        expected = {auction: left, later: {"power": 0.5, "energy": 0.25}, longest: {"power": 0.875, "energy": 0.9375}}
+        for reader in (market.traders[1].trader, market.operator):
+            listed = (await reader.get("/auctions")).json()
+            assert {one["id"]: one["item"]["availability"] for one in listed} == expected, "each of its own"
         seen = (await market.operator.get(f"/auctions/{auction}")).json()
         assert seen["item"]["availability"] == left
 
     async def test_is_shown_until_what_was_won_is_delivered(self, market: Market) -> None:
         auction = await market.auction()
         assert (await bid(market.traders[0], auction, 100)).status_code == 201
-        for span, is_shown in (("PT1H", True), ("P3D", True), ("P1D", False)):
-            await market.advance(span)
-            assert ("availability" in (await read(market, auction))["item"]) is is_shown, span
+        await market.advance("PT1H")
+        item = (await read(market, auction))["item"]
+        start, end = (datetime.fromisoformat(item[edge]) for edge in ("start", "end"))
+        for instant, is_shown in ((start - HOUR, True), (start + HOUR, True), (end - HOUR, True), (end, False)):
+            await market.advance(f"PT{max(1, math.ceil((instant - await market.now()).total_seconds()))}S")
+            assert ("availability" in (await read(market, auction))["item"]) is is_shown, instant
 
     async def test_is_first_lost_where_it_is_free(self, market: Market) -> None:
         battery = await market.battery(10_000)
@@ -78,8 +96,12 @@ class TestAnAuctionThatCannotBeDelivered:
         auction = await market.auction(battery)
         assert (await bid(market.traders[0], auction, 100)).status_code == 201
         await market.lose(battery, auction, 0, 5000)  # 3000 of 8000 kWh are left, and all of the power
+        other = await market.battery(4000)
+        unwanted = await market.auction(other)
+        await market.lose(other, unwanted, 4000)
         await market.advance("PT1H")
         assert (await read(market, auction))["cancelled"]["reason"] == "NOT_DELIVERABLE"
+        assert (await read(market, unwanted))["cancelled"]["reason"] == "NOT_DELIVERABLE", "also where nobody bids"
 
     async def test_is_announced_to_the_invited_and_releases_its_capacity(self, market: Market) -> None:
         battery = await market.battery(4000)
@@ -111,15 +133,21 @@ class TestACancelledAuction:
     async def test_stays_readable_to_those_invited_with_their_own_bids(self, market: Market) -> None:
         auction = await market.auction()
         placed = (await bid(market.traders[0], auction, 70)).json()
-        assert (await market.operator.delete(f"/auctions/{auction}")).status_code == 204
+        before = (await market.operator.get(f"/auctions/{auction}")).headers["etag"]
+        for etag, status in (('"stale"', 412), (before, 204)):
+            cancelled = await market.operator.delete(f"/auctions/{auction}", headers={"If-Match": etag})
+            assert cancelled.status_code == status
         seen = await read(market, auction)
         assert (seen["status"], seen["cancelled"]["reason"]) == ("LOST", "BY_OPERATOR")
+        assert (await market.operator.get(f"/auctions/{auction}")).headers["etag"] != before
         assert seen["currentBid"]["id"] == placed["id"]
         assert "availability" not in seen["item"]
         bids = (await market.traders[0].trader.get(f"/auctions/{auction}/bids")).json()
         assert [one["id"] for one in bids] == [placed["id"]]
         assert (await read(market, auction, 1))["status"] == "NO_BIDS_SUBMITTED"
         assert (await market.traders[1].trader.get(f"/auctions/{auction}/bids")).json() == []
+        late = await market.traders[0].trader.delete(f"/auctions/{auction}/bids/{placed['id']}")
+        assert (late.status_code, late.json()["type"]) == (409, "/docs/problems/auction-not-open"), "not even a bid"
         [listed] = (await market.traders[0].trader.get("/auctions?status=LOST")).json()
         assert listed["cancelled"] == seen["cancelled"]
         stranger = await market.people.new_organisation("Stranger")
@@ -182,3 +210,26 @@ class TestCycleLimits:
             await market.traders[0].trader.get(f"/organisations/{market.traders[0].id}/virtual-assets/{won}")
         ).json()
         assert (asset["dailyCycleLimit"], asset["annualCycleLimit"]) == (1.5, 400)
+
+    async def test_of_the_year_are_those_of_the_batteries_that_took_the_place_of_others(self, market: Market) -> None:
+        """No item names them."""
+        trader, now = market.traders[0], await market.now()
+        window = {"start": wire(now + HOUR), "end": wire(now + 2 * HOUR)}
+        expected: dict[str, float | None] = {}
+        for annual in (300, 500, None):
+            auction = await market.auction(await self.battery(market, annualCycleLimit=400), **window)
+            battery = await self.battery(market, **({} if annual is None else {"annualCycleLimit": annual}))
+            backing = [{"physicalAssetID": battery, "share": 1}]
+            changed = await market.operator.patch(f"/auctions/{auction}", json={"backing": backing})
+            assert changed.status_code == 200, changed.text
+            expected[auction] = annual
+        await market.advance("PT1H")
+        for auction in expected:
+            await bid(trader, auction, 5)
+        await market.advance("PT1H")
+        found = {}
+        for auction in expected:
+            won = (await trader.trader.get(f"/auctions/{auction}")).json()["virtualAssetID"]
+            asset = (await trader.trader.get(f"/organisations/{trader.id}/virtual-assets/{won}")).json()
+            found[auction] = asset.get("annualCycleLimit")
+        assert found == expected

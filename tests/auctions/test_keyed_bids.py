@@ -11,9 +11,11 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 from tests.auctions.conftest import Market
+from tests.emitted import events_of
 
-from gridloom.auctions.bid_batching import split_batch
-from gridloom.auctions.bid_store import PendingBid
+from gridloom.auctions import bid_batching, bid_store
+from gridloom.auctions.bid_batching import BidBatcher, split_batch
+from gridloom.auctions.bid_store import PendingBid, PlacementResult
 from gridloom.edge import to_json
 from gridloom.edge.idempotency import IdempotencyKey
 
@@ -28,11 +30,17 @@ async def send(market: Market, auction: str, key: str, price: float = 5, trader:
 class TestAKeyedBid:
     async def test_sent_again_is_answered_byte_for_byte(self, market: Market):
         auction = await market.auction()
-        first, again = await send(market, auction, "k", 12.5), await send(market, auction, "k", 12.5)
-        assert (first.status_code, "Idempotency-Replayed" in first.headers) == (201, False)
-        assert (again.status_code, again.headers["Idempotency-Replayed"]) == (201, "true")
-        assert again.content == first.content
-        assert again.headers["Content-Type"] == first.headers["Content-Type"]
+        for price in ("12.5", "12.50", "0.01", "100", "1e2", "700.0", "10000000"):
+            path, headers = f"/auctions/{auction}/bids", {"Idempotency-Key": f"{auction} {price}"}
+            content, kind = f'{{"price":{price}}}', {"Content-Type": "application/json"}
+            first, again = [
+                await market.traders[0].trader.post(path, content=content, headers=headers | kind) for _ in range(2)
+            ]
+            assert (first.status_code, "Idempotency-Replayed" in first.headers) == (201, False), first.text
+            assert (again.status_code, again.headers["Idempotency-Replayed"]) == (201, "true")
+            assert again.content == first.content
+            assert again.headers["Content-Type"] == first.headers["Content-Type"]
+            assert again.json()["price"] == float(price)
 
     async def test_with_another_price_is_refused(self, market: Market):
         auction = await market.auction()
@@ -56,6 +64,13 @@ class TestAKeyedBid:
         first = await send(market, auction, "k")
         await market.advance("PT2H")
         again, late = await asyncio.gather(send(market, auction, "k"), send(market, auction, "late"))
+        assert (again.status_code, again.content, late.status_code) == (201, first.content, 409)
+
+    async def test_sent_again_after_the_cancellation_is_answered_as_it_was(self, market: Market):
+        auction = await market.auction()
+        first = await send(market, auction, "k")
+        assert (await market.operator.delete(f"/auctions/{auction}")).status_code == 204
+        again, late = await send(market, auction, "k"), await send(market, auction, "late")
         assert (again.status_code, again.content, late.status_code) == (201, first.content, 409)
 
     async def test_sent_again_among_others_does_not_keep_them_from_their_places(self, market: Market):
@@ -84,9 +99,13 @@ class TestAKeyedBid:
         bids = (await market.traders[0].trader.get(f"/auctions/{auction}/bids")).json()
         assert [bid["price"] for bid in bids] == [7]
 
-    async def test_emits_its_event_and_is_audited_like_any_other(self, market: Market):
-        auction = await market.auction()
+    async def test_emits_its_event_and_is_audited_like_any_other(self, market: Market, monkeypatch: pytest.MonkeyPatch):
+        """Who listens is told at once; again, there is nothing new."""
+        auction, told = await market.auction(), []
+        monkeypatch.setattr(bid_store, "notify_listeners", lambda: told.append("event"))
         placed = (await send(market, auction, "k")).json()
+        await send(market, auction, "k")
+        assert told == ["event"]
         noted = await market.traders[0].admin.get("/audit-log", params={"action": "placeBid"})
         assert [entry["resource"] for entry in noted.json()].count(f"/auctions/{auction}/bids") == 1
         assert placed["sequence"] == 1
@@ -111,6 +130,67 @@ class TestABatch:
         for part in (batch, waiting):
             assert part == [place for place in queue if any(place is each for each in part)]
 
+    async def test_is_as_large_as_a_statement_takes_and_fails_alone(self, monkeypatch: pytest.MonkeyPatch):
+        """What has queued behind the first is placed by twos; each bid learns what became of itself."""
+        placed: list[list[UUID]] = []
+
+        async def place(_: Any, offers: list[PendingBid]) -> list[str]:
+            placed.append([one.bid_id for one in offers])
+            await asyncio.sleep(0)
+            if len(placed) == 2:
+                raise ConnectionError("lost")
+            return [f"placed {one.bid_id}" for one in offers]
+
+        monkeypatch.setattr(bid_batching, "place_bids", place)
+        monkeypatch.setattr(bid_batching, "MAX_BATCH_SIZE", 2)
+        pool: Any = None
+        batcher, offers = BidBatcher(pool), [offer(None) for _ in range(6)]
+        answers = await asyncio.gather(*(batcher.place(one) for one in offers), return_exceptions=True)
+        ids = [one.bid_id for one in offers]
+        assert placed == [ids[:1], ids[1:3], ids[3:5], ids[5:]]
+        expected = [f"placed {ids[0]}", "lost", "lost", *(f"placed {id}" for id in ids[3:])]
+        assert [str(answer) for answer in answers] == expected
+
+    async def test_answers_the_others_where_one_of_its_callers_has_gone(self, monkeypatch: pytest.MonkeyPatch):
+        is_first_placed = asyncio.Event()
+
+        async def place(_: Any, offers: list[PendingBid]) -> list[str]:
+            await is_first_placed.wait()
+            return [f"placed {one.bid_id}" for one in offers]
+
+        monkeypatch.setattr(bid_batching, "place_bids", place)
+        pool: Any = None
+        batcher, offers = BidBatcher(pool), [offer(None) for _ in range(4)]
+        placing = [asyncio.create_task(batcher.place(one)) for one in offers]
+        await asyncio.sleep(0)
+        placing[1].cancel()
+        is_first_placed.set()
+        first, gone, *others = await asyncio.gather(*placing, return_exceptions=True)
+        assert isinstance(gone, asyncio.CancelledError)
+        assert [str(one) for one in (first, *others)] == [f"placed {one.bid_id}" for one in (offers[0], *offers[2:])]
+
+    async def test_is_looked_up_for_those_alone_that_have_a_key_and_no_place(self, monkeypatch: pytest.MonkeyPatch):
+        """Each of them learns what became of itself, and who listens learns only of what was placed."""
+        looked_up: list[PendingBid] = []
+        verdicts = iter((["PLACED", "CLOSED", "CLOSED", "PLACED", "CLOSED"], ["KNOWN", "CLOSED"], ["CLOSED"]))
+        told: list[str] = []
+
+        async def place(_: Any, attempt: str, offers: list[PendingBid]) -> list[PlacementResult]:
+            if attempt == "again":
+                looked_up.extend(offers)
+            return [PlacementResult(verdict, *(None,) * 8) for verdict, _ in zip(next(verdicts), offers, strict=True)]
+
+        monkeypatch.setattr(bid_store, "_place_rows", place)
+        monkeypatch.setattr(bid_store, "notify_listeners", lambda: told.append("event"))
+        keys = [IdempotencyKey(name, name.encode(), 1, b"") if name else None for name in ("a", "", "b", "", "c")]
+        pool: Any = None
+        offers = [offer(key) for key in keys]
+        found = await bid_store.place_bids(pool, offers)
+        assert [one.verdict for one in found] == ["PLACED", "CLOSED", "KNOWN", "PLACED", "CLOSED"]
+        assert looked_up == [offers[2], offers[4]]
+        assert [one.verdict for one in await bid_store.place_bids(pool, offers[1:2])] == ["CLOSED"]
+        assert told == ["event"]
+
 
 class TestAMoment:
     @pytest.mark.parametrize("milliseconds", [0, 1, 10, 100, 120, 999])
@@ -133,15 +213,19 @@ class TestABidByParts:
             first, again = await send(market, auction, "k", 12.5), await send(market, auction, "k", 12.5)
             other = await send(market, auction, "l", 13)
             refused = await send(market, auction, "k", 14)
+            rush = await asyncio.gather(*(send(market, auction, f"rush {number}", 15) for number in range(4)))
         finally:
             pool.is_distributed = False
         assert (first.status_code, again.status_code, other.status_code, refused.status_code) == (201, 201, 201, 422)
         assert again.content == first.content
         assert (first.json()["sequence"], other.json()["sequence"]) == (1, 2)
+        assert sorted(answer.json()["sequence"] for answer in rush) == [3, 4, 5, 6], "some of them in one statement"
         rows = await pool.fetch("select id from auction_bid where auction_id = $1 order by position", UUID(auction))
-        assert [str(row["id"]) for row in rows] == [first.json()["id"], other.json()["id"]]
+        assert [str(row["id"]) for row in rows][:2] == [first.json()["id"], other.json()["id"]]
         entries = await market.traders[0].admin.get("/audit-log", params={"resource": f"/auctions/{auction}/bids"})
-        assert len(entries.json()) == 2
+        assert len(entries.json()) == 6
+        told = await events_of(pool, market.traders[0].id, subject=f"auctions/{auction}")
+        assert {row["id"] for row in rows} == {UUID(one.data["bidID"]) for one in told if one.type == "bid.placed"}
 
     async def test_that_is_late_leaves_nothing(self, market: Market) -> None:
         pool: Any = market.edge.pool

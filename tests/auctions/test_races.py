@@ -10,8 +10,9 @@ from uuid import UUID
 
 import pytest
 from tests.auctions.conftest import Market, bid, wire
+from tests.concurrency import await_blocked
 
-from gridloom.auctions import clearing, store
+from gridloom.auctions import clearing, routes, store
 from gridloom.auctions.clearing import CLEARING, OPENING, clear, open_auction
 from gridloom.jobs import JobRun
 from gridloom.jobs import cancel as cancel_job
@@ -73,6 +74,25 @@ class TestABid:
         await market.edge.pool.execute("update auction set closes_at = platform_now() where id = $1", UUID(auction))
         late = await trader.trader.delete(f"/auctions/{auction}/bids/{placed}")
         assert (late.status_code, late.json()["type"]) == (409, "/docs/problems/auction-not-open")
+
+    async def test_is_withdrawn_and_its_auction_changed_in_turn_with_all_that_happens_to_it(self, market: Market):
+        """A bid that is placed, a clearing and another change hold the auction's lock: what they have seen stays so."""
+        running, trader = await market.auction(), market.traders[0]
+        later = await market.auction(start=wire(await market.now() + timedelta(minutes=9)))
+        placed = (await bid(trader, running, 9)).json()["id"]
+        for auction, change in (
+            (running, trader.trader.delete(f"/auctions/{running}/bids/{placed}")),
+            (later, market.operator.patch(f"/auctions/{later}", json={"hurdlePrice": 5})),
+            (later, market.operator.put(f"/auctions/{later}/participants", json=[])),
+            (later, market.operator.delete(f"/auctions/{later}")),
+        ):
+            async with market.edge.pool.acquire() as connection:
+                async with connection.transaction():
+                    await store.lock(connection, UUID(auction))
+                    asked = asyncio.ensure_future(change)
+                    await await_blocked(market.edge, connection, asked)
+                    assert not asked.done()
+                assert (await asked).status_code in (200, 204)
 
     async def test_that_was_refused_leaves_no_trace(self, market: Market):
         auction, trader = await market.auction(start=wire(await market.now() + timedelta(minutes=9))), market.traders[0]
@@ -170,6 +190,31 @@ class TestOpening:
         assert await due_of(market, OPENING, auction) - now > timedelta(minutes=18)
         await market.advance("PT20M")
         assert await told(market, "auction.opened", auction) == 3
+
+    async def test_reads_no_terms_while_they_are_being_changed(self, market: Market, monkeypatch: pytest.MonkeyPatch):
+        auction = await market.auction(start=wire(await market.now() + timedelta(minutes=10)))
+        is_held = []
+
+        async def check_invited(db: Any, *_: Any) -> None:
+            async with market.edge.pool.acquire() as other:
+                held = "select id from auction where id = $1 for key share skip locked"
+                is_free = "select id from auction where id = $1 for share skip locked"
+                is_held.append(
+                    (await other.fetchval(held, UUID(auction)), await other.fetchval(is_free, UUID(auction)))
+                )
+
+        monkeypatch.setattr(routes, "check_invited", check_invited)
+        listed = [str(market.traders[0].id)]
+        assert (await market.operator.put(f"/auctions/{auction}/participants", json=listed)).status_code == 200
+        assert is_held == [(UUID(auction), None)], "other rows may refer to it meanwhile"
+
+    async def test_of_an_auction_that_was_cancelled_is_told_to_nobody(self, market: Market):
+        auction = await market.auction()
+        assert (await market.operator.delete(f"/auctions/{auction}")).status_code == 204
+        before = await told(market, "auction.opened", auction)
+        async with market.edge.pool.acquire() as connection:
+            await self._open(connection, auction)
+        assert await told(market, "auction.opened", auction) == before
 
     async def _open(self, connection: Any, auction: str) -> None:
         async with connection.transaction():

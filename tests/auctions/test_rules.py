@@ -45,12 +45,13 @@ histories = st.lists(st.tuples(st.integers(0, 3), prices, st.booleans()), max_si
 
 
 def bids_of(history: list[tuple[int, Decimal, bool]]) -> list[AuctionBid]:
+    own = [[who for who, *_ in history[:position]].count(who) for position, (who, *_) in enumerate(history)]
     return [
         AuctionBid(
             id=UUID(int=position),
             organisation_id=UUID(int=organisation),
             position=position,
-            sequence=position,
+            sequence=1 + own[position - 1],
             price_eur=price,
             placed_at=NOON,
             is_withdrawn=is_withdrawn,
@@ -68,7 +69,7 @@ def auction_in(state: AuctionState) -> Auction:
 
 
 def item_over(delivery: Window) -> Item:
-    return Item(UUID(int=1), delivery, "TenneT", 12_500.0, 12_500.0, 25_000.0, 0.9, 0.9, None, 0.5, 0.5, 0.01)
+    return Item(UUID(int=1), delivery, "TenneT", 11_000.0, 12_500.0, 25_000.0, 0.9, 0.85, None, 0.5, 0.4, 0.01)
 
 
 class TestNewTerms:
@@ -179,6 +180,12 @@ class TestTheWinningBid:
         assert winner is not None
         assert winner.position == 1
 
+    def test_is_the_earliest_of_all_whichever_of_its_own_it_is(self):
+        bids = bids_of([(0, Decimal(3), False), (0, Decimal(7), False), (1, Decimal(7), False)])
+        winner = winning_bid(standing_bids(bids), None)
+        assert winner is not None
+        assert (winner.position, winner.sequence) == (2, 2)
+
     def test_is_placed_anew_when_an_organisation_repeats_its_price(self):
         bids = bids_of([(0, Decimal(7), False), (1, Decimal(7), False), (0, Decimal(7), False)])
         winner = winning_bid(standing_bids(bids), None)
@@ -235,6 +242,22 @@ class TestTheFateOfABid:
         ]
         assert told == fates
 
+    def test_is_that_the_capacity_was_gone_for_the_best_one_alone(self):
+        """As releases before holdings were kept may have cleared an auction."""
+        bids = bids_of([(0, Decimal(5), False), (1, Decimal(7), False), (2, Decimal(7), False), (3, Decimal(1), False)])
+        best = winning_bid(bids, Decimal(2))
+        told = [
+            fate_of(
+                bid,
+                is_standing=True,
+                hurdle_price_eur=Decimal(2),
+                outcome=ClearingOutcome.CAPACITY_GONE,
+                best=best,
+            )
+            for bid in bids
+        ]
+        assert told == [BidFate.OUTBID, BidFate.CAPACITY_GONE, BidFate.TIED_BUT_LATER, BidFate.BELOW_HURDLE]
+
 
 class TestTheNameOfWhatIsWon:
     @pytest.mark.parametrize(
@@ -243,6 +266,7 @@ class TestTheNameOfWhatIsWon:
             ("2026-11-13T23:00Z", "2026-11-20T23:00Z", "TenneT 12.5 MW, 14–20 Nov"),
             ("2026-10-24T22:00Z", "2026-10-25T23:00Z", "TenneT 12.5 MW, 25 Oct"),
             ("2026-12-27T23:00Z", "2027-01-03T23:00Z", "TenneT 12.5 MW, 28 Dec – 3 Jan"),
+            ("2026-11-13T23:00Z", "2027-11-20T23:00Z", "TenneT 12.5 MW, 14 Nov – 20 Nov"),
         ],
     )
     def test_says_where_how_large_and_on_which_days(self, start: str, end: str, name: str):

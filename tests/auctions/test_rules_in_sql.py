@@ -125,6 +125,9 @@ class TestWhatTheStoreFinds:
             assert stored == standing
             ranked = await bid_store.read_ranked_bids(db, auction_id, after=None, limit=100)
             assert {bid.id for bid, is_standing in ranked if is_standing} == {bid.id for bid in standing.values()}
+            in_order = sorted(bids, key=lambda bid: (-bid.price_eur, bid.position))
+            assert [bid for bid, _ in ranked] == in_order
+            assert await bid_store.read_ranked_bids(db, auction_id, after=None, limit=2) == ranked[:2]
             seen = await store.read_visible(db, auction_id, viewer)
             assert seen is not None
             assert seen.bid == standing.get(viewer)

@@ -99,6 +99,11 @@ class TestAvailability:
     def test_is_nothing_before_the_first_rating(self):
         late = Rating(T0 + 30 * MINUTE, 5_000.0, 6_000.0, 10_000.0)
         assert column(availability_series([late], [], HOUR), CHARGE) == [0, 0, 5_000, 5_000]
+        unlike = Rating(late.valid_from, 6_000.0, 5_000.0, 10_000.0, 0.9, 0.95, 0.85, 0.75)
+        assert availability_series([unlike], [], HOUR).rated.tolist() == [
+            *[[0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0]] * 2,
+            *[[6_000.0, 5_000.0, 10_000.0, 4_500.0, 0.95, 0.85, 0.75]] * 2,
+        ]
         assert column(availability_series([], [outage(0, 60)], HOUR), CHARGE) == [0] * 4
 
     @pytest.mark.parametrize(
@@ -112,6 +117,9 @@ class TestAvailability:
         ragged = Window(T0 + 20 * MINUTE, T0 + 31 * MINUTE)
         assert availability_series([RATING], [], ragged).starts == [T0 + 15 * MINUTE, T0 + 30 * MINUTE]
         whole = availability_series([RATING], [outage(15, 45)], HOUR)
+        assert whole.starts == [T0 + minute * MINUTE for minute in (0, 15, 30, 45)]
+        a_moment_more = Window(T0, HOUR.end + timedelta(milliseconds=1))
+        assert availability_series([RATING], [], a_moment_more).starts == [*whole.starts, HOUR.end]
         assert whole.within(ragged).starts == [T0 + 15 * MINUTE, T0 + 30 * MINUTE]
         assert whole.within(Window(T0 + 15 * MINUTE, T0 + 30 * MINUTE)).starts == [T0 + 15 * MINUTE]
 

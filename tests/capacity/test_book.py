@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridloom.capacity.availability import CHARGE, DISCHARGE, ENERGY, CapacityOutage, Rating, RatingsAndOutages
-from gridloom.capacity.book import BookLine, energy_range_kwh
+from gridloom.capacity.book import BookLine, energy_range_kwh, market_days_around
 from gridloom.capacity.loss_order import (
     firm_coverage,
     own_schedule_limit,
@@ -183,6 +183,13 @@ class TestAShortageOfSeveralBatteries:
         ]
         found = shortage_problem(list(zip(ids, shortages, strict=True))).document()
         assert found["type"] == "/docs/problems/capacity-taken"
+        asked = "300 kW of charging, 0 kW of discharging and 50 kWh are asked for from 1970-01-01T01:00:00Z on"
+        assert f"{asked}, and 200 kW" in str(found["detail"])
+        assert str(found["detail"]).endswith("are free; the rest is held by FCR.")
+        assert found["holders"] == ["FCR"]
+        assert [error["pointer"] for error in found["errors"]] == ["/backing/0"]  # type: ignore[attr-defined]
+        none = shortage_problem([(ids[0], replace(shortages[0], held_by=()))]).document()
+        assert str(none["detail"]).endswith("held by no other holder.")
         assert found["asked"] == {"charge": 300, "discharge": 0, "energy": 50}
         assert found["free"] == {"charge": 200, "discharge": 0, "energy": 10}
         assert (found["start"], found["end"]) == ("1970-01-01T01:00:00Z", "1970-01-01T02:00:00Z")
@@ -211,8 +218,13 @@ class TestAShortageOfSeveralBatteries:
         lacking = Shortage(0, 2, (0.0, 100.0, 0.0), (0.0, 90.0, 0.0), (), False, ("/b", ""))
         found = shortage_problem([(ids[0], taken), (ids[1], lacking)]).document()
         assert (found["type"], found["physicalAssetID"]) == ("/docs/problems/capacity-not-available", str(ids[1]))
+        assert (found["start"], found["end"]) == ("1970-01-01T00:00:00Z", "1970-01-01T00:30:00Z")
+        assert found["asked"] == {"charge": 0, "discharge": 100, "energy": 0}
         assert found["available"] == {"charge": 0, "discharge": 90, "energy": 0}
         assert [error["pointer"] for error in found["errors"]] == ["/b"]  # type: ignore[attr-defined]
+        both = shortage_problem([(ids[0], lacking), (ids[1], replace(lacking, pointers=("/c",)))]).document()
+        assert both["physicalAssetID"] == str(ids[0])
+        assert [error["pointer"] for error in both["errors"]] == ["/b", "/c"]  # type: ignore[attr-defined]
 
 
 class TestBook:
@@ -238,12 +250,37 @@ class TestBook:
             HoldingKind.VIRTUAL_ASSET, uuid4(), first, end, 10.0, 20.0, 5.0, losses=OneWayEfficiency(1.0, 1.0)
         )
         shorter, auctioned = replace(alike[1], end=first + 1), replace(alike[1], kind=HoldingKind.AUCTION)
-        held = [*alike, other, shorter, auctioned]
-        book = BatteryCapacity(battery(), held, OwnSchedule.nothing()).book(first, end)
+        later = replace(alike[0], first=end - 1)
+        held = [*alike, other, shorter, auctioned, later]
+        lossy = battery(charge_efficiency=0.75, discharge_efficiency=0.5)  # what is promised weighs 1.2 and 1.9 times
+        book = BatteryCapacity(lossy, held, OwnSchedule.nothing()).book(first, end)
         lines = book.by_period(book.lines)
-        assert lines[BookLine.PROMISED, 0].tolist() == pytest.approx([2010, 3420, 385])
-        assert lines[BookLine.PROMISED, 1].tolist() == pytest.approx([1510, 2720, 345])
-        assert lines[BookLine.AUCTIONED, -1].tolist() == pytest.approx([500, 700, 40])
+        other_kw = 10 / 0.75  # it admits no losses
+        assert lines[BookLine.PROMISED, 0].tolist() == pytest.approx([2400 + other_kw, 3420, 722 + 10])
+        assert lines[BookLine.PROMISED, 1].tolist() == pytest.approx([1800 + other_kw, 2720, 646 + 10])
+        assert lines[BookLine.PROMISED, -1].tolist() == pytest.approx([3000 + other_kw, 4720, 1216 + 10])
+        assert lines[BookLine.AUCTIONED, -1].tolist() == pytest.approx([600, 700, 76])
+
+    def test_has_what_was_accepted_as_firm_and_bids_as_waiting(self) -> None:
+        first, end = periods_of(DAYS[0])
+        kinds = (HoldingKind.FCR, HoldingKind.AFRR_CAPACITY, HoldingKind.AFRR_ENERGY)
+        held = [promise(first, end, 1000, 0), replace(promise(first, end, 2000, 0), kind=HoldingKind.AUCTION)]
+        held += [reserve(kind, first, end, 10.0**place, 0) for place, kind in enumerate(kinds)]
+        held += [reserve(kind, first, end, 0, 3 * 10.0**place, is_firm=True) for place, kind in enumerate(kinds)]
+        own = OwnSchedule(np.array([first]), np.array([-7.0]))
+        book = BatteryCapacity(battery(), held, own).book(first, first + 1)
+        # Of the 300 kW of energy that were accepted, 30 draw on the capacity.
+        assert book.firm[0, :ENERGY].tolist() == [3000, 3000 + 3 + 30 + 300 - 30]
+        assert book.waiting[0, :ENERGY].tolist() == [111, 0]
+        assert book.own[0, :ENERGY].tolist() == [7, 0]
+
+    def test_has_the_energy_of_balancing_energy_by_the_direction_that_it_is_asked_for(self) -> None:
+        first, _ = periods_of(DAYS[0])
+        up = replace(reserve(HoldingKind.AFRR_ENERGY, first, first + 1, 0, 800), energy_kwh=100.0)
+        down = replace(reserve(HoldingKind.AFRR_ENERGY, first, first + 1, 1000, 0), energy_kwh=400.0)
+        drawn = reserve(HoldingKind.AFRR_CAPACITY, first, first + 1, 500, 0, is_firm=True)
+        book = BatteryCapacity(battery(), [up, down, drawn], OwnSchedule.nothing()).book(first, first + 1)
+        assert book.lines[BookLine.AFRR_ENERGY_BID, 0].tolist() == pytest.approx([500, 800, 200 + 100])
 
     def test_lacks_nothing_where_a_rounding_more_is_held_than_there_is(self) -> None:
         first, end = periods_of(DAYS[0])
@@ -290,6 +327,15 @@ class TestBook:
         book = standing.book(first, first + 1)
         assert pending_coverage(book)[0].tolist() == [1.0, 3_000 / 5_000, 1.0]
         assert own_schedule_limit(book)[0].tolist() == [1_000, 0, 17_500], "and the own schedule with the rest"
+        own = OwnSchedule(np.array([first], dtype=np.int64), np.array([700.0]))
+        used = replace(standing, own=own).book(first, first + 1)
+        assert pending_coverage(used)[0].tolist() == [1.0, 3_000 / 5_000, 1.0], "which takes nothing from them"
+        assert own_schedule_limit(used)[0].tolist() == [1_000, 0, 17_500]
+
+
+_AUCTIONED = Holding(
+    HoldingKind.AUCTION, uuid4(), 0, 96, 8_000.0, 7_000.0, 5_000.0, losses=OneWayEfficiency(0.75, 0.78125)
+)
 
 
 class TestPlenty:
@@ -298,7 +344,8 @@ class TestPlenty:
         day, held = drawn
         first, end = periods_of(day)
         firm = [one for one in held if one.is_firm]
-        ratings_and_outages = battery(10_000, 12_000, 20_000, charge_efficiency=0.95, usable_share=0.8)
+        means = {"charge_efficiency": 0.95, "discharge_efficiency": 0.92, "usable_share": 0.8}
+        ratings_and_outages = battery(10_000, 12_000, 20_000, **means)
         if precheck_covered(ratings_and_outages, firm, first):
             book = BatteryCapacity(ratings_and_outages, firm, OwnSchedule.nothing()).book(first, end)
             assert (firm_coverage(book) == 1.0).all()
@@ -311,22 +358,31 @@ class TestPlenty:
     @pytest.mark.parametrize(
         ("held", "charge_kw", "discharge_kw", "energy_kwh"),
         [
-            pytest.param(promise(0, 96, 8_000, 5_000), 10_000, 8_000, 12_500, id="with its losses made up for"),
+            pytest.param([_AUCTIONED], 12_000, 7_000, 12_500, id="with its losses made up for"),
             pytest.param(
-                reserve(HoldingKind.AFRR_CAPACITY, 0, 16, 0, 5_000), 0, 5_000, 10_000, id="as it stands for a reserve"
+                [replace(_AUCTIONED, losses=OneWayEfficiency(0.25, 0.5))], 8_000, 7_000, 10_000, id="that admits more"
+            ),
+            pytest.param(
+                [reserve(HoldingKind.AFRR_CAPACITY, 0, 16, 0, 5_000)], 0, 5_000, 10_000, id="as it stands for a reserve"
+            ),
+            pytest.param(
+                [_AUCTIONED, promise(0, 4, 100, 30), reserve(HoldingKind.FCR, 8, 16, 600, 600)],
+                *(12_000 + 200 + 600, 7_000 + 100 + 600, 12_500 + 96 + 600),
+                id="with others",
             ),
         ],
     )
     def test_is_there_up_to_what_a_holding_takes(
-        self, held: Holding, charge_kw: float, discharge_kw: float, energy_kwh: float
+        self, held: list[Holding], charge_kw: float, discharge_kw: float, energy_kwh: float
     ) -> None:
-        """A battery of which half of the energy is usable, and that loses 20 % each way."""
-        means = {"charge_efficiency": 0.8, "discharge_efficiency": 0.8, "usable_share": 0.5}
-        assert precheck_covered(battery(charge_kw, discharge_kw, energy_kwh, **means), [held], 0)
-        assert not precheck_covered(battery(charge_kw, discharge_kw, energy_kwh - 1, **means), [held], 0)
-        assert not precheck_covered(battery(charge_kw, discharge_kw - 1, energy_kwh, **means), [held], 0)
+        """A battery of which half of the energy is usable, and that loses half of what it takes in and three eighths
+        of what it gives."""
+        means = {"charge_efficiency": 0.5, "discharge_efficiency": 0.625, "usable_share": 0.5}
+        assert precheck_covered(battery(charge_kw, discharge_kw, energy_kwh, **means), held, 0)
+        assert not precheck_covered(battery(charge_kw, discharge_kw, energy_kwh - 1, **means), held, 0)
+        assert not precheck_covered(battery(charge_kw, discharge_kw - 1, energy_kwh, **means), held, 0)
         if charge_kw:
-            assert not precheck_covered(battery(charge_kw - 1, discharge_kw, energy_kwh, **means), [held], 0)
+            assert not precheck_covered(battery(charge_kw - 1, discharge_kw, energy_kwh, **means), held, 0)
 
     def test_is_not_validated_where_something_is_out_or_rated_anew(self) -> None:
         first, _ = periods_of(DAYS[0])
@@ -351,6 +407,12 @@ class TestSwing:
         first, end = periods_of(DAYS[0])
         own = OwnSchedule(np.arange(first, first + 4), np.array([10_000.0] * 4))
         assert energy_range_kwh(own, first, end) == 10_000.0
+
+    @pytest.mark.parametrize("day", DAYS)
+    def test_is_that_of_whole_market_days_and_no_more(self, day: date) -> None:
+        first, end = periods_of(day)
+        assert market_days_around(first, end) == market_days_around(first + 5, first + 6) == (first, end)
+        assert market_days_around(end - 1, end + 1) == (first, end + 96)
 
 
 # --- what may be taken ---------------------------------------------------------------------------------------------
@@ -409,6 +471,17 @@ class TestReserve:
         assert judged(battery(energy=4000), [], fcr) is None
         assert judged(battery(energy=3999), [], fcr) is not None
 
+    def test_holds_as_long_as_the_platform_asks_of_its_kind(self) -> None:
+        minutes = ReserveMinutes(fcr=30, afrr=45, afrr_energy=6)
+        asked = (
+            (HoldingKind.FCR, 600, 0, 300),
+            (HoldingKind.AFRR_CAPACITY, 400, 0, 300),
+            (HoldingKind.AFRR_CAPACITY, 0, 800, 600),
+            (HoldingKind.AFRR_ENERGY, 0, 1000, 100),
+        )
+        for kind, charge_kw, discharge_kw, energy_kwh in asked:
+            assert minutes.energy_kwh(kind, charge_kw, discharge_kw) == energy_kwh
+
     def test_of_afrr_holds_an_hour(self) -> None:
         up = reserve(HoldingKind.AFRR_CAPACITY, self.first, self.first + 16, 0, 5000)
         assert judged(battery(energy=5000), [], up) is None
@@ -445,6 +518,13 @@ class TestReserve:
         standing = BatteryCapacity(battery(), [capacity, energy], OwnSchedule.nothing())
         book = standing.book(self.first, self.first + 1)
         assert book.taken[0].tolist() == [0, 10_000, 7000]
+
+    def test_of_balancing_energy_draws_on_no_capacity_that_waits_for_its_result(self) -> None:
+        waiting = reserve(HoldingKind.AFRR_CAPACITY, self.first, self.first + 16, 0, 6000)
+        energy = reserve(HoldingKind.AFRR_ENERGY, self.first, self.first + 1, 0, 8000)
+        book = BatteryCapacity(battery(), [waiting, energy], OwnSchedule.nothing()).book(self.first, self.first + 1)
+        assert book.lines[BookLine.AFRR_ENERGY_BID, 0].tolist() == [0, 8000, 2000]
+        assert book.taken[0].tolist() == [0, 14_000, 8000]
 
     def test_of_balancing_energy_needs_no_more_energy_than_the_capacity_that_it_draws_on(self) -> None:
         """Of which the battery has lost some: 10 MW for a quarter of an hour are 2,500 kWh."""
@@ -489,6 +569,26 @@ class TestOwnSchedule:
         assert book.by_period(book.taken)[-1].tolist() == [0, 0, 4000]
         assert len(book.by_period(book.taken)) == 92
 
+    def test_takes_its_swing_of_each_day_in_hours_without_it_too(self) -> None:
+        """In the last quarter-hour of one day, and in the first of the next."""
+        own = OwnSchedule(np.array([self.end - 1, self.end]), np.array([4000.0, -8000.0]))
+        standing = BatteryCapacity(battery(), [], own)
+        for first, energy_kwh in ((self.first + 9, 1000), (self.end - 5, 1000), (self.end + 9, 2000)):
+            assert standing.book(first, first + 2).taken.tolist() == [[0, 0, energy_kwh]]
+        whole = standing.book(self.first, self.end + 96)
+        assert whole.by_period(whole.own)[[0, 91, 92, -1]].tolist() == [
+            *([0, 0, 1000], [0, 4000, 1000]),
+            *([8000, 0, 2000], [0, 0, 2000]),
+        ]
+
+    def test_is_measured_by_what_there_is_then_and_not_by_what_is_lost_later(self) -> None:
+        lost = CapacityOutage(period_start(self.first + 6), period_start(self.end), 0, 6000, 0)
+        standing = BatteryCapacity(battery(10_000, 10_000, 20_000, lost), [], OwnSchedule.nothing())
+        assert find_own_schedule_shortage(standing, self.change(9000.0, 9000.0, place=3)) is None
+        shortage = find_own_schedule_shortage(standing, self.change(9000.0, 9000.0, place=5))
+        assert shortage is not None
+        assert (shortage.first, shortage.end, shortage.there[1]) == (self.first + 6, self.first + 7, 4000)
+
     def test_may_not_use_what_is_promised(self) -> None:
         standing = BatteryCapacity(battery(), [promise(self.first, self.end, 6000, 12_000)], OwnSchedule.nothing())
         assert find_own_schedule_shortage(standing, self.change(4000.0)) is None
@@ -524,6 +624,16 @@ class TestOwnSchedule:
         assert find_own_schedule_shortage(standing, self.change(1000.0)) is None
         around = np.array([self.first, day_after + 96])
         assert find_own_schedule_shortage(standing, OwnChange(around, np.full(2, 1000.0), self.first)) is None
+
+    def test_that_takes_less_energy_on_one_day_takes_no_more_than_there_is_on_another(self) -> None:
+        stood = OwnSchedule(np.arange(self.first, self.first + 8), np.array([8000.0] * 8))
+        lost = CapacityOutage(period_start(self.first), period_start(self.end + 96), 0, 0, 15_000)
+        standing = BatteryCapacity(battery(10_000, 10_000, 20_000, lost), [], stood)
+        periods = np.concatenate([stood.periods, np.arange(self.end, self.end + 4)])
+        change = OwnChange(periods, np.array([0.0] * 8 + [10_000.0] * 4), self.first)
+        shortage = find_own_schedule_shortage(standing, change)
+        assert shortage is not None
+        assert (shortage.first, shortage.asked[2], shortage.there[2]) == (self.end, 10_000, 5_000)
 
     def test_may_be_noted_of_a_quarter_hour_that_is_over_up_to_what_is_rated(self) -> None:
         lost = CapacityOutage(period_start(self.first), period_start(self.end), 0, 5000, 0)

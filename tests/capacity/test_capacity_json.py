@@ -14,11 +14,12 @@ import pytest
 from gridloom.capacity.capacity_json_store import BATTERY_CAPACITY_JSON, decode_battery_capacity
 from gridloom.capacity.model import Holding, HoldingKind, OneWayEfficiency
 from gridloom.capacity.rules import BatteryCapacity
-from gridloom.capacity.store import load_firm_capacity, write_holdings
+from gridloom.capacity.store import load_firm_capacity, load_ratings_and_outages, write_holdings
 from gridloom.database.pool import server_settings
 from gridloom.database.statement import NamedStatement
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import PERIOD, period_start
+from gridloom.kernel.window import Window
 
 FIRST, END = 1_990_000, 1_990_400
 _TEXT = NamedStatement(f"with asked as (select {BATTERY_CAPACITY_JSON} as standing) select standing from asked")
@@ -60,7 +61,7 @@ async def lose(db: Any, key: int, first: int, end: int, power_kw: float) -> UUID
     await db.execute(
         """insert into unavailability (asset_key, id, description, type, starts_at, ends_at, energy_kwh,
              charge_power_kw, discharge_power_kw, created_by)
-           values ($1, $2, '', 'OUTAGE', $3, $4, 0, $5, $5, $2)""",
+           values ($1, $2, '', 'OUTAGE', $3, $4, 3 * $5::float8, $5::float8, 2 * $5::float8, $2)""",
         key, lost, period_start(first) + timedelta(minutes=3), period_start(end), power_kw,
     )  # fmt: skip
     return lost
@@ -125,6 +126,21 @@ class TestTheTextOfAStanding:
         text = await read_text(db, keys)
         expected = await load_firm_capacity(db, keys, FIRST, END)
         assert in_order(decode_battery_capacity(text or "[]", *keys)) == in_order(expected)
+
+    async def test_has_what_is_alike_as_often_as_it_is_there(self, db: Any) -> None:
+        """Two outages of a kind at the same time are both missing."""
+        [key] = await new_batteries(db, 1)
+        await rate(db, key, 1, FIRST, 1000)
+        for _ in range(2):
+            await lose(db, key, FIRST, END, 10)
+        for found in (
+            decode_battery_capacity(await read_text(db, [key]) or "", key),
+            await load_firm_capacity(db, [key], FIRST, END),
+        ):
+            assert [one.charge_power_kw for one in found[key].ratings_and_outages.outages] == [10, 10]
+        window = Window(period_start(FIRST), period_start(END))
+        loaded = await load_ratings_and_outages(db, [key], window)
+        assert [one.charge_power_kw for one in loaded[key].outages] == [10, 10]
 
     async def test_is_none_where_nothing_is_held(self, db: Any) -> None:
         assert await read_text(db, await new_batteries(db, 2)) is None

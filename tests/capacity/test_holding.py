@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
 import pytest
 
 from gridloom.capacity.availability import Rating, RatingsAndOutages
-from gridloom.capacity.holding import CapacityRequest, hold_capacity
+from gridloom.capacity.holding import CapacityRequest, hold_capacity, release_holdings, replace_holdings
 from gridloom.capacity.model import Holding, HoldingGroup, HoldingKind, OneWayEfficiency, OwnSchedule
-from gridloom.capacity.rules import BatteryCapacity, CapacityTaken
+from gridloom.capacity.rules import BatteryCapacity, CapacityTaken, OwnChange
 from gridloom.capacity.store import LockedBatteries
 from gridloom.kernel.market_time import period_start
 
@@ -53,3 +55,65 @@ class TestWhatReplacesAnother:
         with pytest.raises(CapacityTaken):
             await hold_capacity(None, LOCKED, [asked], self.capacity)  # type: ignore[arg-type]
         assert written == []
+
+
+class TestWhatIsAskedOfSeveralBatteries:
+    """Of 10 MW each, 8 of the first and the third promised."""
+
+    keys, ids = (5, 6, 7), [uuid4() for _ in range(3)]
+    locked = LockedBatteries(frozenset(keys), LOCKED.since)
+    capacity = {
+        key: replace(TestWhatReplacesAnother.capacity[KEY], holdings=held)
+        for key, held in ((5, [promise(8_000)]), (6, []), (7, [promise(8_500)]))
+    }
+
+    def ask(self, *powers_kw: float) -> list[CapacityRequest]:
+        return [
+            CapacityRequest(key, asset_id, [HoldingGroup((promise(power_kw),), f"/{key}")])
+            for key, asset_id, power_kw in zip(self.keys, self.ids, powers_kw, strict=True)
+        ]
+
+    async def test_is_refused_with_each_of_them_that_has_too_little_and_nothing_is_written(
+        self, written: list[Any]
+    ) -> None:
+        with pytest.raises(CapacityTaken) as refused:
+            await hold_capacity(None, self.locked, self.ask(3_000, 9_000, 1_600), self.capacity)  # type: ignore[arg-type]
+        lacking: Any = refused.value.document()["shortages"]
+        assert [(one["physicalAssetID"], one["asked"]["charge"], one["free"]["charge"]) for one in lacking] == [
+            (str(self.ids[0]), 3_000, 2_000),
+            (str(self.ids[2]), 1_600, 1_500),
+        ]
+        assert written == []
+
+    async def test_is_written_for_each_of_them(self, written: list[Any]) -> None:
+        asked = self.ask(2_000, 9_000, 1_500)
+        await hold_capacity(None, self.locked, asked, self.capacity)  # type: ignore[arg-type]
+        assert written == [([], [(one.asset_key, one.groups[0].holdings[0]) for one in asked])]
+
+    async def test_takes_the_place_of_what_each_gives_back(self, written: list[Any]) -> None:
+        given_back = {key: [one.holder_id for one in each.holdings] + [uuid4()] for key, each in self.capacity.items()}
+        asked = [replace(one, released=given_back[one.asset_key]) for one in self.ask(9_000, 9_000, 9_000)]
+        await hold_capacity(None, self.locked, asked, self.capacity)  # type: ignore[arg-type]
+        [(released, taken)] = written
+        assert released == [(key, holder) for key in self.keys for holder in given_back[key]]
+        assert taken == [(one.asset_key, one.groups[0].holdings[0]) for one in asked]
+
+    async def test_is_asked_for_under_the_lock_of_each(self, written: list[Any]) -> None:
+        for change in (
+            hold_capacity(None, LOCKED, self.ask(1, 1, 1), self.capacity),  # type: ignore[arg-type]
+            replace_holdings(None, LOCKED, 6, released=[], holdings=[]),  # type: ignore[arg-type]
+            release_holdings(None, LOCKED, 6, []),  # type: ignore[arg-type]
+        ):
+            with pytest.raises(AssertionError):
+                await change
+        assert written == []
+
+
+class TestTheSpanOfARequest:
+    def test_reaches_from_the_first_to_the_last_of_what_it_holds_and_sets(self) -> None:
+        groups = [HoldingGroup((replace(promise(1), first=first, end=end),)) for first, end in ((120, 130), (110, 125))]
+        own = OwnChange(np.array([105, 140]), np.zeros(2), 0)
+        assert CapacityRequest(KEY, uuid4(), groups).span == (110, 130)
+        assert CapacityRequest(KEY, uuid4(), groups, own=own).span == (105, 141)
+        assert CapacityRequest(KEY, uuid4(), own=own).span == (105, 141)
+        assert CapacityRequest(KEY, uuid4(), released=[uuid4()]).span is None

@@ -32,3 +32,10 @@ class TestTheGreatestRating:
         window = Window(period_start(first), period_start(end))
         most = (charge_kw, charge_kw + 1, 2 * charge_kw) if charge_kw else (0, 0, 0)
         assert maximum_rating(RATINGS, window) == most
+
+    def test_is_the_most_of_each_of_its_figures_whichever_rating_has_it(self) -> None:
+        unlike = [
+            Rating(period_start(first), *figures)
+            for first, figures in ((100, (9.0, 2.0, 3.0)), (110, (1.0, 8.0, 4.0)), (120, (2.0, 3.0, 7.0)))
+        ]
+        assert maximum_rating(unlike, Window(period_start(100), period_start(130))) == (9, 8, 7)

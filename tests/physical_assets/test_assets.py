@@ -6,12 +6,15 @@ from uuid import uuid4
 import pytest
 from tests.assets import PARAMETERS, new_asset_body, pointers, register_asset
 from tests.auctions.conftest import Market, still_market
-from tests.emitted import events_of
+from tests.emitted import events_of, is_of_asset
 from tests.people import client_of
+
+from gridloom.kernel.codes import eic_check_character
 
 __all__ = ["still_market"]  # a fixture
 
 EIC = "11WSPEICHER-NRD9"
+GOOD_EIC = EIC[:-1] + eic_check_character(EIC[:-1])
 
 
 class TestRegistration:
@@ -31,6 +34,30 @@ class TestRegistration:
         assert body["parameters"]["fcrLimitRatio"] == 0.8
         assert body["parameters"]["rampRate"] is None
         assert (await owner.viewer.get(f"/physical-assets/{body['id']}")).json() == body
+        grants = await owner.admin.get(f"/physical-assets/{body['id']}/grants")
+        assert grants.json() == [], "its owner needs none"
+
+    async def test_keeps_all_that_is_given(self, new_organisation):
+        owner = await new_organisation()
+        body = {"name": "North", "organisationID": str(owner.id), "physicalAssetIDs": []}
+        fleet = (await owner.engineer.post("/fleets", json=body)).json()["id"]
+        given = {"controlArea": "50Hertz", "eicCode": GOOD_EIC, "commissionedOn": "2025-07-01", "fleetID": fleet}
+        limits = {"minStateOfCharge": 0.05, "maxStateOfCharge": 0.95, "rampRate": 70, "fcrLimitRatio": 0.7}
+        parameters = {**PARAMETERS, **limits, "dailyCycleLimit": 2, "annualCycleLimit": 500}
+        answer = await owner.engineer.post(
+            "/physical-assets", json=new_asset_body(owner, **given, parameters=parameters)
+        )
+        assert answer.status_code == 201, answer.text
+        assert answer.json().items() >= (given | {"name": "Speicher Nord", "deliveryZone": "TenneT"}).items()
+        assert answer.json()["parameters"].items() >= parameters.items()
+        change = {"name": "Süd", "deliveryZone": "Amprion", "controlArea": "TransnetBW", "eicCode": None}
+        change |= {"commissionedOn": "2025-08-01", "fleetID": None, "status": "INACTIVE"}
+        changed = await owner.engineer.patch(answer.headers["location"], json=change)
+        assert changed.json() == answer.json() | change
+        newer = {**parameters, "rampRate": 60, "dailyCycleLimit": 3, "fcrLimitRatio": 0.6}
+        newer |= {"annualCycleLimit": 100_000, "energyCapacity": 100_000_000}
+        put = await owner.engineer.put(answer.headers["location"] + "/parameters", json=newer)
+        assert put.json().items() >= newer.items()
 
     async def test_by_the_operator_leaves_it_an_explicit_grant_that_can_be_taken_back(self, new_organisation, operator):
         owner = await new_organisation()
@@ -44,6 +71,15 @@ class TestRegistration:
         taken = await owner.admin.delete(f"/physical-assets/{asset_id}/grants/{grants[0]['organisationID']}")
         assert taken.status_code == 204
         assert (await operator.get(f"/physical-assets/{asset_id}")).status_code == 403
+
+    async def test_by_the_operator_is_into_a_fleet_of_the_owner(self, new_organisation, operator):
+        owner, other = await new_organisation(), await new_organisation()
+        for one, status in ((owner, 201), (other, 422)):
+            body = {"name": "North", "organisationID": str(one.id), "physicalAssetIDs": []}
+            fleet = (await operator.post("/fleets", json=body)).json()["id"]
+            answer = await operator.post("/physical-assets", json=new_asset_body(owner, fleetID=fleet))
+            assert answer.status_code == status
+            assert answer.json().get("fleetID") == (fleet if status == 201 else None)
 
     async def test_for_another_organisation_is_the_operators_alone(self, new_organisation):
         owner, other = await new_organisation(), await new_organisation()
@@ -63,8 +99,11 @@ class TestRegistration:
         expected = answer.json()["detail"].split("would be ")[1][0]
         good = await owner.admin.post("/physical-assets", json=new_asset_body(owner, eicCode=EIC[:-1] + expected))
         assert good.status_code == 201
-        changed = await owner.admin.patch(good.headers["Location"], json={"eicCode": EIC[:-1] + "0"})
-        assert (changed.status_code, pointers(changed)) == (422, ["/eicCode"])
+        for code in (EIC[:-1] + "0", "10Y1001A1001A82H"):  # the other is that of an area
+            changed = await owner.admin.patch(good.headers["Location"], json={"eicCode": code})
+            assert (changed.status_code, pointers(changed)) == (422, ["/eicCode"])
+            refused = await owner.admin.post("/physical-assets", json=new_asset_body(owner, eicCode=code))
+            assert (refused.status_code, pointers(refused)) == (422, ["/eicCode"])
 
     async def test_lets_ratings_hold_from_the_day_of_commissioning(self, new_organisation):
         owner = await new_organisation()
@@ -101,6 +140,19 @@ class TestList:
             seen += [asset["id"] for asset in answer.json()]
         assert seen == [*own, foreign[0].id, foreign[2].id]
 
+    async def test_has_the_parameters_in_force_of_each_whatever_is_to_come(self, new_organisation):
+        owner = await new_organisation()
+        assets = [await register_asset(owner) for _ in range(3)]
+        for number, asset in enumerate(assets[1:], start=1):
+            for valid_from, energy in (("2026-01-01", 100), ("2090-01-01", 9_999)):
+                changed = {**PARAMETERS, "energyCapacity": energy * number, "validFrom": f"{valid_from}T00:00:00Z"}
+                added = await owner.engineer.put(asset.path("/parameters"), json=changed)
+                assert added.status_code == 200
+                assert added.json()["recordedAt"] < "2090", "when it came, not from when it holds"
+        listed = (await owner.viewer.get("/physical-assets")).json()
+        found = [(one["parameters"]["version"], one["parameters"]["energyCapacity"]) for one in listed]
+        assert found == [(1, PARAMETERS["energyCapacity"]), (2, 100), (2, 200)]
+
     async def test_can_be_narrowed_to_an_organisation_or_a_fleet(self, new_organisation):
         owner = await new_organisation()
         inside, _ = await register_asset(owner), await register_asset(owner)
@@ -113,13 +165,19 @@ class TestList:
         assert none.json() == []
 
     async def test_has_for_an_api_key_the_assets_it_is_for(self, app, new_organisation):
-        owner = await new_organisation()
+        """Neither another one of its organisation's, nor another one that was granted."""
+        owner, other = await new_organisation(), await new_organisation()
         inside, _ = await register_asset(owner), await register_asset(owner)
-        key = {"name": "Gateway", "permissions": ["Read:physical-assets"], "physicalAssetIDs": [inside.id]}
+        granted = [await register_asset(other) for _ in range(2)]
+        for asset in granted:
+            grant = {"permissions": ["Read:physical-assets"]}
+            assert (await other.admin.put(asset.path(f"/grants/{owner.id}"), json=grant)).status_code == 200
+        reached = [inside.id, granted[1].id]
+        key = {"name": "Gateway", "permissions": ["Read:physical-assets"], "physicalAssetIDs": reached}
         made = await owner.admin.post("/auth/api-keys", json=key)
         assert made.status_code == 201, made.text
         async with client_of(app, made.json()["secret"]) as machine:
-            assert [asset["id"] for asset in (await machine.get("/physical-assets")).json()] == [inside.id]
+            assert [asset["id"] for asset in (await machine.get("/physical-assets")).json()] == reached
 
 
 class TestChange:
@@ -187,9 +245,12 @@ class TestParameters:
         assert [entry["version"] for entry in history] == [3, 2, 1]
         given = await owner.engineer.put(path, json=PARAMETERS, params={"at": "2026-11-01T00:00:00Z"})
         assert given.json()["validFrom"] == "2026-11-01T00:00:00Z"
+        both = {**PARAMETERS, "validFrom": "2026-12-01T00:00:00Z"}
+        given = await owner.engineer.put(path, json=both, params={"at": "2026-11-01T00:00:00Z"})
+        assert given.json()["validFrom"] == "2026-12-01T00:00:00Z", "the body's own comes first"
         first = await owner.viewer.get(path + "/history", params={"limit": 2})
         rest = await owner.viewer.get(first.headers["link"][1:].split(">")[0])
-        assert [entry["version"] for entry in first.json() + rest.json()] == [4, 3, 2, 1]
+        assert [entry["version"] for entry in first.json() + rest.json()] == [5, 4, 3, 2]
 
     async def test_from_the_same_instant_the_later_version_holds_and_the_earlier_stays_in_history(
         self, new_organisation
@@ -208,22 +269,27 @@ class TestParameters:
     async def test_hold_from_now_when_no_instant_is_given(self, new_organisation):
         owner = await new_organisation()
         asset = await register_asset(owner)
+        before = (await owner.viewer.get(asset.path())).headers["etag"]
         put = await owner.engineer.put(asset.path("/parameters"), json={**PARAMETERS, "energyCapacity": 1})
         assert abs(datetime.fromisoformat(put.json()["validFrom"]) - datetime.now(UTC)) < timedelta(minutes=1)
         current = await owner.viewer.get(asset.path("/parameters"))
         assert current.json()["energyCapacity"] == 1
-        assert (await owner.viewer.get(asset.path())).json()["parameters"] == current.json()
+        whole = await owner.viewer.get(asset.path())
+        assert whole.json()["parameters"] == current.json()
+        assert whole.headers["etag"] != before, "they are part of the asset"
 
     async def test_say_by_an_event_that_a_version_was_added_and_by_which_member(self, app, new_organisation):
         owner = await new_organisation()
         asset = await register_asset(owner)
         added = (await owner.engineer.put(asset.path("/parameters"), json=PARAMETERS)).json()
         refused = {**PARAMETERS, "minStateOfCharge": 0.9, "maxStateOfCharge": 0.1}
-        assert (await owner.engineer.put(asset.path("/parameters"), json=refused)).status_code == 422
+        contradicting = await owner.engineer.put(asset.path("/parameters"), json=refused)
+        assert (contradicting.status_code, pointers(contradicting)) == (422, ["/minStateOfCharge"])
         [told] = await events_of(app.pool, owner.id, subject=f"physical-assets/{asset.id}/parameters")
         assert (told.type, told.permission) == ("physical-asset.parameters-changed", "Read:physical-assets")
         author = (await owner.engineer.get("/auth/me")).json()["id"]
         assert told.data == {"version": 2, "validFrom": added["validFrom"], "authorID": author}
+        assert await is_of_asset(app.pool, told, asset.id), "a grant of it is enough to read it"
 
     async def test_are_the_first_before_any_are_in_force(self, new_organisation):
         owner, now = await new_organisation(), datetime.now(UTC)
@@ -232,6 +298,10 @@ class TestParameters:
         assert (await owner.engineer.put(asset.path("/parameters"), json=later)).status_code == 200
         first = (await owner.viewer.get(asset.path("/parameters"))).json()
         assert (first["version"], first["energyCapacity"]) == (1, PARAMETERS["energyCapacity"])
+        ahead = {"at": (now + timedelta(days=25)).isoformat()}
+        to_come = await owner.viewer.get(asset.path("/parameters"), params=ahead)
+        assert (to_come.json()["version"], to_come.json()["energyCapacity"]) == (2, 1)
+        assert to_come.headers["etag"] == '"2"', "of the latest, whichever is read"
         assert (await owner.viewer.get(asset.path())).json()["parameters"] == first
         again = {**PARAMETERS, "energyCapacity": 2, "validFrom": first["validFrom"]}
         assert (await owner.engineer.put(asset.path("/parameters"), json=again)).status_code == 200

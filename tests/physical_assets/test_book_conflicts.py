@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID, uuid4
 
+import numpy as np
 import pytest
 from msgspec import UNSET
 
@@ -38,6 +39,28 @@ class TestAnFCRBlock:
         assert (conflict.power, conflict.available) == (9_000, 5_000)
         assert conflict.missing == MissingCapacity(charge=4_000, discharge=4_000, energy=0)
 
+    def test_says_in_words_and_figures_what_is_covered(self):
+        """And one that is over stands before it."""
+        capacity = self.held(first=100, end=116)
+        over = Holding(HoldingKind.FCR, uuid4(), 84, 100, 9_000, 9_000, 1_000, product="NEGPOS_00_04")
+        [held] = capacity.holdings
+        capacity.ratings_and_outages.outages.append(CapacityOutage(period_start(0), period_start(200), 4_000, 0, 0))
+        found = conflicts_in(BatteryCapacity(capacity.ratings_and_outages, [over, held], capacity.own), 100, 200)
+        assert found == [
+            CapacityConflict(
+                kind=ConflictKind.ANCILLARY_BID,
+                id=held.holder_id,
+                start=period_start(100),
+                end=period_start(116),
+                power=9_000,
+                available=6_000,
+                missing=MissingCapacity(charge=3_000, discharge=3_000, energy=0),
+                detail=(
+                    "The bid is for 9000 kW, and 6000 kW of it are covered; 0 kWh of the energy for it are missing."
+                ),
+            )
+        ]
+
     def test_that_is_yet_to_come_is_no_conflict(self):
         assert conflicts_in(self.held(first=200, end=216), 100, 200) == []
         assert conflicts_in(self.held(first=201, end=217), 100, 200) == []
@@ -69,6 +92,43 @@ class TestAHolding:
         assert [conflict.power, conflict.available] == pytest.approx([power_kw, available_kw])
         missing = MissingCapacity(charge=max(0, charge_kw - 2_000), discharge=max(0, discharge_kw - 3_000), energy=0)
         assert conflict.missing == missing
+
+
+class TestTheOwnSchedule:
+    """Of 3 MW of charging for an hour, of which 1 MW is left after what is promised, or of 2 MW of discharging."""
+
+    def conflicts_of(self, outage: CapacityOutage, power_kw: float) -> list[CapacityConflict]:
+        battery = RatingsAndOutages([Rating(period_start(0), 10_000, 10_000, 20_000, 0.8)], [outage])
+        promised = Holding(
+            HoldingKind.VIRTUAL_ASSET, uuid4(), 100, 116, 4_000, 5_000, 12_000, losses=OneWayEfficiency(1.0, 1.0)
+        )
+        own = OwnSchedule(np.arange(104, 108), np.full(4, power_kw))
+        return conflicts_in(BatteryCapacity(battery, [promised], own), 100, 116)
+
+    @pytest.mark.parametrize(
+        ("power_kw", "available_kw", "charge_kw", "discharge_kw"), [(-3_000, 1_000, 2_000, 0), (3_000, 2_000, 0, 1_000)]
+    )
+    def test_is_in_conflict_with_the_power_that_the_promises_leave_of_its_direction(
+        self, power_kw: float, available_kw: float, charge_kw: float, discharge_kw: float
+    ):
+        out = CapacityOutage(period_start(105), period_start(107), 5_000, 3_000, 0)
+        [conflict] = self.conflicts_of(out, power_kw)
+        assert (conflict.kind, conflict.start, conflict.end) == (
+            ConflictKind.SCHEDULE,
+            period_start(105),
+            period_start(107),
+        )
+        assert (conflict.power, conflict.available) == (power_kw, available_kw)
+        assert conflict.missing == MissingCapacity(charge=charge_kw, discharge=discharge_kw, energy=0)
+
+    def test_has_all_of_its_power_where_only_energy_for_it_is_missing(self):
+        """It swings through 3 MWh, of which 2 are left."""
+        out = CapacityOutage(period_start(104), period_start(108), 0, 0, 6_000)
+        [conflict] = self.conflicts_of(out, -3_000)
+        assert (conflict.start, conflict.end) == (period_start(104), period_start(108))
+        assert (conflict.power, conflict.available) == (-3_000, 3_000)
+        assert conflict.missing == MissingCapacity(charge=0, discharge=0, energy=1_000)
+        assert "asks for 3000 kW and 3000 kWh, where 6000 kW and 2000 kWh are left for it" in conflict.detail
 
 
 class TestOutages:

@@ -5,6 +5,8 @@ from uuid import uuid4
 
 from tests.assets import pointers, register_asset
 
+from gridloom.physical_assets.grants.routes import WAS_INVITED
+
 
 async def make_fleet(owner, *asset_ids, status=201, **changes):
     body = {"name": "North", "organisationID": str(owner.id), "physicalAssetIDs": list(asset_ids), **changes}
@@ -47,20 +49,52 @@ class TestFleet:
             path, json={"name": "South", "physicalAssetIDs": [asset.id]}, headers={"If-Match": fleet.headers["etag"]}
         )
         assert (filled.json()["name"], filled.json()["physicalAssetIDs"]) == ("South", [asset.id])
-        late = await owner.engineer.patch(path, json={}, headers={"If-Match": fleet.headers["etag"]})
+        renamed = await owner.engineer.patch(path, json={"name": "East"})
+        assert renamed.json() == filled.json() | {"name": "East"}
+        assert renamed.headers["etag"] != filled.headers["etag"]
+        late = await owner.engineer.patch(path, json={}, headers={"If-Match": filled.headers["etag"]})
         assert late.status_code == 412
         seen = {"If-Match": (await owner.viewer.get(asset.path())).headers["etag"]}
-        assert (await owner.engineer.delete(path)).status_code == 204
+        late = await owner.engineer.delete(path, headers={"If-Match": filled.headers["etag"]})
+        assert late.status_code == 412
+        gone = await owner.engineer.delete(path, headers={"If-Match": renamed.headers["etag"]})
+        assert gone.status_code == 204
         assert (await owner.viewer.get(path)).status_code == 404
         assert (await owner.viewer.get(asset.path())).json()["fleetID"] is None
         stale = await owner.engineer.patch(asset.path(), json={"fleetID": None}, headers=seen)
         assert stale.status_code == 412
 
-    async def test_takes_only_the_organisations_own_assets(self, new_organisation):
+    async def test_takes_only_the_organisations_own_physical_assets(self, app, new_organisation):
         owner, other = await new_organisation(), await new_organisation()
         foreign = await register_asset(other)
         answer = await make_fleet(owner, (await register_asset(owner)).id, foreign.id, str(uuid4()), status=422)
         assert pointers(answer) == ["/physicalAssetIDs/1", "/physicalAssetIDs/2"]
+        add = "insert into asset (id, kind, organisation_id) values (gen_random_uuid(), 'VIRTUAL', $1) returning id"
+        virtual = str(await app.pool.fetchval(add, owner.id))
+        assert pointers(await make_fleet(owner, virtual, status=422)) == ["/physicalAssetIDs/0"]
+
+    async def test_is_filled_by_the_operator_with_assets_of_its_organisation(self, new_organisation, operator):
+        owner, other = await new_organisation(), await new_organisation()
+        asset, foreign = await register_asset(owner), await register_asset(other)
+        body = {"name": "North", "organisationID": str(owner.id), "physicalAssetIDs": [asset.id]}
+        made = await operator.post("/fleets", json=body)
+        assert made.json()["physicalAssetIDs"] == [asset.id]
+        second = await register_asset(owner)
+        path = f"/fleets/{made.json()['id']}"
+        for ids, status in (([second.id, asset.id], 200), ([second.id, foreign.id], 422)):
+            assert (await operator.patch(path, json={"physicalAssetIDs": ids})).status_code == status
+        filled = await owner.viewer.get(path)
+        assert filled.json()["physicalAssetIDs"] == sorted([asset.id, second.id])
+
+    async def test_changes_no_asset_that_stays_in_it(self, new_organisation):
+        owner = await new_organisation()
+        stays, leaves = await register_asset(owner), await register_asset(owner)
+        path = f"/fleets/{(await make_fleet(owner, stays.id, leaves.id)).json()['id']}"
+        seen = [(await owner.viewer.get(one.path())).headers["etag"] for one in (stays, leaves)]
+        assert (await owner.engineer.patch(path, json={"physicalAssetIDs": [stays.id]})).status_code == 200
+        left = await owner.viewer.get(leaves.path())
+        assert (left.json()["fleetID"], left.headers["etag"] == seen[1]) == (None, False)
+        assert (await owner.viewer.get(stays.path())).headers["etag"] == seen[0]
 
     async def test_of_another_organisation_is_closed_but_to_the_operator(self, new_organisation, operator):
         owner, other = await new_organisation(), await new_organisation()
@@ -73,6 +107,10 @@ class TestFleet:
         assert (await other.viewer.get("/fleets", params={"organisation-id": str(owner.id)})).status_code == 403
         seen = await operator.get("/fleets", params={"organisation-id": str(owner.id)})
         assert [fleet["id"] for fleet in seen.json()] == [fleet_id]
+        own = (await operator.get("/auth/me")).json()["organisationID"]
+        everyone = {fleet["organisationID"] for fleet in (await operator.get("/fleets")).json()}
+        assert everyone - {own}, "the operator sees those of all"
+        assert (await other.viewer.get("/fleets")).json() == []
         await make_fleet(owner, organisationID=str(other.id), status=403)
         assert (await owner.viewer.get(f"/fleets/{uuid4()}")).status_code == 404
 
@@ -104,7 +142,8 @@ class TestGrant:
         put = await owner.admin.put(path, json={"permissions": ["Read:schedules", "Read:physical-assets"]})
         assert put.json()["permissions"] == ["Read:physical-assets", "Read:schedules"]
         assert (await other.viewer.get(asset.path())).status_code == 200
-        assert (await other.viewer.get(path)).json() == put.json()
+        assert (await other.viewer.get(path)).json() == (await owner.viewer.get(path)).json() == put.json()
+        assert (await (await new_organisation()).viewer.get(path)).status_code == 403
         assert (await other.viewer.get(asset.path("/grants"))).status_code == 403
         assert (await other.admin.put(path, json={"permissions": ["Update:schedules"]})).status_code == 403
         assert (await other.admin.delete(path)).status_code == 403
@@ -137,6 +176,20 @@ class TestGrant:
         assert await listed(**{"organisation-id": str(owner.id)}) == [0, 2, 3]
         assert await listed(**{"organisation-id": str(guest.id)}) == [4]
         assert await listed(**{"fleet-id": fleet}) == [0, 3]
+
+    async def test_is_listed_with_the_others_page_by_page(self, new_organisation):
+        readers = [await new_organisation() for _ in range(2)]
+        owner = await new_organisation()
+        asset = await register_asset(owner)
+        readers.append(await new_organisation())
+        for reader in readers:
+            await owner.admin.put(asset.path(f"/grants/{reader.id}"), json={"permissions": ["Read:schedules"]})
+        page = await owner.admin.get(asset.path("/grants"), params={"limit": 1})
+        found = [one["organisationID"] for one in page.json()]
+        while "link" in page.headers:
+            page = await owner.admin.get(page.headers["link"][1:].split(">")[0])
+            found += [one["organisationID"] for one in page.json()]
+        assert found == sorted(str(reader.id) for reader in readers)
 
     async def test_changed_at_once_on_one_condition_changes_once(self, new_organisation):
         owner, other = await new_organisation(), await new_organisation()
@@ -176,6 +229,40 @@ class TestGrant:
         assert (await owner.admin.put(asset.path(f"/grants/{uuid4()}"), json=body)).status_code == 404
         assert (await owner.admin.put(asset.path("/grants/me"), json=body)).status_code == 400
         assert (await owner.admin.put(f"/physical-assets/{uuid4()}/grants/{other.id}", json=body)).status_code == 404
+
+    async def test_is_of_a_physical_asset_alone(self, app, new_organisation):
+        """A virtual one is its holder's, and shared with no other organisation."""
+        owner, other = await new_organisation(), await new_organisation()
+        add = "insert into asset (id, kind, organisation_id) values (gen_random_uuid(), 'VIRTUAL', $1) returning id"
+        path = f"/physical-assets/{await app.pool.fetchval(add, owner.id)}/grants"
+        body = {"permissions": ["Read:schedules"]}
+        for answer in (
+            await owner.admin.put(f"{path}/{other.id}", json=body),
+            await owner.admin.get(f"{path}/{other.id}"),
+            await owner.admin.get(path),
+            await owner.admin.delete(f"{path}/{other.id}"),
+        ):
+            assert answer.status_code == 404
+            assert "no physical asset" in answer.json()["detail"]
+
+    async def test_of_revenue_is_for_organisations_that_were_not_invited_to_an_auction(
+        self, new_organisation, monkeypatch
+    ):
+        owner, other = await new_organisation(), await new_organisation()
+        asset, asked = await register_asset(owner), []
+
+        async def was_invited(_, asset_id, organisation_id):
+            asked.append((str(asset_id), organisation_id))
+            return invited[0]
+
+        monkeypatch.setattr(WAS_INVITED, "_given", was_invited)
+        path, revenue = asset.path(f"/grants/{other.id}"), ["Read:schedules", "Read:revenue"]
+        invited = [True]
+        assert (await owner.admin.put(path, json={"permissions": revenue})).status_code == 409
+        assert (await owner.admin.put(path, json={"permissions": ["Read:schedules"]})).status_code == 200
+        invited[0] = False
+        assert (await owner.admin.put(path, json={"permissions": revenue})).status_code == 200
+        assert asked == [(asset.id, other.id)] * 2
 
 
 class TestASafeRetry:

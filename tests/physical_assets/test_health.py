@@ -64,6 +64,8 @@ class TestHealth:
         measured(timedelta(minutes=14))
         found = await health(await register_asset(await new_organisation()))
         assert (found["status"], found["stateOfCharge"]) == ("OK", 0.55)
+        measured(timedelta(0), 0.0)
+        assert (await health(await register_asset(await new_organisation())))["stateOfCharge"] == 0, "empty, and known"
 
     async def test_is_unknown_when_stale(self, new_organisation, measured):
         measured(timedelta(minutes=16), None)

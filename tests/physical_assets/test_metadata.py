@@ -1,6 +1,7 @@
 """Metadata: typed where the world has rules, free elsewhere."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tests.assets import pointers, register_asset
@@ -19,7 +20,7 @@ GOOD: dict[str, dict[str, Any]] = {
         "dso": "Netz AG",
         "voltageLevel": "HIGH",
     },
-    "site": {"coordinates": {"latitude": 53.55, "longitude": -9.99}, "country": "DE", "city": "Stade"},
+    "site": {"coordinates": {"latitude": -89.5, "longitude": 179.5}, "country": "DE", "altitudeM": -350.5},
     "technical": {"manufacturer": "ACME", "moduleCount": 120, "warrantyUntil": "2040-01-01"},
     "contract": {"owner": "A", "startsOn": "2026-01-01", "endsOn": "2026-12-31"},
     "market": {"biddingZone": AREA, "prequalifiedFor": ["FCR", "AFRR_POS"], "acerCode": "A0000001X.DE"},
@@ -51,6 +52,7 @@ class TestMetadata:
             ("grid", {"mastrNumber": "SEL123456789012"}, 400, "/mastrNumber"),
             ("grid", {"eicCode": WRONG_EIC}, 422, "/eicCode"),
             ("grid", {"eicCode": EIC.lower()}, 400, "/eicCode"),
+            ("grid", {"eicCode": AREA}, 422, "/eicCode"),
             ("grid", {"tso": "Nobody"}, 400, "/tso"),
             ("site", {"coordinates": {"latitude": 90.1, "longitude": 0}}, 400, "/coordinates/latitude"),
             ("site", {"coordinates": {"latitude": 0, "longitude": -180.1}}, 400, "/coordinates/longitude"),
@@ -81,11 +83,41 @@ class TestMetadata:
         if "..." not in pointer:
             assert pointers(answer) == [pointer]
 
+    async def test_of_a_category_stands_by_itself(self, new_organisation):
+        """Each has a version of its own, of which the other ones' changes make no next one."""
+        asset = await register_asset(await new_organisation())
+        put = {
+            category: await asset.owner.engineer.put(asset.path(f"/metadata/{category}"), json=body)
+            for category, body in GOOD.items()
+        }
+        site = {"city": "Stade"}
+        put["site"] = await asset.owner.engineer.put(asset.path("/metadata/site"), json=site)
+        for category, answer in put.items():
+            read = await asset.owner.viewer.get(asset.path(f"/metadata/{category}"))
+            assert read.json().items() >= (site if category == "site" else GOOD[category]).items()
+            assert read.headers["etag"] == answer.headers["etag"] == ('"2"' if category == "site" else '"1"')
+        whole = (await asset.owner.viewer.get(asset.path("/metadata"))).json()
+        assert whole == {category: answer.json() for category, answer in put.items()}
+
     async def test_knows_five_categories(self, new_organisation):
         asset = await register_asset(await new_organisation())
         answer = await asset.owner.viewer.get(asset.path("/metadata/colour"))
         assert answer.status_code == 400
         assert "technical" in answer.json()["detail"]
+
+    async def test_keeps_who_changed_it_last(self, app, new_organisation):
+        owner = await new_organisation()
+        asset = await register_asset(owner)
+        seen = []
+        for client, city in ((owner.engineer, "A"), (owner.admin, "B"), (owner.engineer, "B")):
+            put = await client.put(asset.path("/metadata/site"), json={"city": city})
+            assert put.status_code == 200, put.text
+            find = (
+                "select updated_by from physical_asset_metadata m join asset a on a.key = m.asset_key where a.id = $1"
+            )
+            seen.append(str(await app.pool.fetchval(find, UUID(asset.id))))
+        engineer, admin = [(await one.get("/auth/me")).json()["id"] for one in (owner.engineer, owner.admin)]
+        assert seen == [engineer, admin, admin], "what is the same changes nothing"
 
     async def test_respects_if_match(self, new_organisation):
         asset = await register_asset(await new_organisation())

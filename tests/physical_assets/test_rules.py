@@ -7,21 +7,36 @@ from typing import Any
 
 import pytest
 
-from gridloom.kernel.market_time import PERIOD
+from gridloom.capacity.availability import CapacityOutage, Rating, availability_at
+from gridloom.kernel.codes import eic_check_character
+from gridloom.kernel.market_time import PERIOD, period_number
 from gridloom.kernel.problem import BadRequest
 from gridloom.kernel.window import Window
 from gridloom.physical_assets.conflicts import MAX_WINDOW
-from gridloom.physical_assets.health.rules import HealthStatus, check_telemetry
+from gridloom.physical_assets.health.rules import (
+    CheckName,
+    HealthCheck,
+    HealthStatus,
+    check_availability,
+    check_promises,
+    check_status,
+    check_telemetry,
+    overall,
+)
+from gridloom.physical_assets.metadata.model import ContractMetadata, MarketMetadata
+from gridloom.physical_assets.metadata.routes import InconsistentMetadata, check_metadata
 from gridloom.physical_assets.model import AssetStatus, NewParameters
 from gridloom.physical_assets.rules import (
     AssetNotActive,
     InconsistentParameters,
+    InvalidCode,
     check_active,
     check_parameters,
     first_valid_from,
 )
 from gridloom.physical_assets.schedule.model import NewSchedulePoint
-from gridloom.physical_assets.schedule.rules import scheduled_window
+from gridloom.physical_assets.schedule.routes import _sort_points
+from gridloom.physical_assets.schedule.rules import own_change, scheduled_window
 from gridloom.physical_assets.telemetry import LatestTelemetry
 
 pytestmark = pytest.mark.pure
@@ -81,6 +96,43 @@ class TestASchedule:
         whole = Window(self.START, self.START + 2 * PERIOD)
         assert scheduled_window(points, whole) == whole
 
+    def test_is_taken_and_shown_in_order_however_it_comes(self) -> None:
+        times = [self.START + n * PERIOD for n in (2, 0, 1)]
+        points = [NewSchedulePoint(time, power) for time, power in zip(times, (-3.0, 1.0, 2.0), strict=True)]
+        own = own_change(points, self.START + 40 * PERIOD)
+        first = period_number(self.START)
+        assert own.periods.tolist() == [first, first + 1, first + 2]
+        assert own.power_kw.tolist() == [1.0, 2.0, -3.0]
+        assert own.past_before == first + 40, "by the clock, not by the points"
+        shown = [(one.time, one.power) for one in _sort_points(points)]
+        assert shown == [(times[1], 1.0), (times[2], 2.0), (times[0], -3.0)]
+
+
+class TestACodeOfTheMarket:
+    def test_is_of_an_area_or_of_a_party(self) -> None:
+        given: Any
+        area, party = "10Y1001A1001A82H", "11XGRIDLOOM----" + eic_check_character("11XGRIDLOOM----")
+        for name, pointer, good, bad in (
+            ("bidding_zone", "/biddingZone", area, party),
+            ("balancing_group", "/balancingGroup", party, area),
+            ("market_participant_eic", "/marketParticipantEic", party, area),
+        ):
+            given = {name: good}
+            check_metadata(MarketMetadata(**given))
+            given = {name: bad}
+            with pytest.raises(InvalidCode) as refused:
+                check_metadata(MarketMetadata(**given))
+            assert [error.pointer for error in refused.value.errors] == [pointer]
+
+
+class TestAContract:
+    def test_may_end_on_the_day_on_which_it_starts_and_no_earlier(self) -> None:
+        day = date(2026, 2, 1)
+        for starts_on, ends_on in ((day, day), (day, day + timedelta(days=1)), (None, day), (day, None)):
+            check_metadata(ContractMetadata(starts_on=starts_on, ends_on=ends_on))
+        with pytest.raises(InconsistentMetadata, match="ends on 2026-01-31"):
+            check_metadata(ContractMetadata(starts_on=day, ends_on=day - timedelta(days=1)))
+
 
 class TestABattery:
     def test_takes_schedules_and_bids_while_it_is_active(self) -> None:
@@ -88,6 +140,57 @@ class TestABattery:
         for status in (AssetStatus.INACTIVE, AssetStatus.DECOMMISSIONED):
             with pytest.raises(AssetNotActive, match=status):
                 check_active(status)
+
+
+class TestHealth:
+    def test_is_that_of_an_active_asset_alone(self) -> None:
+        found = {status: (check_status(status).status, check_status(status).detail) for status in AssetStatus}
+        assert found == {
+            AssetStatus.ACTIVE: (HealthStatus.OK, "The asset is ACTIVE."),
+            AssetStatus.INACTIVE: (HealthStatus.DOWN, "The asset is INACTIVE."),
+            AssetStatus.DECOMMISSIONED: (HealthStatus.DOWN, "The asset is DECOMMISSIONED."),
+        }
+
+    @pytest.mark.parametrize(
+        ("lost", "status", "able"),
+        [
+            ((0, 0, 0), HealthStatus.OK, "1000 of 1000 kW can be imported, 1200 of 1200 kW exported."),
+            ((0, 0, 1), HealthStatus.DEGRADED, "1000 of 1000 kW can be imported, 1200 of 1200 kW exported."),
+            ((400, 0, 0), HealthStatus.DEGRADED, "600 of 1000 kW can be imported, 1200 of 1200 kW exported."),
+            ((0, 1200, 0), HealthStatus.DEGRADED, "1000 of 1000 kW can be imported, 0 of 1200 kW exported."),
+            ((1000, 0, 0), HealthStatus.DEGRADED, "0 of 1000 kW can be imported, 1200 of 1200 kW exported."),
+            ((1000, 1200, 0), HealthStatus.DOWN, "0 of 1000 kW can be imported, 0 of 1200 kW exported."),
+        ],
+    )
+    def test_is_degraded_by_lost_power_or_energy_and_down_without_any_power(
+        self, lost: tuple[float, float, float], status: HealthStatus, able: str
+    ) -> None:
+        now = datetime(2026, 6, 1, 12, tzinfo=UTC)
+        outage = CapacityOutage(now, now + PERIOD, *lost)
+        found = check_availability(availability_at([Rating(now, 1000, 1200, 2000)], [outage], now))
+        assert (found.status, found.detail) == (status, able)
+
+    def test_is_the_gravest_of_its_checks_of_which_a_known_outage_comes_first(self) -> None:
+        """What is not measured could be worse than what is known to be degraded."""
+        gravest_last = [HealthStatus.OK, HealthStatus.DEGRADED, HealthStatus.UNKNOWN, HealthStatus.DOWN]
+        for count, expected in enumerate(gravest_last, start=1):
+            checks = [HealthCheck(name=CheckName.STATUS, status=one, detail="") for one in gravest_last[:count]]
+            assert overall(checks) is overall(checks[::-1]) is expected
+
+    def test_is_degraded_by_promises_that_do_not_fit_which_are_counted(self) -> None:
+        conflicts: Any = ["one", "another"]
+        assert check_promises([]).status is HealthStatus.OK
+        found = check_promises(conflicts)
+        assert (found.status, found.detail.split(" of ")[0]) == (HealthStatus.DEGRADED, "2")
+
+    def test_says_since_when_nothing_was_measured(self) -> None:
+        now = datetime(2026, 6, 1, 12, tzinfo=UTC)
+        stale = check_telemetry(LatestTelemetry(now - timedelta(hours=1), None), now)
+        assert stale.detail.startswith("The last measurement is from 2026-06-01T11:00:00Z,")
+        assert (check_telemetry(None, now).status, check_telemetry(None, now).detail) == (
+            HealthStatus.UNKNOWN,
+            "Nothing has ever been measured.",
+        )
 
 
 class TestTelemetry:

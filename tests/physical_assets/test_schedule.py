@@ -10,7 +10,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 from tests.assets import PARAMETERS, pointers, register_asset
-from tests.emitted import events_of
+from tests.clock_changes import next_day_of
+from tests.emitted import events_of, is_of_asset
 
 from gridloom.kernel.market_time import PERIOD, floor_to_period, market_day_window
 from gridloom.physical_assets.schedule import routes, rules
@@ -63,11 +64,22 @@ class TestSchedule:
 
     async def test_tells_which_periods_were_set(self, app, new_organisation):
         asset = await register_asset(await new_organisation())
-        await put(asset, 1, 2, 3)
+        answer = await put(asset, 1, 2, 3)
+        shown = [{"time": at(number), "power": number + 1} for number in range(3)]
+        assert answer.json() == {
+            "physicalAssetID": asset.id,
+            "start": at(0),
+            "end": at(3),
+            "schedule": shown,
+            "unitsPower": "kW",
+        }
+        read_back = await asset.owner.viewer.get(asset.path("/schedule"), params={"start": at(0), "end": at(3)})
+        assert read_back.json() == answer.json()
         await put(asset, 99_000, status=422)
         [told] = await events_of(app.pool, asset.owner.id, subject=f"physical-assets/{asset.id}")
         assert (told.type, told.permission) == ("schedule.updated", "Read:schedules")
         assert (told.data["start"], told.data["end"], told.data["periods"]) == (at(0), at(3), 3)
+        assert await is_of_asset(app.pool, told, asset.id), "a grant of it is enough to read it"
 
     @pytest.mark.parametrize(
         ("now", "time", "is_open"),
@@ -154,6 +166,9 @@ class TestSchedule:
         answer = await put(asset, 1, 1, params={"start": at(0), "end": at(1)}, status=400)
         assert pointers(answer) == ["/schedule/1/time"]
         await put(asset, 1, params={"start": at(1), "end": at(0)}, status=400)
+        for edge, pointer in (({"start": at(1)}, "/schedule/0/time"), ({"end": at(1)}, "/schedule/1/time")):
+            assert pointers(await put(asset, 1, 1, params=edge, status=400)) == [pointer]
+            await put(asset, 1, first=1 if "start" in edge else 0, params=edge)
 
     async def test_is_read_until_two_days_after_a_start_and_from_one_day_before_an_end(self, new_organisation):
         asset = await register_asset(await new_organisation())
@@ -167,6 +182,15 @@ class TestSchedule:
         after, before = START + far, START - far
         assert await window(start=after.isoformat()) == [after, after + timedelta(hours=48)]
         assert await window(end=before.isoformat()) == [before - timedelta(hours=24), before]
+        hour = timedelta(hours=1)
+        for asked, edge, since in (
+            ({"end": after}, 0, -24 * hour),
+            ({"start": before}, 1, 48 * hour),
+            ({}, 1, 48 * hour),
+        ):
+            found = await window(**{name: one.isoformat() for name, one in asked.items()})
+            assert -hour < found[edge] - (datetime.now(UTC) + since) < hour, "around now"
+            assert set(asked.values()) <= set(found)
 
     async def test_respects_if_match(self, new_organisation):
         asset = await register_asset(await new_organisation())
@@ -181,10 +205,10 @@ class TestSchedule:
         await asyncio.gather(*(put(asset, *([power] * 96)) for power in range(1, 9)))
         assert len({power for _, power in await read(asset, 0, 96)}) == 1
 
-    @pytest.mark.parametrize(("day", "count"), [("2027-03-28", 92), ("2027-10-31", 100)])
-    async def test_covers_the_days_of_the_clock_changes(self, new_organisation, day, count):
+    @pytest.mark.parametrize(("hours", "count"), [(23, 92), (25, 100)])
+    async def test_covers_the_days_of_the_clock_changes(self, new_organisation, hours, count):
         asset = await register_asset(await new_organisation())
-        window = market_day_window(datetime.fromisoformat(day).date())
+        window = market_day_window(next_day_of(hours))
         starts = [window.start + index * PERIOD for index in range(window.duration // PERIOD)]
         points = [{"time": period.isoformat(), "power": 1} for period in starts]
         assert len(points) == count

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.ancillary.bidding import entry, place, record
 from tests.assets import AssetUnderTest, register_asset
+from tests.clock_changes import next_day_of
 from tests.conftest import migrated_database, running
 from tests.people import People
 
@@ -17,7 +18,8 @@ from gridloom.kernel.market_time import block_window
 from gridloom.kernel.window import Window
 from gridloom.settings import Settings
 
-DAYS = {"plain": date(2027, 2, 10), "23 hours": date(2027, 3, 28), "25 hours": date(2027, 10, 31)}
+DAYS = {f"{hours} hours": next_day_of(hours, in_days=62) for hours in (24, 23, 25)}
+"""So far ahead that an auction of what is delivered then can still open."""
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 WHOLE = {"energyCapacity": 20_000, "powerCapacity": {"charge": 10_000, "discharge": 12_000}}
 
@@ -109,7 +111,7 @@ async def test_an_outage_is_taken_everywhere_and_names_what_it_hits(market: Peop
     stands_as = await hold(market, asset, kind, DAYS[day], held)
     edges = {"start": held.start, "end": held.end}
     engineer, told = asset.owner.engineer, {}
-    tried = POSITIONS if day == "plain" else {name: POSITIONS[name] for name in ON_CLOCK_CHANGES}
+    tried = POSITIONS if day == "24 hours" else {name: POSITIONS[name] for name in ON_CLOCK_CHANGES}
     for name, ((from_edge, after), (to_edge, until), is_hit) in tried.items():
         body = outage(edges[from_edge] + after, edges[to_edge] + until)
         preview = await engineer.post(asset.path("/unavailability-previews"), json=body)

@@ -56,6 +56,17 @@ class TestHolders:
         assert (free, cut, holder.before, holder.after) == (1_000, 5_000, 8_000, 3_000)
         assert (holder.energy_before, holder.energy_after) == (5_000, 1_000)
 
+    def test_lose_what_they_have_not_lost_by_another_outage(self) -> None:
+        """Of 10 MW, 3 are out: that is 1 of the 8 that are promised already."""
+        known = CapacityOutage(period_start(FIRST), period_start(END), 3_000, 3_000, 0)
+        outage = CapacityOutage(period_start(FIRST), period_start(END), 2_000, 2_000, 0)
+        before, after = (
+            BatteryCapacity(RatingsAndOutages([RATING], outages), [promise(1000, 1096)], OwnSchedule.nothing())
+            for outages in ([known], [known, outage])
+        )
+        free, cut, [holder] = preview_of(before, after, FIRST, END, {})
+        assert (free, cut, holder.before, holder.after) == (0, 2_000, 7_000, 5_000)
+
 
 class TestEachHolder:
     """Of 10 MW that an outage leaves 4 MW of charging and 3 MW of discharging, with all of the energy in place."""
@@ -88,6 +99,15 @@ class TestEachHolder:
         assert [one.organisation_name for one in found] == ["Traders", UNSET, UNSET]
         assert [(one.before, one.after) for one in found] == [(2_000, 1_000)] * 3, "3 of 6 MW, alike"
         assert [(one.energy_before, one.energy_after) for one in found] == [(500, 500), (500, 500), (2_000, 2_000)]
+
+    def test_loses_power_of_the_direction_that_is_cut_most(self) -> None:
+        """Of 8 MW of charging 4 are left and of 4 MW of discharging 3."""
+        losses = OneWayEfficiency(1.0, 1.0)
+        held = [
+            Holding(HoldingKind.AUCTION, UUID(int=number), FIRST, END, charge, discharge, 500, losses=losses)
+            for number, charge, discharge in ((1, 6_000, 1_000), (2, 2_000, 3_000))
+        ]
+        assert [(one.before, one.after) for one in self.holders(held)] == [(6_000, 3_000), (2_000, 1_000)]
 
     def test_without_a_result_loses_before_what_is_firm(self) -> None:
         bid = Holding(HoldingKind.AFRR_CAPACITY, UUID(int=3), FIRST, END, 0, 2_000, 2_000, False, product="POS_04_08")
@@ -135,3 +155,16 @@ class TestWhatIsFree:
             for outages in ([], [outage])
         )
         assert preview_of(before, after, FIRST, END, {}) == (3_000, 0, [])
+
+    def test_is_lost_where_the_outage_is_whatever_else_is_out_before_and_after(self) -> None:
+        """1 MW is out from the first period on, and for a while all that is left of charging."""
+        known = [
+            CapacityOutage(period_start(FIRST), period_start(END), 1_000, 1_000, 0),
+            CapacityOutage(period_start(FIRST + 2), period_start(FIRST + 4), 9_000, 0, 0),
+        ]
+        outage = CapacityOutage(period_start(FIRST + 3), period_start(FIRST + 6), 4_000, 2_500, 0)
+        before, after = (
+            BatteryCapacity(RatingsAndOutages([RATING], outages), [], OwnSchedule.nothing())
+            for outages in (known, [*known, outage])
+        )
+        assert preview_of(before, after, FIRST, END, {}) == (4_000, 0, [])

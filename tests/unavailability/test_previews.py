@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.assets import pointers
 from tests.virtual_assets.conftest import Battery, MakeBattery, make_battery, new_asset, wire  # noqa: F401
 
 from gridloom.jobs import enqueue
@@ -63,6 +65,57 @@ class TestAPreview:
         assert (await owner.viewer.get(path(battery, "unavailability"))).json() == []
         assert (await owner.viewer.get(path(battery, "health"))).json()["conflicts"] == []
 
+    async def test_names_the_first_hundred_cuts(self, make_battery: MakeBattery) -> None:  # noqa: F811
+        battery = await make_battery()
+        assert (await battery.put([705, -825] * 55)).status_code == 200
+        body = loss(battery, power=500) | {"end": battery.asset["end"]}
+        answer = await battery.organisation.engineer.post(path(battery, "unavailability-previews"), json=body)
+        times = [cut["timestamp"] for cut in answer.json()["expectedCuts"]]
+        assert times == [wire(battery.start + place * QUARTER) for place in range(100)]
+
+    async def test_names_the_cuts_of_every_virtual_asset_of_the_battery(
+        self,
+        make_battery: MakeBattery,  # noqa: F811
+        operator: Any,
+    ) -> None:
+        """Its whole power is out; the outage itself is told to the holders of both."""
+        size = {"ratedChargePower": 400, "ratedDischargePower": 500, "energyCapacity": 800}
+        battery = await make_battery(**size)
+        url = f"/organisations/{battery.organisation.id}/virtual-assets"
+        second = await operator.post(url, json=new_asset(battery.physical, **size))
+        assert second.status_code == 201, second.text
+        other = replace(battery, asset=second.json())
+        assert (await battery.put([-100, 300])).status_code == 200
+        assert (await other.put([0, 0, 200])).status_code == 200
+        body = loss(battery, power=1200, charge=1000)
+        answer = await battery.organisation.engineer.post(path(battery, "unavailability-previews"), json=body)
+        cuts = [
+            (cut["virtualAssetID"], cut["timestamp"], cut["acceptedSchedule"], cut["adjustedSchedule"])
+            for cut in answer.json()["expectedCuts"]
+        ]
+        assert cuts == [
+            (one.asset["id"], wire(battery.start + place * QUARTER), power, 0)
+            for one, place, power in ((battery, 0, -100), (battery, 1, 300), (other, 2, 200))
+        ]
+        assert [one["virtualAssetID"] for one in answer.json()["holders"]] == [battery.asset["id"], other.asset["id"]]
+        made = await battery.organisation.engineer.post(path(battery, "unavailability"), json=body)
+        assert made.status_code == 201, made.text
+        for one, expected in ((battery, [-100, 300]), (other, [200])):
+            (told,) = await TestHolders().news(one)
+            assert [cut["acceptedSchedule"] for cut in told["expectedCuts"]] == expected
+
+    async def test_looks_three_years_ahead(self, make_battery: MakeBattery) -> None:  # noqa: F811
+        """What the owner has scheduled after that is not counted."""
+        battery = await make_battery(ratedChargePower=400, ratedDischargePower=400, energyCapacity=500)
+        owner, ahead = battery.organisation, battery.start + timedelta(days=3 * 366)
+        body = loss(battery, power=1200, charge=1000) | {"end": wire(ahead + timedelta(days=9))}
+        for place, cut in ((0, 400), (-1, 700)):
+            own = [{"time": wire(ahead + place * QUARTER), "power": 700}]
+            put = await owner.trader.put(path(battery, "schedule"), json={"schedule": own})
+            assert put.status_code == 200, put.text
+            seen = await owner.engineer.post(path(battery, "unavailability-previews"), json=body)
+            assert seen.json()["cut"] == cut
+
     async def test_names_holders_to_the_owner_and_the_operator_only(
         self,
         make_battery: MakeBattery,  # noqa: F811
@@ -84,6 +137,9 @@ class TestAPreview:
             path(battery, "unavailability-previews"), json=loss(battery, power=1001)
         )
         assert answer.status_code == 422
+        backwards = loss(battery, power=500) | {"end": wire(battery.start)}
+        answer = await battery.organisation.engineer.post(path(battery, "unavailability-previews"), json=backwards)
+        assert (answer.status_code, pointers(answer)) == (400, ["/end"])
 
 
 class TestHolders:
@@ -149,6 +205,17 @@ class TestHolders:
         assert [(one["start"], one["end"], one["availableDischargePower"]) for one in told["periods"]] == [
             (edges[0], edges[1], 1200),
             (edges[2], edges[3], 700),
+        ]
+        back = await battery.organisation.engineer.patch(
+            path(battery, f"unavailability/{made.json()['id']}"), json={"start": edges[0], "end": edges[1]}
+        )
+        assert back.status_code == 200, back.text
+        told = [data["periods"] for data in await self.news(battery) if data["end"] == edges[3]]
+        assert sorted(
+            [(one["start"], one["end"], one["availableDischargePower"]) for one in periods] for periods in told
+        ) == [
+            [(edges[0], edges[1], 700), (edges[2], edges[3], 1200)],
+            [(edges[0], edges[1], 1200), (edges[2], edges[3], 700)],
         ]
 
     async def test_are_notified_of_what_is_still_ahead_of_an_outage_that_has_begun(

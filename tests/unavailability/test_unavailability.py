@@ -6,10 +6,11 @@ from uuid import UUID, uuid4
 
 import pytest
 from tests.assets import PARAMETERS, pointers, register_asset
-from tests.concurrency import assert_etag_follows
+from tests.concurrency import answers_after_lock, assert_etag_follows
 from tests.emitted import events_of
 from tests.exchange_notifications.test_notifications import new_asset, publish
 
+from gridloom.capacity.store import lock_batteries
 from gridloom.kernel.market_time import floor_to_period, market_day_of, market_day_window
 
 START = floor_to_period(datetime.now(UTC)) + timedelta(days=3)
@@ -74,8 +75,16 @@ class TestCreation:
         ]
         assert created["id"] in entries[0]["tags"]
         assert entries[0]["impact"] == "NEGATIVE"
+        assert entries[0]["end"] == at(60)
         [told] = await events_of(app.pool, asset.owner.id, subject=f"physical-assets/{asset.id}")
         assert (told.type, told.permission) == ("unavailability.created", "Read:physical-assets")
+        keys = await app.pool.fetch(
+            """select asset_key from event_outbox where subject = $1
+               union select asset_key from event where subject = $1""",
+            told.subject,
+        )
+        own = await app.pool.fetchval("select key from asset where id = $1", UUID(asset.id))
+        assert [row["asset_key"] for row in keys] == [own], "a grant of it is enough to read it"
         author = (await asset.owner.engineer.get("/auth/me")).json()["id"]
         assert told.data == {
             "unavailabilityID": created["id"],
@@ -102,19 +111,37 @@ class TestCreation:
         assert [one.type for one in told] == [f"unavailability.{what}" for what in ("created", "changed", "cancelled")]
         assert told[1].data["end"] == at(30)
 
+    async def test_names_whoever_created_changed_or_cancelled_it(self, app, new_organisation):
+        asset = await register_asset(await new_organisation())
+        path = asset.path(f"/unavailability/{(await create(asset)).json()['id']}")
+        assert (await asset.owner.admin.patch(path, json={"end": at(30)})).status_code == 200
+        assert (await asset.owner.admin.delete(path)).status_code == 204
+        engineer, admin = [
+            (await one.get("/auth/me")).json()["id"] for one in (asset.owner.engineer, asset.owner.admin)
+        ]
+        entries = (await asset.owner.viewer.get(asset.path("/logbook"))).json()
+        assert {(entry["title"].split(":")[0], entry["authorID"]) for entry in entries} == {
+            ("Unavailability created", engineer),
+            ("Unavailability changed", admin),
+            ("Unavailability cancelled", admin),
+        }
+        told = await events_of(app.pool, asset.owner.id, subject=f"physical-assets/{asset.id}")
+        assert [one.data.get("authorID") for one in told] == [engineer, admin, None]
+
     @pytest.mark.parametrize(
-        ("changes", "pointer"),
+        ("changes", "parts"),
         [
-            ({"charge": 10_000.5}, "/volume/powerCapacity/charge"),
-            ({"discharge": 12_001}, "/volume/powerCapacity/discharge"),
-            ({"energy": 20_001}, "/volume/energyCapacity"),
+            ({"charge": 10_000.5}, ["powerCapacity/charge"]),
+            ({"discharge": 12_001}, ["powerCapacity/discharge"]),
+            ({"energy": 20_001}, ["energyCapacity"]),
+            ({"charge": 10_001, "energy": 20_001}, ["energyCapacity", "powerCapacity/charge"]),
         ],
     )
-    async def test_of_more_than_is_rated_is_refused(self, new_organisation, changes, pointer):
+    async def test_of_more_than_is_rated_is_refused(self, new_organisation, changes, parts):
         asset = await register_asset(await new_organisation())
         answer = await create(asset, status=422, **changes)
         assert answer.json()["type"] == "/docs/problems/volume-beyond-rated"
-        assert pointers(answer) == [pointer]
+        assert pointers(answer) == [f"/volume/{part}" for part in parts]
 
     async def test_counts_the_greatest_rating_over_its_window(self, new_organisation):
         asset = await register_asset(await new_organisation())
@@ -122,10 +149,13 @@ class TestCreation:
             asset.path("/parameters"), json={**PARAMETERS, "ratedChargePower": 15_000, "validFrom": at(30)}
         )
         await create(asset, last=30, charge=15_000, status=422)
-        await create(asset, last=31, charge=15_000)
+        made = (await create(asset, last=31, charge=15_000)).json()
         assert [point["availableChargePower"] for point in await availability(asset)] == [0, 0, 0, 15_000]
         await asset.owner.engineer.put(asset.path("/parameters"), json={**PARAMETERS, "validFrom": at(60)})
         await create(asset, first=60, last=75, charge=15_000, status=422)
+        path = asset.path(f"/unavailability/{made['id']}")
+        later = await asset.owner.engineer.patch(path, json={"start": at(60), "end": at(75)})
+        assert (later.status_code, pointers(later)) == (422, ["/volume/powerCapacity/charge"])
 
     async def test_keeps_the_notifications_that_it_was_published_by(self, new_organisation):
         asset = await new_asset(new_organisation)
@@ -133,6 +163,28 @@ class TestCreation:
         created = (await create(asset, exchangeNotificationIds=published)).json()
         read = await asset.owner.viewer.get(asset.path(f"/unavailability/{created['id']}"))
         assert read.json()["exchangeNotificationIds"] == created["exchangeNotificationIds"] == published
+        path = asset.path(f"/unavailability/{created['id']}")
+        for kept in (published[::-1], published[1:], []):
+            changed = await asset.owner.engineer.patch(path, json={"exchangeNotificationIds": kept})
+            listed = (await asset.owner.viewer.get(asset.path("/unavailability"))).json()
+            told = [changed.json(), (await asset.owner.viewer.get(path)).json(), *listed]
+            assert [one["exchangeNotificationIds"] for one in told] == [kept] * 3
+
+    async def test_keeps_a_notification_that_is_named_twice_once(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        one, other = [(await publish(asset)).json()["id"] for _ in range(2)]
+        created = (await create(asset, exchangeNotificationIds=[other, one, other])).json()
+        path = asset.path(f"/unavailability/{created['id']}")
+        assert (await asset.owner.viewer.get(path)).json()["exchangeNotificationIds"] == [other, one]
+        assert created["exchangeNotificationIds"] == [other, one]
+        changed = await asset.owner.engineer.patch(path, json={"exchangeNotificationIds": [one, other, one]})
+        assert changed.json()["exchangeNotificationIds"] == [one, other]
+
+    async def test_names_a_hundred_notifications_at_most(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        for count, status in ((100, 422), (101, 400)):
+            answer = await create(asset, status=status, exchangeNotificationIds=[str(uuid4()) for _ in range(count)])
+            assert pointers(answer)[0].startswith("/exchangeNotificationIds")
 
     async def test_names_notifications_that_are_not_the_assets(self, new_organisation):
         asset = await register_asset(await new_organisation())
@@ -140,6 +192,18 @@ class TestCreation:
         answer = await create(asset, status=422, exchangeNotificationIds=[stranger])
         assert pointers(answer) == ["/exchangeNotificationIds/0"]
         assert stranger in answer.json()["detail"]
+
+    async def test_is_published_by_no_notification_of_another_asset(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        own, foreign = [(await publish(one)).json()["id"] for one in (asset, await new_asset(new_organisation))]
+        given = {"exchangeNotificationIds": [own, foreign]}
+        path = asset.path(f"/unavailability/{(await create(asset)).json()['id']}")
+        refused = [
+            await create(asset, status=422, **given),
+            await asset.owner.engineer.patch(path, json=given),
+            await asset.owner.engineer.post(asset.path("/unavailability-previews"), json=body(**given)),
+        ]
+        assert [(one.status_code, pointers(one)) for one in refused] == [(422, ["/exchangeNotificationIds/1"])] * 3
 
     async def test_needs_a_start_before_its_end(self, new_organisation):
         asset = await register_asset(await new_organisation())
@@ -370,6 +434,21 @@ class TestChange:
         gone = await asset.owner.engineer.delete(path, headers={"If-Match": created.headers["etag"]})
         assert gone.status_code == 412
 
+    @pytest.mark.parametrize(("method", "outcomes"), [("PATCH", [200, 412]), ("DELETE", [204, 404])])
+    async def test_sees_what_the_one_before_left(self, app, new_organisation, method, outcomes):
+        """Two come with the same ETag while a third holds the battery."""
+        asset = await register_asset(await new_organisation())
+        created = await create(asset)
+        path, seen = asset.path(f"/unavailability/{created.json()['id']}"), {"If-Match": created.headers["etag"]}
+        change = {"end": at(30)} if method == "PATCH" else None
+        key = await app.pool.fetchval("select key from asset where id = $1", UUID(asset.id))
+        answers = await answers_after_lock(
+            app,
+            lambda db: lock_batteries(db, [key]),
+            *(asset.owner.engineer.request(method, path, headers=seen, json=change) for _ in range(2)),
+        )
+        assert sorted(answer.status_code for answer in answers) == outcomes
+
     async def test_is_checked_like_a_new_one(self, new_organisation):
         asset = await register_asset(await new_organisation())
         path = asset.path(f"/unavailability/{(await create(asset)).json()['id']}")
@@ -403,7 +482,13 @@ class TestChange:
 
     async def test_that_takes_more_is_announced_anew_and_one_that_takes_less_is_not(self, app, new_organisation):
         asset = await register_asset(await new_organisation())
+        asked = await app.pool.fetchval("select platform_now() - interval '1 ms'")
         outage_id = (await create(asset)).json()["id"]
+        recorded = await app.pool.fetchrow(
+            "select recorded_at, platform_now() + interval '1 ms' as read_at from unavailability where id = $1",
+            UUID(outage_id),
+        )
+        assert asked <= recorded["recorded_at"] <= recorded["read_at"], "when it was told, not when it begins"
         announced = START - timedelta(days=30)
         await app.pool.execute("update unavailability set recorded_at = $2 where id = $1", UUID(outage_id), announced)
         for change, is_kept in (({"end": at(30)}, True), ({"description": "Longer"}, True), ({"end": at(45)}, False)):
@@ -417,7 +502,13 @@ class TestChange:
         path = asset.path(f"/unavailability/{(await create(asset)).json()['id']}")
         answer = await asset.owner.engineer.patch(path, json={"start": at(60)})
         assert answer.status_code == 400
-        assert pointers(answer) == ["/start"]
+        assert [(one["pointer"], one["detail"]) for one in answer.json()["errors"]] == [
+            ("/start", "is not before the end")
+        ]
+        answer = await asset.owner.engineer.patch(path, json={"start": at(60), "end": at(60)})
+        assert [(one["pointer"], one["detail"]) for one in answer.json()["errors"]] == [
+            ("/end", "is not after the start")
+        ]
 
     async def test_of_another_assets_is_not_found(self, new_organisation):
         owner = await new_organisation()
@@ -441,3 +532,17 @@ class TestList:
         within = await asset.owner.viewer.get(path, params={"start": at(9), "end": at(21)})
         assert [each["id"] for each in within.json()] == ordered[1:], "one goes on into the window, one out of it"
         assert (await asset.owner.viewer.get(path, params={"type": "OUTAGE"})).json() == []
+        refused = await asset.owner.viewer.get(path, params={"start": at(10), "end": at(10)})
+        assert (refused.status_code, pointers(refused)) == (400, ["query:end"])
+
+    async def test_goes_on_after_each_of_those_that_start_together(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        ids = [(await create(asset, last=last)).json()["id"] for last in (60, 15, 30)]
+        await create(asset, first=-15)
+        path, found = asset.path("/unavailability"), []
+        page = await asset.owner.viewer.get(path, params={"limit": 1, "type": "MAINTENANCE"})
+        for _ in ids:
+            found += [one["id"] for one in page.json()]
+            page = await asset.owner.viewer.get(page.headers["link"][1:].split(">")[0])
+        assert found == sorted(ids, reverse=True)
+        assert [one["start"] for one in page.json()] == [at(-15)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from gridloom.auctions import store
@@ -42,13 +43,14 @@ async def offer_capacity(
     db: Database, auction: Auction, backing: Sequence[BackingShare], replaced: Sequence[BackingShare] = ()
 ) -> None:
     """Take what the auction offers of each battery, from now until it is cleared or cancelled, or refuse; where the
-    item names no cycle limits, it has those of the batteries.
+    item names no limit of daily cycles, it has that of the batteries, and theirs of a year always.
 
     `replaced` is the backing from which it offered before. The caller has made the auction or holds its lock.
     """
     taken = await hold_backing(
         db,
-        terms_of(auction, backing),
+        # No item names a limit of the year: what the auction has is that of the batteries that it had before.
+        replace(terms_of(auction, backing), annual_cycle_limit=None),
         HoldingKind.AUCTION,
         auction.id,
         replaced=[part.physical_asset_id for part in replaced],
