@@ -50,6 +50,20 @@ class TestAsOf:
             found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", as_of=moment)
             assert found["revenue_total_revenue"][utc(day, 0)] == pytest.approx(total), "at the very instant"
 
+    async def test_counts_each_asset_on_its_own_days_by_its_share(self, world: World) -> None:
+        ids = [await world.virtual_asset(), await world.virtual_asset()]
+        days = (date(2026, 2, 1), date(2026, 2, 2))
+        trades = [
+            Trade(asset, "t", utc(day, 6), "SELL", Fraction(1), Fraction(price))
+            for asset, day, price in ((0, days[0], 10), (0, days[1], 200), (1, days[0], 3000), (1, days[1], 40_000))
+        ]
+        await world.record_facts(trades, ids)
+        known = await world.pool.fetchval("select platform_now()")
+        whole, half = [await world.key_of(id) for id in ids]
+        subject = Subject("s", (Contribution(whole), Contribution(half, 0.5)), (whole, half))
+        found = await report(world, subject, utc(days[0], 0), utc(days[1], 24), "daily", as_of=known)
+        assert list(found["revenue_wholesale"].values()) == pytest.approx([1510, 20_200])
+
     async def test_knows_awards_from_the_very_instant_they_were_recorded(self, world: World) -> None:
         id, day = await world.virtual_asset(), date(2026, 2, 1)
         for price in (10, 12):
@@ -86,6 +100,41 @@ class TestAsOf:
         found = [(await read_drift_eur(world.pool, key, first, first + 1, moment)).tolist() for moment in moments]
         assert found == [[-40.0], [-25.0], [-40.0]]
 
+    async def test_counts_all_drift_of_each_period_and_nothing_else(self, world: World) -> None:
+        id, start = await world.physical_asset(), utc(date(2026, 2, 1), 6)
+        quarter = timedelta(minutes=15)
+        trades = [
+            (name, start + n * quarter, side, Fraction(mwh), Fraction(price))
+            for name, n, side, mwh, price in (
+                ("drift-before", -1, "SELL", 1, 1000),
+                ("drift-a", 0, "SELL", 2, 10),
+                ("drift-b", 0, "BUY", 1, 100),
+                ("no-drift-c", 0, "SELL", 1, 1000),
+                ("drift-d", 1, "SELL", 1, 30),
+                ("drift-after", 2, "SELL", 1, 1000),
+            )
+        ]
+        await world.record_facts([Trade(0, *one) for one in trades], [id])
+        key, first = await world.key_of(id), period_number(start)
+        assert (await read_drift_eur(world.pool, key, first, first + 2, None)).tolist() == [-80.0, 30.0]
+
+    async def test_counts_the_awards_of_all_days_from_the_first_to_the_last(self, world: World) -> None:
+        id, first = await world.virtual_asset(), date(2026, 2, 1)
+        days = [first + timedelta(days=n) for n in (-1, 0, 1, 2, 3)]
+        facts: list[reference.Fact] = []
+        for n, day in enumerate(days, start=1):
+            facts += [
+                FCR(0, day, "NEGPOS_00_04", Fraction(n), Fraction(10 * n), Fraction(4)),
+                AFRRCapacity(0, day, "POS_04_08", Fraction(2 * n), Fraction(20 * n), Fraction(4)),
+            ]
+        await world.record_facts(facts, [id])
+        found = await read_awards(world.pool, await world.key_of(id), days[1], days[3], None)
+        assert sorted((one.delivery_day, one.product, one.capacity_mw, one.price_eur_mw_h) for one in found) == [
+            (days[n - 1], product, times * n, 10 * times * n)
+            for n in (2, 3, 4)
+            for product, times in (("NEGPOS_00_04", 1), ("POS_04_08", 2))
+        ]
+
     async def test_knows_only_the_ratings_recorded_until_then(self, world: World) -> None:
         physical = await world.physical_asset(10)
         day = date(2026, 2, 1)
@@ -96,7 +145,14 @@ class TestAsOf:
         key = await world.key_of(physical)
         # The last key is of a virtual asset that was deleted since the subject was read.
         subject = Subject("p", (Contribution(key),), (key, key + 1000))
-        for as_of, revenue, power_mw in ((before, 240, 10), (None, 12 * 10 + 12 * 30, 20)):
+        rated_at = await world.pool.fetchval(
+            "select recorded_at from physical_asset_parameters where asset_key = $1 and version = 2", key
+        )
+        for as_of, revenue, power_mw in (
+            (before, 240, 10),
+            (rated_at, 12 * 10 + 12 * 30, 20),
+            (None, 12 * 10 + 12 * 30, 20),
+        ):
             found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", as_of=as_of)
             assert found["revenue_tolling"][utc(day, 0)] == pytest.approx(revenue)
             assert found["revenue_normalised_tolling"][utc(day, 0)] == pytest.approx(revenue / power_mw)

@@ -67,3 +67,41 @@ class TestAuctionResult:
         found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", names=names)
         assert found["hurdle_price_vba"] == {utc(day, 0): pytest.approx((100 * 10 + 200 * 0.2 * 30) / (10 + 0.2 * 30))}
         assert found["revenue_vba"] == {utc(day, 0): pytest.approx(500 * 1.2)}
+
+    async def test_counts_in_the_hurdle_price_where_that_is_zero_and_not_where_there_is_none(
+        self, world: World
+    ) -> None:
+        """A hurdle of 0 is a price like any other."""
+        day, ids = date(2026, 7, 1), [await world.virtual_asset(mw) for mw in (10, 30, 70)]
+        for id, price, hurdle in zip(ids, (500, 40, 7), (100, 0, None), strict=True):
+            await world.auction(id, utc(day, 0), utc(day, 24), price, hurdle)
+        keys = [await world.key_of(id) for id in ids]
+        names = ["hurdle_price_vba", "revenue_vba"]
+
+        async def read(parts: tuple[Contribution, ...]) -> dict[str, list[object]]:
+            subject = Subject("assets", parts, tuple(part.asset_key for part in parts))
+            found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", names=names)
+            return {name: list(found[name].values()) for name in names}
+
+        first, zero, none = (Contribution(key, weight) for key, weight in zip(keys, (1.0, 0.4, 0.5), strict=True))
+        assert await read((zero,)) == {"hurdle_price_vba": [0.0], "revenue_vba": [pytest.approx(16)]}
+        assert await read((none,)) == {"hurdle_price_vba": [None], "revenue_vba": [pytest.approx(3.5)]}
+        assert await read((first, zero, none)) == {
+            "hurdle_price_vba": [pytest.approx(100 * 10 / (10 + 0.4 * 30))],
+            "revenue_vba": [pytest.approx(500 + 16 + 3.5)],
+        }
+
+    async def test_is_known_from_the_instant_it_was_cleared(self, world: World) -> None:
+        """An hour after its bidding closed."""
+        day, id = date(2026, 7, 1), await world.virtual_asset(10)
+        await world.auction(id, utc(day, 0), utc(day, 24), 500)
+        cleared_at = await world.pool.fetchval(
+            "update auction set cleared_at = closes_at + interval '1 hour' where virtual_asset_id = $1"
+            " returning cleared_at",
+            id,
+        )
+        key = await world.key_of(id)
+        subject, names = Subject("asset", (Contribution(key),), (key,)), ["revenue_vba"]
+        for as_of, revenue in ((cleared_at - timedelta(milliseconds=1), 0), (cleared_at, 500)):
+            found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", as_of=as_of, names=names)
+            assert found["revenue_vba"] == {utc(day, 0): pytest.approx(revenue)}

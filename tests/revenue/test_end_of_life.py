@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from gridloom.kernel.market_time import period_start
 from gridloom.market_calendar import market_day_periods
 from gridloom.revenue.statement import loading
 from gridloom.revenue.statement.loading import end_of_life_cents
@@ -84,3 +85,20 @@ class TestTheEndOfALife:
         found = await end_of_life_cents(NOTHING, scope_of(prices_around(50.0)), asset)
         assert found is not None
         assert found.tolist() == [0, 0, 1000]
+
+    async def test_was_known_as_of_its_last_instant_and_not_before(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        async def version_at(db: Any, key: int, instant: datetime) -> int:
+            return 3
+
+        async def load_projection_as_of(db: Any, asset: Any, version: int, *arguments: Any) -> Any:
+            return SimpleNamespace(trajectory=SimpleNamespace(energy_kwh=np.array([0.0, 1200.0]))), None
+
+        monkeypatch.setattr(loading, "version_at", version_at)
+        monkeypatch.setattr(loading, "load_projection_as_of", load_projection_as_of)
+        shown = []
+        for instant in (period_start(END) - timedelta(milliseconds=1), period_start(END)):
+            scope = scope_of(prices_around(50.0))
+            scope.as_of = instant
+            found = await end_of_life_cents(NOTHING, scope, asset_ending_with(1000.0))
+            shown.append(None if found is None else found.tolist())
+        assert shown == [None, [0, 0, 1000]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 import numpy as np
@@ -11,18 +11,49 @@ import pytest
 from msgspec import UNSET
 
 from gridloom.kernel.market_time import Resolution, market_day_window
+from gridloom.kernel.problem import BadRequest
 from gridloom.kernel.window import Window
 from gridloom.revenue.grid import days_of, grid_of
 from gridloom.revenue.model import SecondsSpan
+from gridloom.revenue.routes import _read_window
 from gridloom.revenue.statement.listing import sum_assumed, sum_entries
 from gridloom.revenue.statement.model import LineType, StatementEntry
-from gridloom.revenue.statement.routes import _make_statement
+from gridloom.revenue.statement.routes import StatementQuery, _make_statement, _read_asked
 
 pytestmark = pytest.mark.pure
 
 
 def entry(line: LineType, counterparty: str, *until: int) -> StatementEntry:
     return StatementEntry(line, counterparty, np.array(until, dtype=np.int64))
+
+
+class TestAWindow:
+    @pytest.mark.parametrize(
+        ("start", "end", "pointers"),
+        [
+            ("1999-12-31T23:00:00+00:00", "2000-01-02T23:00:00+00:00", []),
+            ("1999-12-31T22:45:00+00:00", "2000-01-02T23:00:00+00:00", ["query:start"]),
+            ("2099-12-30T23:00:00+00:00", "2099-12-31T23:00:00+00:00", []),
+            ("2099-12-30T23:00:00+00:00", "2099-12-31T23:15:00+00:00", ["query:end"]),
+            ("2026-01-01T00:00:00+00:00", "2036-01-09T00:00:00+00:00", []),
+            ("2026-01-01T00:00:00+00:00", "2036-01-10T00:00:00+00:00", ["query:end"]),
+            ("2026-01-01T00:00:00+00:00", "2026-01-01T00:00:00+00:00", ["query:end"]),
+        ],
+        ids=["first", "too early", "last", "too late", "long", "too long", "empty"],
+    )
+    def test_of_reports_and_statements_lies_in_this_century_and_lasts_ten_years_at_most(
+        self, start: str, end: str, pointers: list[str]
+    ) -> None:
+        """On the market's clock, and to the last of its days."""
+        window = datetime.fromisoformat(start), datetime.fromisoformat(end)
+        asked = StatementQuery(*window)
+        for read in (lambda: _read_window(*window), lambda: _read_asked(asked)):
+            try:
+                read()
+                found = []
+            except BadRequest as refusal:
+                found = [fault.pointer for fault in refusal.errors]
+            assert found == pointers
 
 
 class TestEntries:
@@ -65,3 +96,11 @@ class TestEntries:
             (start + 2 * day, "IMBALANCE", Decimal("0.70"), "a", 0.25),
         ]
         assert (shown.start, shown.end, shown.total, shown.assumed_energy) == (start, end, Decimal("11.50"), 0.75)
+
+    def test_of_a_window_that_begins_within_a_day_bear_the_name_of_that_day(self) -> None:
+        day = market_day_window(date(2026, 3, 1))
+        start = day.start + timedelta(hours=6)
+        span = SecondsSpan(start.timestamp(), day.end.timestamp())
+        entries = [entry(LineType.TRADING, "b", 0, 1000)]
+        shown = _make_statement(Window(start, day.end), grid_of(days_of(span), Resolution.DAY, span), entries)
+        assert (shown.start, [one.time for one in shown.lines]) == (start, [day.start])

@@ -32,3 +32,7 @@ class TestTheRatedPower:
     def test_that_changes_within_a_bucket_is_the_mean_over_its_time(self) -> None:
         grown = RatedPowerSteps(np.array([0.0, 1.25 * HOUR]), np.array([10.0, 30.0]))
         assert rated_power_mw([grown], BUCKETS).tolist() == [10, 25, 30, 30]
+
+    def test_is_the_first_one_before_that_holds(self) -> None:
+        later = RatedPowerSteps(np.array([1.5 * HOUR, 2.25 * HOUR]), np.array([10.0, 30.0]))
+        assert rated_power_mw([later], BUCKETS).tolist() == [10, 10, 25, 30]

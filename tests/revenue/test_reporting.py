@@ -68,7 +68,7 @@ def scenes(draw: st.DrawFn) -> tuple[datetime, datetime, list[reference.Fact], l
         begin, finish = min(span), max(span) + timedelta(minutes=7)
         facts.append(Toll(a, f"C{n}", begin - timedelta(days=100 * n), finish, price))
     prices = st.integers(1, 10**6).map(lambda cents: Fraction(cents, 100))
-    auctions = st.tuples(asset, spans, prices, st.none() | prices)
+    auctions = st.tuples(asset, spans, prices, st.none() | st.just(Fraction(0)) | prices)
     for a, span, price, hurdle in draw(st.lists(auctions, max_size=2, unique_by=lambda x: x[0])):
         facts.append(Auction(a, min(span), max(span) + reference.QUARTER, price, hurdle))
     return start, end, facts, power
@@ -246,6 +246,11 @@ class TestPhysicalAsset:
         await world.record_facts(trades, [physical])
         key, window = await world.key_of(physical), Window(utc(day, 0), utc(following, 24))
         assert await read_earned_per_mw(world.pool, key, window, None) == pytest.approx(500 / 25)
+        known = await world.pool.fetchval("select date_trunc('milliseconds', platform_now())")
+        await world.pool.execute("select pg_sleep(0.002)")
+        await world.record_facts([Trade(0, "t", utc(day, 6), "SELL", Fraction(2), Fraction(225))], [physical])
+        assert await read_earned_per_mw(world.pool, key, window, None) == pytest.approx(700 / 25)
+        assert await read_earned_per_mw(world.pool, key, window, known) == pytest.approx(500 / 25)
 
     async def test_is_normalised_by_the_power_in_force(self, world: World) -> None:
         physical = await world.physical_asset(10)
@@ -327,6 +332,18 @@ class TestRaw:
         assert found["revenue_normalised_wholesale"] == {utc(day, 0): pytest.approx(100 / 10)}
         total = (20 + 180) + 40 + 100
         assert found["revenue_normalised_total"] == {utc(day, 0): pytest.approx(total / 25)}
+
+    async def test_is_normalised_by_the_power_of_the_reported_battery_not_by_that_of_what_it_backs(
+        self, world: World
+    ) -> None:
+        virtual, physical, day = await world.virtual_asset(10), await world.physical_asset(40), date(2026, 1, 12)
+        await world.record_facts([Toll(0, "c", utc(day, 0), utc(day, 8), Fraction(8760))], [virtual])
+        await world.back(virtual, physical, 1.0)
+        key = await world.key_of(physical)
+        subject = Subject("p", await store.read_backed(world.pool, [key]), (key,))
+        for resolution in ("raw", "daily"):
+            found = await report(world, subject, utc(day, 0), utc(day, 24), resolution)
+            assert found["revenue_normalised_tolling"] == {utc(day, 0): pytest.approx(10 * 8 / 40)}, resolution
 
     async def test_has_no_point_of_what_ends_where_the_window_starts_or_starts_where_it_ends(
         self, world: World

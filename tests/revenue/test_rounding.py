@@ -49,6 +49,7 @@ class TestCentsByPeriod:
         low, high = sorted((first, second))
         cents = cents_by_period(np.array(amounts), np.array([0, 4, 6]))
         assert cents[:4].sum() == cents_of(np.array([np.cumsum(amounts)[3]]))[0]
+        assert abs(cents[4:].sum() - 100 * sum(amounts[4:])) < 0.51
         assert cents[:low].sum() + cents[low:high].sum() + cents[high:].sum() == cents.sum()
 
     def test_rounds_what_has_run_up_and_not_each_piece(self) -> None:

@@ -19,6 +19,7 @@ from tests.revenue.reference import FCR, AFRRCapacity, Auction, Toll, Trade, utc
 from tests.revenue.world import World
 
 from gridloom.revenue.categories import CATEGORIES
+from gridloom.settlements import as_of as settlements_as_of
 
 DAY = date(2026, 3, 29)
 WINDOW = {"start": "2026-03-28T23:00:00Z", "end": "2026-03-29T22:00:00Z"}
@@ -105,6 +106,13 @@ class TestDataPoints:
             )
             assert len(answer.json()["data"]["revenue_fcr"]) == count
 
+    async def test_have_the_name_of_their_bucket_also_where_the_window_cuts_it(self, scene: Scene) -> None:
+        query = {"start": "2026-03-28T23:20:00Z", "end": "2026-03-29T00:40:00Z", "resolution": "hourly"}
+        answer = await scene.owner.admin.get(scene.paths[0], params={**query, "datapoints": "revenue_fcr"})
+        points = answer.json()["data"]["revenue_fcr"]
+        assert [point["time"] for point in points] == ["2026-03-28T23:00:00Z", "2026-03-29T00:00:00Z"]
+        assert [point["value"] for point in points] == pytest.approx([7 * 66.86 / 3 * 2 / 3] * 2)
+
     async def test_raw_are_the_facts_own_periods(self, scene: Scene) -> None:
         names = "revenue_wholesale,revenue_fcr,revenue_afrr_capacity,revenue_tolling,revenue_vba"
         answer = await scene.owner.admin.get(
@@ -165,6 +173,7 @@ class TestDataPoints:
             {"datapoints": "revenue_fcr,revenue_luck"},
             {"datapoints": ""},
             {"as-of": "never"},
+            {"as-of": "2090-01-01T00:00:00Z"},
             {"start": "1999-01-01T00:00:00Z"},
             {"end": "2101-01-01T00:00:00Z"},
             {"start": "2001-01-01T00:00:00Z"},
@@ -172,7 +181,7 @@ class TestDataPoints:
         ],
     )
     async def test_refuse_a_bad_query(self, scene: Scene, change: dict[str, str]) -> None:
-        for path in scene.paths:
+        for path in (*scene.bucket_paths, *scene.paths):
             answer = await scene.owner.admin.get(path, params={**WINDOW, **change})
             assert answer.status_code == 400, answer.text
         if "revenue_luck" in change.get("datapoints", ""):
@@ -201,17 +210,29 @@ class TestOrganisation:
         theirs = World(scene.world.pool, holder.id)
         own, other = await theirs.virtual_asset(4), await scene.world.virtual_asset(6)
         spare, behind = await theirs.physical_asset(20), await theirs.physical_asset(30)
+        third = await theirs.physical_asset(10)
         await theirs.back(own, behind, 1.0)
         await theirs.back(other, spare, 0.25)
+        await theirs.back(other, third, 0.5)
+        block = FCR(0, DAY, "NEGPOS_00_04", Fraction(4), Fraction(10), Fraction(3))
+        await theirs.record_facts([block], [other])
         for asset, price in ((own, 40), (other, 80), (spare, 20)):
             await theirs.record_facts([Trade(0, "t", utc(DAY, 0), "SELL", Fraction(1), Fraction(price))], [asset])
         answer = await holder.viewer.get(
             f"/revenue-reporting/organisations/{holder.id}/data-points",
-            params={**WINDOW, "resolution": "daily", "datapoints": "revenue_wholesale,revenue_normalised_wholesale"},
+            params={
+                **WINDOW,
+                "resolution": "daily",
+                "datapoints": "revenue_wholesale,revenue_normalised_wholesale,revenue_fcr,delivery_hours_fcr",
+            },
         )
-        data = answer.json()["data"]
-        assert data["revenue_wholesale"][0]["value"] == pytest.approx(40 + 80 * 0.25 + 20)
-        assert data["revenue_normalised_wholesale"][0]["value"] == pytest.approx(80 / (4 + 20))
+        found = {name: points[0]["value"] for name, points in answer.json()["data"].items()}
+        assert found == {
+            "revenue_wholesale": pytest.approx(40 + 80 * 0.75 + 20),
+            "revenue_normalised_wholesale": pytest.approx(120 / (4 + 20 + 10)),
+            "revenue_fcr": pytest.approx(4 * 10 * 3 * 0.75),
+            "delivery_hours_fcr": pytest.approx(3),
+        }, "with the shares of both batteries behind another's, whose hours are hours once"
 
     async def test_of_nothing_is_zero(self, new_organisation: Any) -> None:
         nobody = await new_organisation()
@@ -263,6 +284,39 @@ class TestReach:
             statuses = [(await friend.admin.get(path, params=WINDOW)).status_code for path in scene.paths]
             assert statuses == expected, permission
 
+    async def test_of_a_fleet_needs_a_grant_on_each_of_its_batteries(self, scene: Scene, new_organisation: Any) -> None:
+        """Be it the first of them or the last, and whoever is granted the others."""
+        fleet = await scene.world.fleet()
+        batteries = [await scene.world.physical_asset(fleet_id=fleet) for _ in range(3)]
+        friend, other = [await new_organisation() for _ in range(2)]
+
+        async def grant(battery: UUID, to: Any, permission: str = "Read:revenue") -> None:
+            await scene.world.pool.execute(
+                """insert into asset_grant (asset_key, organisation_id, permissions, granted_by) values ($1, $2, $3, $4)
+                   on conflict (asset_key, organisation_id) do update set permissions = excluded.permissions""",
+                await scene.world.key_of(battery),
+                to.id,
+                [permission],
+                scene.world.by,
+            )
+
+        async def read() -> set[int]:
+            path = f"/revenue-reporting/fleets/{fleet}"
+            kinds = ("data-points", "statement")
+            return {(await friend.viewer.get(f"{path}/{kind}", params=WINDOW)).status_code for kind in kinds}
+
+        for battery in (batteries[0], batteries[2]):
+            await grant(battery, friend)
+            assert await read() == {403}
+        await grant(batteries[1], other)
+        await grant(batteries[1], friend, "Read:monitoring")
+        assert await read() == {403}
+        await grant(batteries[1], friend)
+        assert await read() == {200}
+        nothing = await scene.world.fleet()
+        empty = await friend.viewer.get(f"/revenue-reporting/fleets/{nothing}/data-points", params=WINDOW)
+        assert empty.status_code == 403, "a fleet of nothing is its owner's"
+
     async def test_finds_nothing_that_does_not_exist(self, scene: Scene) -> None:
         unknown = "0198f0a4-5b6c-7d8e-9f00-112233445566"
         for kind in ("virtual-assets", "portfolios", "fleets", "physical-assets"):
@@ -298,7 +352,9 @@ class TestBuckets:
 
     async def test_are_not_too_many(self, scene: Scene) -> None:
         query = {"start": "2020-01-01T00:00:00Z", "end": "2026-01-01T00:00:00Z", "resolution": "15-minute"}
-        assert (await scene.owner.admin.get(scene.bucket_paths[0], params=query)).status_code == 400
+        statement = f"/revenue-reporting/virtual-assets/{scene.virtual}/statement"
+        for path in (scene.bucket_paths[0], statement):
+            assert (await scene.owner.admin.get(path, params=query)).status_code == 400, path
 
 
 class TestAsOf:
@@ -315,6 +371,51 @@ class TestAsOf:
                 answer = await scene.owner.admin.get(path, params={**WINDOW, "resolution": resolution, **query})
                 points = answer.json()["data"]["revenue_fcr"]
                 assert sum(point["value"] for point in points) == pytest.approx(expected)
+            buckets = await scene.owner.admin.get(f"/revenue-reporting/{virtual}/ancillary", params={**WINDOW, **query})
+            assert buckets.json()["revenue"] == pytest.approx(expected)
+
+    async def test_shows_statements_before_a_correction(
+        self, new_organisation: Any, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        owner = await new_organisation()
+        own = World(world.pool, owner.id)
+        portfolio, fleet = await own.portfolio(), await own.fleet()
+        assets = {
+            "virtual-assets": await own.virtual_asset(portfolio_id=portfolio),
+            "physical-assets": await own.physical_asset(fleet_id=fleet),
+        }
+        subjects = {**assets, "portfolios": portfolio, "fleets": fleet, "organisations": owner.id}
+        for factor in (1, 5):
+            facts = [FCR(n, DAY, "NEGPOS_04_08", Fraction(1), Fraction(10 * factor + n), Fraction(4)) for n in range(2)]
+            await own.record_facts(facts, [*assets.values()])
+            if factor == 1:
+                known = await world.pool.fetchval("select date_trunc('milliseconds', platform_now())")
+                await world.pool.execute("select pg_sleep(0.002)")
+        as_of = {"as-of": known.isoformat()}
+
+        async def read(kind: str, **more: str) -> httpx2.Response:
+            path = f"/revenue-reporting/{kind}/{subjects[kind]}/statement"
+            answer: httpx2.Response = await owner.admin.get(path, params={**WINDOW, **more})
+            return answer
+
+        virtual, physical = [200, 40], [204, 44]
+        for kind, expected in (
+            ("virtual-assets", virtual),
+            ("physical-assets", physical),
+            ("portfolios", virtual),
+            ("fleets", physical),
+            ("organisations", [404, 84]),
+        ):
+            totals = [answer.json()["total"] for answer in (await read(kind), await read(kind, **as_of))]
+            assert totals == expected, kind
+
+        async def read_version_start(db: Any, whats: Any) -> tuple[datetime, datetime | None]:
+            return known + timedelta(hours=1), known + timedelta(minutes=1) if what in whats else None
+
+        monkeypatch.setattr(settlements_as_of, "read_version_start", read_version_start)
+        for what in (settlements_as_of.PRICES, settlements_as_of.MEASURED):
+            refused = await read("physical-assets", **as_of)
+            assert (refused.status_code, refused.json()["type"]) == (422, "/docs/problems/as-of-too-early"), what
 
 
 class TestOpenAPI:

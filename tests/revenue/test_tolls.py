@@ -78,14 +78,15 @@ class TestToll:
     async def test_within_another_leaves_the_time_of_the_longer_one(self, world: World) -> None:
         id, day = await world.virtual_asset(10), date(2026, 7, 1)
         long, short = (
-            Toll(0, name, utc(day, 0), utc(day, hour), Fraction(120_000)) for name, hour in (("a", 24), ("b", 12))
+            Toll(0, name, utc(day, 0), utc(day, hour), Fraction(120_000)) for name, hour in (("b", 24), ("a", 12))
         )
         await world.record_facts([long, short], [id])
         subject, names = await of_assets(world, [id]), ["annual_price_tolling"]
-        found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", names=names)
-        assert found["annual_price_tolling"] == {utc(day, 0): pytest.approx(180_000)}, (
-            "twice the price for half of the time"
-        )
+        for resolution in ("daily", "raw"):
+            found = await report(world, subject, utc(day, 0), utc(day, 24), resolution, names=names)
+            assert found["annual_price_tolling"] == {utc(day, 0): pytest.approx(180_000)}, (
+                f"{resolution}: twice the price for half of the time"
+            )
 
     async def test_is_a_point_of_its_own_where_it_starts(self, world: World) -> None:
         id, first, second = await world.virtual_asset(10), date(2026, 7, 1), date(2026, 7, 2)

@@ -14,7 +14,7 @@ from uuid import UUID
 import msgspec
 import pytest
 from msgspec import UNSET
-from tests.statements.conftest import JANUARY, Books
+from tests.statements.conftest import FEBRUARY, JANUARY, Books
 
 from gridloom.revenue.statement.model import LineType
 from gridloom.statements.document import pdf, wording
@@ -172,7 +172,79 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float]]:
     return found
 
 
+WHOLE = """
+Gridloom|Gridloom Betriebs GmbH|Kai 1
+To /|Empfänger|Nordlicht Handelsgesellschaft fuer Stromspeiche…|Fleetinsel 7|Hinterhaus|20459 Hamburg
+Number / Nummer|2026-0009|Month / Abrechnungsmonat|September 2026, Berlin
+Issued / Ausgestellt|Fri 9 Oct 2026 14:02|Facts as of / Datenstand|Fri 9 Oct 2026 14:00|Status|issued, never changes
+Statement, September 2026|Abrechnung September 2026
+Payable by Nordlicht Handelsgesellschaft fuer Stro… /|Zahlbetrag|net, in EUR / netto, in EUR|€52.25
+Totals by line /|Summen je Position|Line / Position|Lines / Posten|EUR
+Wholesale trading|Großhandel|2|−70.25
+Auction price|Auktionspreis|1|20.00
+Corrections to earlier statements|Korrekturen|2|−2.00
+Total|Summe|−52.25
+Figures /|Kennzahlen
+Rated power, time-weighted|Nennleistung, zeitgewichtet|23.4 MW
+Lines of the month per MW|Posten des Monats je MW|−43.22 EUR/MW
+Measured of that energy|Davon gemessen|75.0 %
+Corrections /|Korrekturen früherer Abrechnungen
+Thu 3 Sep 2026|Wholesale trading, corrects 2026-0008|Market / Markt|5.00
+Fri 4 Sep 2026|Auction price, corrects 2026-07|Market / Markt|−7.00
+A statement of accounts, not a tax invoice; no VAT is shown.
+Eine Abrechnungsübersicht, keine Rechnung im Sinne des Umsatzsteuergesetzes; ohne Umsatzsteuerausweis.
+2026-0009 · Nordlicht Handelsgesellschaft fuer Stro… · details on 2–3 / Einzelheiten auf Seite 2–3
+Page 1 of 3 / Seite 1 von 3
+What the batteries did /|Leistung der Speicher
+Battery|Speicher|MW||Days|Tage|Charged, MWh|Geladen|Discharged, MWh|Entladen
+Cycles|Vollzyklen|Available|Verfügbar|Measured|Gemessen|EUR/MW|
+Battery 0|TenneT|10.0|30|1,234.6|1,111.1|41.5 of 45.0|98.7 %|50.0 %|−98.77
+2026-0009 · Nordlicht Handelsgesellschaft fuer Stro…|Page 2 of 3 / Seite 2 von 3
+Lines by day /|Einzelposten nach Tag|Day / Tag|Line / Position|Counterparty / Gegenpartei|EUR
+Tue 1 Sep 2026|Wholesale trading|Großhandel|Market / Markt|−100.50
+Tue 1 Sep 2026|Auction price|Auktionspreis|Elbe Speicher GmbH|20.00
+Wed 2 Sep 2026|Wholesale trading|Großhandel|Market / Markt|30.25
+Thu 3 Sep 2026|Wholesale trading, corrects 2026-0008|Market / Markt|5.00
+Fri 4 Sep 2026|Auction price, corrects 2026-07|Market / Markt|−7.00
+2026-0009 · Nordlicht Handelsgesellschaft fuer Stro…|Page 3 of 3 / Seite 3 von 3
+"""
+"""All that is drawn of one statement, from the first page to the last."""
+
+
+def make_line(day: int, line: str, amount: str, party: str, **more: Any) -> IssuedLine:
+    of_day = date(2026, 9, day)
+    start = datetime(2026, 8, 31, 22, tzinfo=UTC) + timedelta(days=day - 1)
+    return IssuedLine(time=start, day=of_day, line=line, amount=Decimal(amount), counterparty=party, **more)
+
+
 class TestThePDF:
+    def test_says_all_there_is_to_say_in_its_order(self, written: list[str]) -> None:
+        corrected = CorrectedLine(month="2026-08", line="TRADING", number="2026-0008")
+        unnumbered = CorrectedLine(month="2026-07", line="AUCTION")
+        lines = [
+            make_line(1, "TRADING", "-100.50", "MARKET"),
+            make_line(1, "AUCTION", "20.00", str(OWNER), counterparty_name="Elbe Speicher GmbH"),
+            make_line(2, "TRADING", "30.25", "MARKET"),
+            make_line(3, CORRECTION, "5.00", "MARKET", corrects=corrected),
+            make_line(4, CORRECTION, "-7.00", "MARKET", corrects=unnumbered),
+        ]
+        changes: dict[str, Any] = {
+            "lines": lines,
+            "total": Decimal("-52.25"),
+            "organisation_name": "Nordlicht Handelsgesellschaft fuer Stromspeicher und Netze mbH",
+            "address": "Fleetinsel 7\nHinterhaus\n20459 Hamburg",
+            "figures": make_figures(1),
+            "issuer_name": "Gridloom Betriebs GmbH",
+            "issuer_address": "Kai 1",
+        }
+        render_pdf(make_statement(**changes))
+        assert written == re.split(r"[|\n]", WHOLE.strip("\n"))
+
+    def test_shows_every_battery_on_the_pages_that_it_takes(self, written: list[str]) -> None:
+        count = pdf.LINES_A_PAGE + 1
+        render_pdf(make_statement(figures=make_figures(count)))
+        assert [text for text in written if text.startswith("Battery ")] == [f"Battery {n}" for n in range(count)]
+
     def test_is_the_same_bytes_each_time(self) -> None:
         assert render_pdf(make_statement()) == render_pdf(make_statement())
         assert render_pdf(make_statement()) != render_pdf(make_statement(number="2026-0010"))
@@ -257,9 +329,16 @@ class TestThePDF:
         ahead = [text for text in written[written.index("Corrections /") : place] if text.endswith(".00")]
         assert ahead[: pdf.MAX_CORRECTIONS_AHEAD] == [f"{10 + place}.00" for place in range(pdf.MAX_CORRECTIONS_AHEAD)]
 
+    def test_counts_the_pages_of_its_batteries_among_all(self, written: list[str]) -> None:
+        for count, pages in ((0, 2), (1, 3), (pdf.LINES_A_PAGE, 3), (pdf.LINES_A_PAGE + 1, 4)):
+            written.clear()
+            assert count_pages(render_pdf(make_statement(figures=make_figures(count)))) == pages
+            assert f"Page {pages} of {pages} / Seite {pages} von {pages}" in written
+
     def test_of_nothing_to_pay_is_no_demand(self, written: list[str]) -> None:
-        render_pdf(make_statement(total=Decimal(0)))
+        render_pdf(make_statement(total=Decimal(0), lines=make_statement().lines[:-1]))
         assert "Paid to Nordlicht Trading GmbH /" in written
+        assert "Corrections /" not in written, "there are none"
 
     def test_numbers_its_pages_and_has_every_line(self, written: list[str]) -> None:
         count = 3 * pdf.LINES_A_PAGE
@@ -357,6 +436,16 @@ class TestTheCSV:
         )
         rows = list(csv.DictReader(io.StringIO(render_csv(make_statement(lines=[line])).decode())))
         assert rows[0]["counterpartyName"] == "'=cmd()"
+        for start in "+-@":
+            figures = make_figures(1)
+            figures.assets[0].name = f"{start}cmd()"
+            rows = list(csv.DictReader(io.StringIO(render_csv(make_statement(lines=[], figures=figures)).decode())))
+            assert {row["assetName"] for row in rows} == {"", f"'{start}cmd()"}
+
+    def test_has_a_row_for_a_figure_that_is_zero(self) -> None:
+        figures = StatementFigures(assets=[], rated_power=0.0)
+        rows = list(csv.DictReader(io.StringIO(render_csv(make_statement(lines=[], figures=figures)).decode())))
+        assert [(row["figure"], row["value"], row["unit"]) for row in rows] == [("ratedPower", "0.0", "MW")]
 
 
 class TestOverHTTP:
@@ -368,6 +457,13 @@ class TestOverHTTP:
         await books.issue(JANUARY)
         issued = await books.statement(trader, JANUARY)
         assert issued["address"] == "Kai 1\n20457 Hamburg"
+        running = (await books.statement(trader, FEBRUARY))["id"]
+        table = await trader.viewer.get(
+            f"/organisations/{trader.id}/statements/{running}", headers={"Accept": "text/csv"}
+        )
+        assert table.headers["Content-Disposition"] == 'attachment; filename="statement-2028-02.csv"', (
+            "it has no number"
+        )
         path = f"/organisations/{trader.id}/statements/{issued['id']}"
         document = await trader.viewer.get(path, headers={"Accept": "application/pdf"})
         assert document.headers["Content-Type"] == "application/pdf"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from typing import Any, cast
 from uuid import UUID
 
 import numpy as np
 import pytest
-from msgspec import UNSET
+from msgspec import UNSET, structs
 from tests.statements.conftest import APRIL, JANUARY, Books
 from tests.virtual_assets.test_draft import asset_of_five_days
 
@@ -18,8 +20,18 @@ from gridloom.delivery.model import PartKind
 from gridloom.delivery.performance.measured import MeasuredMean, Measurements
 from gridloom.delivery.performance.performance import Performance
 from gridloom.kernel.market_time import market_day_window, period_number
-from gridloom.statements.figures import AssetMonth, show_figures, sum_up_battery, sum_up_virtual
-from gridloom.statements.model import NamedAsset
+from gridloom.revenue.model import ReportBuckets
+from gridloom.statements import figures as month_figures
+from gridloom.statements.figures import (
+    AssetMonth,
+    _find_share,
+    load_battery_month,
+    show_figures,
+    sum_up_battery,
+    sum_up_virtual,
+)
+from gridloom.statements.model import Month, NamedAsset
+from gridloom.statements.views import AssetMonthView
 
 DAY = date(2026, 9, 1)
 FIRST = period_number(market_day_window(DAY).start)
@@ -82,6 +94,14 @@ class TestAVirtualBattery:
         assert (month.days, month.rated_mw, month.availability, month.earned_eur) == (1, 1.0, 0.75, 80.0)
         assert sum_up_virtual(asset, asset.first, asset.first, kw, missing, 0.0) is None
 
+    def test_is_rated_by_the_mean_of_both_directions_and_limited_on_each_market_day(self) -> None:
+        asset = asset_of_five_days()
+        terms = replace(asset.terms, charge_kw=3000.0, discharge_kw=2000.0, daily_cycle_limit=1.5)
+        unlike, until = structs.replace(asset, terms=terms), asset.first + 96
+        month = sum_up_virtual(unlike, asset.first, until, np.zeros(96), np.zeros(96), 0.0)
+        assert month is not None
+        assert (month.days, month.cycle_limit, month.rated_mw) == (2, 3.0, 2.5), "a UTC day lies in two market days"
+
 
 class TestAStatement:
     def test_divides_its_lines_by_the_mw_and_weighs_batteries_by_what_they_were_asked(self) -> None:
@@ -95,6 +115,54 @@ class TestAStatement:
         assert figures.availability_delivered == 0.9
         assert figures.measured_share == 0.925
         assert [(one.name, one.measured_share) for one in figures.assets] == [("A", 1.0), ("B", 0.9), ("V", 0.2)]
+
+    def test_shows_of_each_asset_its_own_figures_batteries_first(self) -> None:
+        battery = AssetMonth(29, 2.5, 12_345.67, 23_456.78, 4.5, 31.0, 0.75, 800.0, 200.0)
+        virtual = AssetMonth(31, 4.0, 1_000.0, 2_000.0, 0.5, None, None, earned_eur=81.234)
+        unrated = AssetMonth(1, 0.0, 0.0, 0.0, 0.0, None, None, 0.0, 0.0, earned_eur=5.0)
+        named = [NamedAsset(UUID(int=place), place > 0, f"N{place}", f"Z{place}") for place in range(3)]
+        shown = show_figures(1.0, Decimal(0), [(named[2], unrated), (named[1], virtual), (named[0], battery)]).assets
+        assert shown == [
+            AssetMonthView(
+                asset_id=UUID(int=0),
+                kind="PHYSICAL",
+                name="N0",
+                delivery_zone="Z0",
+                rated_power=2.5,
+                days=29,
+                charged_energy=12.3457,
+                discharged_energy=23.4568,
+                cycles=4.5,
+                cycle_limit=31.0,
+                availability_delivered=0.75,
+                measured_share=0.75,
+            ),
+            AssetMonthView(
+                asset_id=UUID(int=1),
+                kind="VIRTUAL",
+                name="N1",
+                delivery_zone="Z1",
+                rated_power=4.0,
+                days=31,
+                charged_energy=1.0,
+                discharged_energy=2.0,
+                cycles=0.5,
+                earned=81.23,
+                earned_per_mw=20.31,
+            ),
+            AssetMonthView(
+                asset_id=UUID(int=2),
+                kind="VIRTUAL",
+                name="N2",
+                delivery_zone="Z2",
+                rated_power=0.0,
+                days=1,
+                charged_energy=0.0,
+                discharged_energy=0.0,
+                cycles=0.0,
+                earned=5.0,
+            ),
+        ]
 
     def test_without_mw_or_a_battery_leaves_out_what_it_cannot_say(self) -> None:
         figures = show_figures(0.0, Decimal(5), [])
@@ -118,5 +186,40 @@ class TestAStatement:
         rows = (await trader.viewer.get(path, headers={"Accept": "text/csv"})).text
         assert f",{held['assetID']},{held['name']},earnedPerMW,8.0,EUR/MW" in rows
         assert "figures" not in (await books.list(trader))[0]
+        owned = (await books.statement(books.owner, JANUARY))["figures"]
+        assert (owned["ratedPower"], owned["assets"]) == (30.0, []), "of both batteries, of which none was dispatched"
+        assert owned["earnedPerMW"] == pytest.approx(62_000 / 30, abs=0.01)
         [running] = (await books.statement(trader, APRIL))["figures"]["assets"]
         assert running["days"] == 20, "the days of April that have begun"
+
+
+class TestTheMonthOfABattery:
+    async def test_is_of_what_was_planned_and_in_force_by_its_end_and_rated_over_the_month(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[object] = []
+        month, nothing = Month.parse("2026-09"), cast(Any, None)
+
+        async def read_parameters(_db: object, keys: list[int], before: datetime) -> list[PhysicalParameters]:
+            asked.append((keys, before))
+            return [limited(1.5)]
+
+        async def read_ratings(*_asked: object) -> dict[int, str]:
+            return {7: "rated"}
+
+        def rated_power_mw(rated: list[str], buckets: ReportBuckets) -> list[float]:
+            asked.append((rated, [*buckets.starts_s], [*buckets.ends_s]))
+            return [2.0]
+
+        for stub in (read_parameters, read_ratings, rated_power_mw):
+            monkeypatch.setattr(month_figures, stub.__name__, stub)
+        planned = perform([400, 400, -800], [300, 0, -800], [1, 0, 1])
+        found = await load_battery_month(nothing, 7, planned, month, FIRST + 2)
+        assert found == sum_up_battery(planned, [limited(1.5)], 2.0, FIRST + 2)
+        start, end = month.window.start, month.window.end
+        assert asked == [([7], end), (["rated"], [start.timestamp()], [end.timestamp()])]
+        idle = replace(planned, dispatch=replace(planned.dispatch, is_planned=np.zeros(3, dtype=bool)))
+        assert await load_battery_month(nothing, 7, idle, month, FIRST + 2) is None
+
+    def test_has_a_share_of_what_was_asked_where_anything_was(self) -> None:
+        assert (_find_share(0.0, 100.0), _find_share(25.0, 100.0), _find_share(25.0, 0.0)) == (0.0, 0.25, UNSET)

@@ -12,16 +12,18 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from tests.emitted import Emitted, events_of
 from tests.revenue.reference import Trade, utc
 from tests.revenue.world import row_of
 from tests.statements.conftest import APRIL, FEBRUARY, JANUARY, MARCH, Books
 
 from gridloom.events.outbox import record_events
+from gridloom.kernel.market_time import period_number
 from gridloom.settlements.model import AFRR_CAPACITY_AWARDS, FCR_AWARDS, AFRRCapacityAward, FCRAward, Origin
 from gridloom.settlements.recording import Recorder, record_settlements
 from gridloom.statements import issuing, store
 from gridloom.statements.ledger_store import find_changed
-from gridloom.statements.missing_store import list_backed_lives, list_zone_lives
+from gridloom.statements.missing_store import BackedLife, ZoneLife, list_backed_lives, list_zone_lives
 from gridloom.statements.model import Month, RunStatus, StatementRun
 
 
@@ -81,12 +83,12 @@ class TestAMonth:
 
     async def test_tells_every_organisation(self, books: Books) -> None:
         await books.issue(JANUARY)
-        rows = await books.edge.pool.fetch(
-            """select organisation_id, data::text as data from event where type = 'statement.issued'
-               union all select organisation_id, data::text from event_outbox where type = 'statement.issued'"""
-        )
-        assert {row["organisation_id"] for row in rows} == {one.id for one in books.everyone}
-        assert all('"2028-0001"' in row["data"] for row in rows)
+        for one, total in zip(books.everyone, (62_000, -31_000, -31_000), strict=True):
+            path = f"organisations/{one.id}/statements"
+            [told] = await events_of(books.edge.pool, one.id, subject=path)
+            id = (await books.statement(one, JANUARY))["id"]
+            data = {"statementID": id, "number": "2028-0001", "month": JANUARY, "total": total}
+            assert told == Emitted("statement.issued", f"{path}/{id}", "Read:revenue", data)
 
     async def test_lists_every_fact_it_lacks(self, books: Books) -> None:
         short = (utc(date(2028, 1, 10), 0), utc(date(2028, 1, 12), 0))  # in a zone where others live on
@@ -108,14 +110,52 @@ class TestAMonth:
             ):
                 windows = {(life.start, life.end) for life in lives}
                 assert windows == {(month.window.start, month.window.end)}, "of all that they back"
+        await books.edge.pool.execute(
+            "update virtual_asset set delivery_zone = 'Amprion' where asset_key = $1",
+            await books.world(books.owner).key_of(brief),
+        )
+        window = Month.parse(JANUARY).window
+        assert await list_zone_lives(books.edge.pool, Month.parse(JANUARY)) == [
+            ZoneLife("Amprion", *short),
+            ZoneLife("TenneT", window.start, window.end),
+        ]
         for month in (Month.parse("2027-12"), Month.parse("2029-01")):
             assert await list_backed_lives(books.edge.pool, month) == []
             assert await list_zone_lives(books.edge.pool, month) == []
+        there = {"kind": "DISPATCH", "deliveryZone": "Amprion", "periods": 2 * 96}
+        missing.insert(missing.index({"kind": "DISPATCH", "deliveryZone": "TenneT", "periods": 2976}), there)
         read = await books.operator.get("/statements/missing", params={"month": JANUARY})
         assert (read.status_code, read.json()) == (200, missing), "as they are read before anything is asked for"
         assert (await books.owner.admin.get(f"/statements/missing?month={JANUARY}")).status_code == 403
         assert (await books.operator.get("/statements/missing?month=2028")).status_code == 400
         assert await books.edge.pool.fetchval("select count(*) from statement_run") == 0
+
+    async def test_lacks_measurements_of_the_time_in_which_a_battery_stands_behind_something(
+        self, books: Books
+    ) -> None:
+        """Not of the days between; what meets or overlaps is one time."""
+        owned, spans = books.world(books.owner), ((5, 8), (6, 7), (8, 11), (20, 23), (21, 22), (29, 33))
+        battery = await owned.physical_asset(10)
+        midnights = {day: utc(date(2028, 1, 1) + timedelta(days=day - 1), 0) for day in range(1, 40)}
+        for first, end in spans:
+            held = books.world(books.traders[first % 2])
+            asset = await held.virtual_asset(1, start=midnights[first], end=midnights[end])
+            await owned.back(asset, battery, 1.0)
+        key = await owned.key_of(battery)
+        for month, expected in (
+            (
+                JANUARY,
+                [
+                    BackedLife(key, midnights[5], midnights[11]),
+                    BackedLife(key, midnights[20], midnights[23]),
+                    BackedLife(key, midnights[29], midnights[32]),
+                ],
+            ),
+            (FEBRUARY, [BackedLife(key, midnights[32], midnights[33])]),
+        ):
+            found = await list_backed_lives(books.edge.pool, Month.parse(month))
+            assert [life for life in found if life.asset_key == key] == expected, month
+            assert found == sorted(found, key=lambda life: (life.asset_key, life.start)), "those of a battery together"
 
     async def test_lacks_the_settlements_of_awards_on_its_own_days(self, books: Books) -> None:
         days = (date(2028, 1, 31), date(2028, 2, 1), date(2028, 2, 29), date(2028, 3, 1))
@@ -131,10 +171,33 @@ class TestAMonth:
         ]
         await world.record(FCR_AWARDS, fcr, Origin.PROVISIONAL)
         await world.record(AFRR_CAPACITY_AWARDS, afrr, Origin.PROVISIONAL)
-        missing = (await books.operator.get(f"/statements/missing?month={FEBRUARY}")).json()
-        unsettled = [(gap["day"], gap["product"]) for gap in missing if gap["kind"] == "SETTLEMENT"]
-        products = ("NEGPOS_04_08", "POS_04_08")
-        assert unsettled == [(day, product) for day in ("2028-02-01", "2028-02-29") for product in products]
+        own = AFRRCapacityAward(
+            asset_id=str(books.battery), delivery_day=days[1], product="NEG_04_08", capacity=1.0, price=10.0
+        )
+        await world.record(AFRR_CAPACITY_AWARDS, [own], Origin.PROVISIONAL)
+
+        async def list_unsettled() -> list[dict[str, Any]]:
+            missing = (await books.operator.get(f"/statements/missing?month={FEBRUARY}")).json()
+            return [gap for gap in missing if gap["kind"] == "SETTLEMENT"]
+
+        def name(day: str, product: str, of: str = asset) -> dict[str, Any]:
+            return {"kind": "SETTLEMENT", "day": day, "assetID": of, "product": product}
+
+        first, last = "2028-02-01", "2028-02-29"
+        assert await list_unsettled() == [
+            name(first, "NEGPOS_04_08"),
+            name(first, "NEG_04_08", str(books.battery)),
+            name(first, "POS_04_08"),
+            name(last, "NEGPOS_04_08"),
+            name(last, "POS_04_08"),
+        ]
+        await world.record(FCR_AWARDS, fcr[1:2], Origin.OPERATOR)
+        await world.record(AFRR_CAPACITY_AWARDS, afrr[2:3], Origin.OPERATOR)
+        assert await list_unsettled() == [
+            name(first, "NEG_04_08", str(books.battery)),
+            name(first, "POS_04_08"),
+            name(last, "NEGPOS_04_08"),
+        ], "but those that were settled"
 
 
 class TestARun:
@@ -186,6 +249,7 @@ class TestAStatement:
         assert february["corrects"] == [
             {"month": JANUARY, "amount": 5, "statementID": january["id"], "number": "2028-0001"}
         ]
+        assert (february["total"], february["figures"]["earnedPerMW"]) == (-28_995, -2900), "of its own lines alone"
         await books.trade(books.held, date(2028, 1, 10), 84.0)
         march = await books.statement(books.traders[0], MARCH)
         assert march["status"] == "PRELIMINARY"
@@ -218,12 +282,68 @@ class TestAStatement:
             await pool.execute(
                 "insert into measured_day (asset_key, day, version, recorded_at, body) values ($1, $2, 1, $3, '')",
                 key,
-                date(2028, 1, 10),
+                date(2028, 1, 1),
                 recorded_at,
             )
         assert await find_changed(pool, keys, [january], since) == {(keys[3], january)}
         await books.trade(books.other, date(2028, 1, 10), 80.0)
         assert await find_changed(pool, keys, [january], since) == {(key, january) for key in keys[1:]}
+
+    async def test_is_computed_again_where_a_fact_touches_it_and_no_other(self, books: Books) -> None:
+        pool, world = books.edge.pool, books.world(books.owner)
+        months = [Month.parse(month) for month in (JANUARY, FEBRUARY, MARCH)]
+        since = await pool.fetchval("select platform_now()")
+        before, after = since - timedelta(days=1), since + timedelta(seconds=1)
+        held, battery = await world.key_of(books.held), await world.key_of(books.battery)
+
+        async def touched(db: Any, key: int) -> list[str]:
+            return sorted(str(month) for _, month in await find_changed(db, [key], months, since))
+
+        dispatched = """insert into dispatch_version
+                          (asset_key, version, run_id, recorded_at, first_period, end_period, body)
+                        values ($1, $2, gen_random_uuid(), $3, $4, $5, '')"""
+        accepted = """insert into schedule_version (asset_key, version, kind, accepted_at, author_kind)
+                      values ($1, $2, 'SCHEDULE', $3, 'USER')"""
+        changed = """insert into schedule_change
+                       (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
+                     values ($1, $2, 0, $3, $4, '{}', '{}', '{}')"""
+        rated = """insert into physical_asset_parameters
+                   select (jsonb_populate_record(p, jsonb_build_object(
+                     'version', 99, 'valid_from', $2::timestamptz, 'recorded_at', $3::timestamptz))).*
+                   from physical_asset_parameters p where asset_key = $1 limit 1"""
+        midnight, edge = (period_number(utc(date(2028, month, 1), 0)) for month in (2, 3))
+        async with pool.acquire() as db:
+            undone = db.transaction()
+            await undone.start()
+            await db.execute(dispatched, battery, 901, before, midnight, edge + 1)
+            await db.execute(rated, battery, utc(date(2028, 1, 5), 0), before)
+            assert await touched(db, battery) == [], "what was recorded before"
+            await db.execute(dispatched, battery, 902, after, midnight - 1, midnight + 1)
+            assert await touched(db, battery) == [JANUARY, FEBRUARY], "on both sides of the market's midnight"
+            await undone.rollback()
+            undone = db.transaction()
+            await undone.start()
+            await db.execute(rated, battery, utc(date(2028, 2, 10), 0), after)
+            assert await touched(db, battery) == [FEBRUARY, MARCH], "from then on"
+            await undone.rollback()
+            undone = db.transaction()
+            await undone.start()
+            for version, moment, first in ((901, before, midnight - 9), (902, after, midnight)):
+                await db.execute(accepted, held, version, moment)
+                await db.execute(changed, held, version, first, first + 9)
+            assert await touched(db, held) == [FEBRUARY], "and not by the version before it"
+            await undone.rollback()
+
+    async def test_is_computed_again_where_a_toll_of_it_was_moved_away(self, books: Books) -> None:
+        pool, key = books.edge.pool, await books.world(books.owner).key_of(books.battery)
+        months = [Month.parse(month) for month in (JANUARY, FEBRUARY, MARCH)]
+        await books.toll(books.battery, date(2028, 1, 10), date(2028, 2, 10), 1000)
+        await pool.execute("select pg_sleep(0.002)")
+        since = await pool.fetchval("select platform_now()")
+        assert await find_changed(pool, [key], months, since) == set()
+        await pool.execute("select pg_sleep(0.002)")
+        await books.toll(books.battery, date(2028, 3, 10), date(2028, 3, 20), 1000)
+        assert await find_changed(pool, [key], months, since) == {(key, month) for month in months}
 
     async def test_is_computed_again_where_a_price_of_its_first_hour_on_the_markets_clock_was_published(
         self, books: Books
@@ -310,20 +430,35 @@ class TestAStatement:
         """However few batteries are looked at in one step."""
         monkeypatch.setattr(issuing, "ASSETS_AT_ONCE", 1)
         await books.issue(JANUARY)
-        point = {"active_power": {"time": ["2028-01-10T10:00:00Z"], "value": [1000.0]}}
+        times = [
+            f"{day}T{time}:00Z"
+            for day, time in (
+                ("2027-12-31", "22:59"),
+                ("2028-01-10", "10:00"),
+                ("2028-02-29", "22:59"),
+                ("2028-02-29", "23:00"),
+            )
+        ]
+        point = {"active_power": {"time": times, "value": [1000.0] * 4}}
         sent = await books.owner.admin.post(f"/monitoring/{books.second}/datapoints", json=point)
-        assert sent.json()["written"] == 1, sent.text
+        assert sent.json()["written"] == 4, sent.text
         await books.issue(FEBRUARY)
         measured = await books.edge.pool.fetch(
             "select day from measured_day where asset_key = $1", await books.world(books.owner).key_of(books.second)
         )
-        assert [row["day"] for row in measured] == [date(2028, 1, 10)], "a fact from the next run on"
+        assert sorted(row["day"] for row in measured) == [date(2028, 1, 10), date(2028, 2, 29)], (
+            "a fact from the next run on, of the months from the first one issued to this one"
+        )
 
     async def test_shows_what_was_settled_on_a_battery_that_backs_nothing(self, books: Books) -> None:
         """Neither a virtual asset nor a measurement says since when there is something to account for."""
         alone = await books.people.new_organisation("Alone")
         await books.trade(await books.world(alone).physical_asset(5), date(2028, 2, 3), 10.0)
         assert [(one["month"], one["total"]) for one in await books.list(alone)] == [(FEBRUARY, 10)]
+        tolled = await books.people.new_organisation("Tolled")
+        battery = await books.world(tolled).physical_asset(10)
+        await books.toll(battery, date(2028, 2, 1), date(2028, 2, 2), 366)
+        assert [(one["month"], one["total"]) for one in await books.list(tolled)] == [(FEBRUARY, 10)], "or its toll"
 
     async def test_is_read_by_its_organisation_and_the_operator(self, books: Books) -> None:
         await books.issue(JANUARY)
@@ -344,12 +479,13 @@ class TestAStatement:
     async def test_is_listed_page_by_page(self, books: Books) -> None:
         for month in (JANUARY, FEBRUARY):
             await books.issue(month)
-        months, address = [], f"/organisations/{books.owner.id}/statements?limit=1"
-        while address:
-            answer = await books.owner.viewer.get(address)
-            months += [one["month"] for one in answer.json()]
-            address = answer.links["next"]["url"] if "next" in answer.links else ""
-        assert months == [APRIL, MARCH, FEBRUARY, JANUARY]
+        for narrowed, expected in (("", [APRIL, MARCH, FEBRUARY, JANUARY]), ("&status=PRELIMINARY", [APRIL, MARCH])):
+            months, address = [], f"/organisations/{books.owner.id}/statements?limit=1{narrowed}"
+            while address:
+                answer = await books.owner.viewer.get(address)
+                months.append([one["month"] for one in answer.json()])
+                address = answer.links["next"]["url"] if "next" in answer.links else ""
+            assert months == [[month] for month in expected]
 
     @pytest.mark.parametrize(
         ("query", "months"),
@@ -558,6 +694,12 @@ class TestTheSummary:
         }
         only = (await books.operator.get("/statements/summary?start=2028-01-31T23:00:00Z")).json()
         assert only["months"] == [FEBRUARY]
+        assert {(line["line"], line["amount"]) for line in only["lines"]} == {
+            ("AUCTION", 58_000),
+            ("AUCTION", -29_000),
+            ("CORRECTION", -10),
+            ("CORRECTION", 10),
+        }, "of that month"
         only = (await books.operator.get("/statements/summary?end=2028-01-31T23:00:00Z")).json()
         assert only["months"] == [JANUARY], "a month starts at its first midnight, which is no part of the one before"
         assert (await books.owner.admin.get("/statements/summary")).status_code == 403

@@ -213,11 +213,14 @@ async def _read_allocated_auctions(
     return results
 
 
+_ON_DAYS_OF_WINDOW: Final = """
+          delivery_day >= ($2::timestamptz at time zone 'Europe/Berlin')::date
+            and delivery_day < $3::timestamptz at time zone 'Europe/Berlin'
+"""
+"""A window that ends at midnight holds nothing of the market day that begins then."""
 _ARE_PROVISIONAL: Final = ", ".join(
     f"""exists (select 1 from {table}_version f where f.asset_key = any($1::int[]) and f.origin = 'PROVISIONAL'
-          and f.capacity_mw > 0
-          and f.delivery_day between ($2::timestamptz at time zone 'Europe/Berlin')::date
-            and ($3::timestamptz at time zone 'Europe/Berlin')::date
+          and f.capacity_mw > 0 and {_ON_DAYS_OF_WINDOW}
           and case when $4::timestamptz is null then f.superseded_at is null
                    else f.recorded_at <= $4 and (f.superseded_at is null or f.superseded_at > $4) end)"""
     for table in ("fcr_award", "afrr_capacity_award")
@@ -243,8 +246,7 @@ async def read_provisional_sources(
 
 _HAS_PROVISIONAL: Final = tuple(
     f"""select true from {table} where asset_key = $1 and origin = 'PROVISIONAL' and capacity_mw > 0
-          and delivery_day between ($2::timestamptz at time zone 'Europe/Berlin')::date
-            and ($3::timestamptz at time zone 'Europe/Berlin')::date limit 1"""
+          and {_ON_DAYS_OF_WINDOW} limit 1"""
     for table in ("fcr_award", "afrr_capacity_award")
 )
 """Of one asset at present: a statement for each table, which a distributed database plans once."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, timedelta
 from enum import StrEnum
+from itertools import groupby
+from operator import attrgetter
 from typing import Final
 from uuid import UUID
 
@@ -101,17 +104,21 @@ async def _find_unmeasured(db: Database, month: Month) -> list[MissingFact]:
     lives = await missing_store.list_backed_lives(db, month)
     ids = await missing_store.read_ids(db, [life.asset_key for life in lives])
     gaps = []
-    for life in lives:
-        share = await read_measured_share(db, life)
+    for key, own in groupby(lives, key=attrgetter("asset_key")):
+        share = await _read_mean_share(db, list(own))
         if share < MIN_MEASURED_SHARE:
             gaps.append(
                 MissingFact(
-                    kind=MissingFactKind.MEASUREMENT,
-                    physical_asset_id=ids[life.asset_key],
-                    measured_share=round(share, 6),
+                    kind=MissingFactKind.MEASUREMENT, physical_asset_id=ids[key], measured_share=round(share, 6)
                 )
             )
     return gaps
+
+
+async def _read_mean_share(db: Database, lives: Sequence[missing_store.BackedLife]) -> float:
+    """Of the time of these lives together."""
+    total = sum((life.end - life.start for life in lives), timedelta())
+    return sum([await read_measured_share(db, life) * ((life.end - life.start) / total) for life in lives])
 
 
 async def read_measured_share(db: Database, life: missing_store.BackedLife) -> float:

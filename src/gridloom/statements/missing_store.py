@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from uuid import UUID
 
@@ -57,7 +57,7 @@ async def list_zone_lives(db: Database, month: Month) -> list[ZoneLife]:
 
 @dataclass(frozen=True, slots=True)
 class BackedLife:
-    """A battery, and when it backs a virtual asset in a month."""
+    """A battery, and a time in a month in which it always backs a virtual asset."""
 
     asset_key: int
     start: datetime
@@ -65,15 +65,23 @@ class BackedLife:
 
 
 async def list_backed_lives(db: Database, month: Month) -> list[BackedLife]:
+    """By battery and start; lives of its virtual assets that meet or overlap are one."""
     rows = await db.fetch(
-        """select b.physical_asset_key as asset_key, min(greatest(v.start_at, $1::timestamptz)) as start,
-             max(least(v.end_at, $2::timestamptz)) as end
+        """select b.physical_asset_key as asset_key, greatest(v.start_at, $1::timestamptz) as start,
+             least(v.end_at, $2::timestamptz) as end
            from virtual_asset v join virtual_backing b on b.asset_key = v.asset_key
-           where v.end_at > $1 and v.start_at < $2 group by b.physical_asset_key""",
+           where v.end_at > $1 and v.start_at < $2""",
         month.window.start,
         month.window.end,
     )
-    return sorted((BackedLife(**row) for row in rows), key=lambda life: life.asset_key)
+    lives: list[BackedLife] = []
+    for life in sorted((BackedLife(**row) for row in rows), key=lambda life: (life.asset_key, life.start)):
+        last = lives[-1] if lives else None
+        if last is not None and last.asset_key == life.asset_key and life.start <= last.end:
+            lives[-1] = replace(last, end=max(last.end, life.end))
+        else:
+            lives.append(life)
+    return lives
 
 
 async def read_ids(db: Database, keys: Sequence[int]) -> dict[int, UUID]:

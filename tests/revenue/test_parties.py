@@ -1,0 +1,150 @@
+"""What goes between the holder of a virtual asset and the owners of its batteries, from either side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+from tests.revenue.test_scope import END, FIRST, make_scope
+
+from gridloom.kernel.window import Window
+from gridloom.revenue.statement import listing, loading
+from gridloom.revenue.statement.loading import PartyAmounts, entries_between_parties, physical_entries
+from gridloom.revenue.statement.model import LineType, Party, StatementEntry
+from gridloom.revenue.statement.shortfalls import ShortfallAmounts
+from gridloom.revenue.statement.store import BatteryOwner
+
+pytestmark = pytest.mark.pure
+
+NOTHING: Any = None
+HOLDER, ONE, OTHER = (UUID(int=number) for number in (1, 2, 3))
+ASSET: Any = SimpleNamespace(key=7, organisation_id=HOLDER)
+
+
+def in_first_period(amount_eur: float) -> Any:
+    return np.array([amount_eur, *[0.0] * (END - FIRST - 1)])
+
+
+AMOUNTS = PartyAmounts(
+    [(LineType.AUCTION, np.array([0, -101])), (LineType.END_OF_LIFE, np.array([0, 202]))],
+    {11: np.array([0, 50])},
+    ShortfallAmounts(in_first_period(3.0), {10: in_first_period(2.0)}),
+)
+"""One euro of the shortfall was announced in time."""
+
+
+def shown(entries: Sequence[StatementEntry]) -> list[tuple[str, str, int]]:
+    return [(one.line, one.counterparty, int(one.by_bucket[0])) for one in entries]
+
+
+class TestAmountsBetweenParties:
+    @pytest.fixture(autouse=True)
+    def amounts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        async def load_party_amounts(db: Any, scope: Any, asset: Any, inputs: Any) -> PartyAmounts:
+            return AMOUNTS
+
+        async def read_drift_eur(db: Any, key: int, first: int, end: int, as_of: Any) -> Any:
+            return np.zeros(end - first)
+
+        async def load_owner_imbalance(db: Any, scope: Any, key: int, performance: Any) -> StatementEntry:
+            return StatementEntry(LineType.IMBALANCE, Party.GRID_OPERATOR, np.array([0, 9]))
+
+        monkeypatch.setattr(loading, "load_party_amounts", load_party_amounts)
+        monkeypatch.setattr(loading, "read_drift_eur", read_drift_eur)
+        monkeypatch.setattr(loading, "_load_owner_imbalance", load_owner_imbalance)
+
+    @pytest.fixture
+    def scope(self) -> Any:
+        scope: Any = make_scope({})
+        object.__setattr__(scope, "owners", {7: [BatteryOwner(10, ONE, 0.25), BatteryOwner(11, OTHER, 0.75)]})
+        object.__setattr__(scope, "tolls", {})
+        return scope
+
+    async def test_are_of_the_holder_with_each_owner_by_share_or_battery(self, scope: Any) -> None:
+        assert shown(await entries_between_parties(NOTHING, scope, ASSET, NOTHING)) == [
+            ("AUCTION", str(ONE), -25),
+            ("AUCTION", str(OTHER), -76),
+            ("END_OF_LIFE", str(ONE), 50),
+            ("END_OF_LIFE", str(OTHER), 152),
+            ("AVAILABILITY", str(OTHER), 50),
+            ("RESERVE_SHORTFALL", "GRID_OPERATOR", -300),
+            ("RESERVE_SHORTFALL", str(ONE), 200),
+        ]
+
+    async def test_are_of_each_owner_the_same_the_other_way_round(self, scope: Any) -> None:
+        balance, holder = ("IMBALANCE", "GRID_OPERATOR", 9), str(HOLDER)
+        assert shown(await physical_entries(NOTHING, scope, 10, [(ASSET, AMOUNTS)])) == [
+            balance,
+            ("AUCTION", holder, 25),
+            ("END_OF_LIFE", holder, -50),
+            ("RESERVE_SHORTFALL", holder, -200),
+        ]
+        assert shown(await physical_entries(NOTHING, scope, 11, [(ASSET, AMOUNTS)])) == [
+            balance,
+            ("AUCTION", holder, 76),
+            ("END_OF_LIFE", holder, -152),
+            ("AVAILABILITY", holder, -50),
+        ]
+
+
+class TestTheImbalanceOfAnOwner:
+    @pytest.mark.parametrize("performance", [None, "measured"])
+    async def test_is_read_a_part_at_a_time_and_only_where_prices_are_published(
+        self, monkeypatch: pytest.MonkeyPatch, performance: Any
+    ) -> None:
+        """Of 92 quarter-hours by forties: of the second forty none has a price, of the others all but the first. What
+        was measured is there for all of them at once."""
+        price_eur_mwh = np.full(END - FIRST, 50.0)
+        price_eur_mwh[0], price_eur_mwh[40:80] = np.nan, np.nan
+        asked: list[tuple[int, int]] = []
+
+        async def load_owner_position(
+            db: Any, key: int, low: int, high: int, as_of: Any, performance_of: Any, facts_of: Any
+        ) -> Any:
+            assert (key, as_of, performance_of) == (10, None, performance)
+            facts = facts_of(10)
+            assert facts.price_eur_mwh.tolist() == pytest.approx(
+                price_eur_mwh[low - FIRST : high - FIRST].tolist(), nan_ok=True
+            )
+            asked.append((low - FIRST, high - FIRST))
+            numbers = np.arange(low - FIRST, high - FIRST, dtype=np.float64)
+            return SimpleNamespace(cost_eur=numbers * facts.price_eur_mwh / 50, assumed_mwh=numbers)
+
+        monkeypatch.setattr(loading, "PERIOD_BATCH_SIZE", 40)
+        monkeypatch.setattr(loading, "load_owner_position", load_owner_position)
+        scope: Any = make_scope({10: {}})
+        for name, value in (("imbalance_price_eur_mwh", price_eur_mwh), ("cuts", {})):
+            object.__setattr__(scope, name, value)
+        entry = await loading._load_owner_imbalance(NOTHING, scope, 10, performance)
+        assert asked == ([(0, 40), (80, 92)] if performance is None else [(0, 92)])
+        priced = sum([*range(1, 40), *range(80, 92)])
+        assert (entry.line, entry.counterparty) == (LineType.IMBALANCE, Party.GRID_OPERATOR)
+        assert entry.by_bucket.tolist() == [-100 * priced]
+        assert entry.assumed_mwh is not None
+        assert entry.assumed_mwh.tolist() == [priced], "what is assumed counts where it costs something"
+
+
+class TestSeveralVirtualAssets:
+    async def test_are_listed_each_but_for_those_that_are_gone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        async def load_scope(*_: Any) -> Any:
+            return NOTHING
+
+        async def read_assets_by_keys(db: Any, keys: Sequence[int]) -> dict[int, Any]:
+            return {key: SimpleNamespace(key=key) for key in keys if key != 8}
+
+        async def load_virtual_inputs(db: Any, scope: Any, assets: Sequence[Any]) -> list[int]:
+            return [one.key for one in assets]
+
+        async def virtual_entries(db: Any, scope: Any, asset: Any, inputs: list[int]) -> list[Any]:
+            return [(asset.key, line, inputs) for line in ("a", "b")]
+
+        for stand_in in (load_scope, read_assets_by_keys, load_virtual_inputs, virtual_entries):
+            monkeypatch.setattr(listing, stand_in.__name__, stand_in)
+        window: Window = NOTHING
+        listed: Any = await listing.list_virtual(NOTHING, [7, 8, 9], window, NOTHING, None)
+        assert listed == [(key, line, [7, 9]) for key in (7, 9) for line in ("a", "b")]
+        assert await listing.list_virtual(NOTHING, [], window, NOTHING, None) == []
