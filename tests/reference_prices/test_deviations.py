@@ -30,7 +30,8 @@ def price(start: str, end: str, value: float, series: str = "DAY_AHEAD_DE_LU") -
 async def trade(
     operator: httpx2.AsyncClient, asset: UUID, time: str, settled: float, name: str = "T", market: str = "DAY_AHEAD"
 ) -> None:
-    row = {"tradeID": name, "assetID": str(asset), "time": time, "side": "SELL", "volume": 1, "price": settled}
+    volume = 0 if name == "T8" else 1
+    row = {"tradeID": name, "assetID": str(asset), "time": time, "side": "SELL", "volume": volume, "price": settled}
     answer = await operator.post("/settlements/wholesale-trades", json=[{**row, "market": market}])
     assert answer.status_code == 200, answer.text
 
@@ -52,6 +53,7 @@ class TestDeviations:
         for place, (time, settled) in enumerate(((0, 50), (15, 50), (30, 49), (45, 51), (60, 80.01), (75, 1))):
             await trade(operator, asset, at(time), settled, f"T{place}")
         await trade(operator, asset, at(30), 20, "T9", market="INTRADAY_AUCTION")  # which has no one price
+        await trade(operator, asset, at(30), 20, "T8")  # of nothing
         found = await deviations(operator, asset_id=asset)
         assert [(one["time"], one["settledPrice"], one["publishedPrice"], one["difference"]) for one in found] == [
             (at(30), 49, 50, -1),
@@ -60,19 +62,121 @@ class TestDeviations:
         ]
         assert {one["series"] for one in found} == {"DAY_AHEAD_DE_LU"}
         assert [one["reference"] for one in await deviations(operator, asset_id=asset, tolerance=0.5)] == ["T2", "T3"]
+        assert await deviations(operator, asset_id=asset, tolerance=1) == [], "by no more than it"
         window = await deviations(operator, asset_id=asset, start=at(45), end=at(60))
         assert [one["reference"] for one in window] == ["T3"]
 
-    async def test_of_awards_paid_as_bid_are_those_above_the_marginal_price(
+    async def test_of_trades_are_from_the_shortest_price_that_holds(
         self, operator: httpx2.AsyncClient, world: World
     ) -> None:
-        asset, series = await world.bare_asset(), "AFRR_CAPACITY_POS_DE_MARGINAL"
-        block = ("2033-05-02T22:00:00Z", "2033-05-03T02:00:00Z")
-        await operator.post("/reference-prices", json=[price(*block, 7, series)])
-        award = {"assetID": str(asset), "deliveryDay": "2033-05-03", "product": "POS_00_04", "capacity": 1}
-        for settled, count in ((6.5, 0), (7.5, 1)):
-            await operator.post("/settlements/afrr-capacity", json=[{**award, "price": settled}])
-            assert len(await deviations(operator, asset_id=asset, kind="afrr-capacity")) == count
+        """A quarter-hour that was published after its hour counts before it."""
+        asset = await world.bare_asset()
+        for row in (price(at(0), at(60), 50), price(at(15), at(30), 30), price(at(30), at(45), 40)):
+            await operator.post("/reference-prices", json=[row])
+        for place, settled in enumerate((50, 30, 50, 50)):
+            await trade(operator, asset, at(15 * place), settled, f"Q{place}")
+        found = await deviations(operator, asset_id=asset)
+        assert [(one["reference"], one["publishedPrice"]) for one in found] == [("Q2", 40)]
+
+    async def test_of_awards_paid_as_bid_are_those_above_the_marginal_price_of_their_direction(
+        self, operator: httpx2.AsyncClient, world: World
+    ) -> None:
+        """Of the block that begins at four on the wall clock, on a day that has lost an hour before."""
+        asset, series = await world.bare_asset(), "AFRR_CAPACITY_{}_DE_MARGINAL"
+        block = ("2033-03-27T02:00:00Z", "2033-03-27T06:00:00Z")
+        marginal = {"POS": 7, "NEG": 9}
+        rows = [price(*block, value, series.format(direction)) for direction, value in marginal.items()]
+        await operator.post("/reference-prices", json=rows)
+        award = {"assetID": str(asset), "deliveryDay": "2033-03-27", "capacity": 1}
+        for above, listed in ((-0.5, []), (0.5, ["NEG", "POS"])):
+            awards = [
+                {**award, "product": f"{direction}_04_08", "price": value + above}
+                for direction, value in marginal.items()
+            ]
+            answer = await operator.post("/settlements/afrr-capacity", json=awards)
+            assert answer.status_code == 200, answer.text
+            found = await deviations(operator, asset_id=asset, kind="afrr-capacity")
+            assert found == [
+                {
+                    "assetID": str(asset),
+                    "time": block[0],
+                    "reference": f"{direction}_04_08",
+                    "series": series.format(direction),
+                    "settledPrice": marginal[direction] + above,
+                    "publishedPrice": marginal[direction],
+                    "difference": above,
+                }
+                for direction in listed
+            ]
+
+    async def test_of_reserve_that_is_paid_one_price_are_above_or_below_it(
+        self, operator: httpx2.AsyncClient, world: World
+    ) -> None:
+        asset = await world.bare_asset()
+        await operator.post(
+            "/reference-prices", json=[price("2033-05-03T22:00:00Z", "2033-05-04T02:00:00Z", 7, "FCR_DE")]
+        )
+        award = {"assetID": str(asset), "deliveryDay": "2033-05-04", "product": "NEGPOS_00_04"}
+        for settled, capacity, difference in ((6.5, 1, [-0.5]), (7.5, 1, [0.5]), (7.5, 0, [])):
+            body = [{**award, "settlementPrice": settled, "capacity": capacity}]
+            sent = await operator.post("/settlements/fcr", json=body)
+            assert sent.status_code == 200, sent.text
+            found = await deviations(operator, asset_id=asset, kind="fcr")
+            assert [one["difference"] for one in found] == difference, (settled, capacity)
+
+    @pytest.mark.parametrize(
+        ("day", "starts"),
+        [
+            ("2033-03-27", ("2033-03-26T23:00:00Z", "2033-03-27T02:00:00Z", "2033-03-27T18:00:00Z")),
+            ("2033-10-30", ("2033-10-29T22:00:00Z", "2033-10-30T03:00:00Z", "2033-10-30T19:00:00Z")),
+        ],
+    )
+    @pytest.mark.parametrize(
+        ("kind", "direction", "series", "field"),
+        [
+            ("fcr", "NEGPOS", "FCR_DE", "settlementPrice"),
+            ("afrr-capacity", "NEG", "AFRR_CAPACITY_NEG_DE_MARGINAL", "price"),
+        ],
+    )
+    async def test_of_awards_are_from_the_price_of_their_block_by_the_wall_clock(
+        self,
+        operator: httpx2.AsyncClient,
+        world: World,
+        kind: str,
+        direction: str,
+        series: str,
+        field: str,
+        day: str,
+        starts: tuple[str, ...],
+    ) -> None:
+        """The first block of a day on which clocks change has three or five hours, and the others begin after it."""
+        asset = await world.bare_asset()
+        blocks = [
+            (f"{direction}_{block}", start, number)
+            for number, (block, start) in enumerate(zip(("00_04", "04_08", "20_24"), starts, strict=True), start=1)
+        ]
+        published = [
+            price(start, start.replace(":00:00Z", ":30:00Z"), 10 * number, series) for _, start, number in blocks
+        ]
+        assert (await operator.post("/reference-prices", json=published)).status_code == 200
+        awards = [
+            {"assetID": str(asset), "deliveryDay": day, "product": product, "capacity": 1, field: 11 * number}
+            for product, _, number in blocks
+        ]
+        sent = await operator.post(f"/settlements/{kind}", json=awards)
+        assert sent.status_code == 200, sent.text
+        assert await deviations(operator, asset_id=asset, kind=kind) == [
+            {
+                "assetID": str(asset),
+                "time": start,
+                "reference": product,
+                "series": series,
+                "settledPrice": 11 * number,
+                "publishedPrice": 10 * number,
+                "difference": number,
+            }
+            for product, start, number in blocks
+        ]
 
     async def test_go_on_page_by_page(self, operator: httpx2.AsyncClient, world: World) -> None:
         asset = await world.bare_asset()
@@ -85,14 +189,49 @@ class TestDeviations:
         rest = await operator.get(first.links["next"]["url"])
         assert [one["reference"] for one in first.json() + rest.json()] == ["N0", "P0", "P1", "P2"]
 
+    async def test_go_on_page_by_page_through_assets_and_both_sides_of_a_trade(
+        self, operator: httpx2.AsyncClient, world: World
+    ) -> None:
+        """The later asset traded earlier, and both bought and sold in one period by one name."""
+        first, second = [await world.bare_asset() for _ in range(2)]
+        start, other = "2033-06-01T10:00:00Z", "2033-06-01T11:00:00Z"
+        await operator.post(
+            "/reference-prices",
+            json=[price(start, "2033-06-01T12:00:00Z", 50), price(other, "2033-06-01T12:00:00Z", 50)],
+        )
+        rows = [
+            {"tradeID": "T", "assetID": str(asset), "time": time, "side": side, "volume": 1, "price": settled}
+            for asset, time, side, settled in (
+                (second, start, "SELL", 61),
+                (second, start, "BUY", 62),
+                (first, other, "SELL", 63),
+                (first, other, "BUY", 64),
+            )
+        ]
+        sent = await operator.post(
+            "/settlements/wholesale-trades", json=[{**row, "market": "DAY_AHEAD"} for row in rows]
+        )
+        assert sent.status_code == 200, sent.text
+        found, path = [], f"/reference-prices/deviations?kind=wholesale-trades&start={start}&end=2033-06-02T00:00:00Z"
+        link = f"{path}&limit=1"
+        while link:
+            page = await operator.get(link)
+            found += [(one["assetID"], one["settledPrice"]) for one in page.json()]
+            link = page.links["next"]["url"] if "next" in page.links else ""
+        assert found == [(str(first), 64), (str(first), 63), (str(second), 62), (str(second), 61)]
+
     async def test_of_another_organisations_assets_are_not_shown(
         self, operator: httpx2.AsyncClient, world: World, new_organisation: Any
     ) -> None:
         asset, stranger = await world.bare_asset(), await new_organisation()
+        own = await World(world.pool, stranger.id).bare_asset()
         await operator.post("/reference-prices", json=[price(START, at(60), 50)])
         await trade(operator, asset, START, 99)
         assert await deviations(operator, asset_id=asset) != []
         assert await deviations(stranger.admin, start=START, end=at(60)) == []
+        await trade(operator, own, START, 98)
+        shown = await deviations(stranger.admin, start=START, end=at(60))
+        assert [(one["assetID"], one["settledPrice"]) for one in shown] == [(str(own), 98)], "its own, unnamed"
         refused = await stranger.admin.get(
             "/reference-prices/deviations", params={"kind": "wholesale-trades", "asset-id": str(asset)}
         )
@@ -131,6 +270,15 @@ class TestPrices:
         moment = datetime.fromisoformat(at(60))
         starts, ends, values = await read_price_arrays(pool, "INTRADAY_DE_LU", datetime.fromisoformat(at(0)), moment)
         assert (len(starts), ends[0] - starts[0], values) == (1, 3600, [10.0])
+        earlier = [price(at(-15), at(0), 5, "INTRADAY_DE_LU"), price(at(0), at(60), 7, "IDA1_DE_LU")]
+        await operator.post("/reference-prices", json=earlier)
+        since = datetime.fromisoformat(START) - timedelta(minutes=15)
+        until = moment + timedelta(minutes=15)
+        starts, ends, values = await read_price_arrays(pool, "INTRADAY_DE_LU", since, until)
+        begins = int(since.timestamp())
+        assert starts == [begins, begins + 900, begins + 4500]
+        assert ends == [begins + 900, begins + 4500, begins + 5400]
+        assert values == [5.0, 10.0, 20.0], "by their start, of one series"
 
     async def test_that_hold_for_months_count_to_their_end(
         self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]

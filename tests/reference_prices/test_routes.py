@@ -15,6 +15,7 @@ import pytest
 from tests.costs import rows_read
 
 from gridloom.kernel.ids import uuid7
+from gridloom.reference_prices import routes
 from gridloom.reference_prices.model import PublishedPrice
 from gridloom.reference_prices.store import lock_prices_as_they_are, put_prices, read_period_prices
 
@@ -94,6 +95,21 @@ class TestReferencePrice:
         assert (await read_period_prices(pool, "REBAP_DE", first - 1, first + 5)).tolist() == [70, 9, 9, 9, 9, 80]
         earlier = {**query, "as-of": before.isoformat().replace("+00:00", "Z")}
         assert (await operator.get("/reference-prices", params=earlier)).json() == [beside[0], *quarters, beside[1]]
+
+    async def test_of_an_hour_leaves_the_quarter_hours_that_come_with_it(self, operator: httpx2.AsyncClient) -> None:
+        """Whether they say something new or not."""
+
+        def row(start: str, end: str, price: float) -> dict[str, Any]:
+            times = {"start": f"2031-09-01T{start}:00Z", "end": f"2031-09-01T{end}:00Z"}
+            return {"series": "REBAP_DE", **times, "price": price}
+
+        quarters = [row(f"03:{n * 15:02}", f"03:{n * 15 + 15:02}" if n < 3 else "04:00", n) for n in range(4)]
+        await operator.post("/reference-prices", json=quarters)
+        hour, changed = row("03:00", "04:00", 9), {**quarters[2], "price": 20}
+        answer = await operator.post("/reference-prices", json=[changed, hour, quarters[1]])
+        assert answer.json() == {"received": 3, "inserted": 0, "replaced": 2, "unchanged": 1}
+        query = {"series": "REBAP_DE", "start": hour["start"], "end": hour["end"]}
+        assert (await operator.get("/reference-prices", params=query)).json() == [hour, quarters[1], changed]
 
     async def test_is_imported_without_a_walk_through_all_that_were_published(
         self, operator: httpx2.AsyncClient, pool: asyncpg.Pool[Any]
@@ -189,6 +205,28 @@ class TestReferencePrice:
         )
         assert len(versions) == 8
         assert all(one["superseded_at"] == other["recorded_at"] for one, other in pairwise(versions))
+
+    async def test_is_one_of_so_many_rows_and_is_audited_with_how_many_were_new(
+        self, operator: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Alike whether the rows are read at once or beside the others' requests."""
+        monkeypatch.setattr(routes, "MAX_ROWS", 4)
+        for inline, day in ((4, "2031-08-01"), (3, "2031-08-02")):
+            monkeypatch.setattr(routes, "MAX_INLINE_ROWS", inline)
+            rows = [
+                {**PRICE, "start": f"{day}T{hour:02}:00:00Z", "end": f"{day}T{hour + 1:02}:00:00Z", "price": hour}
+                for hour in range(5)
+            ]
+            refused = await operator.post("/reference-prices", json=rows)
+            assert (refused.status_code, refused.json()["type"]) == (413, "/docs/problems/payload-too-large")
+            assert (await operator.post("/reference-prices", json=rows[:3])).json()["inserted"] == 3
+            changed = [rows[0], {**rows[1], "price": 70}, {**rows[2], "price": 80}, rows[3]]
+            answer = await operator.post("/reference-prices", json=changed)
+            assert answer.json() == {"received": 4, "inserted": 1, "replaced": 2, "unchanged": 1}
+            entry, *_ = (await operator.get("/audit-log", params={"resource": "/reference-prices", "limit": 1})).json()
+            assert entry["details"] == {"received": 4, "inserted": 1, "replaced": 2}
+            query = {"series": PRICE["series"], "start": rows[0]["start"], "end": rows[4]["end"]}
+            assert (await operator.get("/reference-prices", params=query)).json() == changed
 
     @pytest.mark.parametrize(
         ("change", "pointer"),

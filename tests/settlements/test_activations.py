@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 
 import pytest
@@ -63,8 +63,18 @@ class TestActivatedEnergy:
         }
         assert noted == {(first_day, "up_kwh", 92): 2000, (first_day + 1, "down_kwh", 4): 6000}
 
+    async def test_of_a_day_is_noted_beside_that_of_the_next(self, world: World) -> None:
+        id, midnight = await world.virtual_asset(), datetime(2026, 6, 11, tzinfo=UTC)
+        for time, volume in ((midnight, 3), (midnight - timedelta(minutes=15), 1)):
+            await world.record_facts([AFRREnergy(0, time, "POS", Fraction(volume), Fraction(50))], [id])
+        rows = await world.pool.fetch(
+            "select up_kwh from virtual_activation where asset_key = $1 order by day", await world.key_of(id)
+        )
+        assert [(row["up_kwh"][0], row["up_kwh"][95]) for row in rows] == [(0, 1000), (3000, 0)]
+
     async def test_as_of_an_instant_is_that_of_the_window_as_it_was_settled_then(self, world: World) -> None:
-        id, start = await world.virtual_asset(), utc(date(2026, 6, 10), 12)
+        id, other, start = await world.virtual_asset(), await world.virtual_asset(), utc(date(2026, 6, 10), 12)
+        await world.record_facts([AFRREnergy(0, start, "POS", Fraction(7), Fraction(50))], [other])
         quarter = timedelta(minutes=15)
         for volume in (1, 5):
             facts = [

@@ -91,6 +91,12 @@ class TestAnAward:
         first = {"delivery_day": date(2026, 10, 25), "product": "NEGPOS_00_04"}
         assert faults(FCR_AWARDS, [award(**first, delivery_hours=5.0)], long) == [], "its first block has five hours"
 
+    def test_of_a_request_for_several_days_lasts_as_its_own_day_does(self) -> None:
+        """The 28th of March has 24 hours, and the 29th, which is all of the life, has 23."""
+        short = asset(life_s=(LIFE[0].timestamp(), datetime(2026, 3, 29, 22, tzinfo=UTC).timestamp()))
+        rows = [award(delivery_day=date(2026, 3, day), product="NEGPOS_20_24") for day in (28, 29)]
+        assert faults(FCR_AWARDS, list(rows), short) == ["/0/product"]
+
     def test_of_a_block_that_the_life_cuts_has_fewer_hours(self) -> None:
         noon = asset(life_s=(datetime(2026, 3, 29, 12, tzinfo=UTC).timestamp(), LIFE[1].timestamp()))
         cut = {"product": "NEGPOS_12_16"}  # 10 to 14 o'clock UTC
@@ -150,6 +156,11 @@ class TestATrader:
             with pytest.raises(Forbidden) as caught:
                 reject_others_assets(named, {ASSET: other}, HOLDER)
             assert [error.pointer for error in caught.value.errors] == ["/0/assetID"]
+        rows = [trade(), trade(asset_id=str(HOLDER)), trade(trade_id="T2"), trade(asset_id=str(HOLDER), trade_id="T2")]
+        named = columns_of(WHOLESALE_TRADES, list(rows))["asset_id"]
+        with pytest.raises(Forbidden) as caught:
+            reject_others_assets(named, {ASSET: asset(), HOLDER: asset(kind="PHYSICAL")}, HOLDER)
+        assert [error.pointer for error in caught.value.errors] == ["/1/assetID", "/3/assetID"], "by their rows"
 
 
 class TestManyRows:

@@ -97,6 +97,16 @@ class TestEveryFormat:
             read_columns(write(rows), WHOLESALE_TRADES, media_type)
         assert [error.pointer for error in caught.value.errors] == ["/1/time", "/2/side", "/4/price"]
 
+    def test_counts_the_rows_that_break_a_rule_beside_those_that_cannot_be_read(self) -> None:
+        rows = [{**TRADE, "time": "2026-03-29T00:01:00Z"}] * 101 + [{**TRADE, "volume": "much"}]
+        with pytest.raises(BadRequest) as caught:
+            read_columns(as_json(rows), WHOLESALE_TRADES, JSON)
+        assert len(caught.value.errors) == 100
+        assert caught.value.detail.endswith(" and 2 more")
+        refused = refusal(WHOLESALE_TRADES, as_json([{**TRADE, "volume": "much"}] * 103))
+        assert len(refused.errors) == 100
+        assert refused.detail.endswith(" and 3 more")
+
     @pytest.mark.parametrize(("media_type", "write"), FORMATS)
     def test_takes_amounts_up_to_their_limits_and_none_beyond(self, media_type: str, write: Any) -> None:
         prices = [-1_000_000.0, 0.0, 1_000_000.0]
@@ -135,6 +145,10 @@ class TestEveryFormat:
         assert len(decode_rows(FCR_AWARDS, write([AWARD] * 3), media_type)) == 3
         with pytest.raises(PayloadTooLarge):
             decode_rows(FCR_AWARDS, write([AWARD] * 4), media_type)
+        with pytest.raises(PayloadTooLarge):
+            decode_rows(FCR_AWARDS, write([*[AWARD] * 3, {**AWARD, "capacity": -1}]), media_type)
+        if media_type == CSV:  # the header and an end of each line
+            assert len(decode_rows(FCR_AWARDS, write([AWARD] * 3) + b"\r\n", media_type)) == 3
 
 
 class TestCrowd:
@@ -190,12 +204,27 @@ class TestCSV:
         rows = decode_rows(FCR_AWARDS, as_csv([{**AWARD, "capacity": "1e-05"}, {**AWARD, "capacity": "2.5E+1"}]), CSV)
         assert [msgspec.to_builtins(row)["capacity"] for row in rows] == [0.00001, 25]
 
+    def test_may_leave_out_hours_and_gives_them_as_numbers(self) -> None:
+        rows = decode_rows(FCR_AWARDS, as_csv([{**AWARD, "deliveryHours": hours} for hours in ("2.5", "", "0")]), CSV)
+        assert [msgspec.to_builtins(row).get("deliveryHours") for row in rows] == [2.5, None, 0]
+
     @pytest.mark.parametrize("product", ['"NEGPOS_00_04', '"NEGPOS"_00_04'])
     def test_refuses_quotes_that_do_not_enclose_a_cell(self, product: str) -> None:
         assert "not CSV" in refusal(FCR_AWARDS, as_csv([{**AWARD, "product": product}]), CSV).detail
 
+    def test_is_text_in_utf_8_and_leaves_out_empty_cells_alone(self) -> None:
+        refused = refusal(FCR_AWARDS, as_csv([AWARD]).replace(b"NEGPOS", b"\xff"), CSV)
+        assert (refused.detail, refused.errors[0].pointer) == ("The body is not CSV in UTF-8.", "")
+        errors = refusal(WHOLESALE_TRADES, as_csv([{**TRADE, "executedAt": " "}]), CSV).errors
+        assert [error.pointer for error in errors] == ["/0/executedAt"]
+
     def test_refuses_a_row_of_another_width(self) -> None:
         assert refusal(FCR_AWARDS, as_csv([AWARD]) + b",1,2", CSV).errors[0].pointer == "/0"
+
+    def test_refuses_a_column_that_is_given_twice(self) -> None:
+        header, row = as_csv([AWARD]).split(b"\r\n")
+        errors = refusal(FCR_AWARDS, header + b",capacity\r\n" + row + b",7", CSV).errors
+        assert [(error.pointer, error.detail) for error in errors] == [("/0/capacity", "is given twice")]
 
     def test_refuses_epoch_seconds(self) -> None:
         assert refusal(WHOLESALE_TRADES, as_csv([{**TRADE, "time": "1774738800"}]), CSV).errors[0].pointer == "/0/time"
@@ -214,6 +243,12 @@ class TestParquet:
         pq.write_table(pa.Table.from_pylist([trade], schema=schema), sink)
         found = decode_rows(WHOLESALE_TRADES, sink.getvalue(), PARQUET)
         assert msgspec.to_builtins(found[0])["price"] == 1.25
+        columns = {name: [value] for name, value in TRADE.items()}
+        at = pa.array([1_774_738_800_123_456_789], pa.timestamp("ns", tz="UTC"))
+        sink = io.BytesIO()
+        pq.write_table(pa.table({**columns, "executedAt": at}), sink)
+        [row] = decode_rows(WHOLESALE_TRADES, sink.getvalue(), PARQUET)
+        assert msgspec.to_builtins(row)["executedAt"] == "2026-03-28T23:00:00.123456Z"
         award = {**AWARD, "deliveryDay": date(2026, 3, 29)}
         assert len(decode_rows(FCR_AWARDS, as_parquet([award]), PARQUET)) == 1
 

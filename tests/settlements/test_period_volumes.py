@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import date
+from typing import Any
+
 import numpy as np
 import pytest
+from tests.revenue.reference import utc
 
+from gridloom.kernel.market_time import period_number
+from gridloom.market_calendar import market_day_number, market_day_periods
 from gridloom.settlements.measures import POSITION, FactSource, measure_count, positions_of
-from gridloom.settlements.period_aggregates import FloatArray, decode_sheets, encode_aggregates
-from gridloom.settlements.period_volumes import volumes_of_sheets
+from gridloom.settlements.period_aggregates import FloatArray, decode_sheets, encode_aggregates, spread_blocks
+from gridloom.settlements.period_volumes import read_period_volumes, volumes_of_sheets
 
 pytestmark = pytest.mark.pure
 
@@ -29,6 +35,72 @@ class TestSheets:
         bodies = [encode_aggregates(source, sheet) for sheet in sheets]
         assert bodies[1] is None
         assert decode_sheets(source, bodies, widths).tolist() == np.concatenate(sheets, axis=1).tolist()
+
+    def test_say_something_also_where_it_adds_up_to_nothing(self) -> None:
+        netted = np.array([[1.5, -1.5]])
+        body = encode_aggregates(FactSource.NET_OFF, netted)
+        assert decode_sheets(FactSource.NET_OFF, [body], [2]).tolist() == netted.tolist()
+
+
+class TestBlocks:
+    def test_are_spread_evenly_over_the_periods_that_they_have_that_day(self) -> None:
+        for day, first in ((date(2026, 3, 29), 12), (date(2026, 6, 1), 16), (date(2026, 10, 25), 20)):
+            numbers = np.array([market_day_number(day)])
+            spread = spread_blocks(np.array([[60.0, 32.0, 0.0, 0.0, 0.0, 16.0]]), numbers)
+            assert spread.tolist() == [[60 / first] * first + [2.0] * 16 + [0.0] * 48 + [1.0] * 16], day
+
+
+class TestPeriods:
+    """Of three market days around the one that loses an hour; each sheet says which of the periods it holds."""
+
+    BEFORE, AFTER = utc(date(2026, 3, 28), 0), utc(date(2026, 3, 30), 24)
+
+    @pytest.fixture(autouse=True)
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+        asked: list[Any] = []
+
+        async def read_sheets(db: Any, source: FactSource, keys: list[int], days: list[date], as_of: Any) -> list[Any]:
+            asked.append((source, keys, days, as_of))
+            sheets = []
+            for day in days:
+                first, end = market_day_periods(day)
+                made = np.zeros((measure_count(source), end - first))
+                name = "sell_volume_mwh" if source is FactSource.WHOLESALE else "afrr_neg_volume_mwh"
+                made[POSITION[name] - positions_of(source).start] = np.arange(first, end)
+                sheets.append(made)
+            return sheets
+
+        monkeypatch.setattr("gridloom.settlements.store.read_sheets", read_sheets)
+        return asked
+
+    async def test_are_cut_out_of_the_market_days_that_they_lie_in(self, asked: list[Any]) -> None:
+        nothing: Any = None
+        first, end = period_number(self.BEFORE) + 95, period_number(self.AFTER) - 95
+        found = await read_period_volumes(nothing, 7, first, end, self.AFTER)
+        assert found.sold_mwh.tolist() == list(range(first, end))
+        assert found.activated_mwh.tolist() == [-period for period in range(first, end)]
+        assert found.bought_mwh.tolist() == [0.0] * (1 + 92 + 1)
+        days = [date(2026, 3, 28), date(2026, 3, 29), date(2026, 3, 30)]
+        sources = (FactSource.WHOLESALE, FactSource.AFRR_ENERGY)
+        assert asked == [(source, [7] * 3, days, self.AFTER) for source in sources]
+
+    async def test_that_end_with_a_market_day_need_no_other(self, asked: list[Any]) -> None:
+        nothing: Any = None
+        first, end = market_day_periods(date(2026, 3, 29))
+        assert (await read_period_volumes(nothing, 7, first, end)).sold_mwh.tolist() == list(range(first, end))
+        assert [(days, as_of) for _, _, days, as_of in asked] == [([date(2026, 3, 29)], None)] * 2
+
+    async def test_outside_the_calendar_hold_nothing(self, asked: list[Any]) -> None:
+        nothing: Any = None
+        first, _ = market_day_periods(date(2000, 1, 1))
+        assert (await read_period_volumes(nothing, 7, first - 2, first + 2)).sold_mwh.tolist() == [
+            *(0.0, 0.0),
+            *(first, first + 1),
+        ]
+        asked.clear()
+        assert (await read_period_volumes(nothing, 7, first - 5, first)).sold_mwh.tolist() == [0.0] * 5
+        assert (await read_period_volumes(nothing, 7, first + 9, first + 5)).sold_mwh.tolist() == []
+        assert asked == []
 
 
 class TestVolumes:

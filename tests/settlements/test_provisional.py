@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.ancillary.bidding import DAY, FCR, SPRING, entry, place, record
+from tests.ancillary.bidding import CAPACITY, DAY, FCR, SPRING, entry, place, record
 from tests.assets import AssetUnderTest, register_asset
 
 from gridloom.ancillary.awards import provisional_award_of
@@ -63,12 +63,17 @@ class TestAProvisionalAward:
         assert (award["capacity"], award["settlementPrice"], award["origin"]) == (5.0, 14.0, "OPERATOR")
 
     async def test_follows_a_correction(self, operator: httpx2.AsyncClient, asset: AssetUnderTest) -> None:
+        await accept(await register_asset(asset.owner), "NEGPOS_12_16", FCR, capacity=5000)
         [bid_id] = await accept(asset, "NEGPOS_08_12", FCR, capacity=5000, settlementPrice=60)
         await accept(asset, "NEGPOS_12_16", FCR, accepted=False)  # which was never one
         await record(asset, "NEGPOS_08_12", bid_id, accepted=False, correction=True)
         [award] = await awards(operator, asset)
         assert award["product"] == "NEGPOS_08_12"
         assert award["capacity"] == 0.0
+        [bid_id] = await accept(asset, "POS_08_12", CAPACITY, capacity=2000)
+        await record(asset, "POS_08_12", bid_id, accepted=False, correction=True)
+        [award] = await awards(operator, asset, "afrr-capacity")
+        assert (award["product"], award["capacity"]) == ("POS_08_12", 0.0)
 
     async def test_is_marked_in_the_data_points(self, asset: AssetUnderTest) -> None:
         await accept(asset, "NEGPOS_08_12", FCR, capacity=5000, settlementPrice=60)

@@ -5,29 +5,33 @@ from __future__ import annotations
 import asyncio
 import random
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 import pytest
-from tests.revenue.reference import utc
-from tests.revenue.world import World
+from tests.revenue.reference import FCR, AFRRCapacity, AFRREnergy, Fact, NetOff, Toll, Trade, utc
+from tests.revenue.world import World, row_of
 
-from gridloom.settlements import recording
+from gridloom.kernel.permission import Permission
+from gridloom.market_calendar import market_day_number
+from gridloom.settlements import recording, store
 from gridloom.settlements.capability_checks import ImplausibleSettlement
 from gridloom.settlements.measures import MEASURES, FactSource
 from gridloom.settlements.model import (
     FCR_AWARDS,
     NET_OFFS,
+    TOLLING_CONTRACTS,
     WHOLESALE_TRADES,
     FCRAward,
-    NetOff,
     Origin,
     Touched,
     WholesaleTrade,
 )
+from gridloom.settlements.model import NetOff as NetOffRow
 from gridloom.settlements.period_aggregates import decode_sheets
-from gridloom.settlements.store import read_sheets
+from gridloom.settlements.store import read_sheets, read_starts
 
 MIDNIGHT = datetime(2026, 3, 28, 23, tzinfo=UTC)
 
@@ -55,12 +59,14 @@ class TestTheEvent:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         told = []
+        kinds = {7: "VIRTUAL", 8: "PHYSICAL"}
 
         async def owners(db: Any, keys: list[int]) -> dict[int, tuple[UUID, str, UUID]]:
-            return {key: (UUID(int=key), "VIRTUAL", UUID(int=100 + key)) for key in keys}
+            return {key: (UUID(int=key), kinds[key], UUID(int=100 + key)) for key in keys}
 
         async def record_event(db: Any, **event: Any) -> None:
-            told.append((event["subject"], event["organisation_id"].int, event["data"]))
+            assert (event["type"], event["permission"]) == ("data-points.updated", Permission.READ_REVENUE)
+            told.append((event["asset_key"], event["subject"], event["organisation_id"].int, event["data"]))
 
         def days(first: int, end: int) -> tuple[datetime, datetime]:
             return MIDNIGHT + timedelta(days=first), MIDNIGHT + timedelta(days=end)
@@ -71,7 +77,10 @@ class TestTheEvent:
         spans = ((7, days(2, 5)), (8, days(0, 1)), (7, days(1, 3)))
         await recording.emit_changed(nothing, [Touched(key, None, *span, 1, 0) for key, span in spans])
         assert told == [
-            (f"virtual-assets/{UUID(int=key)}", 100 + key, dict(zip(("start", "end"), span, strict=True)))
+            (
+                *(key, f"{kinds[key].lower()}-assets/{UUID(int=key)}", 100 + key),
+                dict(zip(("start", "end"), span, strict=True)),
+            )
             for key, span in ((7, days(1, 5)), (8, days(0, 1)))
         ]
 
@@ -92,6 +101,28 @@ class TestTheSameRow:
         counts = (await world.record(WHOLESALE_TRADES, [trade(asset), trade(asset), trade(asset)])).counts
         assert (counts.received, counts.inserted, counts.replaced, counts.unchanged) == (3, 1, 0, 2)
         assert (await day_sheets(world, asset))[date(2026, 3, 29)]["sell_proceeds_eur"] == 100.0
+
+
+class TestTolls:
+    async def test_of_the_same_time_are_counted_each(self, world: World) -> None:
+        asset = await world.bare_asset()
+        for price, expected in ((10, (2, 0)), (20, (0, 2))):
+            tolls = [Toll(0, name, MIDNIGHT, MIDNIGHT + timedelta(days=1), Fraction(price)) for name in ("a", "b")]
+            rows = [row_of(toll, asset)[1] for toll in tolls]
+            counts = (await world.record(TOLLING_CONTRACTS, rows)).counts
+            assert (counts.inserted, counts.replaced) == expected
+
+
+class TestOneTransaction:
+    async def test_may_record_facts_of_a_kind_more_than_once(self, world: World) -> None:
+        asset = await world.bare_asset()
+        async with world.pool.acquire() as db, db.transaction():
+            recorder = recording.Recorder(world.by)
+            for trade_id in ("T1", "T2"):
+                row = trade(asset, trade_id)
+                recorded = await recording.record_settlements(db, WHOLESALE_TRADES, [row], recorder)
+                assert recorded.counts.inserted == 1
+        assert (await day_sheets(world, asset))[date(2026, 3, 29)]["sell_proceeds_eur"] == 200.0
 
 
 class TestManyDays:
@@ -157,6 +188,14 @@ class TestAnAward:
         assert recorded.counts.inserted == 1
 
 
+class TestATradersTrade:
+    async def test_is_within_what_its_asset_can_do(self, world: World) -> None:
+        asset = await world.virtual_asset(10)
+        with pytest.raises(ImplausibleSettlement):
+            await world.record(WHOLESALE_TRADES, [trade(asset, volume=20.5)], Origin.TRADER)
+        assert (await world.record(WHOLESALE_TRADES, [trade(asset, volume=20.0)], Origin.TRADER)).counts.inserted == 1
+
+
 class TestCorrection:
     async def test_replaces_the_row_and_keeps_the_old_one(self, world: World) -> None:
         asset = await world.bare_asset()
@@ -194,7 +233,9 @@ class TestKeptSheets:
             settlement_price=5.525,
         )
         await world.record(FCR_AWARDS, [award])
-        await world.record(NET_OFFS, [NetOff(asset_id=str(asset), time=MIDNIGHT + timedelta(hours=22.75), volume=-1.5)])
+        await world.record(
+            NET_OFFS, [NetOffRow(asset_id=str(asset), time=MIDNIGHT + timedelta(hours=22.75), volume=-1.5)]
+        )
         row = await world.pool.fetchrow("select * from settled_periods where asset_key = $1", await world.key_of(asset))
         assert row is not None
         blocks = decode_sheets(FactSource.FCR, [row["fcr"]], [6])
@@ -202,6 +243,103 @@ class TestKeptSheets:
         assert blocks[:, 1].tolist() == pytest.approx([66.3, 12.0, 22.1, 4.0])
         assert decode_sheets(FactSource.NET_OFF, [row["net_off"]], [92]).tolist() == [[0.0] * 91 + [-1.5]]
         assert row["wholesale"] is None
+
+
+class TestTheSumsOfADay:
+    async def test_are_those_of_every_kind_of_fact(self, world: World) -> None:
+        asset, day = await world.bare_asset(), date(2026, 3, 29)
+        facts: list[Fact] = [
+            Trade(0, "a", utc(day, 0), "SELL", Fraction(8), Fraction("66.86")),
+            Trade(0, "b", utc(day, 9), "BUY", Fraction(2), Fraction(-10)),
+            NetOff(0, utc(day, 9), Fraction(1)),
+            FCR(0, day, "NEGPOS_00_04", Fraction(7), Fraction("22.286667"), Fraction(3)),
+            AFRRCapacity(0, day, "POS_04_08", Fraction(5), Fraction(4), Fraction(3)),
+            AFRREnergy(0, utc(day, 12), "POS", Fraction("2.5"), Fraction(50)),
+            AFRREnergy(0, utc(day, 12), "NEG", Fraction(3), Fraction(-20)),
+            AFRREnergy(0, utc(day, 13), "NEG", Fraction(1), Fraction(7)),
+        ]
+        await world.record_facts(facts, [asset])
+        assert await day_sheets(world, asset) == {
+            day: {
+                "buy_volume_mwh": 2.0,
+                "buy_cost_eur": -20.0,
+                "sell_volume_mwh": 8.0,
+                "sell_proceeds_eur": 534.88,
+                "net_off_volume_mwh": 1.0,
+                "fcr_revenue_eur": pytest.approx(468.020007),
+                "fcr_capacity_mw_h": 21.0,
+                "fcr_price_eur_mw": pytest.approx(66.860001),
+                "fcr_delivery_h": 3.0,
+                "afrr_capacity_revenue_eur": 60.0,
+                "afrr_pos_volume_mwh": 2.5,
+                "afrr_pos_revenue_eur": 125.0,
+                "afrr_neg_volume_mwh": 4.0,
+                "afrr_neg_revenue_eur": -53.0,
+            }
+        }
+        revised = "select revised_at from settled_day where asset_key = $1"
+        first = await world.pool.fetchval(revised, await world.key_of(asset))
+        await world.pool.execute("select pg_sleep(0.002)")
+        await world.record(NET_OFFS, [NetOffRow(asset_id=str(asset), time=utc(day, 9), volume=2.0)])
+        assert await world.pool.fetchval(revised, await world.key_of(asset)) > first, "from then on they are others"
+
+
+class TestTheStartsOfFacts:
+    async def test_are_those_of_the_market_days_once_each_also_of_what_is_worth_nothing(self, world: World) -> None:
+        """Of two assets of three; the day before, the day after and a third asset have others. As of the instant at
+        which the first of the facts were recorded, there were no others."""
+        assets = [await world.bare_asset() for _ in range(3)]
+        day, days = date(2026, 3, 29), [date(2026, 3, 29), date(2026, 3, 30)]
+        numbers = np.array([market_day_number(one) for one in days])
+        keys = [await world.key_of(asset) for asset in assets[:2]]
+        early = [(0, utc(days[1], 12), 1), (1, utc(day, 0), 0), (0, utc(day, 0), 0)]
+        late = [
+            *((n, utc(days[1], 24) - timedelta(minutes=15), 1) for n in (0, 1)),
+            *((0, time, 1) for time in (utc(day, 0) - timedelta(minutes=15), utc(days[1], 24))),
+            (2, utc(day, 6), 1),
+        ]
+        for facts in (early, late):
+            await world.record_facts([NetOff(which, time, Fraction(size)) for which, time, size in facts], assets)
+            await world.pool.execute("select pg_sleep(0.002)")
+        first, noon, last = (int(time.timestamp()) for time in (utc(day, 0), utc(days[1], 12), late[0][1]))
+        source = FactSource.NET_OFF
+        async with world.pool.acquire() as db, db.transaction():
+            await db.execute("set local enable_sort = off")  # in order however they are made distinct
+            assert (await read_starts(db, source, keys, numbers)).tolist() == [first, noon, last]
+        instants = await world.pool.fetch(
+            "select distinct recorded_at from net_off where asset_key = any($1) order by 1", keys
+        )
+        known = [
+            (await read_starts(world.pool, source, keys, numbers, row["recorded_at"])).tolist() for row in instants
+        ]
+        assert known == [[first, noon], [first, noon, last]]
+        awards = [FCR(0, day + timedelta(days=n), "NEGPOS_04_08", *[Fraction(1)] * 3) for n in (2, 1, 0, -1)]
+        await world.record_facts(awards, assets)
+        found = await read_starts(world.pool, FactSource.FCR, keys, numbers)
+        assert found.tolist() == [int(utc(one, 4).timestamp()) for one in days]
+
+
+class TestTheSheetsAsOfAnInstant:
+    async def test_are_those_of_the_version_that_held_then(self, world: World) -> None:
+        asset, day = await world.bare_asset(), date(2026, 3, 29)
+        for volume in (1, 5):
+            await world.record_facts([NetOff(0, utc(day, 0), Fraction(volume))], [asset])
+            await world.pool.execute("select pg_sleep(0.002)")
+        key, source = await world.key_of(asset), FactSource.NET_OFF
+        rows = await world.pool.fetch("select recorded_at from net_off_version where asset_key = $1 order by 1", key)
+        recorded, corrected = (row["recorded_at"] for row in rows)
+        moment = timedelta(milliseconds=1)
+        for instant, volume in ((recorded - moment, 0), (recorded, 1), (corrected - moment, 1), (corrected, 5)):
+            [sheet] = await read_sheets(world.pool, source, [key], [day], instant)
+            assert (sheet.shape, sheet.sum(), sheet[0, 0]) == ((1, 92), volume, volume), instant
+
+
+class TestALongBatch:
+    async def test_is_copied_piece_by_piece(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(store._Pieces, "SIZE", 100)
+        asset = await world.bare_asset()
+        counts = (await world.record(WHOLESALE_TRADES, [trade(asset, f"T{number}") for number in range(20)])).counts
+        assert counts.inserted == 20
 
 
 class TestConcurrentSettlements:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import httpx2
 import pytest
+from tests.emitted import events_of
 from tests.revenue.world import World
 
 from gridloom.edge import encode_cursor
-from gridloom.settlements import recording
+from gridloom.settlements import activations, recording
 
+DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
 KINDS: dict[str, dict[str, Any]] = {
     "wholesale-trades": {
         "tradeID": "T1",
@@ -111,8 +113,16 @@ class TestActivations:
             answer = await operator.post("/settlements/wholesale-trades", json=[row])
             assert answer.status_code == status, (day, volume, answer.text)
 
-    async def test_of_several_days_are_stored_by_one_request(self, operator: httpx2.AsyncClient, world: World) -> None:
+    async def test_of_several_days_are_stored_by_one_request(
+        self, operator: httpx2.AsyncClient, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         virtual = await world.virtual_asset()
+        revalidated = []
+
+        async def enqueue(db: Any, asset: Any, now: datetime) -> None:
+            revalidated.append(asset.key)
+
+        monkeypatch.setattr(activations, "enqueue_revalidation", enqueue)
         rows = [
             {
                 "assetID": str(virtual),
@@ -131,6 +141,7 @@ class TestActivations:
             virtual,
         )
         assert [row["day"] for row in stored] == [date(2026, 5, day) for day in (1, 2, 4)]
+        assert revalidated == [await world.key_of(virtual)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -206,6 +217,8 @@ class TestATrader:
         assert (await holder.trader.post(path, json=[row])).json()["unchanged"] == 1
         listed = (await holder.trader.get(path, params={"asset-id": str(asset), "versions": "true"})).json()
         assert [(one["price"], one["origin"]) for one in listed] == [(12.34, "TRADER"), (1, "OPERATOR")]
+        trader, settler = [(await one.get("/auth/me")).json()["id"] for one in (holder.trader, operator)]
+        assert [(one["recordedBy"], one["supersededBy"]) for one in listed] == [(trader, settler), (settler, None)]
 
     async def test_records_nothing_of_others(
         self, operator: httpx2.AsyncClient, new_organisation: Any, world: World
@@ -245,6 +258,21 @@ class TestPlausibility:
         answer = await operator.post("/settlements/fcr", json=[row, {**row, "product": "NEGPOS_04_08"}])
         assert [error["pointer"] for error in answer.json()["errors"]] == ["/0/capacity"]
 
+    async def test_knows_what_a_battery_charges_and_what_it_discharges_with(
+        self, operator: httpx2.AsyncClient, world: World
+    ) -> None:
+        """8 MW of charging and 12 MW of discharging, of a virtual battery and of a real one."""
+        for asset in (await world.virtual_asset(10.0), await world.physical_asset(10.0)):
+            row = {"assetID": str(asset), **KINDS["afrr-capacity"]}
+            rows = [
+                {**row, "product": f"{direction}_{hour:02}_{hour + 4:02}", "capacity": capacity}
+                for hour, (direction, capacity) in enumerate((("NEG", 8), ("NEG", 9), ("POS", 12), ("POS", 13)))
+                for hour in [4 * hour]
+            ]
+            answer = await operator.post("/settlements/afrr-capacity", json=rows)
+            pointers = [error["pointer"] for error in answer.json()["errors"]]
+            assert pointers == ["/1/capacity", "/3/capacity"], asset
+
 
 class TestFormats:
     async def test_are_json_ndjson_csv_and_parquet(self, operator: httpx2.AsyncClient, asset: UUID) -> None:
@@ -258,6 +286,21 @@ class TestFormats:
 
 
 class TestList:
+    async def test_of_a_battery_is_its_owners_and_of_nobody_else(
+        self, operator: httpx2.AsyncClient, new_organisation: Any, world: World
+    ) -> None:
+        owner, stranger = await new_organisation(), await new_organisation()
+        battery = await replace(world, organisation_id=owner.id).physical_asset()
+        row = {"assetID": str(battery), **KINDS["net-off"]}
+        assert (await operator.post("/settlements/net-off", json=[row])).status_code == 200
+        params = {"asset-id": str(battery)}
+        listed = await owner.viewer.get("/settlements/net-off", params=params)
+        assert [one["volume"] for one in listed.json()] == [-0.5]
+        assert [one["volume"] for one in (await owner.viewer.get("/settlements/net-off")).json()] == [-0.5]
+        refused = await stranger.admin.get("/settlements/net-off", params=params)
+        assert refused.status_code == 403
+        assert (await stranger.admin.get("/settlements/net-off")).json() == []
+
     async def test_goes_on_page_by_page(self, operator: httpx2.AsyncClient, asset: UUID) -> None:
         rows = [{"assetID": str(asset), "time": f"2026-03-29T{hour:02}:00:00Z", "volume": hour} for hour in range(20)]
         await operator.post("/settlements/net-off", json=rows)
@@ -270,6 +313,22 @@ class TestList:
             url = link.split(">")[0].lstrip("<") if link else None
         assert seen == list(range(2, 20))
 
+    async def test_of_all_assets_goes_on_page_by_page(self, operator: httpx2.AsyncClient, world: World) -> None:
+        """Asset by asset, in the order of their time."""
+        assets = [str(await world.bare_asset()) for _ in range(2)]
+        rows = [
+            {"assetID": asset, "time": f"2037-03-29T{hour:02}:00:00Z", "volume": hour}
+            for hour in (2, 1)
+            for asset in assets[::-1]
+        ]
+        await operator.post("/settlements/net-off", json=rows)
+        window = "start=2037-03-29T00:00:00Z&end=2037-03-29T09:00:00Z"
+        first = await operator.get(f"/settlements/net-off?limit=3&{window}")
+        rest = await operator.get(first.links["next"]["url"])
+        assert len(first.json()) == 3
+        listed = [(row["assetID"], row["volume"]) for row in first.json() + rest.json()]
+        assert listed == [(asset, hour) for asset in assets for hour in (1, 2)]
+
     async def test_selects_blocks_by_the_wall_clock(self, operator: httpx2.AsyncClient, asset: UUID) -> None:
         row = {"assetID": str(asset), **KINDS["fcr"]}
         await operator.post("/settlements/fcr", json=[row, {**row, "product": "NEGPOS_04_08"}])
@@ -281,6 +340,31 @@ class TestList:
         assert await products("2026-03-28T23:00:00Z", "2026-03-29T02:00:00Z") == ["NEGPOS_00_04"]
         assert await products("2026-03-29T02:00:00Z", "2026-03-29T06:00:00Z") == ["NEGPOS_04_08"]
         assert await products("2026-03-29T01:00:00Z", "2026-03-29T02:15:00Z") == ["NEGPOS_00_04", "NEGPOS_04_08"]
+
+    async def test_selects_what_overlaps_the_window_to_the_edge(
+        self, operator: httpx2.AsyncClient, asset: UUID
+    ) -> None:
+        """A quarter-hour, a block and a contract, each from its start up to its end; before and after it is none."""
+        spans = {
+            "wholesale-trades": ("2026-03-29T00:00:00Z", "2026-03-29T00:15:00Z"),
+            "afrr-capacity": ("2026-03-29T02:00:00Z", "2026-03-29T06:00:00Z"),
+            "afrr-energy": ("2026-03-29T00:00:00Z", "2026-03-29T00:15:00Z"),
+            "net-off": ("2026-03-29T00:00:00Z", "2026-03-29T00:15:00Z"),
+            "tolling-contracts": ("2025-12-31T23:00:00Z", "2026-12-31T23:00:00Z"),
+        }
+        for kind, edges in spans.items():
+            row = {"assetID": str(asset), **KINDS[kind]}
+            assert (await operator.post(f"/settlements/{kind}", json=[row])).status_code == 200
+            start, end = (datetime.fromisoformat(edge) for edge in edges)
+            for low, high, count in (
+                (start - DAY, start, 0),
+                (start - DAY, start + SECOND, 1),
+                (end - SECOND, end + DAY, 1),
+                (end, end + DAY, 0),
+            ):
+                window = {"start": low.isoformat(), "end": high.isoformat(), "asset-id": str(asset)}
+                listed = (await operator.get(f"/settlements/{kind}", params=window)).json()
+                assert len(listed) == count, (kind, low, high)
 
     async def test_refuses_what_makes_no_sense(self, operator: httpx2.AsyncClient) -> None:
         for query in (
@@ -299,8 +383,13 @@ class TestEvent:
         self, operator: httpx2.AsyncClient, asset: UUID, world: World
     ) -> None:
         row = {"assetID": str(asset), **KINDS["fcr"]}
-        await operator.post("/settlements/fcr", json=[row])
-        await operator.post("/settlements/fcr", json=[row])
+        for request_id, changed in (("first", 1), ("again", 0)):
+            headers = {"X-Request-ID": f"{request_id}-{asset}"}
+            answer = await operator.post("/settlements/fcr", json=[row], headers=headers)
+            kept = await world.pool.fetchval(
+                "select details from audit_log where request_id = $1", answer.headers["X-Request-ID"]
+            )
+            assert kept == {"received": 1, "inserted": changed, "replaced": 0, "unchanged": 1 - changed}
         events = await world.pool.fetch(
             """
             select event_id, data from event_outbox where subject = $1
@@ -312,11 +401,30 @@ class TestEvent:
         data = events[0]["data"]
         assert data == {"start": "2026-03-28T23:00:00Z", "end": "2026-03-29T02:00:00Z"}
 
+    async def test_of_a_trade_ends_with_its_quarter_hour(
+        self, operator: httpx2.AsyncClient, asset: UUID, world: World
+    ) -> None:
+        row = {"assetID": str(asset), **KINDS["wholesale-trades"]}
+        assert (await operator.post("/settlements/wholesale-trades", json=[row])).status_code == 200
+        [told] = await events_of(world.pool, world.organisation_id, subject=f"virtual-assets/{asset}")
+        assert (told.type, told.permission) == ("data-points.updated", "Read:revenue")
+        assert told.data == {"start": "2026-03-29T00:00:00Z", "end": "2026-03-29T00:15:00Z"}
+
     async def test_spans_all_that_changed_of_an_asset(
         self, operator: httpx2.AsyncClient, asset: UUID, world: World
     ) -> None:
-        days = ("2026-03-29", "2026-04-02", "2026-03-31")
-        rows = [{"assetID": str(asset), **KINDS["fcr"], "deliveryDay": day, "product": "NEGPOS_04_08"} for day in days]
+        """Also of what changed of its first and of its last day."""
+        days = (("2026-03-29", 8), ("2026-03-29", 4), ("2026-04-02", 4), ("2026-04-02", 0), ("2026-03-31", 4))
+        rows = [
+            {
+                "assetID": str(asset),
+                **KINDS["fcr"],
+                "deliveryDay": day,
+                "product": f"NEGPOS_{hour:02}_{hour + 4:02}",
+                "deliveryHours": 1,
+            }
+            for day, hour in days
+        ]
         assert (await operator.post("/settlements/fcr", json=rows)).status_code == 200
         told = await world.pool.fetch(
             """

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from gridloom.kernel.problem import BadRequest
 from gridloom.settlements.model import (
     AFRR_CAPACITY_AWARDS,
+    FACT_KINDS,
     FCR_AWARDS,
     TOLLING_CONTRACTS,
     WHOLESALE_TRADES,
@@ -88,6 +91,27 @@ class TestTrade:
         columns_of(WHOLESALE_TRADES, [trade(time=first), trade(time=end - quarter)])
         assert pointers(WHOLESALE_TRADES, [trade(time=first - quarter), trade(time=end)]) == ["/0/time", "/1/time"]
 
+    def test_was_executed_at_an_instant_of_milliseconds(self) -> None:
+        executed_at = datetime(2026, 3, 28, 12, 0, 1, 123_600, tzinfo=UTC)
+        columns = columns_of(WHOLESALE_TRADES, [trade(executed_at=executed_at)])
+        assert columns["executed_at"].tolist() == [executed_at.replace(microsecond=123_000).timestamp()]
+
+    @pytest.mark.parametrize("amount", [float("nan"), float("inf")])
+    def test_is_of_numbers(self, amount: float) -> None:
+        """Of a file of columns, which may hold what a number on the wire cannot be."""
+        rows = [trade(), trade(volume=amount), trade(price=amount)]
+        with pytest.raises(BadRequest) as caught:
+            columns_of(WHOLESALE_TRADES, rows)
+        found = {(error.pointer, error.detail) for error in caught.value.errors}
+        assert found >= {("/1/volume", "is not a number"), ("/2/price", "is not a number")}
+
+    def test_is_named_among_the_first_hundred_faults(self) -> None:
+        twice_wrong = [trade(time=datetime(2026, 3, 29, 0, 7, tzinfo=UTC), price=1.005)] * 60
+        with pytest.raises(BadRequest) as caught:
+            columns_of(WHOLESALE_TRADES, twice_wrong)
+        assert len(caught.value.errors) == 100
+        assert caught.value.detail.endswith(" and 20 more")
+
     def test_names_no_nul(self) -> None:
         with pytest.raises(BadRequest) as caught:
             columns_of(WHOLESALE_TRADES, [trade(), trade(trade_id="a\0")])
@@ -110,13 +134,22 @@ class TestAward:
         capacity = AFRRCapacityAward(
             asset_id=str(ASSET), delivery_day=date(2026, 3, 29), product="NEG_20_24", capacity=1, price=1
         )
-        columns_of(AFRR_CAPACITY_AWARDS, [capacity])
+        assert columns_of(AFRR_CAPACITY_AWARDS, [capacity])["delivery_h"].tolist() == [4.0]
+        both = msgspec.structs.replace(capacity, product="NEGPOS_20_24")
+        assert pointers(AFRR_CAPACITY_AWARDS, [capacity, both]) == ["/1/product"]
+
+    def test_lies_within_the_calendar(self) -> None:
+        columns_of(FCR_AWARDS, [award(delivery_day=day) for day in (date(2000, 1, 1), date(2099, 12, 31))])
+        days = [date(1999, 12, 31), date(2000, 1, 1), date(2100, 1, 1)]
+        assert pointers(FCR_AWARDS, [award(delivery_day=day) for day in days]) == ["/0/deliveryDay", "/2/deliveryDay"]
 
     @pytest.mark.parametrize(
         ("day", "hours"), [(date(2026, 3, 29), 3.0), (date(2025, 10, 26), 5.0), (date(2026, 7, 1), 4.0)]
     )
     def test_lasts_as_long_as_its_block(self, day: date, hours: float) -> None:
         assert columns_of(FCR_AWARDS, [award(delivery_day=day)])["delivery_h"].tolist() == [hours]
+        some = [award(delivery_day=day), award(delivery_day=day, delivery_hours=2.0)]
+        assert columns_of(FCR_AWARDS, list(some))["delivery_h"].tolist() == [hours, 2.0]
         with pytest.raises(DeliveryBeyondBlock) as caught:
             columns_of(FCR_AWARDS, [award(delivery_day=day), award(delivery_day=day, delivery_hours=hours + 0.25)])
         assert [error.pointer for error in caught.value.errors] == ["/1/deliveryHours"]
@@ -131,6 +164,11 @@ class TestToll:
         moment = datetime(2026, 1, 1, tzinfo=UTC)
         row = TollingContract(asset_id=str(ASSET), contract_id="c", start=moment, end=moment, annual_price=1.0)
         assert pointers(TOLLING_CONTRACTS, [row]) == ["/0/end"]
+
+
+class TestAKind:
+    def test_is_itself_again_after_it_went_to_another_process(self) -> None:
+        assert [pickle.loads(pickle.dumps(kind)) for kind in FACT_KINDS] == list(FACT_KINDS)
 
 
 class TestBatch:

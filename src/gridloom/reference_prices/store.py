@@ -184,16 +184,18 @@ DEVIATIONS: Final = {
         compose(
             """
     select f.asset_key, a.id as asset_id, f.time, f.reference, f.side, f.series, f.settled,
-      p.price as published
+      coalesce(own.price, hour.price) as published
     from ({settled}) f
     join asset a on a.key = f.asset_key
-    join reference_price p on p.series = f.series and p.end_at > f.time
-      and p.start_at in (f.time, date_trunc('hour', f.time))
+    left join reference_price own on own.series = f.series and own.start_at = f.time
+    left join reference_price hour on hour.series = f.series and hour.start_at = date_trunc('hour', f.time)
+      and hour.end_at > f.time
     where (:organisation_id::uuid is null or a.organisation_id = :organisation_id)
       and (:asset_key::int is null or f.asset_key = :asset_key)
       and (:start::timestamptz is null or f.time >= :start)
       and (:end::timestamptz is null or f.time < :end)
-      and (f.settled - p.price > :tolerance or f.is_exact and p.price - f.settled > :tolerance)
+      and (f.settled - coalesce(own.price, hour.price) > :tolerance
+           or f.is_exact and coalesce(own.price, hour.price) - f.settled > :tolerance)
       and (:after_key::int is null
            or (f.asset_key, f.time, f.reference, f.side) > (:after_key, :after_time, :after_reference, :after_side))
     order by f.asset_key, f.time, f.reference, f.side
