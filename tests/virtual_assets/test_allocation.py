@@ -11,9 +11,11 @@ from tests.virtual_assets.test_schedules import problem
 
 from gridloom.capacity.model import HoldingKind
 from gridloom.database.commit.after_commit import transaction
+from gridloom.jobs import enqueue
 from gridloom.kernel.ids import PhysicalAssetID
 from gridloom.kernel.market_time import floor_to_period, period_number
 from gridloom.kernel.window import Window
+from gridloom.virtual_assets import allocation, asset_lookup
 from gridloom.virtual_assets.backing.holdings import hold_backing
 from gridloom.virtual_assets.backing.store import read_seals
 from gridloom.virtual_assets.model import AssetTerms, BackingShare, Efficiency
@@ -51,6 +53,20 @@ async def _find_operator(operator):
 
 
 class TestAllocation:
+    async def test_has_its_zone_dispatched_at_once_and_not_when_delivery_begins(self, site, monkeypatch):
+        """Its batteries are kept where they have to be by then. (The job itself may be done before anyone looks.)"""
+        asked = []
+
+        async def note(db, kind, *, key, due, **more):
+            asked.append((kind, key, due, more))
+            await enqueue(db, kind, key=key, due=due, **more)
+
+        monkeypatch.setattr(allocation, "enqueue", note)
+        made = (await site.allocate(start=3, end=4)).json()
+        [(key, due, more)] = [asked_for for kind, *asked_for in asked if kind == "delivery.dispatch"]
+        assert (key, due) == ("TenneT", datetime.fromisoformat(made["createdAt"]))
+        assert more == {"clock": "platform", "keep_earlier_due": True}
+
     async def test_begins_with_one_wholesale_block_of_all_its_power(self, site):
         made = (await site.allocate(ratedChargePower=600, ratedDischargePower=900)).json()
         (block,) = made["blockMetadata"]
@@ -82,15 +98,56 @@ class TestAllocation:
         assert (await site.organisation.viewer.get(f"{site.url}/{asset['id']}")).json() == asset
         assert [known["id"] for known in (await site.organisation.viewer.get(site.url)).json()] == [asset["id"]]
 
+    async def test_keeps_every_term_as_it_was_given(self, app, site, operator):
+        """Of two batteries, named in another order than that of their registration."""
+        site.physical.insert(0, await register(operator, site.organisation.id))
+        portfolio = await site.organisation.trader.post(
+            f"/organisations/{site.organisation.id}/portfolios", json={"name": "North"}
+        )
+        terms = {
+            "name": "Loom 7",
+            "ratedChargePower": 600,
+            "ratedDischargePower": 900,
+            "energyCapacity": 1500,
+            "chargeEfficiency": 0.85,
+            "dischargeEfficiency": 0.8,
+            "portfolioID": portfolio.json()["id"],
+            "dailyCycleLimit": 1.25,
+            "annualCycleLimit": 300,
+            "rampRate": 12.5,
+            "dispatchGateClosureSeconds": 900,
+            "initialStateOfChargePercentage": 37,
+            "finalSoCTolerance": 0.03,
+            "backing": [
+                {"physicalAssetID": one["id"], "share": share}
+                for one, share in zip(site.physical, (0.375, 0.625), strict=True)
+            ],
+        }
+        made = (await site.allocate(start=1, end=2, **terms)).json()
+        terms |= {"start": wire(tomorrow() + DAY), "end": wire(tomorrow() + 2 * DAY)}
+        read = (await site.organisation.viewer.get(f"{site.url}/{made['id']}")).json()
+        for asset in (made, read):
+            assert {name: asset[name] for name in terms} == terms
+            assert asset["endStateOfChargePercentage"] == 37
+            assert (asset["imbalanceCharge"], asset["imbalanceDischarge"]) == (pytest.approx(0.13 * 1500), 0)
+        [told] = await events_of(app.pool, site.organisation.id, subject=f"virtual-assets/{made['id']}")
+        assert told.data == {"virtualAssetID": made["id"], "auctionID": None}
+
     async def test_finds_the_battery_free_that_another_holder_has_left_for_a_second(self, app, operator, site):
-        """As an auction does whose item is moved to another battery."""
+        """As an auction does whose item is moved to another battery, and then changed there.
+
+        What another asset of the battery lacked at gates that have closed is fixed before its capacity is released.
+        """
         first, second = (UUID(one["id"]) for one in (*site.physical, await register(operator, site.organisation.id)))
+        running = (await site.allocate(start=-2, end=0)).json()
+        key = await app.pool.fetchval("select key from asset where id = $1", UUID(running["id"]))
         holder_id, window = uuid4(), Window(tomorrow(), tomorrow() + 2 * DAY)
-        for battery_id, replaced, status in ((first, [], 409), (second, [first], 201)):
+        for battery_id, replaced, status in ((first, [], 409), (second, [first], 201), (second, [second], 409)):
             backing = (BackingShare(PhysicalAssetID(battery_id), 1.0),)
             terms = AssetTerms("Loom", window, "TenneT", 1000.0, 1000.0, 2000.0, Efficiency(0.9, 0.9), backing)
             async with transaction(app.pool) as db:
                 await hold_backing(db, terms, HoldingKind.AUCTION, holder_id, replaced=replaced)
+            assert (await read_seals(app.pool, [key])).keys() == ({key} if replaced else set())
             assert (await site.allocate()).status_code == status
 
     async def test_is_listed_for_windows_that_overlap_its_life(self, site):
@@ -129,6 +186,37 @@ class TestAllocation:
             body = {"permissions": [permission]}
             assert (await site.organisation.admin.put(granted, json=body)).status_code in (200, 201)
             assert (await site.allocate()).status_code == status
+
+    async def test_needs_it_on_each_of_several(self, site, operator):
+        site.physical += [await register(operator, site.organisation.id)]
+        granted = f"/physical-assets/{site.physical[1]['id']}/grants/{await _find_operator(operator)}"
+        assert (await site.organisation.admin.delete(granted)).status_code == 204
+        assert (await site.allocate()).status_code == 403
+
+    async def test_is_listed_as_it_is_read_by_itself(self, site, operator):
+        """Of several, each with its own blocks, schedule, batteries and what is left of them."""
+        site.physical += [await register(operator, site.organisation.id)]
+        trader, made = site.organisation.trader, []
+        for number, (physical, power) in enumerate(zip(site.physical, (400, -600), strict=True)):
+            backing = [{"physicalAssetID": physical["id"], "share": 1}]
+            asset = (await site.allocate(name=f"Loom {number}", power=800 + number, backing=backing)).json()
+            points = {"schedule": [{"time": asset["start"], "power": power}]}
+            url = f"{site.url}/{asset['id']}"
+            assert (await trader.put(f"{url}/blocks/{asset['blockIDs'][0]}", json=points)).status_code == 200
+            made.append(asset)
+        carved = {"start": made[1]["start"], "end": wire(tomorrow() + DAY), "market": "WHOLESALE"}
+        carved |= {"ratedChargePower": 100, "ratedDischargePower": 100}
+        assert (await trader.post(f"{site.url}/{made[1]['id']}/blocks", json=carved)).status_code == 201
+        lost = {"energyCapacity": 500, "powerCapacity": {"charge": 0, "discharge": 0}}
+        outage = {"description": "", "type": "OUTAGE", "start": made[0]["start"], "end": made[0]["end"]}
+        answer = await site.organisation.engineer.post(
+            f"/physical-assets/{site.physical[1]['id']}/unavailability", json=outage | {"volume": lost}
+        )
+        assert answer.status_code == 201, answer.text
+        listed = (await trader.get(site.url)).json()
+        assert listed == [(await trader.get(f"{site.url}/{asset['id']}")).json() for asset in made]
+        assert [len(asset["blockIDs"]) for asset in listed] == [1, 3]
+        assert [asset["availableEnergyCapacity"] for asset in listed] == [2000, 1500]
 
     async def test_says_what_is_taken(self, site):
         assert (await site.allocate(power=600, energy=500, start=1, end=3)).status_code == 201
@@ -181,6 +269,8 @@ class TestAllocation:
             ]
         }
         asset = (await site.allocate(**body)).json()
+        assert asset["backing"] == body["backing"]
+        assert (await site.organisation.viewer.get(f"{site.url}/{asset['id']}")).json()["backing"] == body["backing"]
         lost = {"energyCapacity": 1750, "powerCapacity": {"charge": 0, "discharge": 0}}
         outage = {"description": "", "type": "OUTAGE", "start": asset["start"], "end": asset["end"], "volume": lost}
         answer = await site.organisation.engineer.post(
@@ -215,6 +305,7 @@ class TestAllocation:
         ("changes", "status", "kind", "pointer"),
         [
             ({"backing": []}, 400, "bad-request", "/backing"),
+            ({"backing": [{"physicalAssetID": str(uuid4()), "share": 0.1}] * 101}, 400, "bad-request", "/backing"),
             ({"start": "2027-01-01T00:07:00Z", "end": "2027-01-02T00:00:00Z"}, 400, "bad-request", "/start"),
             ({"start": "2027-01-02T00:00:00Z", "end": "2027-01-02T00:00:00Z"}, 400, "bad-request", "/end"),
             ({"start": "2027-01-02T00:00:00Z", "end": "2047-01-02T00:00:00Z"}, 400, "bad-request", "/end"),
@@ -222,6 +313,7 @@ class TestAllocation:
             ({"chargeEfficiency": 1.1}, 400, "bad-request", "/chargeEfficiency"),
             ({"initialStateOfChargePercentage": 101}, 400, "bad-request", "/initialStateOfChargePercentage"),
             ({"deliveryZone": "Elsewhere"}, 400, "bad-request", "/deliveryZone"),
+            ({"dispatchGateClosureSeconds": 604_801}, 400, "bad-request", "/dispatchGateClosureSeconds"),
             ({"auctionID": None}, 400, "bad-request", "/auctionID"),
             ({"portfolioID": "01890000-0000-7000-8000-000000000000"}, 422, "unknown-portfolio", "/portfolioID"),
             ({"ratedChargePower": 0, "ratedDischargePower": 0}, 400, "bad-request", "/ratedChargePower"),
@@ -258,29 +350,42 @@ class TestAllocation:
         for shares in ([0.5], [0.5, 0.5]):
             backing = [{"physicalAssetID": physical["id"], "share": share} for share in shares]
             problem(await site.allocate(backing=backing), 422, "shares-not-whole")
-        backing = [{"physicalAssetID": "01890000-0000-7000-8000-000000000000", "share": 1}]
+        ids = (physical["id"], "01890000-0000-7000-8000-000000000000")
+        backing = [{"physicalAssetID": one, "share": 0.5} for one in ids]
         answer = problem(await site.allocate(backing=backing), 422, "unknown-backing-asset")
-        assert answer["errors"][0]["pointer"] == "/backing/0/physicalAssetID"
+        assert [error["pointer"] for error in answer["errors"]] == ["/backing/1/physicalAssetID"]
 
     async def test_lies_in_the_delivery_zone_of_its_batteries(self, site):
         answer = problem(await site.allocate(deliveryZone="Amprion"), 422, "delivery-zones-differ")
         assert answer["errors"][0]["pointer"] == "/backing/0/physicalAssetID"
 
+    async def test_is_refused_for_the_second_of_two_batteries_as_for_the_first(self, site, operator):
+        site.physical += [await register(operator, site.organisation.id)]
+        url, admin = f"/physical-assets/{site.physical[1]['id']}", site.organisation.admin
+        for change, status, kind in (
+            ({"deliveryZone": "Amprion"}, 422, "delivery-zones-differ"),
+            ({"status": "INACTIVE"}, 409, "backing-asset-inactive"),
+        ):
+            assert (await admin.patch(url, json=change)).status_code == 200
+            answer = problem(await site.allocate(), status, kind)
+            assert [error["pointer"] for error in answer["errors"]] == ["/backing/1/physicalAssetID"]
+
     async def test_keeps_its_batteries_in_their_zone(self, site):
         url, admin = f"/physical-assets/{site.physical[0]['id']}", site.organisation.admin
-        assert (await site.allocate(start=-3, end=-1)).status_code == 201  # its life is over
+        assert (await site.allocate(start=-4, end=-2)).status_code == 201  # its life is over
         for zone in ("Amprion", "TenneT"):
             assert (await admin.patch(url, json={"deliveryZone": zone})).status_code == 200
         assert (await site.allocate()).status_code == 201
         problem(await admin.patch(url, json={"deliveryZone": "Amprion"}), 422, "delivery-zone-held")
 
     async def test_refuses_an_inactive_battery(self, site):
-        answer = await site.organisation.admin.patch(
-            f"/physical-assets/{site.physical[0]['id']}", json={"status": "INACTIVE"}
-        )
-        assert answer.status_code == 200
-        answer = problem(await site.allocate(), 409, "backing-asset-inactive")
-        assert answer["errors"][0]["pointer"] == "/backing/0/physicalAssetID"
+        for status in ("INACTIVE", "DECOMMISSIONED"):
+            answer = await site.organisation.admin.patch(
+                f"/physical-assets/{site.physical[0]['id']}", json={"status": status}
+            )
+            assert answer.status_code == 200
+            answer = problem(await site.allocate(), 409, "backing-asset-inactive")
+            assert answer["errors"][0]["pointer"] == "/backing/0/physicalAssetID"
 
     async def test_has_at_most_the_cycles_of_its_batteries_at_any_time_of_its_life(self, site):
         (physical,) = site.physical
@@ -301,6 +406,22 @@ class TestAllocation:
         for named in ({}, {"dailyCycleLimit": 1.5, "annualCycleLimit": 500}):
             asset = (await site.allocate(**halves, **named)).json()
             assert (asset["dailyCycleLimit"], asset["annualCycleLimit"]) == (1.5, 500)
+
+    @pytest.mark.parametrize("turned", [False, True])
+    async def test_has_the_lowest_limit_of_any_of_its_batteries(self, site, operator, turned):
+        """Of two whose limits are in force from the same instant on; what holds from the end of its life on is none."""
+        limits = [{"dailyCycleLimit": 2, "annualCycleLimit": 500}, {"dailyCycleLimit": 3, "annualCycleLimit": 400}]
+        site.physical = [
+            await register(operator, site.organisation.id, **one) for one in (limits[::-1] if turned else limits)
+        ]
+        names = ("ratedChargePower", "ratedDischargePower", "energyCapacity", "chargeEfficiency", "dischargeEfficiency")
+        for physical in site.physical:
+            later = {name: physical["parameters"][name] for name in names}
+            later |= {"dailyCycleLimit": 1, "annualCycleLimit": 300, "validFrom": wire(tomorrow() + 2 * DAY)}
+            url = f"/physical-assets/{physical['id']}/parameters"
+            assert (await site.organisation.admin.put(url, json=later)).status_code == 200
+        asset = (await site.allocate()).json()
+        assert (asset["dailyCycleLimit"], asset["annualCycleLimit"]) == (2, 400)
 
     async def test_is_an_event_in_the_same_transaction(self, site, app):
         asset = (await site.allocate()).json()
@@ -432,9 +553,30 @@ class TestUndoing:
         ).status_code == 200
         stale = await operator.delete(f"{site.url}/{asset['id']}", headers={"If-Match": seen})
         assert stale.status_code == 412
-        assert (await operator.delete(f"{site.url}/{asset['id']}")).status_code == 204
+        fresh = (await operator.get(f"{site.url}/{asset['id']}")).headers["ETag"]
+        undone = await operator.delete(f"{site.url}/{asset['id']}", headers={"If-Match": fresh})
+        assert undone.status_code == 204
         assert (await operator.get(f"{site.url}/{asset['id']}")).status_code == 404
         assert (await site.allocate()).status_code == 201
+
+    async def test_frees_every_battery_behind_it(self, site, operator):
+        site.physical += [await register(operator, site.organisation.id)]
+        asset = (await site.allocate(power=2000, energy=4000)).json()
+        for physical in site.physical:
+            backing = [{"physicalAssetID": physical["id"], "share": 1}]
+            problem(await site.allocate(power=1, energy=1, backing=backing), 409, "capacity-taken")
+        assert (await operator.delete(f"{site.url}/{asset['id']}")).status_code == 204
+        assert (await site.allocate(power=2000, energy=4000)).status_code == 201
+
+    async def test_has_the_zone_dispatched_without_it(self, site, operator, monkeypatch):
+        asset, asked = (await site.allocate()).json(), []
+
+        async def note(db, kind, **job):
+            asked.append((kind, job["key"], job["keep_earlier_due"]))
+
+        monkeypatch.setattr(allocation, "enqueue", note)
+        assert (await operator.delete(f"{site.url}/{asset['id']}")).status_code == 204
+        assert asked == [("delivery.dispatch", "TenneT", True)]
 
     async def test_fixes_what_another_asset_lacked_until_then(self, app, site, operator):
         """The two would have borne a loss together; what was lost while they did stays as it was."""
@@ -445,6 +587,31 @@ class TestUndoing:
         assert await read_seals(app.pool, [key]) == {}
         assert (await operator.delete(f"{site.url}/{taken['id']}")).status_code == 204
         assert (await read_seals(app.pool, [key]))[key] > before
+
+    async def test_takes_all_rows_of_the_asset_and_none_of_another(self, app, site, operator):
+        kept, undone = [(await site.allocate(power=400, energy=800)).json() for _ in range(2)]
+        tables = ("adjustment", "change", "version"), ("energy", "schedule", "block", "backing", "asset")
+        counted = " union all ".join(
+            f"select count(*) from {room}_{name} where asset_key = $1"
+            for room, names in zip(("schedule", "virtual"), tables, strict=True)
+            for name in names
+        )
+        keys = []
+        for asset in (kept, undone):
+            keys.append(await app.pool.fetchval("select key from asset where id = $1", UUID(asset["id"])))
+            points = {"schedule": [{"time": asset["start"], "power": 50}]}
+            url = f"{site.url}/{asset['id']}/blocks/{asset['blockIDs'][0]}"
+            assert (await site.organisation.trader.put(url, json=points)).status_code == 200
+            await app.pool.execute(
+                """insert into schedule_adjustment (asset_key, period, version, accepted_kw, adjusted_kw, reason)
+                   values ($1, 5, 2, 50, 40, 'AVAILABILITY')""",
+                keys[-1],
+            )
+        before = [[row["count"] for row in await app.pool.fetch(counted, key)] for key in keys]
+        assert before == [[1, 1, 2, 1, 1, 1, 1, 1]] * 2
+        assert (await operator.delete(f"{site.url}/{undone['id']}")).status_code == 204
+        after = [[row["count"] for row in await app.pool.fetch(counted, key)] for key in keys]
+        assert after == [before[0], [0] * 8]
 
     async def test_is_the_operators_alone(self, site):
         asset = (await site.allocate()).json()
@@ -494,8 +661,31 @@ class TestDescribing:
         changed = await trader.patch(url, json=body, headers=condition)
         assert changed.status_code == 200, changed.text
         assert (changed.json()["name"], changed.json()["portfolioID"]) == ("Loom", portfolio.json()["id"])
+        renamed = await trader.patch(url, json={"name": "Loom 9"})
+        assert (renamed.json()["name"], renamed.json()["portfolioID"]) == ("Loom 9", portfolio.json()["id"])
+        assert (await trader.patch(url, json={"name": "Loom"})).status_code == 200
+        body = {"portfolioID": str(uuid4())}
+        answer = problem(await trader.patch(url, json=body), 422, "unknown-portfolio")
+        assert answer["errors"][0]["pointer"] == "/portfolioID"
         stale = await trader.patch(url, json={"name": "Other"}, headers=condition)
         assert stale.status_code == 412
         assert (await trader.patch(url, json={"portfolioID": None})).json()["portfolioID"] is None
         assert (await trader.get(url)).json()["name"] == "Loom"
         assert (await operator.patch(url, json={"name": "Mine"})).status_code == 403
+
+    async def test_of_another_organisations_asset_is_not_found_under_ones_own(self, site, new_organisation):
+        """Nor is it read there, whether or not this process knows it already."""
+        asset, stranger = (await site.allocate()).json(), await new_organisation()
+        url = f"/organisations/{stranger.id}/virtual-assets/{asset['id']}"
+        assert (await stranger.trader.patch(url, json={"name": "Mine"})).status_code == 404
+        for rest in ("", "/schedule", "/blocks", "/state-of-energy/latest", "/adjustments", "/schedule-history"):
+            assert (await stranger.trader.get(url + rest)).status_code == 404, rest
+        assert (await site.organisation.trader.get(f"{site.url}/{asset['id']}")).json() == asset
+
+    async def test_is_undone_where_the_asset_was_locked_for_too_long(self, site, monkeypatch):
+        """Finalisation waits for changes only so long."""
+        asset = (await site.allocate()).json()
+        url = f"{site.url}/{asset['id']}"
+        monkeypatch.setattr(asset_lookup, "MAX_LOCK_S", -1.0)
+        assert (await site.organisation.trader.patch(url, json={"name": "Late"})).status_code >= 500
+        assert (await site.organisation.trader.get(url)).json() == asset

@@ -75,3 +75,25 @@ class TestACut:
         nothing: Any = None
         (found,) = await revalidation.with_announced(nothing, nothing, cuts, own_cycles=False)
         assert found.announced_kw == announced_kw
+
+    @pytest.mark.parametrize(("own_cycles", "announced_kw"), [(True, 150.0), (False, 400.0)])
+    async def test_by_a_limit_of_cycles_is_announced_where_the_limit_is_the_assets_own(
+        self, monkeypatch: pytest.MonkeyPatch, own_cycles: bool, announced_kw: float
+    ) -> None:
+        """The batteries' own limits are not; each period is held to what was announced for itself."""
+        asked: list[tuple[int, int]] = []
+
+        async def load_limits_kw(_db: Any, _asset: Any, first: int, end: int) -> Any:
+            asked.append((first, end))
+            return np.array([10.0, 20.0, 30.0]), np.array([400.0, 500.0, 600.0])
+
+        monkeypatch.setattr(revalidation, "_load_announced_limits_kw", load_limits_kw)
+        cuts = [
+            Adjustment(7, 700.0, 150.0, AdjustmentReason.CYCLE_LIMIT),
+            Adjustment(9, 700.0, 150.0, AdjustmentReason.STATE_OF_ENERGY_BOUNDARIES),
+        ]
+        nothing: Any = None
+        found = await revalidation.with_announced(nothing, nothing, cuts, own_cycles=own_cycles)
+        assert [one.announced_kw for one in found] == [announced_kw, 600.0]
+        assert asked == [(7, 10)]
+        assert await revalidation.with_announced(nothing, nothing, [], own_cycles=own_cycles) == []

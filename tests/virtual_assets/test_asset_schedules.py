@@ -11,11 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.emitted import events_of
 from tests.virtual_assets.conftest import QUARTER, wire
 from tests.virtual_assets.test_conflicts import lose
 from tests.virtual_assets.test_schedules import problem
 
 from gridloom.kernel.ids import BlockID, uuid7
+from gridloom.kernel.market_time import floor_to_period
 from gridloom.virtual_assets.model import Block, Market
 from gridloom.virtual_assets.schedule.points import SchedulePoints, distribute_over_blocks, group_by_lane, rated_kw
 
@@ -90,6 +92,14 @@ class TestAnAssetsSchedule:
         params = {"start": battery.asset["start"], "end": wire(battery.start + 3 * QUARTER)}
         answer = await battery.client.put(f"{battery.url}/schedule", json=battery.points([100], 120), params=params)
         assert powers(answer.json(), 9) == [0, 0, 0]
+        for url in (f"{battery.url}/schedule", battery.block_url):
+            for edge, shown in (
+                ({"start": wire(battery.end - 2 * QUARTER)}, [0, 0]),
+                ({"end": wire(battery.start + 4 * QUARTER)}, [0, 0, 0, 0]),
+                ({}, [100]),
+            ):
+                answer = await battery.client.put(url, json=battery.points([100], 120), params=edge)
+                assert powers(answer.json(), 9) == shown
 
     async def test_is_the_sum_of_what_was_set_on_the_blocks(self, make_battery):
         battery = await make_battery()
@@ -117,6 +127,22 @@ class TestAnAssetsSchedule:
             assert [during[name] for name in CAPACITIES] == [400, 900, 1000, 1200]
             assert [after[name] for name in CAPACITIES] == [1000, 1200, 1000, 1200]
 
+    async def test_is_held_to_what_an_outage_leaves_of_each_direction(self, make_battery):
+        """As a block's is: 400 of 1000 kW of charging and 900 of 1200 kW of discharging, in the second period alone."""
+        battery = await make_battery()
+        lost = await lose(battery, battery.start + QUARTER, battery.start + 2 * QUARTER, power=300, charge=600)
+        assert lost.status_code == 201, lost.text
+        for url in (f"{battery.url}/schedule", battery.block_url):
+            for fits, beyond in (([1200, 900], 901), ([-1000, -400], -401)):
+                refused = problem(await battery.put([0, beyond, 0], url=url), 422, "power-beyond-available")
+                assert refused["firstPeriod"] == wire(battery.start + QUARTER)
+                assert (refused["availableCharge"], refused["availableDischarge"]) == (400, 900)
+                answer = await battery.put([*fits, fits[0]], url=url)
+                assert answer.status_code == 200, answer.text
+                shown = [[row[name] for name in CAPACITIES] for row in answer.json()["powerCapacity"]]
+                assert shown == [[1000, 1200, 1000, 1200], [400, 900, 1000, 1200], [1000, 1200, 1000, 1200]]
+                assert (await battery.put([0, 0, 0], url=url)).status_code == 200
+
     async def test_is_refused_as_a_whole(self, make_battery):
         battery = await make_battery()
         await carve(battery, 0, 8, 250, 500)
@@ -135,6 +161,7 @@ class TestAnAssetsSchedule:
         assert first.headers["ETag"] == (await read(battery)).headers["ETag"]
         second = await put(battery, [20], **{"If-Match": first.headers["ETag"]})
         assert second.status_code == 200
+        assert [one.json()["version"] for one in (first, second, await read(battery))] == [3, 4, 4]
         assert (await put(battery, [30], **{"If-Match": first.headers["ETag"]})).status_code == 412
         block = await battery.client.get(battery.block_url)
         assert block.headers["ETag"] == second.headers["ETag"]
@@ -162,6 +189,24 @@ class TestAnAssetsSchedule:
         lengths = {block["id"]: len(block["schedule"]) for block in await battery.blocks()}
         assert told == {block_id: 8 if length == 8 else 2 for block_id, length in lengths.items()}
 
+    async def test_tells_from_when_to_when_a_block_was_set(self, make_battery):
+        """And how many of the periods between: two of five."""
+        battery = await make_battery()
+        body = {"schedule": battery.points([5], 2)["schedule"] + battery.points([6], 6)["schedule"]}
+        answer = await battery.client.put(battery.block_url, json=body)
+        assert answer.status_code == 200, answer.text
+        *_, told = await events_of(
+            battery.edge.pool, battery.organisation.id, subject=f"virtual-assets/{battery.asset['id']}"
+        )
+        assert (told.type, told.permission) == ("schedule.updated", "Read:virtual-assets")
+        assert told.data == {
+            "blockID": battery.asset["blockIDs"][0],
+            "start": wire(battery.start + 2 * QUARTER),
+            "end": wire(battery.start + 7 * QUARTER),
+            "periods": 2,
+            "version": 2,
+        }
+
     async def test_is_refused_outside_the_assets_life(self, make_battery):
         battery = await make_battery()
         refused = problem(await put(battery, [1], offset=192), 400, "bad-request")
@@ -171,6 +216,29 @@ class TestAnAssetsSchedule:
         start = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
         battery = await make_battery(start=wire(start), end=wire(start + timedelta(days=1)))
         problem(await put(battery, [1], offset=0), 409, "gate-closed")
+
+    async def test_waits_for_the_assets_own_gate(self, make_battery):
+        """Which closes two hours before: of the period in an hour and a half it has closed, of the one in three not.
+        So it does for its blocks."""
+        start = floor_to_period(datetime.now(UTC))
+        life = {"start": wire(start), "end": wire(start + timedelta(days=1))}
+        battery = await make_battery(**life, dispatchGateClosureSeconds=7200)
+        refused = [
+            await put(battery, [10], offset=6),
+            await battery.put([10], offset=6),
+            await battery.carve(6, 6, "WHOLESALE", 100, 100),
+        ]
+        for answer in refused:
+            found = problem(answer, 409, "gate-closed")
+            assert found["firstPeriod"] == wire(start + 6 * QUARTER)
+            assert found["firstOpenPeriod"] in (wire(start + 9 * QUARTER), wire(start + 10 * QUARTER))
+        assert (await put(battery, [10], offset=12)).status_code == 200
+        assert (await battery.put([20], offset=12)).status_code == 200
+        assert (await battery.carve(12, 6, "WHOLESALE", 100, 100)).status_code == 201
+        for place, kind in ((6, "gate-closed"), (12, "nothing-to-join")):
+            life["start"] = wire(start + place * QUARTER)
+            later = await make_battery(**life, dispatchGateClosureSeconds=7200)
+            problem(await later.client.delete(later.block_url), 409, kind)
 
     @pytest.mark.parametrize("media_type", ["text/csv", "application/vnd.apache.parquet"])
     async def test_can_be_read_as_a_table(self, make_battery, media_type):

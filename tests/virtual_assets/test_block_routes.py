@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.emitted import events_of
 from tests.virtual_assets.conftest import QUARTER, wire
+from tests.virtual_assets.test_conflicts import lose
 from tests.virtual_assets.test_schedules import problem
 
 from gridloom.kernel.market_time import floor_to_period
@@ -38,7 +39,9 @@ class TestCarving:
             assert sum(block["ratedChargePower"] for block in standing) == 1000
             assert sum(block["ratedDischargePower"] for block in standing) == 1200
         asset = await battery.read()
-        assert len(asset["blockIDs"]) == len(asset["blockMetadata"]) == len(blocks)
+        assert asset["blockIDs"] == [block["id"] for block in blocks]
+        described = ("id", "start", "end", "market")
+        assert asset["blockMetadata"] == [{name: block[name] for name in described} for block in blocks]
         assert asset["blockIDs"][0] == battery.asset["blockIDs"][0]
 
     async def test_changes_no_trajectory_and_no_schedule_that_fits_beside_it(self, make_battery):
@@ -91,7 +94,9 @@ class TestCarving:
             "ratedDischargePower": 1,
         }
         problem(await battery.client.post(f"{battery.url}/blocks", json=body), 400, "bad-request")
-        problem(await battery.carve(-16, 32, "FCR", 1, 1), 422, "block-outside-asset")
+        for offset, pointer in ((-16, "/start"), (176, "/end")):
+            outside = problem(await battery.carve(offset, 32, "FCR", 1, 1), 422, "block-outside-asset")
+            assert [error["pointer"] for error in outside["errors"]] == [pointer]
         problem(await battery.carve(16, 16, "FCR", 0, 0), 422, "block-outside-asset")
         problem(await battery.carve(16, 0, "FCR", 1, 1), 400, "bad-request")
         problem(await battery.carve(8, 4, "INTRADAY", 1, 1), 400, "bad-request")
@@ -136,6 +141,16 @@ class TestAncillaryBlock:
         problem(await battery.carve(16, 16, "AFRR_POS", 0, 300), 409, "schedule-in-the-way")
         problem(await battery.carve(16, 16, "FCR", 900, 900), 409, "schedule-in-the-way")
         assert (await battery.carve(16, 16, "FCR", 800, 800)).status_code == 201
+
+    async def test_is_refused_where_an_outage_leaves_no_room_for_it(self, make_battery):
+        """1300 of 2000 kWh are left, and 1000 of them are stored."""
+        battery = await make_battery()
+        assert (await lose(battery, battery.start, battery.end, energy=700)).status_code == 201
+        problem(await battery.carve(16, 16, "AFRR_NEG", 301, 0), 409, "schedule-in-the-way")
+        assert (await battery.put([-100.0, 100.0], offset=20)).status_code == 200  # 1022.5 kWh for a quarter-hour
+        answer = problem(await battery.carve(16, 16, "AFRR_NEG", 290, 0), 409, "schedule-in-the-way")
+        assert answer["firstPeriod"] == wire(battery.start + 20 * QUARTER)
+        assert (await battery.carve(16, 16, "AFRR_NEG", 277, 0)).status_code == 201
 
     async def test_needs_its_energy_from_its_start_on(self, make_battery):
         battery = await make_battery()
@@ -220,6 +235,26 @@ class TestBlocksInThePast:
         (block,) = (await battery.client.get(f"{battery.url}/blocks", params=params)).json()
         assert block["end"] == battery.asset["end"]
         assert block["schedule"][20]["power"] == -100
+        assert await battery.life(**{"as-of": moment}) == block, "by itself as well as in the list"
+        [*_, reserve] = [one for one in await battery.blocks() if one["market"] == "FCR"]
+        gone = await battery.client.get(f"{battery.url}/blocks/{reserve['id']}", params=params)
+        assert gone.status_code == 404, "it was not there yet"
+
+    async def test_have_each_the_schedule_that_they_had(self, make_battery):
+        """Beside each other, so that each has a lane of its own; by itself as in the list."""
+        battery = await make_battery()
+        beside = (await battery.carve(0, 8, "WHOLESALE", 400, 500)).json()
+        url = f"{battery.url}/blocks/{beside['id']}"
+        assert (await battery.put([-100, 200])).status_code == 200
+        assert (await battery.put([30, -40], url=url)).status_code == 200
+        moment = (await battery.client.get(f"{battery.url}/schedule-history")).json()[0]["acceptedAt"]
+        then = await battery.blocks()
+        assert [[point["power"] for point in block["schedule"][:2]] for block in then[:2]] == [[-100, 200], [30, -40]]
+        for one in (battery.block_url, url):
+            assert (await battery.put([7, 8], url=one)).status_code == 200
+        params = {"as-of": moment, "start": battery.asset["start"], "end": battery.asset["end"]}
+        assert (await battery.client.get(f"{battery.url}/blocks", params=params)).json() == then
+        assert [await battery.life(one, **{"as-of": moment}) for one in (battery.block_url, url)] == then[:2]
 
     async def test_are_those_of_a_change_from_its_very_instant_on(self, make_battery):
         battery = await make_battery()

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import httpx2
+import numpy as np
 import pytest
 from tests.virtual_assets.conftest import QUARTER, Battery, MakeBattery, new_asset, wire
 
@@ -48,7 +49,13 @@ class TestAShortfall:
         key = await pool.fetchval("select key from asset where id = $1", UUID(battery.asset["id"]))
         asset = await read_asset_by_key(pool, key)
         assert asset is not None
-        for now, closed in ((battery.start - QUARTER, 0), (battery.start + QUARTER, 2), (battery.end, 4)):
+        five_minutes = timedelta(minutes=5)  # gates close eight minutes before their periods
+        for now, closed in (
+            (battery.start - QUARTER, 0),
+            (battery.start - five_minutes, 1),
+            (battery.start + 2 * QUARTER - five_minutes, 3),
+            (battery.end, 4),
+        ):
             found = await load_shortfalls_of_each(pool, [asset], asset.first, asset.first + 4, now)
             assert found[key].missing.tolist() == [0.5] * closed + [0] * (4 - closed)
 
@@ -60,6 +67,44 @@ class TestAShortfall:
         key = await pool.fetchval("select key from asset where id = $1", UUID(battery.physical[0]["id"]))
         [outage] = await read_recorded_outages(pool, [key], battery.start, battery.end)
         assert outage.recorded_at == grown
+        made = await pool.fetchval(
+            "update unavailability set recorded_at = null where id = $1 returning created_at", UUID(lost.json()["id"])
+        )
+        [outage] = await read_recorded_outages(pool, [key], battery.start, battery.end)
+        assert outage.recorded_at == made, "one of an older release, from when it was made"
+
+    async def test_of_several_assets_read_together_is_that_of_each_alone(
+        self, make_battery: MakeBattery, operator: httpx2.AsyncClient
+    ) -> None:
+        """Of one that begins later and whose gates close an hour before, and of one that is over before."""
+        size = {"ratedChargePower": 400, "ratedDischargePower": 500, "energyCapacity": 800}
+        battery = await make_battery(**size)
+        lives = ((battery.start + 2 * QUARTER, battery.end), (battery.start - 8 * QUARTER, battery.start + 2 * QUARTER))
+        ids = [battery.asset["id"]]
+        for first, last in lives:
+            body = new_asset(battery.physical, **size, start=wire(first), end=wire(last))
+            made = await operator.post(
+                f"/organisations/{battery.organisation.id}/virtual-assets",
+                json=body | {"dispatchGateClosureSeconds": 3600},
+            )
+            assert made.status_code == 201, made.text
+            ids.append(made.json()["id"])
+        for power, place in ((900, 1), (1000, 4)):
+            lost = await lose(battery, battery.start + place * QUARTER, battery.end, power=power, charge=800)
+            assert lost.status_code == 201, lost.text
+        pool = battery.edge.pool
+        keys = [await pool.fetchval("select key from asset where id = $1", UUID(one)) for one in ids]
+        assets = [asset for asset in [await read_asset_by_key(pool, key) for key in keys] if asset is not None]
+        span, now = (assets[0].first - 4, assets[0].first + 8), battery.start + 3 * QUARTER
+        together = await load_shortfalls_of_each(pool, assets, *span, now)
+        for asset in assets:
+            alone = (await load_shortfalls_of_each(pool, [asset], *span, now))[asset.key]
+            found = together[asset.key]
+            assert (found.first, found.missing.tolist()) == (alone.first, alone.missing.tolist())
+            assert {key: short.tolist() for key, short in found.by_battery.items()} == {
+                key: short.tolist() for key, short in alone.by_battery.items()
+            }
+        assert [np.flatnonzero(together[key].missing).tolist() for key in keys] == [[1, 2, 3], [0, 1, 2, 3, 4, 5], [5]]
 
 
 class TestBlocksInConflict:
@@ -123,6 +168,7 @@ class TestBlocksInConflict:
         ]
         room_kwh = 2000 - (1000 - 600 / 0.95 + 18 * 100 * 0.9)
         assert [each["available"] for each in blocks] == pytest.approx([600, 4 * room_kwh / 0.9])
+        assert f"will hold {2000 - room_kwh:g} of 2000 kWh" in blocks[1]["detail"]
 
     async def test_are_none_of_the_store_where_lost_power_leaves_it_room(self, make_battery: MakeBattery) -> None:
         """The schedule alone would fill 1900 of 1800 kWh; half of the charging is lost, and what is left fits."""

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gridloom.kernel.ids import OrganisationID, VirtualAssetID
+from gridloom.kernel.ids import BlockID, OrganisationID, VirtualAssetID
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.window import Window
 from gridloom.virtual_assets.backing.availability import AvailableFraction
-from gridloom.virtual_assets.energy.projection import ProjectionInput, project
+from gridloom.virtual_assets.energy.imbalance import Imbalance
+from gridloom.virtual_assets.energy.projection import Cut, Projection, ProjectionInput, project
 from gridloom.virtual_assets.energy.trajectory import DaySummaries
-from gridloom.virtual_assets.model import AssetTerms, Efficiency, VirtualAsset
+from gridloom.virtual_assets.model import AdjustmentReason, AssetTerms, Block, Efficiency, Market, VirtualAsset
 from gridloom.virtual_assets.schedule import views
+from gridloom.virtual_assets.schedule.change.context_store import ScheduleContext
 from gridloom.virtual_assets.schedule.change.draft import draft_from
-from gridloom.virtual_assets.schedule.change.validation import first_energy_cut, first_energy_excess
+from gridloom.virtual_assets.schedule.change.validation import (
+    LockRequired,
+    first_energy_cut,
+    first_energy_excess,
+    validate_optimistic,
+)
 from gridloom.virtual_assets.schedule.projection_loading import precheck_uncut
 from gridloom.virtual_assets.schedule.store import LaneChange
 from gridloom.virtual_assets.schedule.views import CAPACITY_COLUMNS, series_fields
@@ -84,7 +92,16 @@ def standing_lanes(seed: int, lanes: int) -> Any:
     return found_kw
 
 
+def run_of(first: int, *powers_kw: float) -> LaneChange:
+    return LaneChange(np.arange(first, first + len(powers_kw)) + FIRST, np.array(powers_kw))
+
+
 class TestADraft:
+    @example(7, 1, {0: run_of(5, 30.0)})
+    @example(7, 1, {1: run_of(5, 30.0)})
+    @example(7, 2, {0: run_of(100, 30.0)})
+    @example(7, 1, {0: run_of(95, 30.0, 40.0)})
+    @example(7, 3, {1: run_of(200, 30.0), 2: run_of(300, 40.0)})
     @given(
         st.integers(0, 1000),
         st.integers(1, 3),
@@ -119,6 +136,36 @@ class TestADraft:
             np.testing.assert_allclose(draft.sum_before_kw()[row], sum(lanes_kw.values())[part], rtol=0, atol=1e-9)
             for lane in changes:
                 assert draft.lanes_kw[lane][row].tolist() == expected_kw[lane][part].tolist()
+
+    def test_is_of_a_known_row_where_one_lane_changes_on_one_day_that_has_it(self) -> None:
+        asset, row_kw = asset_of_five_days(), np.zeros(96)
+        before = DaySummaries.zeros(DAYS)
+        powers = {FIRST_DAY: {0: row_kw, 1: row_kw}, FIRST_DAY + 1: {0: row_kw}}
+        for changes, is_known in (
+            ({0: run_of(0, 5.0)}, True),
+            ({1: run_of(0, 5.0)}, True),
+            ({1: run_of(96, 5.0)}, False),
+            ({0: run_of(95, 5.0, 6.0)}, False),
+            ({0: run_of(0, 5.0), 1: run_of(1, 5.0)}, False),
+            ({0: run_of(192, 5.0)}, False),
+        ):
+            assert draft_from(asset, changes, powers, before).is_of_known_row is is_known
+
+    def test_shows_the_periods_of_the_days_that_it_touches(self) -> None:
+        """Of a lane and of all lanes; nothing of a day that it does not touch, or that was not read."""
+        powers = {FIRST_DAY + day: {0: np.full(96, 10.0 + day), 1: np.full(96, 1.0)} for day in (1, 2, 3)}
+        change = {0: run_of(96 * 2 - 2, 50.0, 60.0, 70.0)}
+        draft = draft_from(asset_of_five_days(), change, powers, DaySummaries.zeros(DAYS))
+        first = FIRST + 96 * 2
+        shown = draft.lane_kw(0, first - 3, first + 2), draft.total_kw(first - 3, first + 2)
+        assert [None if one is None else one.tolist() for one in shown] == [
+            [11, 50, 60, 70, 12],
+            [12, 51, 61, 71, 13],
+        ]
+        assert draft.total_kw(first - 97, first) is None
+        assert draft.total_kw(first + 90, first + 97) is None
+        found = [draft.find_day_kw(FIRST_DAY + day) for day in (0, 1, 2, 3)]
+        assert [None if one is None else one[-2:].tolist() for one in found] == [None, [51, 61], [13, 13], [14, 14]]
 
     @given(lane_changes())
     def test_keeps_all_periods_of_a_change_in_its_runs(self, change: LaneChange) -> None:
@@ -162,24 +209,117 @@ class TestAChangeAfterWhichAllFits:
         assert abs(will_be.end_kwh - (asset.initial_kwh + after.change_kwh.sum())) < 1e-6
 
 
+class TestAChangeThatSummariesProve:
+    """Of the period 50, whose gate closes 480 s before it."""
+
+    GATE = period_start(FIRST + 50) - timedelta(seconds=480)
+    RESERVE = Block(BlockID(uuid4()), 1, FIRST, FIRST + 96, Market.AFRR_POS, 0.0, 10.0, 15.0)
+
+    def validate(self, **changes: Any) -> Imbalance:
+        """All is well but for these changes of the case."""
+        case: dict[str, Any] = {
+            "power_kw": 20.0,
+            "before_gate_s": 1800.0,
+            "age_s": 0.0,
+            "events": 1,
+            "blocks": (),
+            "lost": 0.0,
+        }
+        case |= changes
+        asset = asset_of_five_days()
+        points = {0: run_of(50, case["power_kw"])} if case["power_kw"] else {}
+        draft = draft_from(asset, points, {FIRST_DAY: {0: np.zeros(96)}}, DaySummaries.zeros(DAYS))
+        now = self.GATE - timedelta(seconds=case["before_gate_s"])
+        context = ScheduleContext(
+            now=now,
+            read_s=time.monotonic() - case["age_s"],
+            blocks=case["blocks"],
+            powers=draft.powers,
+            summaries=draft.before,
+            batteries={},
+        )
+        available = AvailableFraction.full(asset.first, asset.end)
+        if case["lost"]:
+            fraction = np.full(96 * DAYS, 1.0 - case["lost"])
+            available = AvailableFraction(asset.first, fraction, fraction, fraction)
+        return validate_optimistic(asset, draft, case["events"], available, context)
+
+    def test_is_accepted_until_half_an_hour_before_its_gate_closes(self) -> None:
+        assert self.validate().end_state_of_charge_percentage == pytest.approx(50 - 20 * 0.25 / 0.95 / 20)
+        assert self.validate(age_s=9.0).balanced
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            pytest.param({"before_gate_s": 1799.9}, id="its gate closes sooner"),
+            pytest.param({"age_s": 10.1}, id="it was read long ago"),
+            pytest.param({"power_kw": 0.0}, id="it sets nothing"),
+            pytest.param({"power_kw": 8000.0}, id="the store would run empty"),
+            pytest.param({"events": 50}, id="many blocks change"),
+            pytest.param({"blocks": (RESERVE,)}, id="energy is reserved"),
+            pytest.param({"lost": 0.5}, id="something is lost"),
+        ],
+    )
+    def test_is_left_to_the_lock_where(self, changes: dict[str, Any]) -> None:
+        with pytest.raises(LockRequired):
+            self.validate(**changes)
+
+
+class TestAnEnergyCut:
+    """Of 100 kW that were accepted in the period 1, and of -80 kW in the period 2."""
+
+    ENERGY, CYCLES = AdjustmentReason.STATE_OF_ENERGY_BOUNDARIES, AdjustmentReason.CYCLE_LIMIT
+
+    @pytest.mark.parametrize(
+        ("cut", "changed_at", "excess"),
+        [
+            pytest.param(Cut(1, 100.0, 60.0, ENERGY), None, (1, -10 / 0.95), id="of an accepted point"),
+            pytest.param(Cut(2, -80.0, -40.0, ENERGY), None, (2, 10 * 0.9), id="of one that charges"),
+            pytest.param(Cut(1, 140.0, 100.0, ENERGY), None, None, id="to what it was cut to before"),
+            pytest.param(Cut(1, 140.0, 120.0, ENERGY), 1, (1, -5 / 0.95), id="of the change itself"),
+            pytest.param(Cut(1, 140.0, 120.0, ENERGY), 2, None, id="beside the change, to more than before"),
+            pytest.param(Cut(1, 100.0, 60.0, CYCLES), 1, None, id="by the cycles"),
+        ],
+    )
+    def test_is_a_reason_to_refuse_where_it_is_the_changes_own_or_greater_than_before(
+        self, cut: Cut, changed_at: int | None, excess: tuple[int, float] | None
+    ) -> None:
+        given = inputs_of(np.array([[0.0, 60.0, -50.0], [0.0, 40.0, -30.0]]))
+        before = Projection(given.power_kw, np.full(4, 50.0), (), np.zeros(3))
+        first = Cut(0, 5.0, 0.0, AdjustmentReason.AVAILABILITY)
+        after = replace(before, cuts=(first, cut))
+        found = first_energy_cut(given, before, after, np.arange(3) == changed_at)
+        if excess is None:
+            assert found is None
+            return
+        assert found is not None
+        assert (found.position, found.excess_kwh) == pytest.approx(excess)
+
+
+def inputs_of(power_kw: Any) -> ProjectionInput:
+    """Of a store of 100 kWh that is half full."""
+    lanes, count = power_kw.shape
+    return ProjectionInput(
+        power_kw=power_kw,
+        charge_kw=np.full((lanes, count), 1000.0),
+        discharge_kw=np.full((lanes, count), 1000.0),
+        lowest_kwh=np.zeros(count),
+        highest_kwh=np.full(count, 100.0),
+        energy_kwh=50.0,
+        capacity_kwh=100.0,
+        efficiency=asset_of_five_days().terms.efficiency,
+    )
+
+
 class TestAStoreOutOfBounds:
     """An outage has left less room than is stored, or more was drawn than there was: no change may add to it."""
 
     @pytest.mark.parametrize(
         ("was_kwh", "is_kwh", "excess_kwh"),
-        [(-5, -8, -8), (-5, -5, None), (-5, -3, None), (105, 108, 8), (105, 105, None), (105, 103, None), (50, -1, -1)],
+        [(5, 2, -8), (5, 5, None), (5, 7, None), (105, 108, 8), (105, 105, None), (105, 103, None), (50, 9, -1)],
     )
     def test_is_refused_to_go_further_out(self, was_kwh: float, is_kwh: float, excess_kwh: float | None) -> None:
-        given = ProjectionInput(
-            power_kw=np.zeros((1, 2)),
-            charge_kw=np.full((1, 2), 1000.0),
-            discharge_kw=np.full((1, 2), 1000.0),
-            lowest_kwh=np.zeros(2),
-            highest_kwh=np.full(2, 100.0),
-            energy_kwh=50.0,
-            capacity_kwh=100.0,
-            efficiency=asset_of_five_days().terms.efficiency,
-        )
+        given = replace(inputs_of(np.zeros((1, 2))), lowest_kwh=np.full(2, 10.0))
         before, after = (replace(project(given), energy_kwh=np.array([50.0, 50.0, one])) for one in (was_kwh, is_kwh))
         found = first_energy_excess(given, before, after)
         assert (None if found is None else (found.position, found.excess_kwh)) == (

@@ -46,6 +46,18 @@ class TestActivations:
         latest = await read(battery, "state-of-energy/latest", **{"as-of": wire(settled)})
         assert latest["energy"] == pytest.approx(1000)
         assert latest["time"] == wire(settled)[:23] + "Z"
+        ahead = await read(battery, "state-of-energy/latest", **{"as-of": battery.asset["end"]})
+        assert ahead["time"] < wire(await moment_of(battery) + QUARTER), "what is to come is not known"
+        assert ahead["energy"] == pytest.approx(3000)
+
+    async def test_that_are_settled_later_for_an_earlier_time_count_too(self, operator, make_running):
+        battery = await make_running()
+        await settle(operator, battery, battery.start + 6 * QUARTER, [0.5])
+        await settle(operator, battery, battery.start + 2 * QUARTER, [0.25])
+        assert (await energies(battery))[:8] == pytest.approx([5000] * 3 + [4750] * 4 + [4250])
+        between = {"start": battery.asset["start"], "end": wire(battery.start + 5 * QUARTER)}
+        points = await read(battery, "state-of-energy/projected", **between)
+        assert [point["energy"] for point in points] == pytest.approx([5000] * 3 + [4750] * 2)
 
     async def test_lose_on_the_way(self, operator, make_running):
         battery = await make_running(chargeEfficiency=0.8, dischargeEfficiency=0.5)

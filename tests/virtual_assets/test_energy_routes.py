@@ -30,7 +30,8 @@ class TestStateOfCharge:
 
     async def test_refuses_a_window_that_ends_before_it_starts(self, make_battery):
         battery = await make_battery()
-        for path in ("state-of-charge", "state-of-energy/projected", "operational", "adjustments", "blocks"):
+        of_energy = ("state-of-charge", "state-of-energy/projected", "operational")
+        for path in (*of_energy, "adjustments", "schedule-history", "blocks", "schedule"):
             params = {"start": battery.asset["end"], "end": battery.asset["start"]}
             answer = await battery.client.get(f"{battery.url}/{path}", params=params)
             assert answer.status_code == 400, path
@@ -52,6 +53,9 @@ class TestWindowOutsideTheLife:
             assert set(map(len, operational["data"].values())) == {0}
             (listed,) = (await battery.client.get(f"{battery.url}/blocks", params=params)).json()
             assert listed["schedule"] == []
+        after = {"start": battery.asset["end"]}
+        answer = await battery.client.get(f"{battery.url}/state-of-energy/projected", params=after)
+        assert (answer.status_code, answer.json()) == (200, [])
 
 
 class TestStateOfEnergy:
@@ -78,6 +82,14 @@ class TestStateOfEnergy:
         body = (await battery.client.get(f"{battery.url}/state-of-energy/latest")).json()
         assert (body["time"], body["energy"]) == (battery.asset["start"], 600)
 
+    async def test_after_its_life_is_what_it_ended_with(self, make):
+        battery = await make()
+        last = round((battery.end - battery.start) / QUARTER) - 1
+        assert (await battery.put([-1000], offset=last)).status_code == 200
+        await advance(battery.edge, battery.end + QUARTER)
+        body = (await battery.client.get(f"{battery.url}/state-of-energy/latest")).json()
+        assert (body["time"], body["energy"]) == (battery.asset["end"], 1225)
+
     async def test_projected_reaches_from_now_to_the_end_of_life(self, make_battery):
         battery = await make_battery()
         points = (await battery.client.get(f"{battery.url}/state-of-energy/projected")).json()
@@ -103,6 +115,20 @@ class TestOperational:
         for name, value in (("Charge", 1000), ("Discharge", 900)):
             assert set(at[f"powerCapacity{name}Rated"]) == set(at[f"powerCapacity{name}Available"]) == {value}
         assert (set(at["chargeEfficiency"]), set(at["dischargeEfficiency"])) == ({0.9}, {0.8})
+
+    async def test_leaves_lost_capacity_out_of_what_can_be_charged(self, make_battery):
+        battery = await make_battery()
+        lost = {"energyCapacity": 900, "powerCapacity": {"charge": 0, "discharge": 0}}
+        outage = {"description": "", "type": "OUTAGE", "start": battery.asset["start"], "end": battery.asset["end"]}
+        answer = await battery.organisation.engineer.post(
+            f"/physical-assets/{battery.physical[0]['id']}/unavailability", json={**outage, "volume": lost}
+        )
+        assert answer.status_code == 201, answer.text
+        params = {"start": battery.asset["start"], "end": battery.asset["end"]}
+        data = (await battery.client.get(f"{battery.url}/operational", params=params)).json()["data"]
+        available_kwh = data["energyCapacityAvailable"][0]["value"]
+        assert 1000 < available_kwh < 1200, "no more than 1000 kWh are stored at the start"
+        assert data["minimumDeliverablePower"][0]["value"] == pytest.approx(-(available_kwh - 1000) / 0.9 * 4)
 
     async def test_bounds_schedules_by_what_activations_have_drawn(self, make_battery, operator):
         """The 1000 kWh hold 950 kWh of exports, of which activations take 800."""

@@ -72,6 +72,7 @@ def follow(case: ProjectionInput, open_from: int, amount_kwh: float) -> np.ndarr
 
 
 class TestTheFeedback:
+    @pytest.mark.slow  # hundreds of schedules: those that are followed and still do not balance are rare
     @settings(max_examples=300)
     @given(
         POWERS, LIMITS, LIMITS, st.sampled_from([200.0, 150.0]), st.integers(0, PERIODS), st.sampled_from([None, 60.0])
@@ -80,6 +81,7 @@ class TestTheFeedback:
         cycles = () if limit_kwh is None else (CycleBudget(limit_kwh, GROUPS, 10.0),)
         self.check_followed(inputs(power_kw, charge_kw, discharge_kw, available_kwh, TARGET_KWH, cycles), open_from)
 
+    @pytest.mark.slow
     @settings(max_examples=200)
     @given(POWERS, LIMITS, LIMITS, RESERVES, st.integers(0, PERIODS), st.sampled_from([None, 60.0]))
     def test_balances_beside_reserves(self, power_kw, charge_kw, discharge_kw, reserves, open_from, limit_kwh):

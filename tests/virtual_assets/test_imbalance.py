@@ -58,6 +58,10 @@ class TestImbalance:
     def test_is_that_to_the_target_of_the_asset(self, end_kwh, feedback):
         assert imbalance_of(end_kwh, 2000.0, 0.01, final_soc_target=0.6).feedback == feedback
 
+    def test_that_is_close_enough_asks_for_nothing_although_no_schedule_could_repair_it(self):
+        for end_kwh in (985.0, 1015.0):
+            assert imbalance_of(end_kwh, 2000.0, 0.01, remaining_kwh=2000.0).feedback.endswith(": nothing to do.")
+
     @pytest.mark.parametrize(("end_kwh", "balanced"), [(1000, True), (1020, True), (980, True), (1020.1, False)])
     def test_is_balanced_within_the_tolerance(self, end_kwh, balanced):
         assert imbalance_of(end_kwh, 2000.0, 0.01).balanced is balanced

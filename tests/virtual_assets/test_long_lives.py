@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from tests.virtual_assets.conftest import tomorrow, wire
+from tests.virtual_assets.conftest import QUARTER, tomorrow, wire
 
 
 @pytest.fixture
@@ -43,7 +43,15 @@ class TestYear:
         operational = (await year.client.get(f"{year.url}/operational", params=params)).json()
         assert {len(points) for points in operational["data"].values()} == {35_040}
         charge = (await year.client.get(f"{year.url}/state-of-charge", params=params)).json()
-        assert len(charge) == len({point["time"] for point in charge}) == 35_040
+        every_time = [point["time"] for point in charge]
+        assert every_time == [wire(year.start + place * QUARTER) for place in range(35_040)]
+        for series in (life["schedule"], life["powerCapacity"], operational["data"]["cyclesTotal"]):
+            assert [point["time"] for point in series] == every_time
+
+    async def test_answers_a_carving_with_a_week_of_the_block(self, year):
+        carved = await year.carve(0, 35_040, "WHOLESALE", 300, 400)
+        assert carved.status_code == 201, carved.text
+        assert len(carved.json()["schedule"]) == 672
 
     async def test_is_refused_as_a_whole_when_one_late_period_does_not_fit(self, year):
         powers = a_years_powers()

@@ -129,6 +129,16 @@ class TestAnOptimisticChange:
         assert (await battery.put([30], offset=3)).status_code == 200
         assert await versions_of(battery) == [1, 2, 3]
 
+    async def test_follows_a_move_to_a_portfolio_with_its_etag(self, make_battery: MakeBattery):
+        battery = await known_battery(make_battery)
+        portfolios = f"/organisations/{battery.organisation.id}/portfolios"
+        portfolio = (await battery.client.post(portfolios, json={"name": "North"})).json()
+        moved = await battery.client.patch(battery.url, json={"portfolioID": portfolio["id"]})
+        etag = {"If-Match": moved.headers["ETag"]}
+        answer = await battery.client.put(battery.block_url, json=battery.points([5]), headers=etag)
+        assert answer.status_code == 200, answer.text
+        assert answer.headers["ETag"] == (await battery.client.get(battery.url)).headers["ETag"]
+
     async def test_holds_to_the_etag_although_only_the_name_has_changed(
         self, make_battery: MakeBattery, between: Between
     ):
@@ -305,16 +315,20 @@ class TestTheRevision:
 
 class TestARunOnADayThatHasARow:
     async def test_leaves_the_same_rows_as_any_change(self, make_battery: MakeBattery, monkeypatch: pytest.MonkeyPatch):
-        """Written in place on one battery, and as whole rows on the other."""
+        """Written in place on one battery, and as whole rows on the other; on one of two lanes."""
         one, other = await make_battery(), await make_battery()
+        carved = [(await battery.carve(0, 192, "WHOLESALE", 600, 700)).json()["id"] for battery in (one, other)]
         dice = random.Random(12)
         for _ in range(25):
             powers = [dice.choice([-300.0, 0.0, 12.5, 400.0])] * dice.choice([1, 1, 3, 20])
             offset = dice.randrange(192 - len(powers))
-            mine = await one.put(powers, offset)
+            urls = (one.block_url, other.block_url)
+            if dice.random() < 0.3:
+                urls = (f"{one.url}/blocks/{carved[0]}", f"{other.url}/blocks/{carved[1]}")
+            mine = await one.put(powers, offset, urls[0])
             with monkeypatch.context() as patched:
                 patched.setattr(version_store, "_find_interval", lambda *_: None)
-                theirs = await other.put(powers, offset)
+                theirs = await other.put(powers, offset, urls[1])
             assert mine.status_code == theirs.status_code
             assert mine.json().get("schedule") == theirs.json().get("schedule")
         assert await rows_of(one) == await rows_of(other)
@@ -362,3 +376,11 @@ class TestAChangeByParts:
             assert (await battery.put([20.0], 9)).status_code == 200  # again, under the lock
         assert await versions_of(battery) == [1, 2, 3]
         assert await event_versions_of(battery) == [2, 3]
+
+    async def test_of_an_asset_that_was_taken_away_is_404(
+        self, make_battery: MakeBattery, operator: Any, by_parts: Any
+    ) -> None:
+        battery = await known_battery(make_battery)
+        assert (await operator.delete(battery.url)).status_code == 204
+        with by_parts():
+            assert (await battery.put([5])).status_code == 404

@@ -5,15 +5,25 @@ from __future__ import annotations
 import math
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gridloom.kernel.ids import BlockID
 from gridloom.kernel.market_time import period_start
 from gridloom.kernel.problem import BadRequest
-from gridloom.virtual_assets.schedule.points import SchedulePoints, read_few_points, read_points
+from gridloom.virtual_assets.model import Block, Market
+from gridloom.virtual_assets.schedule.points import (
+    SchedulePoints,
+    distribute_over_blocks,
+    group_by_lane,
+    rated_kw,
+    read_few_points,
+    read_points,
+)
 from gridloom.virtual_assets.schedule.rules import PowerBeyondAvailable, check_power
 
 pytestmark = pytest.mark.pure
@@ -25,6 +35,86 @@ POINTS = st.tuples(
     st.sampled_from([0.0, 0.0, 0.0, 1.0, 0.001]),
     st.sampled_from([-0.0, 12.5, -700.0, math.inf, math.nan]) | st.floats(-1000, 1000),
 )
+
+
+def read_alike(drawn: list[tuple[float, float]]) -> SchedulePoints | None:
+    """Places after `FIRST` with their powers, read as few points and as many; None where both refuse them."""
+    times = [period_start(FIRST) + place * timedelta(minutes=15) for place, _ in drawn]
+    powers_kw = [power_kw for _, power_kw in drawn]
+    few = read_few_points(times, powers_kw, SPAN)
+    try:
+        many = read_points(times, np.array(powers_kw), SPAN)
+    except BadRequest:
+        assert few is None
+        return None
+    assert few is not None
+    assert few.periods.tolist() == many.periods.tolist()
+    assert few.power_kw.tolist() == many.power_kw.tolist()
+    return few
+
+
+class TestPoints:
+    @pytest.mark.parametrize(
+        ("drawn", "pointers"),
+        [
+            pytest.param([(9, 1.0), (10, 2.0), (40, 3.0)], ["0/time", "2/time"], id="before and at the end"),
+            pytest.param([(11, 1.0), (12.5, 2.0), (13, math.nan)], ["1/time"], id="off the grid"),
+            pytest.param([(11, 1.0), (12, math.inf), (13, math.nan)], ["1/power", "2/power"], id="without a power"),
+            pytest.param([(12, 1.0), (11, 2.0), (12, 3.0), (12, 1.0)], ["2/time", "3/time"], id="named again"),
+            pytest.param([(50, 1.0)] * 25, [f"{place}/time" for place in range(20)], id="too many to name"),
+        ],
+    )
+    def test_at_fault_are_named_by_their_place(self, drawn: list[tuple[float, float]], pointers: list[str]) -> None:
+        times = [period_start(FIRST) + place * timedelta(minutes=15) for place, _ in drawn]
+        with pytest.raises(BadRequest) as refusal:
+            read_points(times, np.array([power_kw for _, power_kw in drawn]), SPAN, "asset")
+        assert [error.pointer for error in refusal.value.errors] == [f"/schedule/{pointer}" for pointer in pointers]
+        assert read_few_points(times, [power_kw for _, power_kw in drawn], SPAN) is None
+
+    def test_may_begin_and_end_where_the_block_does(self) -> None:
+        found = read_alike([(10, 1.0), (11, -0.0), (39, -3.0)])
+        assert found is not None
+        assert (found.first, found.last, found.power_kw.tolist()) == (FIRST + 10, FIRST + 39, [1.0, 0.0, -3.0])
+        refused: list[list[tuple[float, float]]]
+        refused = [[(9, 1.0)], [(40, 1.0)], [(10.5, 1.0)], [(10, math.inf)], [(10, 1.0), (10, 1.0)], []]
+        assert [read_alike(drawn) for drawn in refused] == [None] * len(refused)
+
+    def test_out_of_order_are_put_in_the_order_of_time(self) -> None:
+        times = [period_start(FIRST + place) for place in (30, 10, 20)]
+        found = read_points(times, np.array([3.0, -0.0, 2.0]), SPAN)
+        assert (found.periods - FIRST).tolist() == [10, 20, 30]
+        assert (found.power_kw.tolist(), found.indices.tolist()) == ([0.0, 2.0, 3.0], [1, 2, 0])
+        assert not np.signbit(found.power_kw[0])
+        assert read_few_points(times, [3.0, -0.0, 2.0], SPAN) is None
+
+
+class TestTheBlocksOfAnAsset:
+    BLOCKS = tuple(
+        Block(BlockID(UUID(int=number)), lane, first, end, market, charge_kw, discharge_kw)
+        for number, (lane, first, end, market, charge_kw, discharge_kw) in enumerate(
+            [
+                (0, 4, 8, Market.WHOLESALE, 600.0, 100.0),
+                (0, 0, 4, Market.WHOLESALE, 600.0, 0.0),
+                (1, 2, 8, Market.WHOLESALE, 200.0, 300.0),
+                (2, 0, 8, Market.FCR, 50.0, 50.0),
+                (3, 8, 9, Market.WHOLESALE, 70.0, 80.0),
+            ]
+        )
+    )
+
+    def test_have_the_power_of_the_wholesale_ones_that_cover_a_period(self) -> None:
+        charge_kw, discharge_kw = rated_kw(self.BLOCKS, np.arange(1, 10))
+        assert charge_kw.tolist() == [600, *[800] * 6, 70, 0]
+        assert discharge_kw.tolist() == [0, 300, 300, *[400] * 4, 80, 0]
+
+    def test_take_a_schedule_by_their_power_in_its_direction(self) -> None:
+        periods, power_kw = np.array([1, 3, 4, 5, 7]), np.array([0.0, -80.0, 40.0, -8.0, 4.0])
+        parts = group_by_lane(distribute_over_blocks(self.BLOCKS, SchedulePoints(periods, power_kw, np.arange(5))))
+        found = {lane: (change.periods.tolist(), change.power_kw.tolist()) for lane, change in parts.items()}
+        assert found == {
+            0: ([1, 3, 4, 5, 7], pytest.approx([0, -60, 10, -6, 1])),
+            1: ([3, 4, 5, 7], pytest.approx([-20, 30, -2, 3])),
+        }
 
 
 class TestFewPoints:

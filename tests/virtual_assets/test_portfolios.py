@@ -5,6 +5,7 @@ from uuid import UUID
 
 from tests.concurrency import answer_after_change, assert_etag_follows
 from tests.emitted import events_of
+from tests.virtual_assets.conftest import QUARTER, new_asset, wire
 from tests.virtual_assets.test_schedules import problem
 
 
@@ -32,6 +33,7 @@ class TestPortfolio:
         assert [each.type for each in told] == ["portfolio.changed"] * 2
         author = (await trader.get("/auth/me")).json()["id"]
         assert told[0].data == {"portfolioID": portfolio["id"], "authorID": author}
+        assert {each.permission for each in told} == {"Read:virtual-assets"}
 
     async def test_answers_a_change_with_the_etag_of_what_is_read_then(self, make_battery):
         battery = await make_battery()
@@ -62,20 +64,58 @@ class TestPortfolio:
     async def test_takes_an_asset_over_from_another(self, make_battery):
         battery = await make_battery()
         url, trader = f"/organisations/{battery.organisation.id}/portfolios", battery.client
-        body = {"name": "One", "virtualAssetIDs": [battery.asset["id"]]}
-        first, second = (await trader.post(url, json=body)).json(), (await trader.post(url, json=body)).json()
+        bodies = [{"name": name, "virtualAssetIDs": [battery.asset["id"]]} for name in ("West", "East")]
+        first, second = [(await trader.post(url, json=body)).json() for body in bodies]
         assert (await trader.get(f"{url}/{first['id']}")).json()["virtualAssetIDs"] == []
         assert second["virtualAssetIDs"] == [battery.asset["id"]]
         page = await trader.get(url, params={"limit": 1})
         rest = await trader.get(page.links["next"]["url"])
         assert [portfolio["id"] for portfolio in page.json() + rest.json()] == [first["id"], second["id"]]
 
+    async def test_leaves_those_of_another_alone(self, make_battery, operator):
+        battery = await make_battery()
+        body = new_asset(battery.physical, start=wire(battery.end), end=wire(battery.end + QUARTER))
+        second = await operator.post(f"/organisations/{battery.organisation.id}/virtual-assets", json=body)
+        url, ids = f"/organisations/{battery.organisation.id}/portfolios", [battery.asset["id"], second.json()["id"]]
+        west, east = [
+            (await battery.client.post(url, json={"name": name, "virtualAssetIDs": [one]})).json()
+            for name, one in zip(("West", "East"), ids, strict=True)
+        ]
+        changes: list[dict[str, Any]] = [{"virtualAssetIDs": [ids[0]]}, {"virtualAssetIDs": []}, {"name": "North"}]
+        for change in changes:
+            assert (await battery.client.patch(f"{url}/{west['id']}", json=change)).status_code == 200
+        assert (await battery.client.get(f"{url}/{east['id']}")).json() == east
+
+    async def test_lists_its_assets_in_the_order_of_their_allocation(self, make_battery, operator):
+        """Whichever of them was changed last."""
+        battery = await make_battery()
+        start = battery.end
+        body = new_asset(battery.physical, start=wire(start), end=wire(start + QUARTER))
+        second = await operator.post(f"/organisations/{battery.organisation.id}/virtual-assets", json=body)
+        ids = [battery.asset["id"], second.json()["id"]]
+        url = f"/organisations/{battery.organisation.id}/portfolios"
+        made = await battery.client.post(url, json={"name": "Both", "virtualAssetIDs": ids[::-1]})
+        for portfolio_id in (None, made.json()["id"]):
+            assert (await battery.client.patch(battery.url, json={"portfolioID": portfolio_id})).status_code == 200
+        read = await battery.client.get(f"{url}/{made.json()['id']}")
+        assert made.json()["virtualAssetIDs"] == read.json()["virtualAssetIDs"] == ids
+        seen = set()
+        for member, other in (ids, ids[::-1]):
+            for asset_id, portfolio_id in ((other, None), (member, made.json()["id"])):
+                asset_url = battery.url.replace(ids[0], asset_id)
+                assert (await battery.client.patch(asset_url, json={"portfolioID": portfolio_id})).status_code == 200
+            seen.add((await battery.client.get(f"{url}/{made.json()['id']}")).headers["ETag"])
+        assert len(seen) == 2, "one asset for another is a change"
+
     async def test_refuses_what_is_not_the_organisations(self, make_battery):
         battery, other = await make_battery(), await make_battery()
         url, trader = f"/organisations/{battery.organisation.id}/portfolios", battery.client
         body = {"name": "Mixed", "virtualAssetIDs": [battery.asset["id"], other.asset["id"]]}
         answer = problem(await trader.post(url, json=body), 422, "unknown-virtual-asset")
-        assert answer["errors"][0]["pointer"] == "/virtualAssetIDs/1"
+        assert [error["pointer"] for error in answer["errors"]] == ["/virtualAssetIDs/1"]
+        many = {"name": "Many", "virtualAssetIDs": [str(UUID(int=number)) for number in range(21)]}
+        answer = problem(await trader.post(url, json=many), 422, "unknown-virtual-asset")
+        assert [error["pointer"] for error in answer["errors"]] == [f"/virtualAssetIDs/{n}" for n in range(20)]
         assert (await trader.get(url)).json() == []
         foreign = f"/organisations/{other.organisation.id}/portfolios"
         assert (await trader.get(foreign)).status_code == 403
@@ -83,6 +123,20 @@ class TestPortfolio:
         assert (await trader.get(f"{url}/{unknown}")).status_code == 404
         assert (await trader.get(f"/organisations/{unknown}/portfolios")).status_code in (403, 404)
         problem(await trader.patch(f"{url}/{unknown}", json={}), 404, "not-found")
+
+    async def test_of_another_organisation_is_none_of_this_one(self, make_battery, operator):
+        battery, other = await make_battery(), await make_battery()
+        foreign = await other.client.post(f"/organisations/{other.organisation.id}/portfolios", json={"name": "Theirs"})
+        portfolio_id = foreign.json()["id"]
+        own = f"/organisations/{battery.organisation.id}"
+        problem(await battery.client.get(f"{own}/portfolios/{portfolio_id}"), 404, "not-found")
+        problem(await battery.client.patch(f"{own}/portfolios/{portfolio_id}", json={"name": "Ours"}), 404, "not-found")
+        change = {"portfolioID": portfolio_id}
+        problem(await battery.client.patch(battery.url, json=change), 422, "unknown-portfolio")
+        start = battery.end
+        body = new_asset(battery.physical, start=wire(start), end=wire(start + QUARTER), **change)
+        problem(await operator.post(f"{own}/virtual-assets", json=body), 422, "unknown-portfolio")
+        assert (await other.client.get(foreign.headers["Location"])).json() == foreign.json()
 
     async def test_is_named_at_allocation(self, make_battery, operator):
         battery = await make_battery()

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -10,9 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tests.virtual_assets.projection_cases import PATH, cases
 
+from gridloom.kernel.ids import BlockID, OrganisationID, VirtualAssetID
+from gridloom.kernel.market_time import period_start
+from gridloom.kernel.window import Window
+from gridloom.virtual_assets.backing.availability import AvailableFraction
 from gridloom.virtual_assets.energy.projection import CycleBudget, ProjectionInput, project
 from gridloom.virtual_assets.energy.trajectory import energy_trajectory_kwh
-from gridloom.virtual_assets.model import AdjustmentReason, Efficiency
+from gridloom.virtual_assets.model import AdjustmentReason, AssetTerms, Block, Efficiency, Market, VirtualAsset
+from gridloom.virtual_assets.schedule.projection_input import _input_of
 
 pytestmark = pytest.mark.pure
 
@@ -62,6 +68,19 @@ class TestProjection:
         energies = energy_trajectory_kwh(energy_kwh, after_kw.sum(axis=0), EFFICIENCY)
         assert energies.min() >= -1e-5
         np.testing.assert_allclose(project(case).energy_kwh, energies, atol=1e-5)
+
+    def test_cuts_a_copy_and_leaves_what_was_scheduled(self):
+        case = inputs([[90.0, -80.0], [30.0, -70.0]], discharge_kw=60.0, charge_kw=50.0)
+        first = project(case)
+        assert case.power_kw.tolist() == [[90.0, -80.0], [30.0, -70.0]]
+        assert first.power_kw.tolist() == [[60.0, -50.0], [30.0, -50.0]]
+        assert project(case).cuts == first.cuts != []
+
+    def test_keeps_within_the_store_what_rounding_would_put_beyond_it(self):
+        """Within the tolerance nothing is cut, and still no more is stored than there can be, nor less than nothing."""
+        for energy_kwh, power_kw in ((250.0, -4e-6), (0.0, 4e-6)):
+            found = project(inputs([power_kw], available_kwh=250.0, energy_kwh=energy_kwh))
+            assert (found.cuts, found.energy_kwh.tolist()) == ([], [energy_kwh, energy_kwh])
 
     @given(LANES, LIMITS, LIMITS)
     def test_only_reduces_each_lane_and_never_turns_it_around(self, power_kw, charge_kw, discharge_kw):
@@ -191,6 +210,44 @@ class TestProjection:
         found = project(case)
         assert found.cuts == []
         assert found.power_kw is case.power_kw
+
+
+class TestAnInput:
+    def test_has_what_is_available_of_the_blocks_and_the_room_that_reserves_leave(self):
+        window = Window(period_start(1000), period_start(1004))
+        terms = AssetTerms("Loom", window, "TenneT", 600.0, 500.0, 2000.0, Efficiency(0.9, 0.8), (), initial_soc=0.25)
+        asset = VirtualAsset(
+            1, VirtualAssetID(UUID(int=1)), OrganisationID(UUID(int=2)), window.start, terms, (), 1, 0.0
+        )
+        blocks = [
+            Block(BlockID(UUID(int=3)), 0, 1000, 1004, Market.WHOLESALE, 400.0, 300.0),
+            Block(BlockID(UUID(int=4)), 1, 1002, 1004, Market.FCR, 200.0, 100.0, 15.0),
+        ]
+        available = AvailableFraction(
+            1000, np.array([1.0, 0.5, 1.0, 1.0]), np.array([1.0, 1.0, 0.25, 1.0]), np.array([1.0, 0.5, 0.75, 1.0])
+        )
+        found = _input_of(
+            asset,
+            blocks,
+            {0: np.array([10.0, -20.0, 30.0, -40.0])},
+            available,
+            energy_kwh=asset.initial_kwh,
+            cycles=(),
+            activated_kwh=np.array([0.0, 1.0, 2.0, 3.0]),
+            closed=1001,
+        )
+        arrays = (found.power_kw, found.charge_kw, found.discharge_kw, found.lowest_kwh, found.highest_kwh)
+        assert [array.tolist() for array in arrays] == [
+            [[10, -20, 30, -40]],
+            [[400, 200, 400, 400]],
+            [[300, 300, 75, 300]],
+            [0, 25, 25, 25],  # from the end of the period before the reserve on
+            [2000, 1000 - 50, 1500 - 50, 2000 - 50],
+        ]
+        assert (found.energy_kwh, found.capacity_kwh, found.efficiency) == (500, 2000, Efficiency(0.9, 0.8))
+        assert found.activated_kwh is not None
+        assert found.activated_kwh.tolist() == [0, 1, 2, 3]
+        assert (found.cycles, found.closed) == ((), 1)
 
 
 class TestTheCases:

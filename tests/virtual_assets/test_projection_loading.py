@@ -210,6 +210,9 @@ class TestActivations:
         battery = await make_running(**lossy)
         await settle(operator, battery, battery.start, [0.5])
         assert (await latest(battery))["energy"] == pytest.approx(5000 - 1000)
+        after = {"start": wire(battery.start + QUARTER)}
+        points = (await battery.client.get(f"{battery.url}/state-of-energy/projected", params=after)).json()
+        assert points[0]["energy"] == pytest.approx(5000 - 1000), "in the very period before"
         await settle(operator, battery, battery.start + QUARTER, [0.5], "NEG")
         assert (await latest(battery))["energy"] == pytest.approx(4000 + 400)
 

@@ -1,5 +1,8 @@
 """What remains of a battery in single periods, read from one book, against a book for each period."""
 
+from dataclasses import replace
+from uuid import UUID
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +12,14 @@ from tests.capacity.test_book import battery, periods_of, promise, standings
 from gridloom.capacity.availability import ENERGY
 from gridloom.capacity.model import OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity
-from gridloom.virtual_assets.backing.availability import mean_available_of, remaining_energy_at, remaining_fraction
+from gridloom.kernel.ids import PhysicalAssetID
+from gridloom.virtual_assets.backing.availability import (
+    available_fraction,
+    mean_available_of,
+    remaining_energy_at,
+    remaining_fraction,
+)
+from gridloom.virtual_assets.model import Promise
 
 pytestmark = pytest.mark.pure
 
@@ -25,12 +35,49 @@ class TestRemainingEnergy:
         assert remaining_energy_at(capacity, asked) == pytest.approx(expected, rel=1e-12)
 
     def test_is_what_the_battery_has_over_what_is_promised_of_it(self):
-        promises = [promise(0, 10, 5_000, 12_000), promise(5, 10, 5_000, 20_000)]
+        """Bids that wait for their result count for nothing."""
+        waiting = replace(promise(0, 20, 20_000, 40_000), is_firm=False)
+        promises = [promise(0, 10, 5_000, 12_000), waiting, promise(5, 10, 5_000, 20_000)]
         capacity = BatteryCapacity(battery(), promises, OwnSchedule.nothing())
         assert remaining_energy_at(capacity, {4, 5, 12}) == {4: 1.0, 5: 20 / 32, 12: 1.0}
+        assert remaining_fraction(capacity, 0, 5) is None
+        short = BatteryCapacity(battery(8_000, 4_000, 16_000), promises, OwnSchedule.nothing())
+        remaining = remaining_fraction(short, 5, 7)
+        assert remaining is not None
+        assert remaining.tolist() == [[0.8, 0.8], [0.4, 0.4], [0.5, 0.5]]
+
+
+class TestTheAvailableFraction:
+    def test_weighs_batteries_by_their_shares_and_keeps_the_smallest_loss(self):
+        """The first lacks half a percent of its energy, and of its shares' sum the second has two thirds."""
+        held = [promise(0, 10, 5_000, 20_000)]
+        capacities = {
+            1: BatteryCapacity(battery(5_000, 4_000, 19_900), held, OwnSchedule.nothing()),
+            2: BatteryCapacity(battery(), held, OwnSchedule.nothing()),
+        }
+        promises = [
+            Promise(key, PhysicalAssetID(UUID(int=key)), share, 1000 * share, 1000 * share, 2000 * share)
+            for key, share in ((1, 0.25), (2, 0.5))
+        ]
+        found = available_fraction(promises, capacities, 5, 7)
+        assert (found.first, found.end, found.is_full) == (5, 7, False)
+        assert found.charge.tolist() == [1.0, 1.0]
+        assert found.discharge == pytest.approx([1 - 0.2 / 3] * 2)
+        assert found.energy == pytest.approx([1 - 0.005 / 3] * 2)
+        assert available_fraction(promises[1:], capacities, 5, 7).is_full
 
 
 class TestMeanAvailability:
+    def test_is_that_of_shares_that_miss_a_whole(self):
+        """Of three quarters, of which a third lacks half of its energy."""
+        held = [promise(0, 10, 5_000, 20_000)]
+        capacities = {
+            1: BatteryCapacity(battery(10_000, 10_000, 10_000), held, OwnSchedule.nothing()),
+            2: BatteryCapacity(battery(), held, OwnSchedule.nothing()),
+        }
+        found = mean_available_of([(1, 0.25), (2, 0.5)], capacities, 0, 10, rated_kw=(1000.0, 1200.0))
+        assert (found.power, found.energy) == pytest.approx((1.0, 5 / 6))
+
     @settings(max_examples=20)
     @given(standings(), st.sampled_from([(1000.0, 1200.0), (0.0, 1200.0), (1000.0, 0.0)]))
     def test_is_the_mean_of_what_remains_in_each_period(self, drawn, rated_kw):

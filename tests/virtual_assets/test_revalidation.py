@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from tests.clock_changes import next_day_of
 from tests.emitted import events_of
 from tests.people import People
 from tests.virtual_assets.conftest import ASYMMETRIC, QUARTER, Battery, new_asset, register, wire
@@ -19,8 +20,8 @@ from gridloom.jobs import JobRun, run_due_platform_jobs
 from gridloom.kernel.market_time import market_day_of, market_day_window, period_number
 from gridloom.virtual_assets import store
 from gridloom.virtual_assets.backing.shortfall import load_shortfalls_of_each
-from gridloom.virtual_assets.gate_closure.revalidation import enqueue_backed_assets
-from gridloom.virtual_assets.history.store import read_powers_as_of
+from gridloom.virtual_assets.gate_closure.revalidation import enqueue_backed_assets, revalidate
+from gridloom.virtual_assets.history.store import read_powers_as_of, read_unannounced_kw
 from gridloom.virtual_assets.model import LockedAssetKey
 from gridloom.virtual_assets.schedule.notifications import CLOSE_GATE, enqueue_revalidation, reschedule_revalidation
 
@@ -115,6 +116,18 @@ class TestLostPower:
         assert table.text.splitlines()[1] == f'"{wire(battery.start + 2 * QUARTER)}",500,300,"AVAILABILITY"'
         assert 'rel="next"' in table.headers["Link"]
         assert (await powers(battery))[:6] == [-400, 500, 300, 300, 500, 0]
+
+    async def test_is_cut_as_long_before_delivery_as_the_assets_own_gate_closes(self, make):
+        battery = await make(dispatchGateClosureSeconds=7200)
+        gate = timedelta(hours=2)
+        assert (await battery.put([500] * 3)).status_code == 200
+        await lose(battery, 0, 3, power=1000)
+        await advance(battery.edge, battery.start - gate - timedelta(minutes=3))
+        assert await adjustments(battery) == []
+        await advance(battery.edge, battery.start - gate + timedelta(seconds=5))
+        assert await adjustments(battery) == [(0, 500, 200, "AVAILABILITY")]
+        due = await battery.edge.pool.fetchval("select due from job where kind = $1", CLOSE_GATE)
+        assert due == battery.start + QUARTER - gate
 
     async def test_shows_in_the_block_at_once_and_bounds_new_schedules(self, make):
         battery = await make()
@@ -244,6 +257,10 @@ class TestLostPower:
         await advance(battery.edge, battery.end)
         assert [period for period, *_ in await adjustments(battery)] == [3]
         assert (await powers(battery))[:9] == [500, 500, 500, 200, 500, 500, 500, 0, 0]
+        pool = battery.edge.pool
+        key = await pool.fetchval("select key from asset where id = $1", UUID(battery.asset["id"]))
+        async with pool.acquire() as db, db.transaction():
+            assert await revalidate(db, key, battery.start - timedelta(days=1)) == [], "they are judged once"
 
 
 class TestTheRunner:
@@ -321,17 +338,18 @@ class TestCycleLimit:
         assert {reason for _, _, _, reason in cut} >= {"CYCLE_LIMIT"}
         assert [p for p, _, _, r in cut if r == "CYCLE_LIMIT"] == [48, 49, 50, 51]
         assert [after for p, _, after, _ in cut if p in (48, 49)] == [pytest.approx(400), pytest.approx(0)]
+        pool, first = battery.edge.pool, period_number(battery.start)
+        key = await pool.fetchval("select key from asset where id = $1", UUID(battery.asset["id"]))
+        unannounced_kw = await read_unannounced_kw(pool, key, first + 48, first + 50)
+        assert unannounced_kw.tolist() == [0, 0], "the asset's own limit is its holder's"
 
-    @pytest.mark.parametrize(
-        ("start", "midnight"),
-        [("2027-03-27T23:00:00Z", "2027-03-28T22:00:00Z"), ("2027-10-30T22:00:00Z", "2027-10-31T23:00:00Z")],
-    )
-    async def test_counts_market_days_of_23_and_25_hours(self, make, start, midnight):
-        midnight = datetime.fromisoformat(midnight)
-        lived = {"start": start, "end": wire(midnight + timedelta(hours=24))}
+    @pytest.mark.parametrize("hours", [23, 25])
+    async def test_counts_market_days_of_23_and_25_hours(self, make, hours):
+        start, midnight = (window := market_day_window(next_day_of(hours, in_days=4))).start, window.end
+        lived = {"start": wire(start), "end": wire(midnight + timedelta(hours=24))}
         battery = await make(since=midnight - timedelta(days=3), dailyCycleLimit=0.25, **lived)  # 500 kWh
         before = round((midnight - battery.start) / QUARTER)
-        assert before in (92, 100)
+        assert before == 4 * hours
         await battery.put([800.0, 800.0, 400.0, 400.0], offset=before - 2)
         await battery.put([400.0] * 2, offset=before - 8)
         await advance(battery.edge, battery.end)
@@ -355,6 +373,8 @@ class TestCycleLimit:
         lived = {"start": wire(midnight - timedelta(hours=12)), "end": wire(midnight + timedelta(days=1))}
         battery = await make(since=midnight - timedelta(days=2), annualCycleLimit=0.3, **lived)  # 600 kWh
         assert (await battery.put([800.0] * 2)).status_code == 200
+        over_both = await battery.put([800.0] * 2, offset=80)
+        assert (over_both.status_code, over_both.json()["expectedCuts"]) == (200, []), "400 kWh in each"
         await advance(battery.edge, midnight + timedelta(hours=2))
         answer = await battery.put([800.0] * 2 + [-1000.0] * 4 + [800.0] * 2, offset=80)
         assert answer.status_code == 200, answer.text

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
+from tests.virtual_assets.test_draft import asset_of_five_days
 
 from gridloom.kernel.market_time import period_number
 from gridloom.kernel.problem import BadRequest
@@ -70,6 +71,18 @@ class TestAWindow:
 
 
 class TestAnAsset:
+    def test_has_the_part_of_a_range_that_lies_within_its_life(self) -> None:
+        asset = asset_of_five_days()
+        first, end = asset.periods
+        for asked, found in (
+            ((first - 5, first + 5), (first, first + 5)),
+            ((end - 5, end + 5), (end - 5, end)),
+            ((first + 1, end - 1), (first + 1, end - 1)),
+            ((first - 5, first - 1), (first, first)),
+            ((end + 1, end + 5), (end, end)),
+        ):
+            assert asset.clip(*asked) == found
+
     def test_has_power_in_one_direction_at_least(self) -> None:
         check_rated(1.0, 0.0)
         check_rated(0.0, 1.0)

@@ -3,9 +3,11 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tests.clock_changes import next_day_of
 from tests.virtual_assets.conftest import QUARTER, wire
 
 from gridloom.edge.paging import encode_cursor
+from gridloom.kernel.market_time import market_day_window
 from gridloom.market_calendar import format_period
 from gridloom.virtual_assets.rules import first_open_period
 from gridloom.virtual_assets.schedule.rules import GateClosed, check_gate
@@ -85,10 +87,9 @@ class TestScheduling:
         assert [point["power"] for point in (await battery.life())["schedule"][:4]] == [100, 200, 300, 0]
 
     async def test_works_on_days_with_23_and_25_hours(self, make_battery):
-        for day, hours in ((datetime(2027, 3, 28, tzinfo=UTC), 23), (datetime(2027, 10, 31, tzinfo=UTC), 25)):
-            midnight = day - timedelta(hours=1 if hours == 23 else 2)
-            end = midnight + timedelta(hours=hours)
-            battery = await make_battery(start=wire(midnight), end=wire(end))
+        for hours in (23, 25):
+            day = market_day_window(next_day_of(hours, in_days=2))
+            battery = await make_battery(start=wire(day.start), end=wire(day.end))
             powers = [-10.0] * (hours * 4)
             assert (await battery.put(powers)).status_code == 200
             assert [point["power"] for point in (await battery.life())["schedule"]] == powers
@@ -156,10 +157,12 @@ class TestRefusals:
         await unchanged()
 
     async def test_of_power_beyond_the_block_names_the_first_period(self, battery, unchanged):
-        body = battery.points([100, 1200.01, -2000])
+        body = battery.points([100, -1000, 1200.01, -2000])
         body["schedule"].reverse()
         answer = problem(await battery.client.put(battery.block_url, json=body), 422, "power-beyond-available")
-        assert answer["firstPeriod"] == wire(battery.start + QUARTER)
+        assert answer["firstPeriod"] == wire(battery.start + 2 * QUARTER)
+        assert (answer["periods"], answer["availableCharge"], answer["availableDischarge"]) == (2, 1000, 1200)
+        assert answer["repair"] == f"{battery.url}/repairs"
         assert [error["pointer"] for error in answer["errors"]] == ["/schedule/1/power"]
         await unchanged()
 
@@ -167,6 +170,7 @@ class TestRefusals:
         answer = problem(await battery.put([-1000] * 8), 422, "energy-out-of-bounds")
         assert answer["firstPeriod"] == wire(battery.start + 4 * QUARTER)
         assert answer["excess"] == pytest.approx(1000 + 5 * 225 - 2000)
+        assert answer["repair"] == f"{battery.url}/repairs"
         assert answer["detail"].endswith("would be 125 kWh above the 2000 kWh that are available.")
         await unchanged()
 
@@ -257,12 +261,17 @@ class TestHistory:
         battery = await make_battery()
         moments, expected = [], []
         for power in (-100, 200, -300):
-            await battery.put([power, power], offset=abs(power) // 100)
+            several = battery.points([power, power], offset=abs(power) // 100)
+            several["schedule"] += battery.points([power / 2], offset=10 + abs(power) // 100)["schedule"]
+            assert (await battery.client.put(battery.block_url, json=several)).status_code == 200
             newest = (await battery.client.get(f"{battery.url}/schedule-history", params={"limit": 1})).json()[0]
             moments.append(newest["acceptedAt"])
             expected.append((await battery.life())["schedule"])
         for moment, schedule in zip(moments, expected, strict=True):
             assert (await battery.life(**{"as-of": moment}))["schedule"] == schedule
+            for cut in (2, 3, 4):  # in the midst of what was put at once
+                later = {"start": wire(battery.start + cut * QUARTER), "as-of": moment}
+                assert (await battery.life(**later))["schedule"] == schedule[cut:]
         born = (await battery.life(**{"as-of": battery.asset["createdAt"]}))["schedule"]
         assert {point["power"] for point in born} == {0}
         early = await battery.client.get(battery.block_url, params={"as-of": "2020-01-01T00:00:00Z"})

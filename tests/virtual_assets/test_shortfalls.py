@@ -55,8 +55,12 @@ class TestAShortfall:
         assert [found.by_battery[key][0] for key in (1, 2)] == pytest.approx(by_battery)
 
     def test_of_a_direction_that_is_not_rated_does_not_count(self) -> None:
-        found = _sum_shortfalls([promise(1, 1.0)], {1: np.array([[0.0, 0.5, 1.0]]).T}, 40, 41, (0.0, 1000.0))
-        assert found.missing == pytest.approx([0.5])
+        """Of a battery that holds a quarter; the other one lacks nothing, and is not named."""
+        promises, remaining = [promise(1, 0.25), promise(2, 0.75)], {1: np.array([[0.2, 0.6, 0.9]]).T, 2: None}
+        for rated_kw, missing in (((0.0, 1000.0), 0.1), ((1000.0, 0.0), 0.2), ((1000.0, 1000.0), 0.15)):
+            found = _sum_shortfalls(promises, remaining, 40, 41, rated_kw)
+            assert found.missing == pytest.approx([missing])
+            assert found.by_battery == {1: pytest.approx([missing])}
 
 
 class TestIntervalsOfShortfalls:

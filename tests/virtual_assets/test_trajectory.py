@@ -1,5 +1,6 @@
 """The stored energy follows from the schedules and the efficiencies, and days stand for their periods."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import numpy as np
@@ -7,13 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from tests.virtual_assets.test_draft import asset_of_five_days
 
 from gridloom.kernel.ids import BlockID
 from gridloom.virtual_assets.energy.trajectory import (
     DaySummaries,
+    cycle_limits_kwh,
     days_possibly_out_of_bounds,
     energy_trajectory_kwh,
     first_excess,
+    may_exceed_cycles,
     reserved_kwh,
     tolerance_kwh,
 )
@@ -118,6 +122,10 @@ class TestFirstExcess:
         assert excess is not None
         assert excess.excess_kwh == -0.5
 
+    def test_is_none_of_a_store_that_is_just_emptied_or_just_filled(self):
+        within = np.array([5.0, 5.0])
+        assert first_excess(within, np.array([0.0, 10.0]), np.full(2, 10.0), 1e-6) is None
+
     def test_forgives_what_was_outside_before_and_got_no_worse(self):
         before, available = np.array([8.0, 8.0]), np.array([6.0, 6.0])
         assert first_excess(before, np.array([8.0, 7.0]), available, 1e-6) is None
@@ -167,3 +175,30 @@ class TestTheEnergyOfReserves:
         stored, free = reserved_kwh([fcr, upward], 10, 16)
         assert stored.tolist() == [150, 250, 250, 250, 100, 100]
         assert free.tolist() == [150, 150, 150, 150, 0, 0]
+
+
+class TestCycleLimits:
+    def test_are_exports_of_so_many_times_the_capacity_a_day_and_a_year(self):
+        terms = asset_of_five_days().terms
+        capacity_kwh = terms.energy_capacity_kwh
+        for daily, annual in ((1.5, 400.0), (1.5, None), (None, 400.0), (None, None)):
+            limited = replace(terms, daily_cycle_limit=daily, annual_cycle_limit=annual)
+            assert cycle_limits_kwh(limited) == (
+                None if daily is None else 1.5 * capacity_kwh,
+                None if annual is None else 400.0 * capacity_kwh,
+            )
+
+    @pytest.mark.parametrize(
+        ("daily_kwh", "annual_kwh", "may_exceed"),
+        [
+            (None, None, False),
+            (110.0, None, False),  # 50 and 60 kWh lie in two days that follow each other
+            (109.0, None, True),
+            (None, 150.0, False),  # of all days together
+            (None, 149.0, True),
+            (110.0, 149.0, True),
+        ],
+    )
+    def test_are_exceeded_at_most_by_two_days_in_a_row_or_by_all(self, daily_kwh, annual_kwh, may_exceed):
+        exported_kwh = np.array([40.0, 0.0, 50.0, 60.0])
+        assert may_exceed_cycles(exported_kwh, daily_kwh, annual_kwh) is may_exceed

@@ -129,8 +129,10 @@ def availability_intervals(asset: VirtualAsset, has: AvailableFraction, changed:
 
 async def emit_adjusted(db: Database, asset: VirtualAsset, adjustments: Sequence[Adjustment]) -> None:
     """One event and one logbook entry per battery for consecutive cuts with the same reason."""
-    for reason, run in groupby(adjustments, key=lambda adjustment: adjustment.reason):
-        cut = list(run)
+    for (reason, _), run in groupby(
+        enumerate(adjustments), key=lambda each: (each[1].reason, each[1].period - each[0])
+    ):
+        cut = [adjustment for _, adjustment in run]
         first, end = cut[0].period, cut[-1].period + 1
         await record_event(
             db,
