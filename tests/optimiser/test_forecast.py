@@ -56,6 +56,7 @@ class TestADayTable:
 
     def test_cut_to_its_last_days_or_those_before_one_keeps_each_at_its_date(self) -> None:
         table = shaped_table(FIRST, 10)
+        assert table.hours[3].tolist() == pytest.approx(table.quarters[3].reshape(24, 4).mean(axis=1).tolist())
         for cut, first, count in (
             (table.last(3), FIRST + timedelta(days=7), 3),
             (table.last(30), FIRST, 10),
@@ -77,6 +78,16 @@ class TestAKindOfDay:
         ]
         assert day_type(date(2026, 4, 3)) == day_type(date(2026, 5, 25)) == day_type(date(2026, 10, 3)) == 2
         assert [day_type(date(2026, 11, day)) for day in (13, 14, 15)] == [0, 1, 2]
+
+    def test_is_a_holiday_where_all_of_germany_has_one(self) -> None:
+        """On which power is as cheap as on a Sunday; not on those of some states alone."""
+        for year, expected in (
+            (2024, ["01-01", "03-29", "04-01", "05-01", "05-09", "05-20", "10-03", "12-25", "12-26"]),
+            (2026, ["01-01", "04-03", "04-06", "05-01", "05-14", "05-25", "10-03", "12-25", "12-26"]),
+        ):
+            days = [date(year, 1, 1) + timedelta(days=number) for number in range(366 if year == 2024 else 365)]
+            holidays = [f"{day:%m-%d}" for day in days if day.weekday() < 6 and day_type(day) == 2]
+            assert holidays == expected, year
 
     def test_is_the_same_alone_and_in_a_row(self) -> None:
         types, weekdays = day_kinds(date(2023, 12, 20), 800)
@@ -103,6 +114,34 @@ class TestAForecast:
         assert len(forecast.p50) == quarters_of(forecast.day)
         assert (forecast.p10 <= forecast.p50).all()
         assert (forecast.p50 <= forecast.p90).all()
+        table = shaped_table(FIRST, days)
+        below_zero = forecast_day(replace(table, quarters=-table.quarters), table.end)
+        assert (below_zero.p10 < below_zero.p50).mean() > 0.9
+        assert (below_zero.p10 <= below_zero.p50).all()
+
+    @pytest.mark.parametrize(
+        ("days", "ahead", "p10", "p50", "p90"),
+        [
+            (1, 0, [49.3055, 76.9743, 2.4313, 88.3631], [71.6731, 108.5365, 2.9151, 128.5578],
+             [93.0796, 140.1633, 3.5938, 168.5666]),
+            (20, 2, [58.1668, 102.6578, -5.5155, 123.6326], [79.6615, 119.3742, 11.6453, 143.0612],
+             [94.2591, 134.7955, 25.3644, 160.1519]),
+            (100, 0, [58.1704, 100.9972, -5.6345, 123.0657], [66.0801, 107.8158, 2.6077, 130.194],
+             [72.4526, 114.6082, 8.8562, 138.2622]),
+            (500, 3, [28.1319, 70.8045, -38.401, 96.2655], [46.3645, 89.3516, -19.0545, 113.2836],
+             [60.8172, 103.8378, -6.2918, 128.1399]),
+        ],
+        ids=["a day", "no regression", "one", "two"],
+    )  # fmt: skip
+    def test_of_a_known_past_is_known(
+        self, days: int, ahead: int, p10: list[float], p50: list[float], p90: list[float]
+    ) -> None:
+        """At midnight, on the peaks and in the valley at noon: what it says only changes where that is meant."""
+        table = shaped_table(FIRST, days)
+        forecast = forecast_day(table, table.end + timedelta(days=ahead))
+        assert forecast.known_until == table.end
+        for found, expected in ((forecast.p10, p10), (forecast.p50, p50), (forecast.p90, p90)):
+            assert found[[0, 33, 54, 79]].tolist() == pytest.approx(expected, abs=1e-3)
 
     @pytest.mark.parametrize(("day", "count"), [("2025-03-30", 92), ("2025-10-26", 100)])
     def test_has_the_quarter_hours_of_its_day(self, day: str, count: int) -> None:
@@ -112,7 +151,8 @@ class TestAForecast:
         table = shaped_table(FIRST, 400)
         near, far = (forecast_day(table, table.end + timedelta(days=ahead)) for ahead in (0, 7))
         assert (far.p90 - far.p10).mean() > 1.5 * (near.p90 - near.p10).mean()
-        with pytest.raises(ValueError, match="days before"):
+        assert forecast_day(table, table.end + timedelta(days=13)).day == table.end + timedelta(days=13)
+        with pytest.raises(ValueError, match=f"from {table.end} on, 14 days before"):
             forecast_day(table, table.end + timedelta(days=14))
 
     def test_of_days_ahead_is_the_last_of_the_days_that_are_forecast_together(self) -> None:
@@ -138,8 +178,12 @@ class TestAForecast:
         table = table_of(FIRST, [np.full(quarters_of(day), 60.0 + 20 * day.weekday()) for day in days])
         one, two = (forecast_day(table, FIRST + timedelta(days=known)) for known in (371, 392))
         assert (one.p90 - one.p10).mean() == pytest.approx((two.p90 - two.p10).mean(), rel=0.05)
-        none = forecast_day(table, FIRST + timedelta(days=20))
-        assert (none.p90 - none.p10).mean() > 2 * (one.p90 - one.p10).mean(), "without any, it knows little"
+        first, *none = (forecast_day(table, FIRST + timedelta(days=known)) for known in (63, 62, 20))
+        for without in none:
+            assert (without.p90 - without.p10).mean() > 2 * (one.p90 - one.p10).mean(), "without any, it knows little"
+        assert (first.p90 - first.p10).mean() < 0.8 * (none[0].p90 - none[0].p10).mean(), (
+            "of 56 days with all their lags"
+        )
 
     def test_of_a_week_fitted_once_stays_close_to_one_fitted_daily(self) -> None:
         table = shaped_table(FIRST, 420)
@@ -167,6 +211,10 @@ class TestAForecast:
         hourly = replace(table, quarters=np.repeat(table.hours, 4, axis=1), is_hourly=np.ones(100, dtype=bool))
         forecast = forecast_day(hourly, hourly.end)
         assert (forecast.p50.reshape(24, 4) == forecast.p50.reshape(24, 4)[:, :1]).all()
+        some = replace(hourly, quarters=np.concatenate([hourly.quarters[:60], table.quarters[60:]]))
+        mixed = forecast_day(replace(some, is_hourly=np.arange(100) < 60), some.end)
+        peak = mixed.p50.reshape(24, 4)[7]
+        assert peak[3] - peak[0] > 1, "but where some were of quarters, they have those days' shape"
 
     @needs_real_prices
     def test_of_real_days_covers_four_of_five_prices(self) -> None:

@@ -10,8 +10,10 @@ import pytest
 from tests.optimiser.synthetic_prices import shaped_table
 
 from gridloom.kernel.market_time import market_day_window, period_number, period_start
+from gridloom.kernel.problem import BadRequest
 from gridloom.market_calendar import format_period
-from gridloom.optimiser.forecasts.formulas import MAX_DAYS_AHEAD
+from gridloom.optimiser.day_table import from_96_quarters
+from gridloom.optimiser.forecasts.formulas import MAX_DAYS_AHEAD, forecast_days
 from gridloom.optimiser.prices import PricesMissing
 from gridloom.optimiser.schedules import price_input
 from gridloom.optimiser.schedules.price_input import load_prices
@@ -69,6 +71,27 @@ class TestTheForecast:
         with pytest.raises(PricesMissing, match=format_period(starts[0])):
             await load_prices(NOTHING, asked, beyond, beyond + 1, beyond + 96)
 
+    async def test_has_the_true_length_of_each_day_and_knows_two_years(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The third of four days to come has 23 hours."""
+        table = shaped_table(date(2026, 1, 1), 85)
+        asked_for: list[tuple[str, date, int]] = []
+
+        async def load_day_table(db: Any, series: str, until: date, days: int) -> Any:
+            asked_for.append((series, until, days))
+            return table
+
+        monkeypatch.setattr(price_input, "load_day_table", load_day_table)
+        first, end = (period_number(market_day_window(table.end + timedelta(days=n)).start) for n in (-1, 4))
+        prices = await load_prices(NOTHING, PricesAsked(forecast=True), first, end, end)
+        ahead = [
+            from_96_quarters(quarters, table.end + timedelta(days=number))
+            for number, quarters in enumerate(forecast_days(table, 4))
+        ]
+        assert [len(day) for day in ahead] == [96, 96, 92, 96]
+        assert prices.values.tolist() == np.concatenate([table.true_day(84), *ahead]).tolist()
+        assert prices.between(first + 96, first + 192).tolist() == ahead[0].tolist()
+        assert asked_for == [("DAY_AHEAD_DE_LU", table.end + timedelta(days=39), 735 + 40)]
+
 
 class TestAHole:
     async def test_ends_what_is_asked_for_without_an_end_and_is_named_where_there_is_one(
@@ -83,6 +106,23 @@ class TestAHole:
         assert (prices.values.tolist(), prices.until) == ([50.0, 60.0, 70.0], period_start(first + 3))
         with pytest.raises(PricesMissing, match=format_period(first + 3)):
             await load_prices(NOTHING, asked, first, first + 8, first + 96)
+
+    @pytest.mark.parametrize(("latest", "periods"), [(3000, 31 * 96), (2976, 31 * 96), (2975, 2975)])
+    async def test_is_looked_for_in_a_month_where_no_end_is_asked_for(
+        self, monkeypatch: pytest.MonkeyPatch, latest: int, periods: int
+    ) -> None:
+        """Or to the end of the life, if that comes before."""
+
+        async def load_quarters(db: Any, series: str, first: int, end: int) -> Any:
+            assert series == "IDA1_DE_LU"
+            return np.full(end - first, 50.0)
+
+        monkeypatch.setattr(price_input, "load_quarters", load_quarters)
+        first, asked = period_number(market_day_window(KNOWN_UNTIL).start), PricesAsked(series="IDA1_DE_LU")
+        prices = await load_prices(NOTHING, asked, first, None, first + latest)
+        assert (len(prices.values), prices.until) == (periods, period_start(first + periods))
+        whole = await load_prices(NOTHING, asked, first, first + 5000, first + 5000)
+        assert len(whole.values) == 5000, "to the end that is asked for, however late"
 
     async def test_before_the_days_that_are_known_is_filled_with_no_other_days_prices(
         self, monkeypatch: pytest.MonkeyPatch
@@ -108,6 +148,18 @@ class TestAHole:
 
 
 class TestPricesThatAreSent:
+    async def test_are_for_quarter_hours(self) -> None:
+        first = period_number(market_day_window(KNOWN_UNTIL).start)
+        times = [
+            period_start(first + at) + timedelta(minutes=minutes) for at, minutes in ((0, 0), (1, 5), (2, 0), (3, 1))
+        ]
+        with pytest.raises(BadRequest) as refusal:
+            await load_prices(
+                NOTHING, PricesAsked(values=[NewPrice(time, 9.0) for time in times]), first, None, first + 9
+            )
+        pointers = [fault.pointer for fault in refusal.value.errors]
+        assert pointers == ["/prices/values/1/time", "/prices/values/3/time"]
+
     async def test_count_from_the_start_to_the_end_and_are_missing_by_their_own_name(self) -> None:
         first = period_number(market_day_window(KNOWN_UNTIL).start)
         sent = [NewPrice(period_start(first + at), 50.0 + at) for at in (3, -1, 0, 1, 2, 5)]

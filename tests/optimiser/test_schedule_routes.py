@@ -18,10 +18,15 @@ from tests.virtual_assets.conftest import Battery, MakeBattery, make_battery, ne
 from gridloom.database.clock import real_now
 from gridloom.edge import Request
 from gridloom.edge.application import Application
+from gridloom.edge.shares import ShareUse
+from gridloom.jobs import JobRun
 from gridloom.kernel.problem import BadRequest
-from gridloom.optimiser.schedules import store
-from gridloom.optimiser.schedules.jobs import delete_expired_optimisations
-from gridloom.optimiser.schedules.wire import NewOptimisation, PricesAsked
+from gridloom.kernel.shares import Share, ShareLimits
+from gridloom.optimiser.lifespan import optimiser_lifespan
+from gridloom.optimiser.schedules import jobs, routes, store
+from gridloom.optimiser.schedules.asset_optimisation import load_optimisation
+from gridloom.optimiser.schedules.jobs import KIND, delete_expired_optimisations, solve_optimisation
+from gridloom.optimiser.schedules.wire import NewOptimisation, NewPrice, OptimisationView, PricesAsked
 from gridloom.optimiser.solver_queue import SolverQueue, SolverTurn
 from gridloom.optimiser.solving.linear import Deadline
 from gridloom.optimiser.solving.programme import CancelledError
@@ -61,10 +66,22 @@ class TestAnOptimisation:
         assert all(price["value"] >= 0 for price in found["shadowPrices"]["cycles"])
         assert found["stateOfCharge"][-1]["stateOfChargePercentage"] == pytest.approx(50, abs=1.0001)
 
-    async def test_changes_nothing(self, make_battery: MakeBattery) -> None:
+    async def test_changes_nothing_and_is_answered_alike_when_it_is_asked_for_again(
+        self, make_battery: MakeBattery
+    ) -> None:
+        """So is a repair."""
         battery = await make_battery()
         before = await battery.read()
-        await optimise(battery)
+        prices = sent_prices(battery.start, battery.end, 1)
+        repair = {"schedule": battery.points([100.0, -100.0])["schedule"], "objective": "NEAREST"}
+        for path, body in (("optimisations", {"prices": prices}), ("repairs", repair)):
+            answers = [
+                await battery.client.post(f"{battery.url}/{path}", json=body, headers={"Idempotency-Key": path})
+                for _ in range(2)
+            ]
+            assert [one.status_code for one in answers] == [200, 200], answers[0].text
+            assert ["Idempotency-Replayed" in one.headers for one in answers] == [False, True]
+            assert answers[0].json() == answers[1].json()
         assert await battery.read() == before
 
     async def test_leaves_fixed_blocks_as_they_are(self, make_battery: MakeBattery) -> None:
@@ -140,9 +157,14 @@ class TestAnOptimisation:
         ],
     )
     async def test_points_at_what_is_wrong(self, make_battery: MakeBattery, body: Any, pointer: str) -> None:
-        answer = await optimise(await make_battery(), **body)
+        battery = await make_battery()
+        answer = await optimise(battery, **body)
         assert answer.status_code == 400, answer.text
         assert answer.json()["errors"][0]["pointer"] == pointer
+        if "prices" in body:
+            sent = {**battery.points([0.0]), "objective": "NEAREST", **body}
+            answer = await battery.client.post(f"{battery.url}/repairs", json=sent)
+            assert answer.json()["errors"][0]["pointer"] == pointer, "of a repair as well"
 
     async def test_proposes_balancing_blocks_that_can_be_carved(self, make_battery: MakeBattery) -> None:
         battery = await make_battery(energyCapacity=2000)
@@ -152,7 +174,7 @@ class TestAnOptimisation:
             for market in ("FCR", "AFRR_POS", "AFRR_NEG")
             for hours in range(-48, 48)
         ]
-        found = await optimise(battery, markets=["FCR", "AFRR_POS"], capacityPrices=prices)
+        found = await optimise(battery, markets=["WHOLESALE", "FCR", "AFRR_POS"], capacityPrices=prices)
         assert found.status_code == 200, found.text
         proposed = found.json()["proposedBlocks"]
         assert proposed
@@ -208,6 +230,70 @@ class TestAnOptimisation:
         elsewhere = await battery.client.get(where.replace(battery.asset["id"], other["id"]))
         assert elsewhere.status_code == 404, "it is of another asset"
 
+    async def test_made_by_a_job_may_be_refused_and_says_why(self, app: Application, make_battery: MakeBattery) -> None:
+        """Also by the second attempt of the job."""
+        battery, id = await make_battery(), uuid4()
+        organisation, asset = UUID(str(battery.organisation.id)), UUID(battery.asset["id"])
+        where = f"{battery.url}/optimisations/{id}"
+        payload = {"organisationID": str(organisation), "virtualAssetID": str(asset)}
+        body = NewOptimisation(prices=PricesAsked(values=[]))
+        async with app.pool.acquire() as db:
+            now = await real_now(db)
+            await store.insert_optimisation(db, organisation, id, asset, asset, now, body)
+            assert (await battery.client.get(where)).json() == {"id": str(id), "status": "QUEUED"}
+            async with db.transaction():
+                await solve_optimisation(JobRun(db=db, kind=KIND, key=str(id), payload=payload, due=now, attempt=2))
+            other, gone = uuid4(), uuid4()
+            for one, of in ((other, asset), (gone, gone)):
+                await store.insert_optimisation(db, organisation, one, of, asset, now, body)
+            payload = {"organisationID": str(organisation), "virtualAssetID": str(gone)}
+            async with db.transaction():
+                await solve_optimisation(JobRun(db=db, kind=KIND, key=str(gone), payload=payload, due=now, attempt=1))
+            removed = await store.read_optimisation(db, organisation, gone, gone)
+            assert removed is not None
+            assert (removed.status, removed.answer["problem"]["status"]) == ("FAILED", 404), (
+                "of an asset that is no more"
+            )
+            waiting = await store.read_optimisation(db, organisation, asset, other)
+            assert waiting is not None
+            assert (waiting.status, waiting.answer) == ("QUEUED", None), "the others are as they were"
+        refused = (await battery.client.get(where)).json()
+        assert (refused["id"], refused["status"]) == (str(id), "FAILED")
+        assert refused["problem"]["type"].endswith("/prices-missing")
+        assert refused["problem"]["firstMissingPeriod"] == wire(battery.start)
+
+    async def test_made_by_a_job_is_what_was_asked_for(
+        self, app: Application, make_battery: MakeBattery, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """To each of its fields, with the time that a job has."""
+        battery, id, asked_for = await make_battery(), uuid4(), list[Any]()
+        organisation, asset = UUID(str(battery.organisation.id)), UUID(battery.asset["id"])
+        body = NewOptimisation(
+            start=battery.start,
+            end=battery.end,
+            prices=PricesAsked(values=[NewPrice(battery.start, -12.5), NewPrice(battery.start + QUARTER, 0)]),
+            end_state_of_charge="FREE",
+            keep=[uuid4()],
+            exact=True,
+        )
+
+        async def load(db: Any, read: Any, *rest: Any) -> Any:
+            if read.id != asset:  # of another test
+                return await load_optimisation(db, read, *rest)
+            asked_for.append((read.id, *rest))
+            return SimpleNamespace(solve=lambda deadline: OptimisationView(status="OPTIMAL", value=7.25))
+
+        monkeypatch.setattr(jobs, "load_optimisation", load)
+        payload = {"organisationID": str(organisation), "virtualAssetID": str(asset)}
+        async with app.pool.acquire() as db:
+            now = await real_now(db)
+            await store.insert_optimisation(db, organisation, id, asset, asset, now, body)
+            async with db.transaction():
+                await solve_optimisation(JobRun(db=db, kind=KIND, key=str(id), payload=payload, due=now, attempt=1))
+        assert asked_for == [(asset, body, None)]
+        found = (await battery.client.get(f"{battery.url}/optimisations/{id}")).json()
+        assert found == {"id": str(id), "status": "OPTIMAL", "value": 7.25}
+
     async def test_made_by_a_job_is_deleted_after_a_day(self, app: Application, make_battery: MakeBattery) -> None:
         battery = await make_battery()
         organisation, asset = UUID(str(battery.organisation.id)), UUID(battery.asset["id"])
@@ -221,6 +307,26 @@ class TestAnOptimisation:
             await delete_expired_optimisations(run)
             found = [await store.read_optimisation(db, organisation, asset, id) for id in ids]
         assert [one and one.id for one in found] == [None, young], old
+
+    async def test_made_by_a_job_has_its_turn_by_how_long_it_takes(
+        self, make_battery: MakeBattery, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """In seconds: an exact one may take all that there are."""
+        sizes: list[int] = []
+
+        async def note(*_: Any, size: int, **__: Any) -> None:
+            sizes.append(size)
+
+        monkeypatch.setattr(routes, "enqueue", note)
+        monkeypatch.setattr(routes, "PERIODS_A_SECOND", 1000)
+        life = {"start": wire(datetime.fromisoformat((await make_battery()).asset["start"]))}
+        battery = await make_battery(**life, end=wire(datetime.fromisoformat(life["start"]) + timedelta(days=40)))
+        for exact in (False, True):
+            asked = await optimise(battery, prices={"forecast": True}, end=battery.asset["end"], exact=exact)
+            assert asked.status_code == 202, asked.text
+        assert sizes == [1 + 3840 // 1000, 60]
+        reserve = await optimise(battery, prices={"forecast": True}, end=battery.asset["end"], markets=["FCR"])
+        assert (reserve.status_code, reserve.json()["errors"][0]["pointer"]) == (400, "/end"), "spot alone"
 
 
 class TestARepair:
@@ -240,7 +346,9 @@ class TestARepair:
         apart_kw = [abs(one["asked"] - one["power"]) for one in repaired["moved"]]
         assert repaired["movedEnergy"] == pytest.approx(sum(apart_kw) / 4, abs=0.1)
         assert repaired["movedEnergy"] > 0
-        applied = await battery.client.put(f"{battery.url}/schedule", json={"schedule": repaired["schedule"]})
+        unchanged = {"If-Match": answer.headers["etag"]}
+        body = {"schedule": repaired["schedule"]}
+        applied = await battery.client.put(f"{battery.url}/schedule", json=body, headers=unchanged)
         assert applied.status_code == 200, applied.text
         assert applied.json()["imbalance"]["balanced"]
         end = applied.json()["imbalance"]["endStateOfChargePercentage"]
@@ -289,6 +397,7 @@ class TestAPortfolio:
         answer = await battery.client.post(
             f"/organisations/{battery.organisation.id}/portfolios/{portfolio.json()['id']}/optimisations",
             json={"prices": sent_prices(battery.start, battery.end, 9), "importLimit": 300, "exportLimit": 200},
+            headers={"Idempotency-Key": "portfolio"},
         )
         assert answer.status_code == 200, answer.text
         [asset] = answer.json()["assets"]
@@ -355,10 +464,30 @@ class TestTheSolver:
         assert busy.json()["type"].endswith("/share-exceeded")
         assert busy.json()["share"] == "computations"
         assert int(busy.headers["retry-after"]) >= 1
+        use = await app.shares.meters[Share.COMPUTATIONS](app.pool, UUID(str(battery.organisation.id)))
+        assert use == ShareUse(
+            used=limits.computations_running,
+            limit=limits.computations_running,
+            waiting=limits.computations_waiting,
+            max_waiting=limits.computations_waiting,
+        )
         assert (await optimise(other)).status_code == 200
         over.set()
         await asyncio.gather(*held)
         assert (await optimise(battery)).status_code == 200
+
+    async def test_takes_no_more_work_once_its_service_has_ended(self, app: Application) -> None:
+        kept: list[Any] = []
+        edge: Any = SimpleNamespace(
+            shares=SimpleNamespace(add_meter=lambda *_: None), resources=SimpleNamespace(add=kept.append)
+        )
+        settings: Any = SimpleNamespace(shares=ShareLimits())
+        async with optimiser_lifespan(edge, settings):
+            queue = kept[0]
+            assert await queue.run(call_of(app, uuid4()), lambda turn: turn.solve(lambda deadline: 7)) == 7
+        for is_long in (False, True):
+            with pytest.raises(RuntimeError, match="after shutdown"):
+                await queue.run(call_of(app, uuid4()), lambda turn: turn.solve(lambda deadline: 7), is_long=is_long)
 
     async def test_solves_long_work_behind_short_work(self, app: Application) -> None:
         queue, request = app.resources[SolverQueue], call_of(app, uuid4())
@@ -368,6 +497,30 @@ class TestTheSolver:
 
         short = await queue.run(request, tell_niceness)
         assert await queue.run(request, tell_niceness, is_long=True) == min(19, short + 5)
+
+    async def test_counts_as_long_what_has_more_than_two_days_of_quarter_hours(
+        self, make_battery: MakeBattery, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Whatever is asked for: an asset's schedule, its repair, or those of a portfolio."""
+        noted: list[bool] = []
+
+        async def note(queue: SolverQueue, request: Request, work: Any, *, is_long: bool = False) -> None:
+            noted.append(is_long)
+            raise BadRequest("noted")
+
+        monkeypatch.setattr(SolverQueue, "run", note)
+        life = {"start": wire(datetime.fromisoformat((await make_battery()).asset["start"]))}
+        battery = await make_battery(**life, end=wire(datetime.fromisoformat(life["start"]) + timedelta(days=3)))
+        portfolios = f"/organisations/{battery.organisation.id}/portfolios"
+        both = {"name": "All", "virtualAssetIDs": [battery.asset["id"]]}
+        portfolio = (await battery.organisation.admin.post(portfolios, json=both)).json()["id"]
+        for count in (200, 201):
+            window = {"prices": {"forecast": True}, "end": wire(battery.start + count * QUARTER)}
+            await battery.client.post(f"{battery.url}/optimisations", json=window)
+            await battery.client.post(f"{portfolios}/{portfolio}/optimisations", json=window)
+            sent = {**battery.points([0.0] * count), "objective": "NEAREST"}
+            await battery.client.post(f"{battery.url}/repairs", json=sent)
+        assert noted == [False] * 3 + [True] * 3
 
     async def test_stops_work_that_is_cancelled(self, app: Application) -> None:
         queue, seen, request = app.resources[SolverQueue], asyncio.Event(), call_of(app, uuid4())

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gridloom.optimiser.solving import reserves
 from gridloom.optimiser.solving import solve as solve_module
 from gridloom.optimiser.solving.battery_model import BatteryModel, SharedLimit
 from gridloom.optimiser.solving.feasibility import unreachable
-from gridloom.optimiser.solving.linear import Deadline, SolverStatus
+from gridloom.optimiser.solving.linear import Deadline, SolverResult, SolverStatus
 from gridloom.optimiser.solving.polishing import polish
 from gridloom.optimiser.solving.programme import (
     BatteryProgramme,
@@ -21,6 +22,7 @@ from gridloom.optimiser.solving.programme import (
     CycleLimit,
     InfeasibilityRule,
     InfeasibleError,
+    Solution,
     SolutionStatus,
 )
 from gridloom.optimiser.solving.repair import repair_nearest
@@ -112,6 +114,36 @@ class TestTheProgramme:
         assert best.value_eur == best.bound_eur == pytest.approx(5.5376, abs=1e-4)
         assert sorted(best.power_kw.round(1).tolist()) == [-1000.0, -1000.0, 778.5, 1000.0]
 
+    def test_cuts_both_directions_of_a_period_to_the_whole_of_one_where_it_is_told_to(self) -> None:
+        """Of 700 kW of charging and 1,000 kW of discharging, where burning pays."""
+        asked = programme([-100.0] * 4, charge=700.0, etas=(0.8, 0.7))
+        model = BatteryModel([asked], cut=[np.ones(4, dtype=bool)])
+        parts = []
+        for marked in (np.ones(4, dtype=bool), np.arange(4) == 1):
+            model.enable_cutting_plane(0, marked)
+            charge_kw, discharge_kw = model.powers_kw(0, model.run(Deadline(5)))
+            parts.append((charge_kw / 700 + discharge_kw / 1000).tolist())
+        assert parts[0] == pytest.approx([1.0] * 4)
+        assert parts[1][1] == pytest.approx(1.0)
+        assert max(parts[1]) > 1.1
+
+    def test_burns_no_energy_in_any_of_several_batteries(self) -> None:
+        burning = programme([-100.0] * 4, start=1.0, end=1.0, slack=0.0)
+        giving = programme([-100.0] * 4, end=None, charge=0.0)
+        limit = SharedLimit(*np.full((2, 4), 1e5))
+        for together in ([burning, giving], [giving, burning], [burning, burning]):
+            found = solve_together(together, Deadline(5), shared=limit)
+            expected = [5.5376 if one is burning else 0.0 for one in together]
+            assert [one.value_eur for one in found] == pytest.approx(expected, abs=1e-4)
+            assert {one.status for one in found} == {SolutionStatus.OPTIMAL}
+        narrow = SharedLimit(np.full(4, 900.0), np.full(4, 800.0))
+        found = solve_together([burning, burning], Deadline(5), shared=narrow)
+        total_kw = found[0].power_kw + found[1].power_kw
+        assert (total_kw.min(), total_kw.max()) == pytest.approx((-900, 800), abs=1e-3), "also within what they share"
+
+    def test_of_a_battery_without_any_power_keeps_still(self) -> None:
+        assert solve(programme([50.0] * 4, power=0.0)).power_kw.tolist() == [0.0] * 4
+
     def test_moves_energy_only_the_way_that_is_fixed_for_a_period(self) -> None:
         model = BatteryModel([programme([-100.0] * 4)])
         model.fix_directions(0, np.array([1, 3]), np.array([500.0, -500.0, -500.0, 500.0]))
@@ -175,6 +207,23 @@ class TestTheProgramme:
             assert getattr(found.shadow, field) == pytest.approx(more.value_eur - found.value_eur, rel=0.05, abs=1e-4)
         assert found.shadow.discharge_eur_kw > 10 * found.shadow.charge_eur_kw
 
+    def test_shadow_prices_of_powers_are_nothing_where_all_are_fixed(self) -> None:
+        asked = programme([10.0, 10.0, 200.0, 200.0], etas=(1.0, 1.0))
+        asked.min_kw[:] = asked.max_kw[:] = [-100.0, -100.0, 100.0, 100.0]
+        found = solve(asked)
+        assert found.shadow is not None
+        assert (found.shadow.charge_eur_kw, found.shadow.discharge_eur_kw) == (0.0, 0.0)
+
+    def test_shadow_prices_tell_the_end_from_the_size_of_the_store(self) -> None:
+        """Who is paid for charging would end fuller than it may, in a store that is never full."""
+        found = solve(programme([-50.0] * 4, energy=100_000.0, slack=0.0001, etas=(1.0, 1.0)))
+        assert found.shadow is not None
+        assert (found.shadow.energy_eur_kwh, found.shadow.end_eur_kwh) == pytest.approx((0.0, 0.05))
+
+    def test_ends_when_its_time_is_over(self) -> None:
+        asked = programme(np.random.default_rng(1).normal(50, 40, 2688), cycles=1.0)
+        assert BatteryModel([asked]).run(Deadline(0)).ended is SolverStatus.LIMIT
+
     def test_of_several_respects_what_they_share(self) -> None:
         rng = np.random.default_rng(7)
         prices = rng.uniform(-20, 150, 96)
@@ -197,8 +246,47 @@ class TestTheProgramme:
             assert exact.value_eur == pytest.approx(independent_value(asked), rel=1e-6, abs=1e-6)
             assert quick.value_eur <= exact.value_eur + 1e-6
             assert quick.gap <= 0.05
+            both = solve_together([asked, asked], Deadline(5))
+            assert sum(one.bound_eur for one in both) == pytest.approx(2 * quick.bound_eur), "a part of it for each"
             earned.append(exact.value_eur - quick.value_eur)
         assert max(earned) > 1e-3, "what is quick is not always as good"
+
+    def test_together_gives_each_its_part_of_what_is_not_proven(self) -> None:
+        prices = np.array([20.0, 90.0, 10.0, 60.0])
+        model = BatteryModel([programme(prices), programme(prices, energy=3000.0)])
+        found = solve_module._run_model(model, Deadline(5))
+        answers = solve_module._list_answers(model, found, found.objective * 1.5, proven=False)
+        assert {one.status for one in answers} == {SolutionStatus.TIME_LIMIT}
+        total = sum(one.value_eur for one in answers)
+        assert total > 50
+        assert [one.bound_eur - one.value_eur for one in answers] == pytest.approx([total / 4] * 2, rel=1e-6)
+
+    def test_that_runs_out_of_time_keeps_the_better_of_what_it_has_found(
+        self, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        """With binaries, which had no time to prove it, or with directions as a relaxation suggests them."""
+        run, better = solve_module._run_model, []
+
+        def run_unproven(model: BatteryModel, deadline: Deadline) -> SolverResult:
+            found = run(model, deadline)
+            is_schedule = len(found.columns) > 3 * 24 and not solve_module._does_both(model, found)
+            unproven = replace(found, ended=SolverStatus.LIMIT, bound=1.01 * found.bound)
+            return unproven if is_schedule else found
+
+        for seed in range(6):
+            asked = programme(np.random.default_rng(seed).normal(-60, 40, 24), charge=700.0, etas=(0.85, 0.97))
+            exact = solve(asked)
+            with monkeypatch.context() as patch:
+                patch.setattr(solve_module, "_run_model", run_unproven)
+                unproven = solve(asked)
+                patch.setattr(solve_module, "EXACT_PERIODS", 4)
+                quick = solve(asked)
+            assert quick.value_eur - 1e-6 <= unproven.value_eur <= exact.value_eur + 1e-6 <= unproven.bound_eur + 2e-6
+            better.append(unproven.value_eur - quick.value_eur)
+            if better[-1] > 1e-3:
+                assert unproven.status is SolutionStatus.TIME_LIMIT, "what is not proven is not called the best"
+        assert max(better) > 1e-3
+        assert capfd.readouterr().out == "", "a solver has nothing to say but its answer"
 
     def test_that_is_stopped_has_no_answer(self) -> None:
         asked, slot = programme([50.0] * 8), ReserveSlot(0, 8, 0.1, True, True, 0.25, 100.0)
@@ -212,6 +300,17 @@ class TestTheProgramme:
         ):
             with pytest.raises(CancelledError):
                 attempt()
+
+
+class TestTheGap:
+    def test_is_relative_to_the_bound_and_nothing_where_the_best_is_proven(self) -> None:
+        for status, value_eur, bound_eur, gap in (
+            (SolutionStatus.OPTIMAL, 90.0, 100.0, 0.0),
+            (SolutionStatus.TIME_LIMIT, 90.0, 100.0, 0.1),
+            (SolutionStatus.TIME_LIMIT, -110.0, -100.0, 0.1),
+            (SolutionStatus.TIME_LIMIT, 101.0, 100.0, 0.0),
+        ):
+            assert Solution(status, np.zeros(1), value_eur, bound_eur).gap == pytest.approx(gap)
 
 
 class TestNoWay:
@@ -228,6 +327,9 @@ class TestNoWay:
             solve(asked)
         assert (refusal.value.rule, refusal.value.position) == (InfeasibilityRule.ENERGY_ABOVE, 2)
         assert refusal.value.missing_kwh > 0
+        with pytest.raises(InfeasibleError) as refusal:
+            solve_together([programme([50.0] * 8), asked], Deadline(5), shared=SharedLimit(*np.full((2, 8), 1e5)))
+        assert (refusal.value.rule, refusal.value.position) == (InfeasibilityRule.ENERGY_ABOVE, 2), "of any of them"
 
     def test_says_by_how_much_the_bound_is_out_of_reach(self) -> None:
         """500 kWh in store; an hour charges 800 kW at 80 % and discharges 400 kW at 50 %."""
@@ -294,6 +396,23 @@ class TestNoWay:
             solve(programme([50.0] * 96, start=1.0, end=0.0, cycles=0.5))
         assert refusal.value.rule is InfeasibilityRule.CYCLE_LIMIT
 
+    def test_is_blamed_on_the_first_period_of_the_day_whose_cycles_do_not_suffice(self) -> None:
+        """Of three days the second has to give away 400 kWh, and may give 300; then the third, of two limits one."""
+        asked = programme([50.0] * 12, start=1.0, end=None, etas=(1.0, 1.0))
+        days, all_days = np.arange(12) // 4, np.zeros(12, dtype=np.int64)
+        asked.highest_kwh[7], asked.highest_kwh[3] = 300.0, 700.0
+        for limits, position in (
+            ([CycleLimit(days, np.array([300.0, 300.0, 500.0]))], 4),
+            ([CycleLimit(all_days, np.array([900.0])), CycleLimit(days, np.array([300.0, 300.0, 500.0]))], 4),
+            ([CycleLimit(days, np.array([200.0, 900.0, 500.0]))], 0),
+            ([CycleLimit(days, np.array([300.0, 500.0, 500.0])), CycleLimit(all_days, np.array([600.0]))], 0),
+        ):
+            with pytest.raises(InfeasibleError) as refusal:
+                solve(replace(asked, cycles=tuple(limits)))
+            assert (refusal.value.rule, refusal.value.position) == (InfeasibilityRule.CYCLE_LIMIT, position)
+        enough = CycleLimit(days, np.array([300.0, 400.0, 0.0]))
+        assert_keeps_to(replace(asked, cycles=(enough,)), solve(replace(asked, cycles=(enough,))).power_kw)
+
 
 class TestPolishing:
     def test_stops_a_schedule_at_the_bounds_of_the_store_and_changes_nothing_before(self) -> None:
@@ -303,6 +422,11 @@ class TestPolishing:
         assert full.tolist() == pytest.approx([-1000.0, -1000.0, -500.0, 0, 0, 0])
         empty = polish(asked, np.array([400.0] * 6))
         assert empty.tolist() == pytest.approx([400.0, 400.0, 200.0, 0, 0, 0])
+
+    def test_exceeds_no_power_for_a_bound_that_is_out_of_reach(self) -> None:
+        asked = programme([50.0] * 2, end=None)
+        asked.lowest_kwh[0] = 800.0
+        assert polish(asked, np.array([-900.0, 0.0])).tolist() == [-1000.0, 0.0]
 
     def test_takes_noise_and_what_exceeds_the_power_off(self) -> None:
         asked = programme([50.0] * 4, end=None, charge=700.0, power=400.0)
@@ -331,6 +455,45 @@ class TestARepair:
         repaired = repair_nearest(asked, sent, Deadline(5))
         assert repaired.sum() * 0.25 == pytest.approx(500 * ETA, rel=1e-6)
 
+    def test_keeps_to_the_cycles_of_each_day_and_moves_what_is_worth_least(self) -> None:
+        """Two days of 400 kWh at most, of which 600 were asked for on the second; its cheapest hour gives way."""
+        prices = np.repeat([50.0, 60.0, 90.0, 80.0], 4)
+        asked = programme(prices, energy=4000.0, start=0.5, end=None, etas=(1.0, 1.0))
+        limit = CycleLimit(np.arange(16) // 8, np.array([400.0, 400.0]))
+        sent = np.repeat([300.0, 0.0, 300.0, 300.0], 4)
+        repaired = repair_nearest(replace(asked, cycles=(limit,)), sent, Deadline(5))
+        assert repaired[:8].tolist() == pytest.approx(sent[:8].tolist())
+        assert [repaired[8:12].sum() / 4, repaired[12:].sum() / 4] == pytest.approx([300.0, 100.0])
+        assert repair_nearest(asked, sent, Deadline(5)).tolist() == pytest.approx(sent.tolist())
+
+    def test_earns_no_more_by_moving_more_than_it_must(self) -> None:
+        """Whatever the prices: what is missing at the end is charged, and what is not there is not sold."""
+        rng = np.random.default_rng(9)
+        empty = programme(rng.normal(50, 80, 16), start=0.2, end=0.5, slack=0.0)
+        charged = repair_nearest(empty, np.zeros(16), Deadline(5))
+        assert charged.max() <= 1e-6
+        assert -charged.sum() / 4 == pytest.approx(300 / ETA)
+        dearest = empty.price_eur_mwh[charged < -1e-6].max()
+        assert charged[empty.price_eur_mwh < dearest].tolist() == pytest.approx([-1000.0]), "where it is cheapest"
+        extreme = replace(empty, price_eur_mwh=300 * empty.price_eur_mwh)
+        assert repair_nearest(extreme, np.zeros(16), Deadline(5)).tolist() == pytest.approx(charged.tolist(), abs=1e-3)
+        dear = programme([-50.0] * 8, end=None)
+        assert repair_nearest(dear, np.full(8, 800.0), Deadline(5)).sum() / 4 == pytest.approx(500 * ETA)
+
+    def test_leaves_what_is_fixed_whatever_else_has_to_give_way(self) -> None:
+        """100 kWh are in store, of which the last quarter-hour gives 50 at least, however cheap it is."""
+        asked = programme([50.0, 60.0, 70.0, 10.0], start=0.1, end=None, etas=(1.0, 1.0))
+        asked.min_kw[3] = 200.0
+        repaired = repair_nearest(asked, np.full(4, 400.0), Deadline(5))
+        assert repaired.tolist() == pytest.approx([0.0, 0.0, 200.0, 200.0], abs=1e-3)
+        taken = replace(asked, min_kw=-asked.max_kw, max_kw=-asked.min_kw, initial_kwh=900.0)
+        assert_keeps_to(taken, repair_nearest(taken, np.full(4, -400.0), Deadline(5)))
+
+    def test_cuts_off_what_exceeds_the_power_in_either_direction(self) -> None:
+        asked = programme([50.0] * 4, energy=4000.0, start=0.5, end=None, charge=300.0, power=500.0)
+        repaired = repair_nearest(asked, np.array([-400.0, 900.0, 0.0, 100.0]), Deadline(5))
+        assert repaired.tolist() == pytest.approx([-300.0, 500.0, 0.0, 100.0])
+
 
 class TestReserves:
     def test_take_what_pays_more_than_the_spot_market(self) -> None:
@@ -349,3 +512,80 @@ class TestReserves:
         asked = programme(rng.uniform(0, 100, 96), energy=2000.0)
         slots = [ReserveSlot(first, first + 16, -0.01, True, False, 1.0, 1000.0) for first in range(0, 96, 16)]
         assert solve_with_reserves(asked, slots, Deadline(5), exact=False).power_kw.sum() == 0
+
+    def test_take_power_and_energy_from_the_spot_market_only_while_they_are_held(self) -> None:
+        """What is to be in store, and the room that is to be left, are so from the quarter-hour before on."""
+        asked = programme([50.0] * 6, end=None, charge=800.0, power=600.0, etas=(0.9, 0.8))
+        slots = [
+            ReserveSlot(0, 2, 0.1, True, False, 0.5, 900.0),
+            ReserveSlot(3, 5, 0.1, False, True, 0.25, 900.0),
+            ReserveSlot(5, 6, 0.1, True, True, 1.0, 900.0),
+        ]
+        beside = spot_programme_beside(asked, slots, np.array([80.0, 40.0, 16.0]))
+        assert beside.max_kw.tolist() == [520, 520, 600, 600, 600, 584]
+        assert beside.min_kw.tolist() == [-800, -800, -800, -760, -760, -784]
+        assert beside.lowest_kwh.tolist() == pytest.approx([50, 50, 0, 0, 20, 20])
+        assert beside.highest_kwh.tolist() == pytest.approx([1000, 1000, 990, 990, 974, 984])
+        assert asked.max_kw.tolist() == [600.0] * 6
+
+    @pytest.mark.parametrize(
+        ("is_up", "is_down", "most_kw", "lot_kw", "power_kw", "bound_eur"),
+        [
+            pytest.param(True, False, 900.0, 1.0, 600.0, 120.0, id="upward: 750 kWh, less what is lost"),
+            pytest.param(False, True, 900.0, 1.0, 812.0, 162.5, id="downward: room of 812.5 kWh"),
+            pytest.param(True, True, 900.0, 1.0, 444.0, 800 / 9, id="both: 1.25 times as much in store as room"),
+            pytest.param(True, False, 900.0, 7.0, 595.0, 120.0, id="in lots"),
+            pytest.param(False, True, 300.0, 1.0, 300.0, 60.0, id="no more than the product takes"),
+        ],
+    )
+    def test_are_as_large_as_the_store_and_its_room_last_for_the_time_asked(
+        self, is_up: bool, is_down: bool, most_kw: float, lot_kw: float, power_kw: float, bound_eur: float
+    ) -> None:
+        """For an hour, of a store that is half full; 250 kWh go in or 312.5 come out before the first quarter ends."""
+        asked = programme([0.0] * 4, end=None, etas=(1.0, 0.8))
+        slot = ReserveSlot(0, 4, 0.2, is_up, is_down, 1.0, most_kw, lot_kw)
+        found = solve_with_reserves(asked, [slot], Deadline(5), exact=False)
+        assert found.power_kw.tolist() == pytest.approx([power_kw])
+        assert (found.spot.value_eur, found.bound_eur) == pytest.approx((0.0, bound_eur))
+
+    @pytest.mark.parametrize(
+        ("prices", "power_kw"),
+        [
+            pytest.param([0.0] * 8, [600.0, 600.0, 800.0, 800.0], id="all of it"),
+            pytest.param([1000.0] * 4 + [-1000.0] * 4, [0.0, 600.0, 800.0, 0.0], id="what the spot market leaves"),
+        ],
+    )
+    def test_share_the_power_of_each_direction_with_the_spot_market(
+        self, prices: list[float], power_kw: list[float]
+    ) -> None:
+        """Two upward ones after each other, and two downward ones, of a store that is large enough for all."""
+        asked = programme(prices, energy=40_000.0, end=None, charge=800.0, power=600.0)
+        slots = [
+            ReserveSlot(first, first + 4, 0.2, is_up, not is_up, 0.01, 5000.0)
+            for is_up in (True, False)
+            for first in (0, 4)
+        ]
+        found = solve_with_reserves(asked, slots, Deadline(5), exact=False)
+        assert found.power_kw.tolist() == pytest.approx(power_kw)
+
+    @pytest.mark.parametrize("exact", [True, False])
+    def test_leave_a_spot_schedule_as_exact_as_it_is_asked_for(
+        self, monkeypatch: pytest.MonkeyPatch, exact: bool
+    ) -> None:
+        asked_for: list[bool] = []
+
+        def note(asked: BatteryProgramme, deadline: Deadline, *, exact: bool = False) -> Solution:
+            asked_for.append(exact)
+            return solve(asked, deadline, exact=exact)
+
+        monkeypatch.setattr(reserves, "solve", note)
+        solve_with_reserves(
+            programme([50.0] * 4), [ReserveSlot(0, 4, 0.1, True, True, 0.25, 9.0)], Deadline(5), exact=exact
+        )
+        assert asked_for == [exact]
+
+    def test_are_refused_with_the_reason_where_no_schedule_is_feasible(self) -> None:
+        asked = programme([50.0] * 2, energy=100_000.0, start=0.0, end=1.0)
+        with pytest.raises(InfeasibleError) as refusal:
+            solve_with_reserves(asked, [ReserveSlot(0, 2, 0.1, True, True, 0.25, 9.0)], Deadline(5), exact=False)
+        assert refusal.value.rule is InfeasibilityRule.END_STATE_OF_CHARGE

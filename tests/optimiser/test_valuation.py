@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import httpx2
+import msgspec
 import numpy as np
 import pytest
 from tests.assets import register_asset
@@ -21,15 +22,23 @@ from gridloom.kernel.market_time import block_window, market_day_of, market_day_
 from gridloom.kernel.window import Window
 from gridloom.optimiser.backtests.planner import BatterySpec, Planner
 from gridloom.optimiser.backtests.rolling import EXPECTATIONS, Policy, replay_days
-from gridloom.optimiser.day_table import DayTable
-from gridloom.optimiser.valuations import day_value_cache, formulas
+from gridloom.optimiser.day_table import DayTable, table_of
+from gridloom.optimiser.prices import load_day_table
+from gridloom.optimiser.solving.linear import Deadline
+from gridloom.optimiser.solving.programme import CancelledError
+from gridloom.optimiser.valuations import day_value_cache, formulas, routes
 from gridloom.optimiser.valuations.formulas import (
     AuctionedBattery,
     Basis,
+    Calibration,
     DayValues,
+    PastWindow,
+    Valuation,
     _closed_value,
+    _find_spread,
     _is_hourly,
     _plan_closed,
+    _plan_two_days,
     value_past_days,
     value_window,
 )
@@ -72,6 +81,45 @@ class TestAnOffer:
         asked = offer(date(2026, 6, 1), 1, battery=battery, initial_soc=initial_soc, target_soc=target_soc)
         assert asked.end_kwh(1.0) == pytest.approx((low, high), abs=1e-4)
 
+    def test_gets_as_near_to_its_target_as_its_hours_and_the_cycles_of_its_days_allow(self) -> None:
+        battery = BatterySpec(600.0, 1000.0, 2000.0, 0.9, 0.8, 0.2)
+        full = offer(date(2026, 6, 1), 1, battery=battery, initial_soc=1.0, target_soc=0.0)
+        assert full.end_kwh(0.25) == pytest.approx((0, 2000 - 250 / 0.8), abs=1e-4)
+        assert full.end_kwh(8.0) == pytest.approx((0, 2000 - 400 / 0.8), abs=1e-4)
+        assert full.end_kwh(8.0, days=2) == pytest.approx((0, 2000 - 800 / 0.8), abs=1e-4)
+        empty = offer(date(2026, 6, 1), 1, battery=battery, initial_soc=0.0, target_soc=1.0)
+        assert empty.end_kwh(0.25) == pytest.approx((135, 2000), abs=1e-4)
+
+    def test_has_the_past_of_others_alike_whatever_its_days_but_not_its_hours_of_one_day(self) -> None:
+        june, july = date(2026, 6, 1), date(2026, 7, 1)
+        assert offer(june, 3, start_quarter=8).shape == offer(july, 5, end_quarter=80).shape
+        assert offer(june, 1).shape == offer(july, 1).shape
+        shapes = {
+            one.shape
+            for one in (
+                offer(june, 1),
+                offer(june, 1, start_quarter=8),
+                offer(june, 1, end_quarter=80),
+                offer(june, 1, end_quarter=88),
+                offer(june, 2),
+                offer(june, 2, initial_soc=0.4),
+                offer(june, 2, target_soc=0.4),
+                offer(june, 2, tolerance=0.2),
+                offer(june, 2, battery=replace(BATTERY, charge_kw=7.0)),
+            )
+        }
+        assert len(shapes) == 9
+
+    def test_of_one_day_has_the_past_of_others_that_end_at_midnight_however_long_the_day(self) -> None:
+        """A day of 25 hours has another hour after its 96 quarter-hours, and one of 23 hours ends before them."""
+        june, spring, autumn = date(2026, 6, 1), date(2026, 3, 29), date(2026, 10, 25)
+        whole = offer(june, 1)
+        assert offer(spring, 1, end_quarter=92).shape == offer(autumn, 1, end_quarter=100).shape == whole.shape
+        assert offer(autumn, 1, end_quarter=96).shape != whole.shape
+        assert offer(june, 1, end_quarter=92).shape == offer(autumn, 1, end_quarter=92).shape
+        assert offer(june, 1, end_quarter=92).shape != offer(spring, 1, end_quarter=92).shape
+        assert offer(spring, 2, end_quarter=92).shape == offer(june, 2, end_quarter=92).shape, "of several, any"
+
     def test_is_the_battery_that_is_auctioned(self) -> None:
         delivery = Window(block_window(date(2026, 10, 24), 12, 16).start, block_window(date(2026, 10, 25), 4, 8).start)
         item: Any = SimpleNamespace(
@@ -89,6 +137,8 @@ class TestAnOffer:
         battery = BatterySpec(800.0, 1200.0, 2000.0, 0.96, 0.92, 1.5)
         days = (date(2026, 10, 24), date(2026, 10, 25))
         assert offer_of(item) == AuctionedBattery(battery, *days, 48, 20, 0.3, 0.6, 0.02), "of the long day five hours"
+        item.delivery = Window(delivery.start, market_day_window(date(2026, 10, 25)).end)
+        assert offer_of(item) == AuctionedBattery(battery, *days, 48, 100, 0.3, 0.6, 0.02), "the long day to its end"
 
 
 class TestPastValues:
@@ -113,8 +163,8 @@ class TestPastValues:
     def test_by_policy_are_planned_for_each_day_by_the_forecast_of_that_day(
         self, monkeypatch: pytest.MonkeyPatch, days: int
     ) -> None:
-        """A forecast that is right about today and tomorrow is as good as foresight."""
-        table = shaped_table(date(2025, 1, 1), 40)
+        """A forecast that is right about today and tomorrow is as good as foresight; one of the days has 23 hours."""
+        table = shaped_table(date(2025, 3, 1), 40)
 
         class RightForecaster:
             def __init__(self, table: DayTable) -> None:
@@ -127,6 +177,76 @@ class TestPastValues:
         asked = offer(table.end, days, battery=replace(BATTERY, charge_efficiency=0.98))
         policy, foresight = (value_past_days(table, asked, basis).values[-20:-1] for basis in Basis)
         assert policy.tolist() == pytest.approx(foresight.tolist(), rel=1e-6)
+
+    def test_are_those_of_whole_days_for_any_window_of_more_than_one(self) -> None:
+        """A past of an odd number of days is compared by pairs of them all the same."""
+        table = shaped_table(date(2025, 1, 1), 21)
+        two, three = (value_past_days(table, offer(table.end, days), Basis.FORESIGHT) for days in (2, 3))
+        assert two.values.tolist() == three.values.tolist()
+        assert two.start_end_cost_eur == three.start_end_cost_eur > 0
+        assert len(two.values) == 14
+
+    def test_that_nobody_waits_for_any_more_are_not_computed_to_the_end(self) -> None:
+        table, deadline = shaped_table(date(2025, 1, 1), 21), Deadline(60)
+        deadline.stop()
+        for days in (1, 3):
+            with pytest.raises(CancelledError):
+                value_past_days(table, offer(table.end, days), Basis.FORESIGHT, deadline)
+
+    def test_cost_nothing_to_start_and_end_where_the_policy_loses(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A forecast that takes dear hours for cheap ones."""
+        table = shaped_table(date(2025, 1, 1), 21)
+
+        class WrongForecaster:
+            def __init__(self, table: DayTable) -> None:
+                self.quarters = 200 - np.concatenate([table.quarters, table.quarters[-1:]])
+
+            def forecast(self, index: int) -> Any:
+                return self.quarters[index : index + 2]
+
+        monkeypatch.setattr(formulas, "WeeklyForecaster", WrongForecaster)
+        found = value_past_days(table, offer(table.end, 3), Basis.POLICY)
+        assert found.values.mean() < 0
+        assert found.start_end_cost_eur == 0
+
+    def test_of_two_days_end_as_near_to_the_target_as_the_cycles_of_both_allow(self) -> None:
+        """Of a full store that is to be empty 400 kWh may be given each day, and who takes them is paid."""
+        battery = BatterySpec(0.001, 1000.0, 2000.0, 0.9, 0.8, 0.2)
+        asked = offer(date(2025, 1, 1), 2, battery=battery, initial_soc=1.0, target_soc=0.0, tolerance=0.0)
+        prices = np.resize([-100.0, -101.0], 96)
+        assert _plan_two_days(Planner(battery), asked, prices, prices) == pytest.approx(-80, rel=0.01)
+
+    def test_of_a_known_past_are_known(self) -> None:
+        """From 30 to 60 %, over a day of 23 hours: what they come to only changes where that is meant."""
+        table = shaped_table(date(2025, 3, 1), 40)
+        battery = replace(BATTERY, charge_kw=800.0, charge_efficiency=0.9)
+        asked = offer(table.end, 3, initial_soc=0.3, target_soc=0.6, battery=battery)
+        for basis, cost_eur, values in (
+            (Basis.FORESIGHT, 67.273, [356.9409, 215.0486, 286.032]),
+            (Basis.POLICY, 63.8652, [356.8422, 178.6252, 260.7275]),
+        ):
+            found = value_past_days(table, asked, basis)
+            assert (found.until, len(found.values)) == (table.end, 33)
+            assert found.start_end_cost_eur == pytest.approx(cost_eur, rel=1e-4)
+            assert found.values[[0, 15, -1]].tolist() == pytest.approx(values, rel=1e-4)
+
+    def test_lose_nothing_by_start_and_end_where_nothing_is_earned(self) -> None:
+        days = [date(2025, 1, 1) + timedelta(days=number) for number in range(20)]
+        table = table_of(days[0], [np.zeros(96) for _ in days])
+        found = value_past_days(table, offer(table.end, 3), Basis.FORESIGHT)
+        assert (found.start_end_cost_eur, found.values.tolist()) == (0.0, [0.0] * 13)
+
+    def test_of_two_days_are_planned_by_quarters_where_one_of_them_has_such_prices(self) -> None:
+        """Of the second day one quarter of each hour pays, which an hour's first price would not show."""
+        hourly, quarterly = np.repeat([0.0, 100.0] * 12, 4), np.resize([0.0, 0.0, 0.0, 200.0], 96)
+        battery = BatterySpec(1000.0, 1000.0, 2000.0, 1.0, 1.0)
+        asked = offer(date(2025, 1, 1), 2, battery=battery, target_soc=0.0, tolerance=1.0)
+        both = [_plan_two_days(Planner(battery), asked, *days) for days in ((hourly, quarterly), (quarterly, hourly))]
+        slow = replace(asked, battery=replace(battery, charge_kw=1.0), initial_soc=0.0, target_soc=1.0, tolerance=0.0)
+        bought_eur = -_plan_two_days(Planner(slow.battery), slow, quarterly, quarterly)
+        assert bought_eur == pytest.approx(48 * 200 / 4000), "all that it can, though the target is out of reach"
+        assert both[0] > 12 * 100 + 23 * 50 - 1
+        assert both[1] > 12 * 100 + 23 * 50 - 1
 
     def test_lose_as_little_by_start_and_end_with_cycles_that_suffice_each_day_as_without_a_limit(self) -> None:
         """Two days together may do twice what each may do."""
@@ -160,6 +280,24 @@ class TestPastValues:
             value_eur = _closed_value(Planner(BATTERY), asked, prices, prices)
             assert (value_eur > 50) is is_held, day
 
+    @pytest.mark.parametrize(
+        ("day", "hours", "count", "earned_eur"),
+        [
+            pytest.param(date(2026, 3, 29), (0, 92), 96, 100.0, id="the end of a day of 23 hours is that of any"),
+            pytest.param(date(2026, 10, 25), (0, 96), 100, 0.0, id="a day of 25 hours does not end an hour earlier"),
+            pytest.param(
+                date(2026, 10, 25), (96, 100), 92, 25.0, id="what lies beyond a shorter day is its last quarter"
+            ),
+        ],
+    )
+    def test_of_a_day_that_is_longer_or_shorter_end_where_it_ends(
+        self, day: date, hours: tuple[int, int], count: int, earned_eur: float
+    ) -> None:
+        prices = np.zeros(count)
+        prices[-4:] = 100.0
+        asked = offer(day, 1, start_quarter=hours[0], end_quarter=hours[1], target_soc=0.0, tolerance=1.0)
+        assert _closed_value(Planner(BATTERY), asked, prices, prices) == pytest.approx(earned_eur, abs=0.1)
+
     def test_are_computed_once_and_anew_where_a_price_was_corrected(self, monkeypatch: pytest.MonkeyPatch) -> None:
         computed: list[float] = []
 
@@ -182,6 +320,28 @@ class TestPastValues:
         assert value_of(corrected) > first
         assert value_of(table, Basis.POLICY) != first
         assert len(computed) == 3
+
+    def test_are_known_again_for_those_that_were_asked_for_last(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        computed: list[float] = []
+
+        def noting(table: DayTable, asked: AuctionedBattery, *_: Any) -> DayValues:
+            computed.append(asked.initial_soc)
+            return DayValues(table.end, np.zeros(1), 0.0)
+
+        monkeypatch.setattr(day_value_cache, "value_past_days", noting)
+        monkeypatch.setattr(day_value_cache, "MAX_CACHED_VALUES", 2)
+        table, cached = shaped_table(date(2025, 1, 1), 30), day_value_cache.DayValueCache()
+        for soc in (0.1, 0.2, 0.1, 0.3, 0.1, 0.2):
+            cached.values(table, offer(table.end, 1, initial_soc=soc), Basis.POLICY, None)  # type: ignore[arg-type]
+        assert computed == [0.1, 0.2, 0.3, 0.2]
+
+
+class TestACalibration:
+    def test_counts_a_window_at_its_bounds_as_covered(self) -> None:
+        first, bounds = date(2026, 1, 1), (10.0, 20.0, 30.0)
+        past = tuple(PastWindow(first, *bounds, value) for value in (9.9, 10.0, 25.0, 30.0, 30.1, 31.0, 5.0, 6.0))
+        found = Calibration(past)
+        assert (found.windows, found.coverage, found.below, found.above) == (8, 3 / 8, 3 / 8, 2 / 8)
 
 
 class TestAValue:
@@ -212,6 +372,38 @@ class TestAValue:
         values = [value_window(value_past_days(table, one, Basis.FORESIGHT), one).p50_eur for one in (whole, part)]
         assert 0 <= values[1] < values[0]
 
+    def test_of_days_that_are_cut_is_that_of_their_quarter_hours(self) -> None:
+        past = DayValues(date(2025, 3, 1), np.full(60, 100.0), 0.0)
+        value = value_window(past, offer(past.until, 3, start_quarter=48))
+        assert value.p50_eur == pytest.approx(250)
+
+    def test_is_spread_by_the_windows_of_the_last_year(self) -> None:
+        """More than a year ago days earned 0 or 1,000 EUR; each has earned 100 EUR since."""
+        values = np.concatenate([np.random.default_rng(1).choice([0.0, 1000.0], 100), np.full(340, 100.0)])
+        value = value_window(DayValues(date(2025, 3, 1), values, 0.0), offer(date(2025, 3, 1), 1))
+        assert value.p90_eur == pytest.approx(100, rel=0.01)
+
+    def test_is_shown_in_cents_with_each_past_window_and_what_it_came_to(self) -> None:
+        past = (PastWindow(date(2026, 3, 29), 10.123, 20.234, 30.345, 15.456),)
+        value = Valuation(1.111, 2.222, 3.333, 4.444, 5.555, Calibration(past), date(2026, 4, 1))
+        assert msgspec.to_builtins(routes._view_valuation(value)) == {
+            "p10": 1.11,
+            "p50": 2.22,
+            "p90": 3.33,
+            "mean": 4.44,
+            "perMWPerYear": pytest.approx(5.555, abs=0.006),
+            "calibration": {
+                "windows": 1,
+                "coverage": 1.0,
+                "below": 0.0,
+                "above": 0.0,
+                "pastWindows": [
+                    {"start": "2026-03-28T23:00:00Z", "p10": 10.12, "p50": 20.23, "p90": 30.34, "value": 15.46}
+                ],
+            },
+            "asOf": "2026-03-31T22:00:00Z",
+        }
+
     def test_of_a_battery_that_may_keep_still_is_never_a_loss(self) -> None:
         past = DayValues(date(2025, 3, 1), np.full(60, 1.0), 5.0)
         values = [value_window(past, offer(past.until, 1, target_soc=end)) for end in (0.5, 1.0)]
@@ -233,6 +425,43 @@ class TestAValue:
         value = value_window(past, offer(date(2025, 2, 1), 28))
         assert value.p10_eur <= 0.5 * 2800 < 1.5 * 2800 <= value.p90_eur
         assert (value.calibration.windows, value.calibration.coverage) == (0, None)
+
+    def test_is_spread_by_half_of_it_to_either_side_below_eight_windows(self) -> None:
+        """A day of 100 EUR like all before it: after seven days there is no window, with each further day one more."""
+        for count, spread in ((7, (50, 100, 150)), (8, (50, 100, 150)), (14, (50, 100, 150)), (15, (100, 100, 100))):
+            past = DayValues(date(2025, 2, 1), np.full(count, 100.0), 0.0)
+            value = value_window(past, offer(past.until, 1))
+            assert (value.p10_eur, value.p50_eur, value.p90_eur) == pytest.approx(spread), count
+            assert value.mean_eur == pytest.approx(100)
+
+    @pytest.mark.parametrize(
+        ("days", "lead", "figures", "last", "shares"),
+        [
+            (1, 0, [0.0, 23.66, 83.1401, 26.1698, 13406.2862], (31, [0.0, 30.5997, 96.0027, 0.0]), (27, 0, 5)),
+            (3, 5, [59.8023, 155.2064, 241.6425, 156.392, 21141.8763], (29, [54.564, 150.0854, 247.42, 108.7]),
+             (13, 1, 4)),
+            (10, 70, [266.1428, 465.1649, 740.1335, 485.0806, 19672.7121], None, None),
+        ],
+    )  # fmt: skip
+    def test_of_a_known_past_is_known(self, days: int, lead: int, figures: Any, last: Any, shares: Any) -> None:
+        """Of 0.9 MW, some days of which lost money: what it says only changes where that is meant."""
+        past = DayValues(date(2026, 1, 1), np.round(np.random.default_rng(4).uniform(-20, 150, 130), 2), 40.0)
+        battery, start = replace(BATTERY, charge_kw=800.0), 20 if days == 1 else 0
+        asked = offer(past.until + timedelta(days=lead), days, start_quarter=start, battery=battery)
+        value = value_window(past, asked)
+        found = [value.p10_eur, value.p50_eur, value.p90_eur, value.mean_eur, value.per_mw_year_eur]
+        assert found == pytest.approx(figures, abs=1e-3)
+        assert value.as_of == past.until
+        calibration = value.calibration
+        if last is None:
+            assert calibration.past == ()
+            return
+        one = calibration.past[-1]
+        assert one.first == date(2025, 12, last[0])
+        assert [one.p10_eur, one.p50_eur, one.p90_eur, one.value_eur] == pytest.approx(last[1], abs=1e-3)
+        assert calibration.windows == sum(shares)
+        expected = [part / sum(shares) for part in shares]
+        assert [calibration.coverage, calibration.below, calibration.above] == pytest.approx(expected)
 
     @pytest.mark.parametrize(("days", "lead"), [(1, 0), (7, 0), (3, 5)])
     def test_shows_past_windows_as_they_were_valued_and_what_they_came_to(self, days: int, lead: int) -> None:
@@ -281,6 +510,21 @@ class TestAValue:
         assert 0.7 <= calibration.coverage <= 0.95
 
 
+class TestTheSpread:
+    """Of what past windows earned against what was expected of them: low, middle, high and mean."""
+
+    def test_lies_further_out_the_fewer_windows_are_independent(self):
+        assert _find_spread(np.arange(20.0), 2) == pytest.approx((1.14, 9.5, 17.86, 9.5))
+        assert _find_spread(np.arange(20.0), 1) == pytest.approx((1.52, 9.5, 17.48, 9.5))
+        assert _find_spread(np.arange(20.0), 60) == pytest.approx((0, 9.5, 19, 9.5))
+
+    def test_is_half_at_least_where_there_were_few(self):
+        assert _find_spread(np.array([0.1, 0.4]), 30) == pytest.approx((-0.5, 0.25, 0.5, 0.25))
+        assert _find_spread(np.array([-2.0, 3.0]), 30) == pytest.approx((-2, 0.5, 3, 0.5))
+        assert _find_spread(np.linspace(-0.1, 0.1, 8), 30)[::2] == pytest.approx((-0.1, 0.1))
+        assert _find_spread(np.array([]), 30) == (-0.5, 0.0, 0.5, 0.0)
+
+
 class TestAValuation:
     async def test_is_for_those_invited_and_leaves_no_trace(
         self, fresh_app: Callable[[], Awaitable[Application]]
@@ -312,8 +556,15 @@ class TestAValuation:
             assert "valuation" not in (await operator.get("/audit-log")).text.lower()
 
     async def test_wants_one_of_its_bases_and_knows_no_price_of_the_delivery(
-        self, fresh_app: Callable[[datetime], Awaitable[Application]]
+        self, fresh_app: Callable[[datetime], Awaitable[Application]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        asked_for: list[tuple[date, int]] = []
+
+        async def noting(db: Any, series: str, until: date, days: int) -> DayTable:
+            asked_for.append((until, days))
+            return await load_day_table(db, series, until, days)
+
+        monkeypatch.setattr(routes, "load_day_table", noting)
         noon = datetime(2028, 6, 10, 12, tzinfo=UTC)
         async with People(await fresh_app(noon)) as people:
             operator = (await people.operator()).client
@@ -322,9 +573,14 @@ class TestAValuation:
             answer = await invited.trader.post(path, json={"basis": "LUCK"})
             assert answer.status_code == 400
             assert answer.json()["errors"][0]["pointer"] == "/basis"
-            await load_days(operator, date(2028, 5, 20), 23)  # up to the first day of delivery
+            for known, missing in ((12, "2028-06-09T22:00:00Z"), (14, "2028-05-27T22:00:00Z")):
+                await load_days(operator, date(2028, 5, 29), known)
+                few = await invited.trader.post(path, json={"basis": "FORESIGHT"})
+                assert few.json()["firstMissingPeriod"] == missing, "where the days that are known end, or begin"
+            await load_days(operator, date(2028, 5, 28), 1)
             valued = await invited.trader.post(path, json={"basis": "FORESIGHT"})
             assert valued.json()["asOf"] == "2028-06-10T22:00:00Z", valued.text
+            assert asked_for == [(date(2028, 6, 11), 447)] * 3, "the days that are valued, and a week before them"
 
 
 async def _load_past(operator: httpx2.AsyncClient) -> None:

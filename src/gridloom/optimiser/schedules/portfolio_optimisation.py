@@ -41,6 +41,7 @@ from gridloom.optimiser.solving.programme import (
 )
 from gridloom.optimiser.solving.solve import solve, solve_together
 from gridloom.virtual_assets.model import VirtualAsset
+from gridloom.virtual_assets.rules import first_open_period
 
 MAX_ASSET_PERIODS: Final = timedelta(days=50, hours=50) // PERIOD
 """Fifty assets for a day, the long one too."""
@@ -123,12 +124,15 @@ async def load_shared_assignment(
 ) -> PortfolioOptimisation:
     """Reads all assets that live in the window, as they stand."""
     now = await platform_now(db)
-    windows = [
-        (asset, *open_window(asset, now, body.start, body.end))
+    living = [
+        asset
         for asset in assets
         if (body.start is None or asset.terms.window.end > body.start)
         and (body.end is None or asset.terms.window.start < body.end)
     ]
+    # What is over keeps no other from being planned; where all are, the first says so.
+    planned = [one for one in living if first_open_period(now, one.terms.gate_closure_s) < one.end] or living
+    windows = [(asset, *open_window(asset, now, body.start, body.end)) for asset in planned]
     if not windows:
         raise BadRequest(
             "No asset of the portfolio lives in the window.", [FieldError("/start", "Expected a time in their lives.")]

@@ -69,11 +69,16 @@ class AuctionedBattery:
         return whole + self.end_quarter - self.start_quarter
 
     @property
+    def ends_at_midnight(self) -> bool:
+        """Whether it lasts to the end of its last day, however long that is."""
+        return self.end_quarter >= quarters_of(self.last)
+
+    @property
     def shape(self) -> tuple[object, ...]:
         """The key of its past day values: everything but the calendar, where it is longer than a day."""
         if self.days > 1:
             return (self.battery, self.initial_soc, self.target_soc, self.tolerance)
-        hours = (self.start_quarter, self.end_quarter)
+        hours = (self.start_quarter, None if self.ends_at_midnight else self.end_quarter)
         return (self.battery, self.initial_soc, self.target_soc, self.tolerance, *hours)
 
     def end_kwh(self, hours: float, days: int = 1) -> tuple[float, float]:
@@ -194,7 +199,7 @@ def _closed_days(table: DayTable, first: date, offer: AuctionedBattery, basis: B
 
 
 def _closed_value(planner: Planner, offer: AuctionedBattery, prices: Floats, expected: Floats) -> float:
-    end = len(prices) if offer.end_quarter >= quarters_of(offer.last) else min(offer.end_quarter, len(prices))
+    end = len(prices) if offer.ends_at_midnight else min(offer.end_quarter, len(prices))
     hours = slice(min(offer.start_quarter, end - 1), end)
     return _plan_closed(planner, offer, prices[hours], expected[hours])
 

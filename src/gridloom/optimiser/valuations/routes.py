@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Annotated
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from gridloom.kernel.permission import Permission
 from gridloom.kernel.problem import Forbidden
 from gridloom.optimiser.backtests.planner import BatterySpec
 from gridloom.optimiser.backtests.rolling import MIN_HISTORY_DAYS
+from gridloom.optimiser.day_table import DayTable
 from gridloom.optimiser.forecasts.formulas import HISTORY_DAYS
 from gridloom.optimiser.prices import DAY_AHEAD, PricesMissing, load_day_table, prices_missing
 from gridloom.optimiser.solver_queue import SolverQueue, SolverTurn
@@ -101,8 +102,7 @@ async def value_auction(request: Request, auction_id: UUID, body: NewValuation) 
     async def value(turn: SolverTurn) -> Valuation:
         table = await load_day_table(request.pool, DAY_AHEAD, until, days)
         if len(table) < MIN_DAYS:
-            missing = table.end if (until - table.end).days < days else until - timedelta(days=1)
-            raise prices_missing(DAY_AHEAD, period_number(market_day_window(missing).start))
+            raise prices_missing(DAY_AHEAD, period_number(market_day_window(_missing_day(table, until)).start))
 
         def value_offer(deadline: Deadline) -> Valuation:
             return value_window(day_values.values(table, offer, body.basis, deadline), offer)
@@ -113,6 +113,13 @@ async def value_auction(request: Request, auction_id: UUID, body: NewValuation) 
     if request.retry is not None:
         await request.begin()
     return _view_valuation(valuation)
+
+
+def _missing_day(table: DayTable, until: date) -> date:
+    """The day without prices next to the days that are known: after them where they end early, else before them."""
+    if not len(table):
+        return until - timedelta(days=1)
+    return table.end if table.end < until else table.first - timedelta(days=1)
 
 
 def offer_of(item: Item) -> AuctionedBattery:

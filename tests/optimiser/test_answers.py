@@ -1,0 +1,616 @@
+"""What is answered of a solved programme, and which windows, assets and prices it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import numpy as np
+import pytest
+from msgspec import UNSET
+from tests.virtual_assets.test_draft import asset_of_five_days
+
+from gridloom.ancillary.gates import TenderGates
+from gridloom.capacity.model import ReserveMinutes
+from gridloom.kernel.ids import BlockID, VirtualAssetID
+from gridloom.kernel.market_time import PERIOD, format_instant, period_start
+from gridloom.kernel.problem import BadRequest
+from gridloom.kernel.window import Window
+from gridloom.optimiser.prices import PricesMissing
+from gridloom.optimiser.schedules import asset_optimisation, portfolio_optimisation, repair
+from gridloom.optimiser.schedules.asset_optimisation import (
+    MAX_OPTIMISED_PERIODS,
+    AssetOptimisation,
+    check_optimisation,
+    load_optimisation,
+    open_window,
+    reject_too_long,
+)
+from gridloom.optimiser.schedules.capacity import ReserveProducts
+from gridloom.optimiser.schedules.portfolio_optimisation import (
+    MAX_ASSET_PERIODS,
+    PortfolioOptimisation,
+    _pad_programme,
+    _shared_limit,
+    load_shared_assignment,
+)
+from gridloom.optimiser.schedules.price_input import PriceCurve, check_asked
+from gridloom.optimiser.schedules.proposal import (
+    NoFeasibleSchedule,
+    no_feasible_schedule,
+    proposed_states,
+    shadow_price_view,
+)
+from gridloom.optimiser.schedules.repair import ScheduleRepair, load_repair
+from gridloom.optimiser.schedules.routes import _count_periods, _is_long
+from gridloom.optimiser.schedules.scope import OptimisationScope
+from gridloom.optimiser.schedules.wire import (
+    CyclePrice,
+    NewOptimisation,
+    NewPortfolioOptimisation,
+    NewRepair,
+    PricesAsked,
+    ProposedBlock,
+    StoredEnergyPrice,
+)
+from gridloom.optimiser.solving.battery_model import SharedLimit
+from gridloom.optimiser.solving.linear import Deadline
+from gridloom.optimiser.solving.programme import (
+    BatteryProgramme,
+    CycleLimit,
+    InfeasibilityRule,
+    InfeasibleError,
+    ShadowPrices,
+    Solution,
+    SolutionStatus,
+)
+from gridloom.optimiser.solving.reserves import ReserveSlot
+from gridloom.virtual_assets import block_store
+from gridloom.virtual_assets.model import Block, Market, VirtualAsset
+from gridloom.virtual_assets.schedule.points import SchedulePoints
+from gridloom.virtual_assets.schedule.rules import GateClosed
+
+pytestmark = pytest.mark.pure
+
+FIRST = 1_900_000
+UNTIL = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+def scope(first: int, count: int, **changes: Any) -> OptimisationScope:
+    """1,000 kW in, 600 kW out, 400 of 2,000 kWh in store; 80 % of what is charged is stored, half of what is drawn is
+    given."""
+    energy = np.full(count, 2000.0)
+    programme = BatteryProgramme(
+        np.zeros(count), np.full(count, -1000.0), np.full(count, 600.0), energy * 0, energy, 400.0, 0.8, 0.5
+    )
+    asset: Any = SimpleNamespace(id=UUID(int=first), version=7, terms=SimpleNamespace(energy_capacity_kwh=2000.0))
+    nothing = np.zeros(count)
+    made = OptimisationScope(asset, first, first + count, (), nothing, nothing, programme, 0.0)
+    return replace(made, **changes)
+
+
+def living(first: int, end: int, number: int) -> VirtualAsset:
+    """An asset that lives in these quarter-hours, counted from the start of another."""
+    long = asset_of_five_days()
+    window = Window(period_start(long.first + first), period_start(long.first + end))
+    terms = replace(long.terms, window=window)
+    return msgspec.structs.replace(long, id=VirtualAssetID(UUID(int=number)), terms=terms, periods=(0, 0))
+
+
+def instant(offset: int) -> datetime:
+    return period_start(FIRST + offset)
+
+
+class TestARefusal:
+    def test_says_where_no_way_is_left_and_by_how_much(self) -> None:
+        refusal = no_feasible_schedule(InfeasibleError(InfeasibilityRule.ENERGY_ABOVE, 3, 12.5), FIRST)
+        at = format_instant(instant(3))
+        assert refusal.members == {"rule": "ENERGY_ABOVE", "firstPeriod": at, "missing": 12.5}
+        assert refusal.detail == (
+            f"Whatever is scheduled, in the period {at} more would be in store than fits, by 12.5 kWh."
+        )
+        unknown = no_feasible_schedule(InfeasibleError(InfeasibilityRule.CYCLE_LIMIT, 0, 0.0), FIRST)
+        assert unknown.detail.endswith("the cycles that are left do not suffice.")
+
+
+class TestStatesOfCharge:
+    def test_are_those_at_the_end_of_each_quarter_hour_within_the_store(self) -> None:
+        """Of 400 kWh: 200 come in, 300 go out; then more than there is, and more than fits."""
+        states = proposed_states(scope(FIRST, 4), np.array([-1000.0, 600.0, 600.0, -12_000.0]))
+        assert [state.time for state in states] == [instant(number) for number in range(4)]
+        assert [state.state_of_charge_percentage for state in states] == pytest.approx([30.0, 15.0, 0.0, 100.0])
+
+    def test_end_where_all_that_is_scheduled_later_leads(self) -> None:
+        task = scope(FIRST, 2, change_after_kwh=-300.0)
+        assert [task.end_percentage(kwh) for kwh in (1000.0, 200.0, 2400.0)] == [35.0, 0.0, 100.0]
+
+
+class TestShadowPrices:
+    def test_are_shown_by_the_time_at_which_their_limit_begins(self) -> None:
+        limits = (
+            CycleLimit(np.array([0, 0, 1, 1]), np.array([10.0, 20.0])),
+            CycleLimit(np.array([0, 0, 0, 0]), np.array([30.0])),
+        )
+        task = scope(FIRST, 4)
+        task = replace(task, programme=replace(task.programme, cycles=limits))
+        shadow = ShadowPrices(
+            1.0, 2.0, 3.0, np.array([4.0, 5.0, -6.0, 7.0]), (np.array([0.25, -0.5]), np.array([0.75])), -8.0
+        )
+        view = shadow_price_view(task, shadow)
+        assert view is not None
+        assert (view.charge_power, view.discharge_power, view.energy_capacity) == (1.0, 2.0, 3.0)
+        assert view.stored_energy == [
+            StoredEnergyPrice(instant(number), value) for number, value in enumerate((4.0, 5.0, -6.0, 7.0))
+        ]
+        assert view.cycles == [CyclePrice(instant(0), 0.25), CyclePrice(instant(2), 0.0), CyclePrice(instant(0), 0.75)]
+        assert view.end_state_of_charge == 8.0
+        kept = shadow_price_view(task, replace(shadow, end_eur_kwh=8.0))
+        assert kept is not None
+        assert kept.end_state_of_charge == 0.0, "to end with more costs nothing"
+        assert shadow_price_view(task, None) is None
+
+
+class TestAnAnswer:
+    def test_gives_free_blocks_what_kept_ones_leave(self) -> None:
+        """Two free blocks of 400 and 200 kW share what is sold beside the 100 kW of a block that is kept."""
+        task = scope(FIRST, 3, fixed_kw=np.full(3, 100.0))
+        task.programme.min_kw[:], task.programme.max_kw[:] = 100.0, 400.0
+        blocks = tuple(
+            Block(BlockID(UUID(int=number)), number, FIRST, FIRST + 3, Market.WHOLESALE, kw, kw)
+            for number, kw in ((1, 400.0), (2, 200.0))
+        )
+        task = replace(task, blocks=blocks)
+        prices = PriceCurve(FIRST - 1, np.array([900.0, 50.0, 70.0, -10.0]), UNTIL)
+        view = AssetOptimisation(task, prices, None, False).solve(Deadline(5))
+        assert view.status == "OPTIMAL"
+        assert isinstance(view.schedule, list)
+        assert isinstance(view.blocks, list)
+        powers = [point.power for point in view.schedule]
+        assert [point.time for point in view.schedule] == [instant(number) for number in range(3)]
+        assert powers[2] == pytest.approx(100.0)
+        assert view.value == pytest.approx((50 * powers[0] + 70 * powers[1] - 10 * powers[2]) / 4000)
+        parts = {block.block_id: [point.power for point in block.schedule] for block in view.blocks}
+        assert parts[UUID(int=1)] == pytest.approx([(power - 100) * 2 / 3 for power in powers])
+        assert parts[UUID(int=2)] == pytest.approx([(power - 100) / 3 for power in powers])
+        assert view.proposed_blocks is UNSET
+        assert view.based_on.version == 7  # type: ignore[union-attr]
+        assert view.based_on.prices_until == UNTIL  # type: ignore[union-attr]
+
+    def test_adds_what_balancing_blocks_earn_and_proposes_them(self) -> None:
+        block = Window(instant(0), instant(4))
+        slot = ReserveSlot(0, 4, 0.2, True, False, 0.1, 100.0)
+        now = instant(-400)
+        products = ReserveProducts(
+            (Market.AFRR_POS,), TenderGates(), now, ReserveMinutes(), (slot,), ((Market.AFRR_POS, block),)
+        )
+        prices = PriceCurve(FIRST, np.array([50.0, 60.0, 70.0, 80.0]), UNTIL)
+        view = AssetOptimisation(scope(FIRST, 4), prices, products, False).solve(Deadline(5))
+        assert isinstance(view.schedule, list)
+        earned = sum(point.power * price for point, price in zip(view.schedule, prices.values, strict=True)) / 4000
+        assert earned > 0
+        assert view.value == pytest.approx(earned + 20.0)
+        assert view.bound == pytest.approx(view.value)
+        assert view.status == "OPTIMAL"
+        assert view.proposed_blocks == [ProposedBlock(Market.AFRR_POS, block.start, block.end, 0.0, 100.0, 20.0)]
+        uneven = replace(products, slots=(replace(slot, most_kw=100.5),))
+        view = AssetOptimisation(scope(FIRST, 4), prices, uneven, False).solve(Deadline(5))
+        assert view.proposed_blocks == [ProposedBlock(Market.AFRR_POS, block.start, block.end, 0.0, 100.0, 20.0)]
+        assert (view.status, view.gap) == ("TIME_LIMIT", pytest.approx(1 - view.value / view.bound))  # type: ignore[operator]
+        assert view.gap > 1e-4  # type: ignore[operator]
+
+    def test_is_a_refusal_where_no_schedule_is_feasible(self) -> None:
+        task = scope(FIRST, 2)
+        task.programme.lowest_kwh[1] = 1900.0
+        prices = PriceCurve(FIRST, np.zeros(2), UNTIL)
+        attempts: list[Any] = [
+            AssetOptimisation(task, prices, None, False),
+            PortfolioOptimisation([task], prices, None, False),
+            ScheduleRepair(task, np.zeros(2), np.ones(2, dtype=bool), prices, False),
+        ]
+        for attempt in attempts:
+            with pytest.raises(NoFeasibleSchedule) as refusal:
+                attempt.solve(Deadline(5))
+            assert refusal.value.members["firstPeriod"] == format_instant(instant(1))
+
+
+class TestWhatAnOptimisationIsMadeOf:
+    BLOCKS = tuple(BlockID(UUID(int=number)) for number in (1, 2))
+
+    async def load(self, monkeypatch: pytest.MonkeyPatch, known: int = 100, **asked: Any) -> Any:
+        asset = living(0, 480, 1)
+        noted: list[Any] = []
+
+        async def now_of(_: Any) -> datetime:
+            return period_start(asset.first) - timedelta(days=3)
+
+        async def prices_of(_: Any, __: Any, first: int, end: int | None, latest: int) -> PriceCurve:
+            noted.append((first - asset.first, end and end - asset.first, latest - asset.first))
+            return PriceCurve(first, np.zeros(known), None)
+
+        async def scope_of(_: Any, __: Any, ___: Any, first: int, end: int, **options: Any) -> Any:
+            noted.append((first - asset.first, end - asset.first, options))
+            return "scope"
+
+        async def blocks_of(_: Any, key: int) -> Any:
+            return [SimpleNamespace(id=one) for one in self.BLOCKS]
+
+        async def slots_of(_: Any, products: Any, task: Any, sent: Any) -> Any:
+            return (products, task, sent)
+
+        for name, change in (
+            ("platform_now", now_of),
+            ("load_prices", prices_of),
+            ("load_optimisation_scope", scope_of),
+            ("load_slots", slots_of),
+        ):
+            monkeypatch.setattr(asset_optimisation, name, change)
+        monkeypatch.setattr(block_store, "read_blocks", blocks_of)
+        self.noted = noted
+        products = asked.pop("products", None)
+        body = NewOptimisation(prices=PricesAsked(forecast=True), **asked)
+        database: Any = None
+        return await load_optimisation(database, asset, body, products)
+
+    async def test_is_its_life_as_far_as_prices_go(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        found = await self.load(monkeypatch)
+        assert self.noted == [(0, None, 480), (0, 100, {"keep": set(), "ends_on_target": True})]
+        assert (found.task, found.products, found.exact) == ("scope", None, False)
+        start = period_start(living(0, 480, 1).first + 10)
+        products: Any = "products"
+        asked: dict[str, Any] = {"start": start, "end_state_of_charge": "FREE", "keep": [self.BLOCKS[1]], "exact": True}
+        found = await self.load(monkeypatch, products=products, capacity_prices=[], **asked)
+        assert self.noted == [(10, None, 480), (10, 110, {"keep": {self.BLOCKS[1]}, "ends_on_target": False})]
+        assert (found.products, found.exact) == (("products", "scope", []), True)
+        await self.load(monkeypatch, end_state_of_charge="HARD")
+        assert self.noted[1][2]["ends_on_target"]
+
+    async def test_is_refused_with_strange_blocks_and_where_it_is_too_long(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with pytest.raises(BadRequest) as refusal:
+            await self.load(monkeypatch, keep=[self.BLOCKS[0], UUID(int=9), self.BLOCKS[1], UUID(int=8)])
+        assert [fault.pointer for fault in refusal.value.errors] == ["/keep/1", "/keep/3"]
+        assert asset_optimisation.MAX_PERIODS == 731 * 96
+        monkeypatch.setattr(asset_optimisation, "MAX_PERIODS", 100)
+        await self.load(monkeypatch)
+        with pytest.raises(BadRequest, match="101 quarter-hours are more than the 100"):
+            await self.load(monkeypatch, known=101)
+
+    def test_is_asked_for_with_an_end_after_its_start(self) -> None:
+        at, prices = instant(0), PricesAsked(forecast=True)
+        for start, end in ((None, None), (at, None), (None, at), (at, at + PERIOD)):
+            check_optimisation(NewOptimisation(prices=prices, start=start, end=end))
+        for asked in (
+            NewOptimisation(prices=prices, start=at, end=at),
+            NewOptimisation(prices=prices, start=at, end=at - PERIOD),
+            NewPortfolioOptimisation(prices=PricesAsked()),
+        ):
+            with pytest.raises(BadRequest):
+                check_optimisation(asked)
+
+
+class TestAPortfolio:
+    def tasks(self) -> list[OptimisationScope]:
+        """Eight quarter-hours from the second on, and six from the fifth on."""
+        return [scope(FIRST + 1, 8), scope(FIRST + 4, 6)]
+
+    PRICES = PriceCurve(FIRST, np.array([500.0, 10.0, 20.0, 90.0, 15.0, 80.0, 25.0, 85.0, 95.0, 110.0]), UNTIL)
+
+    def test_plans_each_asset_in_its_own_life(self) -> None:
+        found = PortfolioOptimisation(self.tasks(), self.PRICES, None, False).solve(Deadline(5))
+        alone = [AssetOptimisation(task, self.PRICES, None, False).solve(Deadline(5)) for task in self.tasks()]
+        for one, other in zip(found.assets, alone, strict=True):
+            assert one.value == pytest.approx(other.value)
+            assert [point.time for point in one.schedule] == [point.time for point in other.schedule]  # type: ignore[union-attr]
+            assert [point.power for point in one.schedule] == pytest.approx(
+                [point.power for point in other.schedule],  # type: ignore[union-attr]
+                abs=1e-3,
+            )
+            assert len(one.state_of_charge) == len(one.schedule)
+        assert [one.virtual_asset_id for one in found.assets] == [UUID(int=FIRST + 1), UUID(int=FIRST + 4)]
+        assert found.value == pytest.approx(sum(one.value for one in found.assets))
+        assert found.status == "OPTIMAL"
+        assert found.gap == pytest.approx(0.0, abs=1e-6)
+
+    @pytest.mark.parametrize("exact", [True, False])
+    @pytest.mark.parametrize("shared", [None, SharedLimit(np.full(10, 9e9), np.full(10, 9e9))])
+    def test_is_as_exact_as_it_is_asked_for_and_the_best_where_that_of_each_is(
+        self, monkeypatch: pytest.MonkeyPatch, shared: SharedLimit | None, exact: bool
+    ) -> None:
+        asked_for: list[bool] = []
+        statuses = [SolutionStatus.OPTIMAL, SolutionStatus.TIME_LIMIT]
+
+        def solve_one(programme: BatteryProgramme, _: Deadline, *, exact: bool = False) -> Solution:
+            asked_for.append(exact)
+            return Solution(statuses[(len(asked_for) - 1) % 2], np.zeros(10), 30.0, 40.0)
+
+        def solve_all(
+            programmes: Sequence[BatteryProgramme], deadline: Deadline, *, exact: bool = False, shared: SharedLimit
+        ) -> list[Solution]:
+            return [solve_one(programme, deadline, exact=exact) for programme in programmes]
+
+        monkeypatch.setattr(portfolio_optimisation, "solve", solve_one)
+        monkeypatch.setattr(portfolio_optimisation, "solve_together", solve_all)
+        found = PortfolioOptimisation(self.tasks(), self.PRICES, shared, exact).solve(Deadline(5))
+        assert asked_for == [exact] * 2
+        assert (found.status, found.value, found.bound, found.gap) == ("TIME_LIMIT", 60.0, 80.0, 0.25)
+
+    def test_keeps_within_the_limit_of_one_direction_alone(self) -> None:
+        body = NewPortfolioOptimisation(prices=PricesAsked(forecast=True), export_limit=700.0)
+        shared = _shared_limit(body, 10)
+        assert shared is not None
+        assert (shared.import_kw.tolist(), shared.export_kw.tolist()) == ([np.inf] * 10, [700.0] * 10)
+        other = _shared_limit(NewPortfolioOptimisation(prices=body.prices, import_limit=0.0), 2)
+        assert other is not None
+        assert (other.import_kw.tolist(), other.export_kw.tolist()) == ([0.0, 0.0], [np.inf, np.inf])
+        assert _shared_limit(NewPortfolioOptimisation(prices=body.prices), 2) is None
+        found = PortfolioOptimisation(self.tasks(), self.PRICES, shared, False).solve(Deadline(5))
+        total = np.zeros(10)
+        for asset in found.assets:
+            for point in asset.schedule:
+                total[(point.time - instant(0)) // PERIOD] += point.power
+        assert total.max() == pytest.approx(700.0)
+        assert total.min() < -1500
+
+    def test_rests_where_an_asset_is_not_alive(self) -> None:
+        task = scope(FIRST + 2, 3)
+        limit = CycleLimit(np.array([0, 0, 1]), np.array([10.0, 20.0]))
+        task = replace(task, programme=replace(task.programme, cycles=(limit,), lowest_kwh=np.array([1.0, 2.0, 3.0])))
+        padded = _pad_programme(task, FIRST, np.arange(7.0))
+        assert padded.price_eur_mwh.tolist() == [*range(7)]
+        assert padded.min_kw.tolist() == [0, 0, -1000, -1000, -1000, 0, 0]
+        assert padded.max_kw.tolist() == [0, 0, 600, 600, 600, 0, 0]
+        assert padded.lowest_kwh.tolist() == [-np.inf, -np.inf, 1, 2, 3, -np.inf, -np.inf]
+        assert padded.highest_kwh.tolist() == [np.inf, np.inf, 2000, 2000, 2000, np.inf, np.inf]
+        assert padded.cycles[0].groups.tolist() == [0, 0, 0, 0, 1, 1, 1]
+        assert padded.cycles[0].left_kwh.tolist() == [10.0, 20.0]
+
+
+class TestTheAssetsOfAPortfolio:
+    """One lives five days, the other four, two days later."""
+
+    late = timedelta(0)
+
+    async def load(self, monkeypatch: pytest.MonkeyPatch, known: int = 576, **asked: Any) -> list[tuple[Any, int, int]]:
+        long, later = living(0, 480, 1), living(192, 576, 2)
+
+        async def now_of(_: Any) -> datetime:
+            return period_start(long.first) - timedelta(days=3) + self.late
+
+        async def prices_of(_: Any, __: Any, first: int, end: int | None, latest: int) -> PriceCurve:
+            self.asked_for = (first - long.first, end and end - long.first, latest - long.first)
+            return PriceCurve(first, np.zeros(min(known, (end or latest) - first)), None)
+
+        async def scope_of(_: Any, asset: Any, __: Any, first: int, end: int, *, ends_on_target: bool) -> Any:
+            return SimpleNamespace(asset=asset, first=first, end=end, ends_on_target=ends_on_target)
+
+        monkeypatch.setattr(portfolio_optimisation, "platform_now", now_of)
+        monkeypatch.setattr(portfolio_optimisation, "load_prices", prices_of)
+        monkeypatch.setattr(portfolio_optimisation, "load_optimisation_scope", scope_of)
+        asked = {
+            name: period_start(long.first + value) if name in ("start", "end") else value
+            for name, value in asked.items()
+        }
+        body = NewPortfolioOptimisation(prices=PricesAsked(forecast=True), **asked)
+        database: Any = None
+        found = await load_shared_assignment(database, [long, later], body)
+        self.limit_kw = found.shared
+        self.on_target = {task.ends_on_target for task in found.tasks}  # type: ignore[attr-defined]
+        return [
+            ("later" if task.asset.id == later.id else "long", task.first - long.first, task.end - long.first)
+            for task in found.tasks
+        ]
+
+    async def test_are_those_that_live_in_the_window_as_far_as_prices_go(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        both = [("long", 0, 480), ("later", 192, 576)]
+        assert await self.load(monkeypatch) == both
+        assert (self.asked_for, self.on_target) == ((0, None, 576), {True})
+        assert await self.load(monkeypatch, end=2000, end_state_of_charge="FREE") == both
+        assert (self.asked_for, self.on_target) == ((0, 576, 576), {False})
+        assert await self.load(monkeypatch, known=192) == [("long", 0, 192)], "no price of the other's life"
+        assert await self.load(monkeypatch, known=193) == [("long", 0, 193), ("later", 192, 193)]
+        assert self.limit_kw is None
+        assert await self.load(monkeypatch, start=100, end=192, import_limit=5.0) == [("long", 100, 192)]
+        assert self.limit_kw is not None
+        assert self.limit_kw.import_kw.tolist() == [5.0] * 92
+        assert await self.load(monkeypatch, start=100, end=193) == [("long", 100, 193), ("later", 192, 193)]
+        assert await self.load(monkeypatch, start=479) == [("long", 479, 480), ("later", 479, 576)]
+        assert await self.load(monkeypatch, start=480) == [("later", 480, 576)]
+        with pytest.raises(BadRequest, match="No asset of the portfolio lives"):
+            await self.load(monkeypatch, start=576)
+        with pytest.raises(BadRequest, match="No asset of the portfolio lives"):
+            await self.load(monkeypatch, end=0)
+
+    async def test_are_those_whose_gates_are_not_all_closed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What is over keeps no other from being planned."""
+        closure = timedelta(seconds=living(0, 480, 1).terms.gate_closure_s)
+        self.late = timedelta(days=3) + 478 * PERIOD - closure
+        assert await self.load(monkeypatch) == [("long", 479, 480), ("later", 479, 576)]
+        self.late += PERIOD
+        for asked in ({}, {"start": 100}, {"end": 576}):
+            assert await self.load(monkeypatch, **asked) == [("later", 480, 576)], asked
+        self.late += 96 * PERIOD
+        with pytest.raises(GateClosed):
+            await self.load(monkeypatch)
+
+    async def test_are_planned_for_no_longer_than_can_be_solved(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert MAX_ASSET_PERIODS == 50 * 100
+        assert MAX_OPTIMISED_PERIODS == 31 * 96 + 4
+        monkeypatch.setattr(portfolio_optimisation, "MAX_ASSET_PERIODS", 480 + 384)
+        monkeypatch.setattr(portfolio_optimisation, "MAX_OPTIMISED_PERIODS", 576)
+        assert len(await self.load(monkeypatch)) == 2
+        for name, most in (("MAX_ASSET_PERIODS", 480 + 383), ("MAX_OPTIMISED_PERIODS", 575)):
+            with monkeypatch.context() as patch:
+                patch.setattr(portfolio_optimisation, name, most)
+                with pytest.raises(BadRequest, match=str(most)):
+                    await self.load(patch)
+
+
+class TestARepair:
+    def solve(self, *, best: bool, prices: Sequence[float] | None) -> Any:
+        """Of five quarter-hours the third was not sent; it discharges 200 kW as it stands."""
+        accepted = np.array([0.0, 0.0, 200.0, 0.0, 0.0])
+        task = scope(FIRST, 5, accepted_kw=accepted, change_after_kwh=100.0)
+        is_asked = np.array([True, True, False, True, True])
+        asked_kw = np.array([-400.0, 700.0, 200.0, 100.0, 0.0])
+        curve = None if prices is None else PriceCurve(FIRST, np.array(prices), UNTIL)
+        return ScheduleRepair(task, asked_kw, is_asked, curve, best).solve(Deadline(5))
+
+    def test_says_what_it_moved_and_leaves_what_was_not_sent(self) -> None:
+        """700 kW are more than 600; the rest fits: 400 + 80 − 300 − 100 − 50 kWh."""
+        repaired = self.solve(best=False, prices=None)
+        assert [(point.time, round(point.power, 6)) for point in repaired.schedule] == [
+            (instant(0), -400.0),
+            (instant(1), 600.0),
+            (instant(3), 100.0),
+            (instant(4), 0.0),
+        ]
+        assert [(one.time, one.asked, round(one.power, 6)) for one in repaired.moved] == [(instant(1), 700.0, 600.0)]
+        assert repaired.moved_energy == pytest.approx(25.0)
+        assert repaired.end_state_of_charge_percentage == pytest.approx(100 * (30 + 100) / 2000)
+        assert repaired.value is UNSET
+        assert (repaired.based_on.version, repaired.based_on.prices_until) == (7, None)
+
+    def test_for_the_best_value_earns_more_than_the_nearest(self) -> None:
+        prices = [10.0, 300.0, 20.0, 5.0, 400.0]
+        nearest, best = (self.solve(best=one, prices=prices) for one in (False, True))
+        assert nearest.value == pytest.approx((-400 * 10 + 600 * 300 + 200 * 20 + 100 * 5) / 4000)
+        assert best.value > 1.2 * nearest.value
+        assert best.based_on.prices_until == UNTIL
+        assert instant(2) not in [point.time for point in best.schedule]
+
+
+class TestWhatARepairIsMadeOf:
+    async def load(
+        self, monkeypatch: pytest.MonkeyPatch, objective: Any, prices: Any = None, known: bool = True
+    ) -> Any:
+        """Three powers were sent, of the second, the third and the fifth quarter-hour of a life."""
+        asset = living(0, 480, 1)
+        asked: list[Any] = []
+
+        async def prices_of(_: Any, prices: PricesAsked, first: int, end: int, latest: int) -> PriceCurve:
+            asked.append((prices, first - asset.first, end - asset.first, latest - asset.first))
+            if not known:
+                raise PricesMissing("none")
+            return PriceCurve(first, np.zeros(end - first), None)
+
+        async def scope_of(_: Any, __: Any, ___: Any, first: int, end: int) -> Any:
+            return scope(first, end - first, accepted_kw=np.arange(100.0, 100.0 + end - first))
+
+        monkeypatch.setattr(repair, "load_prices", prices_of)
+        monkeypatch.setattr(repair, "load_optimisation_scope", scope_of)
+        periods = asset.first + np.array([1, 2, 4])
+        points = SchedulePoints(periods, np.array([7.0, 8.0, 9.0]), np.array([5, 0, 1]))
+        database: Any = None
+        self.asked = asked
+        now = period_start(asset.first) + self.late - timedelta(seconds=asset.terms.gate_closure_s)
+        return await load_repair(database, asset, points, NewRepair([], objective, prices), now)
+
+    late = timedelta(0)
+
+    async def test_is_the_schedule_in_force_with_what_was_sent_in_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        found = await self.load(monkeypatch, "NEAREST")
+        assert found.asked_kw.tolist() == [7.0, 8.0, 102.0, 9.0]
+        assert found.is_asked.tolist() == [True, True, False, True]
+        assert found.task.accepted_kw.tolist() == [100.0, 101.0, 102.0, 103.0]
+        assert not found.is_best_value
+        assert self.asked == [(PricesAsked(forecast=True), 1, 5, 5)]
+
+    async def test_needs_prices_for_the_best_value_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert (await self.load(monkeypatch, "NEAREST", known=False)).prices is None
+        best = await self.load(monkeypatch, "BEST_VALUE")
+        assert (best.is_best_value, len(best.prices.values)) == (True, 4)
+        sent = PricesAsked(series="DAY_AHEAD_DE_LU")
+        for objective, prices in (("BEST_VALUE", None), ("NEAREST", sent), ("BEST_VALUE", sent)):
+            with pytest.raises(PricesMissing):
+                await self.load(monkeypatch, objective, prices, known=False)
+            assert self.asked[0][0] == (prices or PricesAsked(forecast=True))
+
+    async def test_is_refused_where_the_gate_of_the_first_is_closed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.late = PERIOD
+        with pytest.raises(GateClosed) as refusal:
+            await self.load(monkeypatch, "NEAREST")
+        assert refusal.value.errors[0].pointer == "/schedule/5/time"
+
+
+class TestPricesThatAreAskedFor:
+    @pytest.mark.parametrize(
+        ("asked", "pointer"),
+        [
+            ({}, "/prices"),
+            ({"forecast": False}, "/prices"),
+            ({"forecast": True, "series": "DAY_AHEAD_DE_LU"}, "/prices"),
+            ({"forecast": True, "values": []}, "/prices"),
+            ({"series": "FCR_DE"}, "/prices/series"),
+            ({"series": "WEATHER"}, "/prices/series"),
+            ({"series": "DAY_AHEAD_DE_LU", "forecast": False}, None),
+            ({"forecast": True}, None),
+            ({"values": []}, None),
+        ],
+    )
+    def test_come_from_one_source_of_energy_prices(self, asked: dict[str, Any], pointer: str | None) -> None:
+        if pointer is None:
+            check_asked(PricesAsked(**asked))
+            return
+        with pytest.raises(BadRequest) as refusal:
+            check_asked(PricesAsked(**asked))
+        assert [fault.pointer for fault in refusal.value.errors] == [pointer]
+        if pointer == "/prices/series":
+            assert "DAY_AHEAD_DE_LU" in refusal.value.errors[0].detail
+            assert "FCR_DE" not in refusal.value.errors[0].detail
+
+
+class TestAWindow:
+    def test_is_made_by_a_job_where_it_is_longer_than_a_month_of_the_assets_life(self) -> None:
+        asset = living(0, 60 * 96, 1)
+        start, day = asset.terms.window.start, timedelta(days=1)
+        month = timedelta(days=31, hours=1)
+        prices = PricesAsked(forecast=True)
+        for begins, ends, is_long in (
+            (None, None, False),
+            (None, start + month, False),
+            (None, start + month + PERIOD, True),
+            (start - 9 * day, start + month, False),
+            (start - 9 * day, start + month + PERIOD, True),
+            (start + 30 * day, start + 90 * day, False),
+            (start + 60 * day - month, start + 90 * day, False),
+            (start + 60 * day - month - PERIOD, start + 90 * day, True),
+        ):
+            asked = NewOptimisation(prices=prices, start=begins, end=ends)
+            assert _is_long(asset, asked) is is_long, (begins, ends)
+
+    def test_counts_the_quarter_hours_that_may_be_planned(self) -> None:
+        asset = asset_of_five_days()
+        start, end, prices = asset.terms.window.start, asset.terms.window.end, PricesAsked(forecast=True)
+        for now, begins, ends, count in (
+            (start - PERIOD, None, None, 480),
+            (start + 10 * PERIOD, None, None, 470),
+            (start + 10 * PERIOD, start, None, 470),
+            (start - PERIOD, start + 20 * PERIOD, end + PERIOD, 460),
+            (start - PERIOD, start + 20 * PERIOD, end - PERIOD, 459),
+        ):
+            assert _count_periods(asset, NewOptimisation(prices=prices, start=begins, end=ends), now) == count
+
+    def test_is_refused_off_the_grid_outside_the_life_and_where_it_is_too_long(self) -> None:
+        asset = asset_of_five_days()
+        start, end = asset.terms.window.start, asset.terms.window.end
+        before, minute = start - timedelta(days=3), timedelta(minutes=1)
+        for begins, ends, pointer in (
+            (start + minute, None, "/start"),
+            (start, end - minute, "/end"),
+            (end, None, "/start"),
+            (start + PERIOD, start + PERIOD, "/start"),
+        ):
+            with pytest.raises(BadRequest) as refusal:
+                open_window(asset, before, begins, ends)
+            assert [fault.pointer for fault in refusal.value.errors] == [pointer]
+        assert open_window(asset, before, end - PERIOD, None) == (asset.end - 1, None)
+        assert open_window(asset, before, start, start + PERIOD) == (asset.first, asset.first + 1)
+        reject_too_long(5, 5)
+        with pytest.raises(BadRequest, match="6 quarter-hours are more than the 5"):
+            reject_too_long(6, 5)
