@@ -19,6 +19,7 @@ from gridloom.simulator.scenario import BATTERIES
 
 pytestmark = pytest.mark.slow
 
+ALL_OK = dict.fromkeys(("STATUS", "AVAILABILITY", "TELEMETRY", "PROMISES", "DISPATCH"), "OK")
 LARGEST_LOT_MWH = max(strategy.lot_mw for strategy in STRATEGIES.values()) / 4
 
 
@@ -50,6 +51,19 @@ async def broken_batteries(world: SimulatedWorld, start: datetime, end: datetime
         if found:
             broken.add(battery["id"])
     return broken
+
+
+async def virtual_assets_backed_by(
+    world: SimulatedWorld, batteries: set[str], start: datetime, end: datetime
+) -> set[str]:
+    """Those that one of the batteries backs."""
+    span = {"start": start.isoformat(), "end": end.isoformat()}
+    return {
+        asset["id"]
+        for organisation in await world.get("/organisations")
+        for asset in await world.pages(f"/organisations/{organisation['id']}/virtual-assets", **span)
+        if any(part["physicalAssetID"] in batteries for part in asset["backing"])
+    }
 
 
 class TestABattery:
@@ -146,14 +160,19 @@ class TestSettlement:
 
 class TestTheBooks:
     async def test_hold_no_conflict_outside_announced_outages(self, world: SimulatedWorld):
+        """A battery that works shows what its virtual assets lack because another one behind them is broken."""
         await world.live_on()
         now = await world.now()
-        broken = await broken_batteries(world, now - timedelta(days=1), now + timedelta(days=7))
+        span = (now - timedelta(days=1), now + timedelta(days=7))
+        broken = await broken_batteries(world, *span)
+        lacking = await virtual_assets_backed_by(world, broken, *span)
         for battery in await world.get("/physical-assets"):
             if battery["id"] in broken:
                 continue
             health = await world.get(f"/physical-assets/{battery['id']}/health")
-            assert health["status"] == "OK", health
+            assert {one["virtualAssetID"] for one in health["conflicts"]} <= lacking, health["conflicts"]
+            expected = "DEGRADED" if health["conflicts"] else "OK"
+            assert {one["name"]: one["status"] for one in health["checks"]} == ALL_OK | {"PROMISES": expected}
 
     async def test_miss_nothing_outside_announced_outages(
         self, world: SimulatedWorld, window: tuple[datetime, datetime]

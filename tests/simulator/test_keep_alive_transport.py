@@ -106,6 +106,16 @@ class TestKeepAliveTransport:
                 while not client._transport._idle[0].reader.at_eof():  # type: ignore[attr-defined]
                     await asyncio.sleep(0)
 
+    async def test_leaves_a_connection_alone_that_the_service_is_about_to_close(self):
+        async def answer(_: bytes, writer: asyncio.StreamWriter) -> bool:
+            writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello")
+            return True
+
+        async with _client_of(answer) as (client, service):
+            for wanted in (1, 2):
+                assert (await client.get("/")).text == "hello"
+                assert service.connections == wanted
+
     async def test_reports_a_lost_connection_as_the_client_does(self):
         async def hang_up(_: bytes, writer: asyncio.StreamWriter) -> bool:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")

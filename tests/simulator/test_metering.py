@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from tests.simulator.recorded import Session, refusal
+from tests.stand_ins import replace_for
 
 from gridloom.kernel.balancing import Direction
-from gridloom.simulator.batteries.metering import CELLS, Orders, _find_available, _plan_upkeep, _stored_kwh, run_orders
+from gridloom.kernel.market_time import PERIOD, market_day_window, period_count
+from gridloom.simulator.batteries import metering, minute_reports
+from gridloom.simulator.batteries.metering import (
+    CELLS,
+    Metered,
+    Orders,
+    _find_available,
+    _join_days,
+    _plan_upkeep,
+    _stored_kwh,
+    _write_arrow,
+    meter,
+    read_orders,
+    run_orders,
+)
+from gridloom.simulator.batteries.minute_reports import MinuteReports
+from gridloom.simulator.batteries.physics import State
 from gridloom.simulator.scenario import BATTERIES
 from gridloom.simulator.state import SimulatedOutage, SimulatorState
 
@@ -104,11 +124,10 @@ class TestABatteryThatHoldsReserve:
         scene = scene_of(49.9, {})
         power = np.zeros((len(BATTERIES), 2))
         power[:, 0] = power_kw
-        planned_kwh = (
-            np.array(scene.memory.energy_kwh) + _stored_kwh(np.repeat(power, 15, axis=1)) + 0.003 * CELLS.capacity_kwh
-        )
+        planned_kwh = np.array(scene.memory.energy_kwh) + 0.003 * CELLS.capacity_kwh
         metered = run_orders(scene, Orders(START, power, np.full_like(power, 40.0), NO_AFRR, planned_kwh))
-        assert metered.owed_kwh == pytest.approx(planned_kwh - metered.state.energy_kwh)
+        scheduled_kwh = _stored_kwh(np.repeat(power, 15, axis=1))
+        assert metered.owed_kwh == pytest.approx(planned_kwh + scheduled_kwh - metered.state.energy_kwh)
         assert (metered.signals["upkeep_power"][:, :15] == 0).all()
         assert (metered.signals["upkeep_power"][:, 15:] < 0).all(), "it charges what it lacks"
 
@@ -119,3 +138,197 @@ class TestABatteryThatHoldsReserve:
         metered = run_orders(scene, Orders(START, power, np.full_like(power, 40.0), NO_AFRR, unknown))
         scheduled_kwh = np.array(scene.memory.energy_kwh) + _stored_kwh(np.repeat(power, 15, axis=1))
         assert metered.owed_kwh == pytest.approx(7.0 + scheduled_kwh - metered.state.energy_kwh)
+
+
+class TestOrders:
+    async def test_stay_the_same_when_what_comes_after_them_is_planned_anew(self) -> None:
+        """Minutes of a quarter-hour are reported as they pass and all together at its end, with the same values."""
+
+        def dispatch(later_percentage: float) -> list[dict[str, Any]]:
+            shown = ((START, 40.0, -200.0), (START + PERIOD, later_percentage, 300.0))
+            return [
+                {"time": time.isoformat(), "power": power_kw, "parts": [], "stateOfChargePercentage": percentage}
+                for time, percentage, power_kw in shown
+            ]
+
+        async def read(later_percentage: float) -> Orders:
+            async def get(target: str) -> dict[str, Any]:
+                return {"dispatch": dispatch(later_percentage)}
+
+            memory = SimpleNamespace(batteries={battery.slug: battery.slug for battery in BATTERIES})
+            scene: Any = SimpleNamespace(memory=memory, operator=SimpleNamespace(get=get))
+            return await read_orders(scene, START, START + 2 * PERIOD)
+
+        for orders in (await read(39.0), await read(41.0)):
+            assert orders.planned_kwh == pytest.approx(0.4 * CELLS.capacity_kwh)
+            assert (orders.power_kw == [-200.0, 300.0]).all()
+
+    async def test_add_up_the_parts_of_each_kind_by_battery_and_quarter_hour(self) -> None:
+        """Calls of reserve are held whichever way they go; a battery whose dispatch is refused does nothing."""
+        first, second, refused = (battery.slug for battery in BATTERIES[:3])
+
+        def parts(*of: tuple[str, float]) -> list[dict[str, Any]]:
+            return [{"kind": kind, "power": power_kw} for kind, power_kw in of]
+
+        def answer(target: str, _: Any) -> Any:
+            slug = target.split("/")[2].removeprefix("id-")
+            if slug == refused:
+                raise refusal()
+            points = [
+                (0, 100.0, 50.0, parts(("FCR", 20.0), ("FCR", 30.0), ("WHOLESALE", 7.0))),
+                (2, -80.0, 60.0, parts(("AFRR_POS", 5.0), ("AFRR_POS", 1.0), ("AFRR_NEG", -9.0), ("AFRR_NEG", 2.0))),
+            ]
+            known = {first: points[:1], second: points[1:]}.get(slug, [])
+            dispatch = [
+                {
+                    "time": (START + number * PERIOD).isoformat(),
+                    "power": power_kw,
+                    "stateOfChargePercentage": percentage,
+                    "parts": of_point,
+                }
+                for number, power_kw, percentage, of_point in known
+            ]
+            return {"dispatch": dispatch}
+
+        operator = Session(answer)
+        batteries = {battery.slug: f"id-{battery.slug}" for battery in BATTERIES}
+        scene: Any = SimpleNamespace(memory=SimpleNamespace(batteries=batteries), operator=operator)
+        orders = await read_orders(scene, START, START + 3 * PERIOD)
+        nothing = np.zeros((len(BATTERIES), 3))
+        power, fcr, up, down = (nothing.copy() for _ in range(4))
+        power[0, 0], power[1, 2], fcr[0, 0], up[1, 2], down[1, 2] = 100.0, -80.0, 50.0, 6.0, 11.0
+        assert orders.start == START
+        assert orders.periods == 3
+        assert (orders.power_kw == power).all()
+        assert (orders.fcr_kw == fcr).all()
+        assert (orders.afrr_kw[Direction.POS] == up).all()
+        assert (orders.afrr_kw[Direction.NEG] == down).all()
+        assert orders.planned_kwh[0] == 0.5 * BATTERIES[0].energy_kwh
+        assert np.isnan(orders.planned_kwh[1:]).all()
+        window = "start=2026-03-02T12:00:00Z&end=2026-03-02T12:45:00Z"
+        assert operator.got == [f"/physical-assets/id-{one.slug}/dispatch?{window}" for one in BATTERIES]
+
+    async def test_are_followed_by_half_a_day_at_a_time_and_all_of_it_is_reported(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        read: list[Any] = []
+        sent: list[Any] = []
+        count, hours = len(BATTERIES), timedelta(hours=1)
+
+        async def read_orders(_: Any, start: datetime, end: datetime) -> tuple[datetime, datetime]:
+            read.append(((start - START) / hours, (end - START) / hours))
+            return start, end
+
+        def run_orders(_: Any, orders: tuple[datetime, datetime]) -> Any:
+            end_h = (orders[1] - START) / hours
+            state = State(*(np.full(count, value + end_h) for value in (100.0, 20.0, 1.0, 60.0)))
+            minutes = (orders[1] - orders[0]) // metering.MINUTE
+            signals = {"frequency": np.zeros((count, minutes))}
+            return SimpleNamespace(state=state, owed_kwh=np.full(count, 7 + end_h), signals=signals)
+
+        async def send(_: Any, metered: Any, first: int, last: int) -> None:
+            sent.append((first, last))
+
+        for name, stand_in in (("read_orders", read_orders), ("run_orders", run_orders), ("send", send)):
+            monkeypatch.setattr(metering, name, stand_in)
+        memory = SimulatorState(world=1, seeds={}, metered_until=START)
+        scene: Any = SimpleNamespace(memory=memory)
+        await meter(scene, START + 30 * hours)
+        assert read == [(0, 12), (12, 24), (24, 30)]
+        assert sent == [(0, 720), (0, 720), (0, 360)]
+        assert memory.metered_until == START + 30 * hours
+        kept = (memory.energy_kwh, memory.temperature_c, memory.cycles, memory.health_percent, memory.owed_kwh)
+        assert kept == tuple([value] * count for value in (130.0, 50.0, 31.0, 90.0, 37.0))
+        await meter(scene, START + 30 * hours)
+        assert len(read) == 3, "nothing is metered twice"
+
+
+class TestUpkeep:
+    @pytest.mark.parametrize("sign", [1, -1])
+    def test_is_limited_and_goes_on_in_the_next_idle_quarter_hour(self, sign: int) -> None:
+        """One and a half times what an idle quarter-hour brings at a twentieth of the power; the rest is left alone."""
+        power = np.zeros((len(BATTERIES), 4))
+        power[:, 1] = 100.0
+        nan = np.full(len(BATTERIES), np.nan)
+        limit = 0.05 * CELLS.charge_kw
+        owed = 1.5 * limit * CELLS.charge_efficiency / 4 if sign > 0 else -1.5 * limit / CELLS.discharge_efficiency / 4
+        owed[2] = sign * 0.0019 * CELLS.capacity_kwh[2]
+        upkeep = _plan_upkeep(owed, Orders(START, power, power, NO_AFRR, nan))
+        expected = -sign * limit[:, None] * np.array([1.0, 0.0, 0.5, 0.0])
+        expected[2] = 0.0
+        assert upkeep == pytest.approx(expected, abs=1e-9)
+
+
+class TestValuesOfDays:
+    def test_are_joined_over_days_of_any_length(self) -> None:
+        sunday = date(2026, 10, 25)
+
+        def of_day(day: date) -> np.ndarray:
+            return np.arange(float(period_count(day))) + 1000 * (day - sunday).days
+
+        start = market_day_window(sunday).start - 2 * PERIOD
+        expected = [-906.0, -905.0, *range(100), 1000.0, 1001.0, 1002.0]
+        assert _join_days(start, 105, PERIOD, of_day).tolist() == expected
+        assert _join_days(start + 10 * PERIOD, 3, PERIOD, of_day).tolist() == [8, 9, 10]
+
+
+class TestAReport:
+    def test_names_battery_and_minute_of_each_value(self) -> None:
+        count = len(BATTERIES)
+        values = 100.0 * np.arange(count)[:, None] + np.arange(15)
+        state = State(*[np.zeros(count)] * 4)
+        nothing: Any = None
+        metered = Metered(START, {"active_power": values, "cycles": -values}, state, np.zeros(count), nothing)
+        memory = SimulatorState(world=1, seeds={}, batteries={one.slug: f"id-{one.slug}" for one in BATTERIES})
+        table = pa.ipc.open_stream(_write_arrow(memory, metered, 3, 5)).read_all()
+        assert table.to_pylist() == [
+            {
+                "physicalAssetID": f"id-{battery.slug}",
+                "time": START + timedelta(minutes=minute),
+                "active_power": 100.0 * row + minute,
+                "cycles": -100.0 * row - minute,
+            }
+            for row, battery in enumerate(BATTERIES)
+            for minute in (3, 4)
+        ]
+
+    @pytest.mark.parametrize(("speed", "apart_s"), [(1.0, 60), (0.1, 600)])
+    async def test_of_a_minute_comes_when_the_clock_has_passed_it(
+        self, monkeypatch: pytest.MonkeyPatch, speed: float, apart_s: float
+    ) -> None:
+        pauses: list[float] = []
+        sent: list[tuple[int, int]] = []
+
+        async def sleep(pause_s: float) -> None:
+            pauses.append(pause_s)
+
+        async def read(*_: Any) -> None: ...
+
+        async def send(_scene: Any, _metered: Any, first: int, last: int) -> None:
+            sent.append((first, last))
+
+        replace_for(monkeypatch, minute_reports, "asyncio", sleep=sleep)
+        for name, stand_in in (("read_orders", read), ("run_orders", lambda *_: "metered"), ("send", send)):
+            monkeypatch.setattr(metering, name, stand_in)
+        scene: Any = SimpleNamespace(step=START)
+        reports = MinuteReports(scene, START + timedelta(seconds=90), speed)
+        await reports._follow_clock()
+        assert sent == [(minute, minute + 1) for minute in range(15)]
+        assert pauses[:2] == [0, 0], "the clock has passed them"
+        assert pauses[2:] == pytest.approx([apart_s * (minute - 1.5) for minute in range(2, 15)], abs=apart_s / 3)
+
+    async def test_comes_no_more_once_the_next_step_has_begun(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        async def sleep(_: float) -> None:
+            await asyncio.Event().wait()
+
+        replace_for(monkeypatch, minute_reports, "asyncio", sleep=sleep)
+        scene: Any = SimpleNamespace(step=START)
+        reports = MinuteReports(scene, START, 1.0)
+        reports.stop()  # it was not following
+        reports.start()
+        task = reports._task
+        assert task is not None
+        await asyncio.sleep(0)
+        reports.stop()
+        await asyncio.wait([task], timeout=20)
+        assert task.cancelled()

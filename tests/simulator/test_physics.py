@@ -116,3 +116,25 @@ class TestMeters:
         assert seen["available_energy"][:, -1] == pytest.approx([stored[0] * 0.95, stored[1] * 0.92], rel=0.005)
         assert seen["state_of_charge"][:, -1] == pytest.approx([stored[0] / 20, stored[1] / 40], abs=0.5)
         assert seen["cycles"][:, -1].tolist() == [0, 0]
+
+
+class TestABatteryThatIsFullOrEmpty:
+    def test_does_what_it_can_and_stands_at_its_bound(self) -> None:
+        """Ten kWh cannot be discharged at 600 kW for a minute, nor five more be stored; the rest is as it was asked."""
+        cells = BatteryArray(*(np.array([value] * 2) for value in (1000.0, 1000.0, 100.0, 0.8, 0.5)))
+        before = State(np.array([10.0, 95.0]), np.full(2, AMBIENT_C), np.array([3.0, 4.0]), np.full(2, 90.0))
+        asked = np.array([[600.0, -600.0, 300.0], [-600.0, 600.0, 0.0]])
+        after, course = physics.run(cells, before, asked, np.ones((2, 3)))
+        rest = physics.REST_LOSS_A_DAY * 100 / 1440
+        power = np.array([[300 - 30 * rest, -600.0, 240 - 30 * rest], [-375 - 75 * rest, 600.0, 0.0]])
+        assert course.power_kw == pytest.approx(power)
+        assert course.tripped.tolist() == [[True, False, True], [True, False, False]]
+        assert course.energy_kwh == pytest.approx(np.array([[0, 8, 0], [100, 80 - rest, 80 - 2 * rest]]), abs=1e-9)
+        assert course.lost_kwh == pytest.approx([2 * rest, 3 * rest])
+        assert after.energy_kwh == pytest.approx(course.energy_kwh[:, -1])
+        discharged = np.array([power[0, 0] + power[0, 2], power[1, 1]]) / 60
+        assert after.cycles == pytest.approx(np.array([3.0, 4.0]) + discharged / 100)
+        aged = physics.CYCLE_AGEING_PERCENT * discharged / 100 + physics.CALENDAR_AGEING_PERCENT_H / 20
+        assert after.health_percent == pytest.approx(90 - aged)
+        warmed = (1 - np.exp(-1 / 60 / COOLING_H)) * HEATING_C * (power[:, 0] / 1000) ** 2
+        assert course.temperature_c[:, 0] == pytest.approx(AMBIENT_C + warmed)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from hypothesis import strategies as st
 
 from gridloom.simulator.market.day_ahead import DayAhead
 from gridloom.simulator.participants.planning import Store, plan_day
+from gridloom.simulator.participants.strategies import PATIENT, STRATEGIES
+from gridloom.simulator.participants.traders import _whole_block, plan_holding
 
 pytestmark = pytest.mark.pure
 
@@ -69,3 +73,62 @@ class TestAPlan:
     @pytest.mark.parametrize("periods", [92, 96, 100])
     def test_has_as_many_periods_as_the_day(self, periods: int):
         assert len(plan_day(make_store(periods=periods), np.full(periods, 80.0)).power_kw) == periods
+
+
+class TestATrader:
+    def test_plans_a_day_by_the_prices_that_are_known_the_day_before(self) -> None:
+        day, asked = date(2026, 6, 18), list[Any]()
+
+        def expected(*known: Any) -> np.ndarray:
+            asked.append(known)
+            return np.repeat([20.0, 200.0], 48)
+
+        def seed_of(known_on: date) -> int:
+            asked.append(known_on)
+            return 1
+
+        board: Any = SimpleNamespace(expected=expected, seed_of=seed_of)
+        holder = next(slug for slug, one in STRATEGIES.items() if one is PATIENT)
+        powers = plan_holding(board, holder, "TenneT", day, make_store(), 0.5, 0.4)
+        assert asked == [(day, day - timedelta(days=1), PATIENT.weights), day - timedelta(days=1)]
+        assert sum(powers[:48]) < 0 < sum(powers[48:])
+        assert 0 < sum(max(power, 0) for power in powers) / 4 <= 0.4 * 20_000, "the battery's own limit counts"
+
+    def test_schedules_the_wholesale_block_that_covers_the_day(self) -> None:
+        start = datetime(2026, 6, 17, 22, tzinfo=UTC)
+
+        def block(market: str, first_h: float, last_h: float) -> dict[str, str]:
+            first, last = (start + timedelta(hours=hours) for hours in (first_h, last_h))
+            return {"market": market, "start": first.isoformat(), "end": last.isoformat()}
+
+        other = [block("OTC", 0, 24), block("WHOLESALE", 0.25, 24), block("WHOLESALE", 0, 23.75)]
+        end = start + timedelta(days=1)
+        assert _whole_block(other, start, end) is None
+        for whole in (block("WHOLESALE", 0, 24), block("WHOLESALE", -24, 48)):
+            assert _whole_block([*other, whole], start, end) == whole
+
+
+class TestAPlansEnds:
+    def test_are_as_they_are_asked_for_and_the_way_between_them_has_its_price(self) -> None:
+        """From a quarter to three quarters at 50 EUR/MWh, with a loss of a fifth: 12.5 MWh are bought."""
+        store = make_store(efficiency=0.8)
+        plan = plan_day(store, np.full(96, 50.0), start=0.25, end=0.75)
+        assert course_of(store, plan.power_kw, 0.25)[-1] == pytest.approx(15_000, abs=0.1)
+        assert plan.power_kw.sum() / 4 == pytest.approx(-12_500, abs=0.1)
+        assert plan.value_eur == pytest.approx(-625, abs=0.01)
+
+    @pytest.mark.parametrize(("spread_eur_mwh", "trades"), [(5.9, False), (6.1, True)])
+    def test_lie_apart_where_a_spread_pays_for_the_wear_of_one_cycle(self, spread_eur_mwh: float, trades: bool) -> None:
+        """Wear counts once, when the energy comes out again."""
+        prices = np.where(np.arange(96) < 48, 50.0, 50.0 + spread_eur_mwh)
+        plan = plan_day(make_store(efficiency=1.0), prices)
+        assert bool(plan.power_kw.any()) is trades
+
+    def test_leave_a_spare_level_at_either_bound(self) -> None:
+        store, is_early = make_store(efficiency=1.0), np.arange(96) < 48
+        for prices, bounds in (
+            (np.where(is_early, 0, 300.0), (10_000, 19_500)),
+            (np.where(is_early, 300.0, 0), (500, 10_000)),
+        ):
+            course = course_of(store, plan_day(store, prices).power_kw, 0.5)
+            assert (course.min(), course.max()) == pytest.approx(bounds)

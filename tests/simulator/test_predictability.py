@@ -45,6 +45,7 @@ def expectations(table: DayTable) -> dict[Policy, Expectation]:
     return {**EXPECTATIONS, Policy.FORECAST: expect_forecast}
 
 
+@pytest.mark.slow  # back-tests of many days, each under three policies
 @pytest.mark.parametrize(("hours", "cycles"), REAL_SHARES)
 def test_policies_earn_the_share_of_foresight_that_they_earn_on_real_days(
     table: DayTable, expectations: dict[Policy, Expectation], hours: int, cycles: int

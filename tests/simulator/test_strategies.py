@@ -36,6 +36,7 @@ def month(request: pytest.FixtureRequest) -> Month:
     return live_month(seed, first)
 
 
+@pytest.mark.slow  # thirty days, twice
 class TestThirtyDays:
     def test_leave_every_trader_between_a_small_loss_and_a_quarter_more_than_it_paid(self, month: Month):
         for trader in TRADERS:

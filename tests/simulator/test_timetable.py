@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.stand_ins import replace_for
 
-from gridloom.simulator import timetable
+from gridloom.kernel.market_time import market_day_window
+from gridloom.simulator import main_loop, publishing, timetable
+from gridloom.simulator.credentials import SimulatorCredentials, read_credentials, write_credentials
+from gridloom.simulator.main_loop import last_idle_step, run_forever
+from gridloom.simulator.market.calendar import periods_of
 from gridloom.simulator.participants import operator
+from gridloom.simulator.state import SimulatedOutage, SimulatorState
+from gridloom.simulator.step_context import wall_time
+from gridloom_client import TransportError
 
 pytestmark = pytest.mark.pure
 
@@ -38,3 +47,80 @@ class TestTolls:
         scene: Any = SimpleNamespace(memory=SimpleNamespace(holdings=holdings), step=end - timedelta(days=days_before))
         await timetable.renew_tolls(scene)
         assert asked == renewed
+        holdings.append(SimpleNamespace(start=end, end=end + timedelta(days=14)))
+        await timetable.renew_tolls(scene)
+        assert asked == renewed, "the next fortnight is agreed on already"
+
+
+class TestContinuousPrices:
+    @pytest.mark.parametrize(
+        "day", [date(2026, 3, 29), date(2026, 6, 17), date(2026, 10, 25)], ids=["23 hours", "24 hours", "25 hours"]
+    )
+    async def test_are_published_once_for_every_quarter_hour_of_a_day(
+        self, monkeypatch: pytest.MonkeyPatch, day: date
+    ) -> None:
+        published: list[datetime] = []
+
+        async def publish(_: Any, rows: list[datetime]) -> None:
+            published.extend(rows)
+
+        monkeypatch.setattr(publishing, "publish", publish)
+        monkeypatch.setattr(publishing, "continuous_rows", lambda _, of, over: periods_of(of)[over])
+        steps = [*periods_of(day)[1:], market_day_window(day).end]
+        for step in steps:
+            if any(timetable.publish_intraday in group for group in timetable.TIMETABLE.get(wall_time(step), ())):
+                scene: Any = SimpleNamespace(operator=None, board=None, step=step)
+                await timetable.publish_intraday(scene)
+        assert published == periods_of(day)
+
+
+class TestTimeThatHurries:
+    MIDNIGHT = datetime(2026, 6, 17, 22, tzinfo=UTC)
+
+    def last_idle(
+        self, *, until_h: float = 12, metered_h: float = 0, outage_h: float = 99, announced: bool = False
+    ) -> float:
+        """Hours after midnight, after which the next of the parties acts at 4 o'clock."""
+
+        def at(hours: float) -> datetime:
+            return self.MIDNIGHT + timedelta(hours=hours)
+
+        outage = SimulatedOutage("", at(outage_h), at(outage_h + 1), 0.5, planned=False, announced=announced)
+        memory = SimulatorState(world=1, seeds={}, metered_until=at(metered_h), outages=[outage])
+        return (last_idle_step(memory, at(0), at(until_h)) - self.MIDNIGHT) / timedelta(hours=1)
+
+    def test_stops_before_the_next_quarter_hour_in_which_something_happens(self) -> None:
+        assert self.last_idle() == 3.75
+        assert self.last_idle(until_h=2.5) == 2.5
+        assert self.last_idle(outage_h=2) == 1.75
+        assert self.last_idle(outage_h=2, announced=True) == 3.75
+        assert self.last_idle(metered_h=-11) == 0.75, "the meters are read every twelve hours"
+
+
+class TestAServiceThatIsAway:
+    async def test_is_asked_again_after_longer_and_longer_but_never_after_minutes(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pauses: list[float] = []
+
+        async def sleep(pause_s: float) -> None:
+            pauses.append(pause_s)
+            if len(pauses) == 8:
+                raise KeyboardInterrupt
+
+        def connect(*_: str) -> Any:
+            raise TransportError("away", is_sent=False)
+
+        replace_for(monkeypatch, main_loop, "asyncio", sleep=sleep)
+        with pytest.raises(KeyboardInterrupt):
+            await run_forever(connect, SimulatorCredentials("s"))
+        assert pauses == [0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
+
+
+class TestTheFileOfCredentials:
+    def test_is_read_by_its_owner_alone_and_as_it_was_written(self, tmp_path: Path) -> None:
+        written = SimulatorCredentials("s", invitation="i")
+        write_credentials(tmp_path / "home", written)
+        assert read_credentials(tmp_path / "home") == written
+        assert {file.stat().st_mode & 0o777 for file in (tmp_path / "home").iterdir()} == {0o600}
+        assert read_credentials(tmp_path) is None

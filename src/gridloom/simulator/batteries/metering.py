@@ -49,7 +49,7 @@ class Orders:
     fcr_kw: np.ndarray
     afrr_kw: dict[Direction, np.ndarray]
     planned_kwh: np.ndarray
-    """[battery]: what each is planned to hold in the end; NaN where that is not known"""
+    """[battery]: what each is planned to hold at the start, which no later run changes; NaN where that is not known"""
 
     @property
     def periods(self) -> int:
@@ -84,7 +84,7 @@ async def meter(scene: StepContext, until: datetime) -> None:
 
 async def read_orders(scene: StepContext, start: datetime, end: datetime) -> Orders:
     """The dispatch of all batteries over a window."""
-    answers = await asyncio.gather(*(_read_dispatch(scene, battery.slug, start, end + PERIOD) for battery in BATTERIES))
+    answers = await asyncio.gather(*(_read_dispatch(scene, battery.slug, start, end) for battery in BATTERIES))
     periods = (end - start) // PERIOD
     power, fcr = np.zeros((len(BATTERIES), periods)), np.zeros((len(BATTERIES), periods))
     afrr = {direction: np.zeros((len(BATTERIES), periods)) for direction in AFRR_DIRECTIONS}
@@ -92,9 +92,8 @@ async def read_orders(scene: StepContext, start: datetime, end: datetime) -> Ord
     for row, points in enumerate(answers):
         for point in points:
             index = (datetime.fromisoformat(point["time"]) - start) // PERIOD
-            if index == periods:
+            if index == 0:
                 planned_kwh[row] = point["stateOfChargePercentage"] / 100 * CELLS.capacity_kwh[row]
-                break
             power[row, index] = point["power"]
             for part in point["parts"]:
                 if part["kind"] == ReserveProduct.FCR:
@@ -125,8 +124,9 @@ def run_orders(scene: StepContext, orders: Orders) -> Metered:
         called = _join_days(orders.start, orders.periods, PERIOD, partial(scene.board.activation, direction=direction))
         reserve_kw += sign * np.repeat(orders.afrr_kw[direction] * called, MINUTES_A_PERIOD, axis=1)
     asked_kw = np.repeat(orders.power_kw, MINUTES_A_PERIOD, axis=1)
-    # What will be missing in the end if all goes as it was asked for; the platform plans from what was measured, too.
-    short_kwh = orders.planned_kwh - np.array(memory.energy_kwh) - _stored_kwh(asked_kw)
+    # What is missing of the plan, and will be in the end if all goes as asked; the platform plans from what was
+    # measured, too.
+    short_kwh = orders.planned_kwh - np.array(memory.energy_kwh)
     owed_kwh = np.where(np.isnan(short_kwh), memory.owed_kwh, short_kwh)
     upkeep_kw = np.repeat(_plan_upkeep(owed_kwh, orders), MINUTES_A_PERIOD, axis=1)
     available = _find_available(memory, orders.start, minutes)

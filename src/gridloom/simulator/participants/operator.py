@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import compress
 from typing import Any
@@ -159,8 +159,12 @@ async def publish_auction(scene: StepContext, day: date, auction: IntradayAuctio
 
 
 async def publish_intraday(scene: StepContext, until: datetime, hours: int) -> None:
-    """The quarter-hours of the last hours, now that they are over: continuous trading, and what aFRR was paid."""
-    day, since = (until - PERIOD).astimezone(MARKET_ZONE).date(), until - timedelta(hours=hours)
+    """The quarter-hours of the last hours, now that they are over: continuous trading, and what aFRR was paid.
+
+    Hours on the wall clock: what is published every four of them leaves out none of a day of 25.
+    """
+    day = (until - PERIOD).astimezone(MARKET_ZONE).date()
+    since = (until.astimezone(MARKET_ZONE) - timedelta(hours=hours)).astimezone(UTC)
     rows = []
     for one in (day - timedelta(days=1), day):
         periods = periods_of(one)
