@@ -85,6 +85,7 @@ def watch_progress(what: str, total: int, *, is_wanted: bool | None) -> Iterator
     console = Console(file=sys.stderr)
     is_shown = (console.is_terminal or console.is_jupyter) if is_wanted is None else is_wanted
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not is_shown, transient=True) as progress:
+    # What is no terminal is written to once, at the end, and only with what is to stay there.
+    with Progress(*columns, console=console, disable=not is_shown, transient=console.is_terminal) as progress:
         task = progress.add_task(what, total=total)
         yield lambda rows: progress.advance(task, rows)

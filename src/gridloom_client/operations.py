@@ -161,7 +161,9 @@ class Endpoint(Generic[P, T]):
 
     @property
     def is_public(self) -> bool:
-        return self.path == "/" or self.path.startswith(("/auth/public/", "/health/", "/docs", "/openapi.json"))
+        """Whether it is called without a token; `GET /metrics` has one of its own."""
+        public = ("/auth/public/", "/health/", "/docs", "/openapi.json", "/.well-known/")
+        return self.path == "/" or self.path.startswith(public)
 
     def bind_arguments(self, *args: P.args, **kwargs: P.kwargs) -> inspect.BoundArguments:
         try:

@@ -45,6 +45,12 @@ def sample(schema: dict[str, Any], said: Any = None) -> Any:
     return by_type.get(schema.get("type", ""), schema.get("minimum", 1))
 
 
+def refuse(status: int, name: str, **members: Any) -> Callable[[httpx2.Request], httpx2.Response]:
+    """An answer that refuses every request."""
+    document = {"type": f"/docs/problems/{name}", "title": "No", "status": status, **members}
+    return lambda _: httpx2.Response(status, json=document)
+
+
 @cache
 def operations() -> list[tuple[str, re.Pattern[str], dict[str, Any]]]:
     return [
@@ -60,18 +66,23 @@ class PlayedService:
     """Answers as the interface has it, with what a test says of it, and notes what it was asked."""
 
     known: Mapping[str, Any] = field(default_factory=dict)
-    """By path, after its method where that is not GET: fields of the answer, or of each item of a list."""
+    """By path, after its method where that is not GET: fields of the answer, or of each item of a list; or a function
+    that answers the request itself."""
     requests: list[httpx2.Request] = field(default_factory=list)
 
     def __call__(self, request: httpx2.Request) -> httpx2.Response:
         self.requests.append(request)
         method, path = request.method, request.url.path
         found = next(one for verb, pattern, one in operations() if verb == method and pattern.fullmatch(path))
+        said = self.known.get(path if method == "GET" else f"{method} {path}")
+        if callable(said):
+            own: httpx2.Response = said(request)
+            return own
         status, answer = next((int(code), one) for code, one in found["responses"].items() if code.startswith("2"))
         schema = resolved(answer).get("content", {}).get("application/json", {}).get("schema")
         if schema is None:
             return httpx2.Response(status)
-        body = sample(schema, self.known.get(path if method == "GET" else f"{method} {path}"))
+        body = sample(schema, said)
         return httpx2.Response(status, json=body, headers={"ETag": ETAG})
 
     @property

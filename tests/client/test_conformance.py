@@ -92,6 +92,11 @@ class TestEveryOperation:
             assert callable(getattr(getattr(awaiting, surface), attribute))
 
     @for_each(SHARED)
+    def test_needs_no_identity_where_the_interface_asks_for_none(self, method: str, path: str):
+        asks_for_none = operation_of(method, path).get("security") == [] and path != "/metrics"  # a token of its own
+        assert declared(method, path).is_public is asks_for_none
+
+    @for_each(SHARED)
     def test_takes_the_query_that_the_interface_documents(self, method: str, path: str):
         parameters = map(resolved, operation_of(method, path).get("parameters", []))
         documented = {parameter["name"] for parameter in parameters if parameter["in"] == "query"}

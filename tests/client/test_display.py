@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import ssl
+from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +18,18 @@ from tests.each import for_each
 
 from gridloom_client import AsyncClient, Client, ForbiddenError, NotFoundError, RawResponse, Request, Rows
 from gridloom_client.answers import DataPoints, IssuedApiKey, Latest, SeriesPoint, SignedIn
-from gridloom_client.documentation import make_example, read_texts
+from gridloom_client.display import short_text, table_html
+from gridloom_client.documentation import OperationText, describe_method, make_example, read_texts
 from gridloom_client.operations import OPERATIONS, Endpoint, Resource
 from gridloom_client.resources.auctions import Auctions
 from gridloom_client.resources.events import Events
 from gridloom_client.streams import FollowedPoints
+from gridloom_client.wire import ID
 
 CLIENT = Client("http://gridloom.test", username="ada", password="a-password")
 TIME = datetime.fromisoformat("2026-03-29T00:00:00+00:00")
 SECRET = "gl_secret_value"
+EXAMPLE_ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 
 
 def endpoint_of(name: str) -> Endpoint[..., Any]:
@@ -200,6 +205,16 @@ class TestAShape:
         assert followed.to_arrow(shape="long").column_names == ["signal", "time", "value"]
         assert followed.to_arrow(shape="wide").to_pylist() == [{"time": TIME, "a": 1.0, "b": 2.0}]
 
+    def test_is_wide_with_a_row_for_all_that_is_neither_name_nor_value(self):
+        rows = Rows(
+            {"time": TIME, "zone": zone, "name": name, "value": value}
+            for zone, name, value in (("A", "p10", 1.0), ("A", "p50", 2.0), ("B", "p10", 3.0))
+        )
+        assert rows.to_arrow(shape="wide").to_pylist() == [
+            {"time": TIME, "zone": "A", "p10": 1.0, "p50": 2.0},
+            {"time": TIME, "zone": "B", "p10": 3.0, "p50": None},
+        ]
+
     def test_of_the_latest_points_is_a_row_for_each_signal(self):
         latest = Latest(meta_data=(), data={"a": SeriesPoint(TIME, 1.0), "b": SeriesPoint(TIME, 2.0)})
         assert latest.to_arrow().to_pylist()[1] == {"signal": "b", "time": TIME, "value": 2.0}
@@ -210,3 +225,65 @@ class TestAShape:
         assert isinstance(long, pa.Table)
         assert long.to_pylist()[0] == {"line": "FCR", "name": "amount", "value": 1.5}
         assert long.num_rows == 4
+
+
+class TestAShortText:
+    def test_tells_of_what_is_long_how_long_it_is_and_leaves_the_rest(self):
+        whole, cut = "x" * 58, "x" * 59
+        shown: list[tuple[Any, str]] = [
+            *(([1, 2, 3, 4], "(4 × int)"), ((1, 2, 3, 4), "(4 × int)"), ([1, 2, 3], "[1, 2, 3]")),
+            *((dict.fromkeys("abcd", 1), "{4 names}"), ({"a": 1, "b": 2}, "{'a': 1, 'b': 2}")),
+            *((TIME, "2026-03-29T00:00:00+00:00"), (1.5, "1.5"), (10**70, "1" + "0" * 70)),
+            *((whole, f"'{whole}'"), (cut, f"'{whole}…")),
+        ]
+        assert [short_text(value) for value, _ in shown] == [text for _, text in shown]
+
+    def test_of_a_cell_is_empty_where_nothing_is_known_and_hides_secrets(self):
+        row = {"name": "<a>", "token": SECRET, "note": None, "at": TIME}
+        cells = "<td>&lt;a&gt;</td><td>…</td><td></td><td>2026-03-29T00:00:00+00:00</td>"
+        html = table_html(list(row), [row], 2)
+        assert f"<tbody><tr>{cells}</tr></tbody>" in html
+        assert html.endswith("<p>2 rows, the first 1 shown</p>")
+
+
+class TestADescription:
+    """Of a method that there is not, `POST /things/{thingID}`."""
+
+    @staticmethod
+    def make(
+        thing_id: ID, *, start: datetime, price: Decimal | str, keys: Sequence[str], note: str, size: int | None = None
+    ) -> None: ...
+
+    TEXT = OperationText(
+        summary="Make it",
+        description="It is made.\n\nAt once.",
+        names={"start": "From when.", "thingID": "Its id.", "product-keys": "Which."},
+        examples={"start": "2026-07-01T10:30:00Z", "price": 1250.5, "keys": ["a", "b"]},
+    )
+
+    def test_names_what_may_be_left_out_and_gives_one_example(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr("gridloom_client.documentation.read_texts", lambda: {"POST /things": self.TEXT})
+        signature = inspect.signature(self.make)
+        told = describe_method("things.make", "POST", "/things", signature, "It is made. At once.")
+        lines = told.splitlines()
+        assert lines[:2] == ["Make it.", ""]
+        start = lines.index("----------") + 1
+        assert lines[start : start + 4] == [
+            *("thing_id : ID", "    Its id.", "start : datetime", "    From when."),
+        ]
+        assert "size : int | None, optional" in lines
+        assert lines[-1] == "POST /things"
+        assert lines[-3] == (
+            f'client.things.make("{EXAMPLE_ID}", start=datetime.fromisoformat("2026-07-01T10:30:00+00:00"), '
+            """price="1250.50", keys=['a', 'b'], note="text")"""
+        )
+
+    def test_has_an_id_for_every_kind_of_id_and_an_example_under_the_name_of_a_query(self):
+        def read(thing_id: ID | None, *, product_keys: Sequence[str], since: datetime) -> None: ...
+
+        text = OperationText(summary="", examples={"product-keys": ["k"]})
+        parameters = list(inspect.signature(read).parameters.values())
+        assert make_example("things.read", parameters, text) == (
+            f"client.things.read(\"{EXAMPLE_ID}\", product_keys=['k'], "
+            'since=datetime.fromisoformat("2026-03-29T00:00:00+00:00"))'
+        )

@@ -29,6 +29,11 @@ class TestProblemError:
         body["detail"] = "/start: too late."
         assert str(ProblemError.of(reply(422, body))) == "/start: too late.", "nothing is said twice"
 
+    def test_says_all_that_is_wrong_and_by_its_title_where_there_is_no_more(self):
+        body = {"title": "Wrong", "errors": [{"pointer": "/a", "detail": "x"}, {"detail": "y"}, {"pointer": "/b"}]}
+        assert str(ProblemError.of(reply(400, body))) == "Wrong. (/a: x; y)"
+        assert ProblemError.of(reply(400, body)).faults == ["/a: x", "y", "/b: "]
+
     @pytest.mark.parametrize(("sent", "read"), [("7", 7.0), ("0.5", 0.5), ("-5", 0.0), ("tomorrow", None)])
     def test_says_how_long_to_wait(self, sent: str, read: float | None):
         assert ProblemError.of(problem(429, retry_after=sent)).retry_after_s == read
@@ -56,3 +61,14 @@ class TestProblemError:
         kinds = [getattr(gridloom_client, name) for name in names]
         assert len(kinds) == 17
         assert all(issubclass(kind, gridloom_client.GridloomError) for kind in kinds)
+
+
+class TestAFormerName:
+    def test_still_means_what_it_is_called_now_and_says_so(self):
+        with pytest.warns(DeprecationWarning, match="gridloom_client.Retries is now RetryPolicy") as warned:
+            assert gridloom_client.Retries is gridloom_client.RetryPolicy
+        assert warned[0].filename == __file__
+        with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+            _ = gridloom_client.Nothing
+        assert gridloom_client.__version__[0].isdigit()
+        assert set(dir(gridloom_client)) == {*gridloom_client.__all__, "__version__"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import io
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
 from typing import Any
 from uuid import UUID
 
@@ -21,8 +23,8 @@ from tests.each import for_each
 
 from gridloom_client import ARROW, JSON, PARQUET, AsyncClient, Client, Rows, Table, UnprocessableError
 from gridloom_client.answers import DataPoints, SeriesPoint
-from gridloom_client.batching import cut_frame
-from gridloom_client.frames import arrow_of, plain_body, rows_of
+from gridloom_client.batching import cut_frame, watch_progress
+from gridloom_client.frames import arrow_of, plain_body, plain_row, rows_of, shape_table
 from gridloom_client.inputs import Backing, Item, Parameters, Point
 from gridloom_client.operations import OPERATIONS
 from gridloom_client.wire import python_name, wire_name
@@ -128,6 +130,58 @@ class TestATable:
         assert listed.to_polars()["name"].to_list() == ["A"]
 
 
+class TestARow:
+    class Kind(Enum):
+        FIRST = "first"
+
+    class Part(msgspec.Struct):
+        battery: UUID
+        share: Decimal
+
+    def test_has_plain_values_however_deep_they_lie(self):
+        one, part = UUID(int=1), self.Part(UUID(int=1), Decimal("0.5"))
+        plain = {"battery": str(one), "share": 0.5}
+        item = {
+            **{"physicalAssetID": one, "kind": self.Kind.FIRST, "part": part, "parts": [part], "price": Decimal("1.5")},
+            **{"more": {"a": [1]}, "time": START, "soc": None},
+        }
+        assert plain_row(item) == {
+            **{"physical_asset_id": str(one), "kind": "first", "part": plain, "parts": [plain], "price": 1.5},
+            **{"more": '{"a":[1]}', "time": START, "soc": None},
+        }
+        assert plain_row(part) == plain
+        assert isinstance(plain_row(item)["price"], float)
+
+    def test_is_long_by_its_names_alone(self):
+        """A single series is a table of times and values, which is wide."""
+        table = pa.table({"time": [1, 2], "value": [0.5, 1.5]})
+        assert shape_table(table, "wide") == table
+        assert shape_table(table, "long").to_pylist()[0] == {"name": "time", "value": 1.0}
+
+
+class TestABar:
+    @pytest.mark.parametrize(
+        ("is_wanted", "is_terminal", "is_shown"),
+        [(None, True, True), (None, False, False), (True, False, True), (False, True, False)],
+    )
+    def test_is_beside_the_answer_on_terminals_or_where_it_is_asked_for(
+        self,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+        is_wanted: bool | None,
+        is_terminal: bool,
+        is_shown: bool,
+    ):
+        monkeypatch.setattr("rich.console.Console.is_terminal", property(lambda _: is_terminal))
+        monkeypatch.setattr("rich.console.Console.is_jupyter", False, raising=False)
+        with watch_progress("write pieces", 6, is_wanted=is_wanted) as advance:
+            advance(2)
+            advance(3)
+        printed = capsys.readouterr()
+        assert ("write pieces" in printed.err, printed.out) == (is_shown, "")
+        assert ("5/6" in printed.err) is is_shown
+
+
 class TestAFrame:
     @pytest.mark.parametrize(
         "frame",
@@ -152,6 +206,10 @@ class TestAFrame:
         for name, column in (("active_power", "active_power"), (None, "power")):
             series = pd.Series([1.5], index=pd.DatetimeIndex(TIMES[:1]), name=name)
             assert arrow_of(series).column_names == ["time", column]
+
+    def test_keeps_the_name_of_its_index(self):
+        frame = pd.DataFrame({"price": [1.5]}, index=pd.DatetimeIndex(TIMES[:1], name="start"))
+        assert arrow_of(frame).column_names == ["start", "price"]
 
     def test_leaves_out_its_empty_cells(self):
         frame = pl.DataFrame({"rated_power": [1.5, float("nan"), None], "name": [None, "b", "c"]})
@@ -206,6 +264,51 @@ class TestAFrame:
         assert len(service.requests) == 2
         assert [(one.written, one.overwritten) for one in outcome.assets] == [(2, 10), (4, 20)]
 
+    def test_adds_up_what_differs_from_piece_to_piece(self, monkeypatch: pytest.MonkeyPatch):
+        """Assets and reasons come in the order in which they were met first."""
+        monkeypatch.setattr("gridloom_client.batching.CELLS_AT_ONCE", 100)
+
+        def answer(assets: dict[int, tuple[int, int]], refusals: dict[str, tuple[int, list[int]]]) -> httpx2.Response:
+            return httpx2.Response(
+                200,
+                json={"received": 50, "written": 40, "overwritten": 3, "refused": 7}
+                | {
+                    "assets": [
+                        {"physicalAssetID": str(UUID(int=n)), "written": written, "overwritten": overwritten}
+                        for n, (written, overwritten) in assets.items()
+                    ],
+                    "refusals": [
+                        {"reason": reason, "detail": reason.lower(), "count": count}
+                        | {"pointers": [f"/{row}/time" for row in rows]}
+                        for reason, (count, rows) in refusals.items()
+                    ],
+                },
+            )
+
+        replies = [
+            answer({2: (1, 10), 1: (2, 20)}, {"INVALID_TIME": (5, [3, 49])}),
+            answer({3: (4, 40), 2: (8, 80)}, {"BAD_QUALITY": (2, [0]), "INVALID_TIME": (11, [7])}),
+        ]
+        client = Client(api_key="k", transport=httpx2.MockTransport(lambda _: replies.pop(0)))
+        frame = pd.DataFrame({"physical_asset_id": "1", "active_power": 1.5}, index=pd.DatetimeIndex(TIMES))
+        outcome = client.monitoring.write_many(frame)
+        assert [(one.physical_asset_id.int, one.written, one.overwritten) for one in outcome.assets] == [
+            *((2, 9, 90), (1, 2, 20), (3, 4, 40))
+        ]
+        assert [(one.reason, one.count, one.pointers) for one in outcome.refusals] == [
+            ("INVALID_TIME", 16, ("/3/time", "/49/time", "/57/time")),
+            ("BAD_QUALITY", 2, ("/50/time",)),
+        ]
+
+    def test_of_many_signals_goes_in_pieces_of_as_many_points_as_the_service_takes(self):
+        """A row of a hundred signals is a hundred points of the million that one request may have."""
+        pieces = cut_frame(pa.table({"time": range(9000), **{f"s{n}": range(9000) for n in range(100)}}), ARROW)
+        assert [piece.num_rows for piece in pieces] == [4000, 4000, 1000]
+        written = {"received": 1, "written": 1, "overwritten": 0, "refused": 0, "refusals": []}
+        service = Recorder(msgspec.json.encode(written))
+        service.client.monitoring.write("1", pl.DataFrame({f"s{n}": range(9000) for n in range(101)}))
+        assert len(service.requests) == 3
+
     async def test_that_is_long_goes_in_pieces_from_an_awaiting_client_too(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr("gridloom_client.batching.ROWS_AT_ONCE", 60)
         service = Recorder(msgspec.json.encode({"received": 50, "inserted": 49, "replaced": 1, "unchanged": 0}))
@@ -239,6 +342,13 @@ class TestAFrame:
             with pytest.raises(ValueError, match="has no offset"):
                 plain_body(body)
         assert service.requests == []
+        second = pa.table({"time": TIMES, "stored": pa.array([0] * 100, pa.timestamp("us"))})
+        with pytest.raises(ValueError, match="in column stored have no zone"):
+            arrow_of(second)
+
+    def test_of_one_series_has_its_name(self):
+        for series in (pl.Series("power", [1.5]), pd.Series([1.5], name="power"), pd.Series([1.5])):
+            assert arrow_of(series).to_pydict() == {"power": [1.5]}
 
 
 class TestABody:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -11,7 +12,16 @@ from pathlib import Path
 import pytest
 
 from gridloom_client.commands import make_app
-from gridloom_client.commands.directory import OPERATOR_COMMANDS, USER_COMMANDS, describe_unknown, find_help
+from gridloom_client.commands.directory import (
+    ACCOUNT,
+    OPERATOR_COMMANDS,
+    RUNNING,
+    USER_COMMANDS,
+    USING,
+    describe_unknown,
+    find_help,
+    write_help,
+)
 from gridloom_client.commands.narrow_help import reflow_help
 from gridloom_client.profiles import find_local_url
 
@@ -76,10 +86,88 @@ class TestTheHelpOfANarrowTerminal:
             assert [line for line in long if line not in given and " " in line.strip()] == [], name
 
 
+BOXED = """Usage: gridloom grants set [OPTIONS] ASSET PERMISSIONS
+
+Set what another organisation may do with a battery.
+
+For example:
+
+    gridloom grants set "Elbe 20 MW" Read:monitoring
+Read:schedules
+
+╭─ Parameters ─────────────────────────────────────────╮
+│ *  ASSET --asset            The battery's id.        │
+│                             [required]               │
+│    PERMISSIONS              All that it may do from  │
+│      --permissions          now on.                  │
+│    NOTE --note              Why.                     │
+╰──────────────────────────────────────────────────────╯
+╭─ Commands ───────────────────────────────────────────╮
+│ alone                                                │
+╰──────────────────────────────────────────────────────╯
+"""
+NARROW = """Usage: gridloom grants set
+[OPTIONS] ASSET PERMISSIONS
+
+Set what another organisation
+may do with a battery.
+
+For example:
+
+    gridloom grants set "Elbe 20 MW" Read:monitoring
+Read:schedules
+
+Parameters
+  ASSET --asset
+      The battery's id.
+      [required]
+  PERMISSIONS --permissions
+      All that it may do from
+      now on.
+  NOTE --note
+      Why.
+
+Commands
+  alone
+"""
+
+
+class TestAHelpText:
+    def test_has_its_boxes_opened_and_every_entry_in_one_piece(self):
+        assert reflow_help(BOXED, 30) == NARROW
+        assert max(map(len, reflow_help(BOXED, 1).splitlines()[:2])) > 10, "as narrow as a word is none at all"
+
+    def test_is_that_of_its_own_command(self):
+        for name, text in STORED.items():
+            assert re.match(rf"Usage: gridloom {name}( |$)", text, re.MULTILINE), name
+        assert find_help("nothing") is None
+
+    def test_of_all_commands_names_each_under_what_it_is_for(self):
+        written = io.StringIO()
+        write_help(written)
+        groups: dict[str, list[str]] = {}
+        for line in written.getvalue().splitlines():
+            if line in (ACCOUNT, USING, RUNNING):
+                groups[line] = []
+            elif line.startswith("  "):
+                groups[[*groups][-1]].append(line)
+        purposes = {ACCOUNT: list[str](), USING: list[str](), RUNNING: list[str]()}
+        for name, (group, _, purpose) in USER_COMMANDS.items():
+            purposes[group].append(f"  {name:19} {purpose}")
+        purposes[RUNNING] = [f"  {name:19} {purpose}" for name, purpose in OPERATOR_COMMANDS.items()]
+        assert groups == purposes
+
+
 class TestAnUnknownCommand:
     @pytest.mark.parametrize(
         ("typed", "nearest"),
-        [("auction", "auctions"), ("webhook", "webhooks"), ("log-in", "login"), ("migrat", "migrate")],
+        [
+            ("auction", "auctions"),
+            ("webhook", "webhooks"),
+            ("log-in", "login"),
+            ("migrat", "migrate"),
+            ("sched", "schedule"),
+        ],
     )
     def test_is_answered_with_the_nearest(self, typed: str, nearest: str):
         assert describe_unknown(typed) == f"There is no command {typed}; did you mean gridloom {nearest}?"
@@ -98,3 +186,16 @@ class TestTheLocalService:
         (tmp_path / ".env").write_text("# mine\nexport GRIDLOOM_PORT='8140'\n")
         assert find_local_url({}, tmp_path) == "http://127.0.0.1:8140"
         assert find_local_url({"GRIDLOOM_PORT": "9000"}, tmp_path) == "http://127.0.0.1:9000"
+
+    def test_is_where_it_usually_is_where_the_folder_says_nothing_of_it(self, tmp_path: Path):
+        for text in ("OLD_GRIDLOOM_PORT=1\n# GRIDLOOM_PORT=2\n", "GRIDLOOM_PORT=\n", "GRIDLOOM_PORT=${PORT}\n"):
+            (tmp_path / ".env").write_text(text)
+            assert find_local_url({}, tmp_path) == "http://127.0.0.1:8000", text
+        (tmp_path / ".env").write_bytes(b"\xff\nGRIDLOOM_PORT=1\n")
+        assert find_local_url({}, tmp_path) == "http://127.0.0.1:8000"
+        assert find_local_url({"GRIDLOOM_PORT": "many"}, tmp_path) == "http://127.0.0.1:8000"
+        (tmp_path / "other").mkdir()
+        (tmp_path / "other/.env").mkdir()
+        assert find_local_url({}, tmp_path / "other") == "http://127.0.0.1:8000"
+        (tmp_path / ".env").write_text('A=1\n  GRIDLOOM_PORT = "8140"\n')
+        assert find_local_url({}, tmp_path) == "http://127.0.0.1:8140"

@@ -9,7 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.client.script import problem
 
+from gridloom_client import ProblemError
 from gridloom_client.answers import Simulator
 from gridloom_client.commands.terminal.history import mention_history_to_people
 
@@ -49,3 +51,16 @@ class TestMentioningTheHistory:
     def test_asks_nothing_where_a_script_reads(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(sys, "stderr", io.StringIO())
         mention_history_to_people(client_of(AssertionError("it must not be asked")))
+
+    @pytest.mark.parametrize(("seconds", "said"), [(None, "history 31 %\n"), (0, "history 31 %, about 0 s left\n")])
+    def test_says_how_long_it_takes_once_that_is_known(
+        self, monkeypatch: pytest.MonkeyPatch, seconds: int | None, said: str
+    ):
+        monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+        mention_history_to_people(client_of(PLAYED_IN_PART | {"history_seconds_left": seconds}))
+        assert terminal.getvalue() == said
+
+    def test_leaves_a_refusal_to_the_command_itself(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+        mention_history_to_people(client_of(ProblemError.of(problem(403))))
+        assert terminal.getvalue() == ""

@@ -111,10 +111,15 @@ class TestATableFile:
         assert pa.ipc.open_stream(pieces[2].body).read_all()["activePower"].to_pylist() == [8, 9, 10]
 
     def test_of_semicolons_may_write_numbers_as_germans_do(self) -> None:
-        lines = [b"\xef\xbb\xbftime;power;note\n", b"a;-1.234.567,5;1,5 MW\n", "b;\u22122,25;x,y\n".encode()]
-        assert list(table_files.commas_for_semicolons(lines)) == [
-            *(b"time,power,note\n", b'a,-1234567.5,"1,5 MW"\n', b'b,-2.25,"x,y"\n')
+        lines = [
+            b"\xef\xbb\xbftime;power;note\n",
+            b"a;-1.234.567,5;1,5 MW\n",
+            "b;\u22122,25;x,y\n".encode(),
+            b"c;12.345;1.000,0\n",
         ]
+        assert list(table_files.commas_for_semicolons(lines)) == [
+            *(b"time,power,note\n", b'a,-1234567.5,"1,5 MW"\n', b'b,-2.25,"x,y"\n', b"c,12.345,1000.0\n")
+        ], "a number without a comma may be written as others do"
 
     @pytest.mark.parametrize("name", ["points.xlsx", "missing.csv"])
     def test_that_cannot_be_read_ends_with_a_sentence(self, tmp_path: Path, name: str) -> None:

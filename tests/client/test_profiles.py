@@ -62,6 +62,7 @@ class TestTheDirectory:
         [
             ("linux", {"XDG_CONFIG_HOME": "/x"}, "/x/gridloom"),
             ("linux", {}, "/home/ada/.config/gridloom"),
+            ("linux", {"XDG_CONFIG_HOME": ""}, "/home/ada/.config/gridloom"),
             ("win32", {"APPDATA": "/roaming", "XDG_CONFIG_HOME": "/x"}, "/roaming/gridloom"),
             ("win32", {}, "/home/ada/AppData/Roaming/gridloom"),
         ],
@@ -96,6 +97,21 @@ class TestAProfile:
         profiles.delete_secret("sandbox")
         assert profiles.secret_of("sandbox") is None
         assert [name.partition("@")[0] for _, name in ring] == ["other"]
+
+    def test_of_another_directory_has_its_own_entry_in_the_keyring(self, ring: Ring, tmp_path: Path):
+        one, other = (Profiles(tmp_path / name) for name in ("one", "other"))
+        for profiles, key in ((one, "k-1"), (other, "k-2")):
+            profiles.put("sandbox", Profile(url=URL), Secret(api_key=key))
+        assert [each.secret_of("sandbox") for each in (one, other)] == [Secret(api_key="k-1"), Secret(api_key="k-2")]
+        one.remove("sandbox")
+        assert other.secret_of("sandbox") == Secret(api_key="k-2")
+
+    def test_keeps_the_latest_of_its_secrets_in_the_keyring(self, ring: Ring):
+        profiles = Profiles()
+        for secret in (Secret(tokens=TOKENS), Secret(api_key="k")):
+            profiles.put("sandbox", Profile(url=URL), secret)
+            assert profiles.secret_of("sandbox") == secret
+        assert len(ring) == 1
 
     def test_keeps_it_in_a_file_for_its_owner_alone_otherwise(self):
         profiles = Profiles()
@@ -137,6 +153,56 @@ class TestAProfile:
         profiles.remove("one")
         assert profiles.current == "three"
 
+    def test_has_a_name_that_a_file_may_have(self):
+        for name in ("", "-a", "a b", "a/b", "a" * 65):
+            with pytest.raises(CredentialsError, match="is no name for a profile"):
+                Profiles().put(name, Profile(url=URL))
+        with pytest.raises(CredentialsError, match="there are: none yet"):
+            Profiles().get("one")
+        for name in ("A", "9.a_b-c", "a" * 64):
+            Profiles().put(name, Profile(url=URL))
+        assert Profiles().current == "A"
+
+    def test_that_there_is_not_keeps_no_secret(self):
+        Profiles().delete_secret("nobody")
+        Profiles().store_secret("nobody", Secret(api_key="k"))
+        assert Profiles().all() == {}
+
+    def test_forgets_its_secret_with_its_tokens(self):
+        Profiles().put("one", Profile(url=URL), Secret(tokens=TOKENS))
+        tokens = ProfileTokens(Profiles(), "one")
+        tokens.save(None)
+        assert (tokens.load(), Profiles().secret_of("one")) == (None, None)
+
+    def test_is_written_beside_what_a_process_of_the_same_number_left(self, home: Path):
+        home.mkdir()
+        (home / f"profiles.{os.getpid()}").write_text("half")
+        Profiles().put("one", Profile(url=URL))
+        assert [path.name for path in sorted(home.iterdir())] == ["lock", "profiles.json"]
+
+    @pytest.mark.parametrize("word", ["off", "0", "No", "FALSE"])
+    def test_leaves_a_keyring_alone_that_is_turned_off(self, ring: Ring, monkeypatch: pytest.MonkeyPatch, word: str):
+        monkeypatch.setenv("GRIDLOOM_KEYRING", word)
+        Profiles().put("one", Profile(url=URL), Secret(api_key="k"))
+        assert (len(ring), Profiles().get("one").in_keyring) == (0, False)
+
+    def test_is_as_if_signed_out_where_the_keyring_holds_something_else_or_fails(
+        self, ring: Ring, monkeypatch: pytest.MonkeyPatch
+    ):
+        Profiles().put("one", Profile(url=URL), Secret(api_key="k"))
+        for name in list(ring):
+            ring[name] = "{"
+        assert Profiles().secret_of("one") is None
+
+        def fail(*_: str) -> None:
+            raise RuntimeError("no session bus")
+
+        for function in ("get_password", "set_password", "delete_password"):
+            monkeypatch.setattr(ring, function, fail, raising=False)
+        assert Profiles().secret_of("one") is None
+        Profiles().put("one", Profile(url=URL), Secret(api_key="k-2"))
+        assert Profiles().secret_of("one") == Secret(api_key="k-2")
+
     def test_that_is_unknown_is_refused_with_those_there_are(self):
         Profiles().put("one", Profile(url=URL))
         with pytest.raises(CredentialsError, match="there are: one"):
@@ -174,13 +240,36 @@ class TestAClientWithoutArguments:
         assert kind()._exchange.store.load() == TOKENS
         assert kind(profile="production")._runner.client.base_url == httpx2.URL("http://two.test")
         monkeypatch.delenv("GRIDLOOM_URL")
+        assert kind("http://two.test", profile="production")._exchange.credentials == ApiKey("k")
         monkeypatch.setenv("GRIDLOOM_PROFILE", "production")
         assert kind()._exchange.credentials == ApiKey("k")
 
-    def test_never_takes_a_profiles_secret_to_another_address(self, monkeypatch: pytest.MonkeyPatch):
+    @pytest.mark.parametrize("address", ["http://elsewhere.test", f"{URL}.elsewhere.test", f"{URL}:8000", URL[:-1]])
+    def test_never_takes_a_profiles_secret_to_another_address(self, address: str, monkeypatch: pytest.MonkeyPatch):
         Profiles().put("sandbox", Profile(url=URL), Secret(api_key="k"))
-        monkeypatch.setenv("GRIDLOOM_URL", "http://elsewhere.test")
+        monkeypatch.setenv("GRIDLOOM_URL", address)
         with pytest.raises(CredentialsError, match="signed in to http://one"):
+            Client()
+        for secret in (Secret(api_key="k"), Secret(tokens=TOKENS)):
+            Profiles().put("sandbox", Profile(url=URL), secret)
+            with pytest.raises(CredentialsError, match="signed in to http://one"):
+                Client(address, profile="sandbox")
+
+    def test_is_the_key_before_the_user_and_a_named_profile_before_both(self, monkeypatch: pytest.MonkeyPatch):
+        """Else the environment's key would go to the profile's service."""
+        Profiles().put("production", Profile(url="http://two.test"), Secret(tokens=TOKENS))
+        for name, value in {"API_KEY": "k", "USERNAME": "ada", "PASSWORD": "pw"}.items():
+            monkeypatch.setenv(f"GRIDLOOM_{name}", value)
+        assert Client()._exchange.credentials == ApiKey("k")
+        named = Client(profile="production")
+        assert (named._exchange.credentials, named._exchange.store.load()) == (None, TOKENS)
+
+    def test_is_nobody_else_where_the_environment_names_a_profile_that_there_is_not(
+        self, monkeypatch: pytest.MonkeyPatch
+    ):
+        Profiles().put("sandbox", Profile(url=URL), Secret(api_key="k"))
+        monkeypatch.setenv("GRIDLOOM_PROFILE", "sandbx")
+        with pytest.raises(CredentialsError, match="There is no profile sandbx; there are: sandbox"):
             Client()
 
     def test_says_on_its_first_call_that_no_user_is_signed_in(self):
@@ -220,7 +309,7 @@ class TestProfileCommands:
         assert (await terminal("profile", "use", "nobody")).code == 3
 
 
-def test_a_login_elsewhere_leaves_a_named_profile_alone():
+def test_a_login_elsewhere_leaves_a_named_profile_alone(monkeypatch: pytest.MonkeyPatch):
     from gridloom_client.commands.account import choose_profile
     from gridloom_client.commands.terminal.options import Options
 
@@ -228,3 +317,9 @@ def test_a_login_elsewhere_leaves_a_named_profile_alone():
     assert choose_profile(Options(url=URL)) == ("default", URL)
     assert choose_profile(Options(url="http://two.test")) == ("production", "http://two.test")
     assert choose_profile(Options(url=URL, profile="new")) == ("new", URL)
+    monkeypatch.setenv("GRIDLOOM_URL", URL)
+    assert choose_profile(Options(profile="new")) == ("new", URL)
+    assert choose_profile(Options(profile="production")) == ("production", "http://two.test"), "where it was before"
+    Profiles().put("robot", Profile(url="http://two.test"))
+    Profiles().use("robot")
+    assert choose_profile(Options(url="http://two.test")) == ("robot", "http://two.test"), "the one in use, of several"

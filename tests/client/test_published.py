@@ -115,6 +115,18 @@ class TestAFRRCapacity:
             hours = (datetime(2026, 1, 10, 7, tzinfo=UTC), datetime(2026, 1, 10, 11, tzinfo=UTC))
             assert {(price.start, price.end) for price in found} == {hours}
 
+    @pytest.mark.parametrize(("day", "hours"), [("2026-03-29", 3), ("2026-10-25", 5)])
+    def test_of_a_block_on_a_day_that_the_clock_changes_are_by_its_own_hours(
+        self, tmp_path: Path, day: str, hours: int
+    ) -> None:
+        columns = ["DATE_FROM", "PRODUCT"]
+        columns += [f"GERMANY_{kind}_CAPACITY_PRICE_[EUR/MW]" for kind in ("AVERAGE", "MARGINAL")]
+        found = list(read_afrr_capacity(write_csv(tmp_path / "x.csv", columns, [[day, "NEG_00_04", 30, 60]])))
+        assert [(price.end - price.start, price.price) for price in found] == [
+            (timedelta(hours=hours), Decimal(30) / hours),
+            (timedelta(hours=hours), Decimal(60) / hours),
+        ]
+
 
 class TestAFRREnergy:
     COLUMNS = (
@@ -147,6 +159,25 @@ class TestAFRREnergy:
         signed = last - timedelta(minutes=15)  # whatever sign the figure has, the direction says who pays
         assert found[("AFRR_ENERGY_POS_DE_AVERAGE", signed)] == Decimal(-7)
         assert found[("AFRR_ENERGY_NEG_DE_AVERAGE", signed)] == Decimal(7)
+
+    def test_prices_are_those_of_each_day_alone(self, tmp_path: Path) -> None:
+        """A file of several days, with the older name of the column, its rows in no order."""
+        columns = ["DATE_FROM", *self.COLUMNS[1:]]
+        rows: list[list[Any]] = [
+            [day, "POS_001", price, "GRID_TO_PROVIDER", 9, allocated, country]
+            for day, price, allocated, country in (
+                *(("2026-01-11", 300, 1, "DE"), ("2026-01-10", 20, 3, "GERMANY"), ("2026-01-10", 60, 1, "DE")),
+                *(("2026-01-11", 100, 1, "DE"), ("2026-01-10", "-", 1, "DE"), ("2026-01-10", 90, "-", "DE")),
+            )
+        ]
+        found = [
+            (price.series.removeprefix("AFRR_ENERGY_POS_DE_"), price.start.day, price.price)
+            for price in read_afrr_energy(write_csv(tmp_path / "energy.csv", columns, rows))
+        ]
+        assert found == [
+            *(("AVERAGE", 9, Decimal(30)), ("MARGINAL", 9, Decimal(60))),
+            *(("AVERAGE", 10, Decimal(200)), ("MARGINAL", 10, Decimal(300))),
+        ]
 
     def test_negative_products_are_turned_round_without_a_direction(self, tmp_path: Path) -> None:
         columns = [name for name in self.COLUMNS if "DIRECTION" not in name]
@@ -288,6 +319,17 @@ class TestImbalancePrices:
             datetime(2025, 10, 26, 23, tzinfo=UTC),
         )
         assert {price.series for price in (summer, winter, last)} == {"REBAP_DE"}
+
+    @pytest.mark.parametrize(
+        ("written", "meant"), [("CEST", "MESZ"), ("CET", "MEZ"), ("1.075,15", "1,075.15"), ("1.075,15", "1075.15")]
+    )
+    def test_are_the_same_in_english_and_in_german(self, tmp_path: Path, written: str, meant: str) -> None:
+        paths = [tmp_path / name for name in ("one.csv", "other.csv")]
+        for path, text in zip(paths, (REBAP, REBAP.replace(f";{written}", f";{meant}")), strict=True):
+            path.write_text(text, encoding="utf-8")
+        one, other = (list(read_rebap(path)) for path in paths)
+        assert one == other
+        assert len(one) == 3
 
     def test_may_stand_in_one_column_for_both_sides(self, tmp_path: Path) -> None:
         path = tmp_path / "rebap.csv"

@@ -74,3 +74,5 @@ class TestASchedule:
         points = [Point(time=START + n * timedelta(minutes=15), power=power) for n, power in enumerate((5, 0, -5, 3))]
         stored = {START: 5.0, points[2].time: 5.0}
         assert changed_points(points, stored) == [points[2], points[3]]
+        assert changed_points(points[:1], {START: 4.9}) == [points[0]], "by less than a kilowatt too"
+        assert changed_points(points[:1], {START: 5.0 + 1e-9}) == []

@@ -20,8 +20,8 @@ from rich.console import Console
 from gridloom_client.answers import Backing, CurrentBid
 from gridloom_client.commands.directory import OPERATOR_COMMANDS, USER_COMMANDS, write_help
 from gridloom_client.commands.scheduling.points import read_points
-from gridloom_client.commands.terminal.asking import read_text
-from gridloom_client.commands.terminal.ending import Misunderstood
+from gridloom_client.commands.terminal.asking import agree, read_text
+from gridloom_client.commands.terminal.ending import CommandGroup, Misunderstood
 from gridloom_client.commands.terminal.finding import find_id
 from gridloom_client.commands.terminal.options import Options
 from gridloom_client.commands.terminal.rendering import (
@@ -213,6 +213,41 @@ class TestASpan:
             iso_duration(text)
 
 
+class TestAQuestion:
+    @pytest.mark.parametrize(
+        ("typed", "agreed"), [("y", True), (" YES ", True), ("", False), ("n", False), ("yo", False)]
+    )
+    def test_is_agreed_to_by_a_yes_alone(self, monkeypatch: pytest.MonkeyPatch, typed: str, agreed: bool):
+        def no_terminal(*_: str) -> Path:
+            raise OSError
+
+        monkeypatch.setattr("gridloom_client.commands.terminal.asking.Path", no_terminal)
+        monkeypatch.setattr("builtins.input", lambda _: typed)
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+        assert agree("Put it?", yes=False) is agreed
+        assert agree("Put it?", yes=True)
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: False))
+        with pytest.raises(Misunderstood, match="--yes"):
+            agree("Put it?", yes=False)
+
+
+class TestAReaderThatHasGone:
+    def test_ends_a_command_in_silence(self, monkeypatch: pytest.MonkeyPatch):
+        """As in `gridloom events tail | head`."""
+        app, moved = CommandGroup(name="x"), list[int]()
+
+        @app.default
+        def write() -> None:
+            raise BrokenPipeError
+
+        monkeypatch.setattr("gridloom_client.commands.terminal.ending.os.open", lambda *_: 77)
+        monkeypatch.setattr("gridloom_client.commands.terminal.ending.os.dup2", lambda *ends: moved.extend(ends))
+        monkeypatch.setattr("sys.stdout", SimpleNamespace(fileno=lambda: 1))
+        app([], result_action="return_value")
+        monkeypatch.undo()
+        assert moved == [77, 1], "what is flushed at the end goes nowhere"
+
+
 class TestAPastedTable:
     @pytest.mark.parametrize(
         "text",
@@ -238,6 +273,19 @@ class TestAPastedTable:
             Misunderstood, match=r"line 2: yesterday is no time.*line 3: there is no power.*line 4: much"
         ):
             read_points("time;power\nyesterday;1\n2026-10-25 12:00\n2026-10-25 12:15;much\n")
+
+    def test_may_set_its_thousands_apart_in_either_way_and_have_more_columns(self):
+        written = {
+            "1.234,5": 1234.5,
+            "1,234.5": 1234.5,
+            "12 345,5": 12345.5,
+            "1\u00a0234": 1234,
+            "-1,234,567.5": -1234567.5,
+        }
+        for text, power in written.items():
+            for mark in ";\t":
+                [point] = read_points(f"2026-10-25 12:00{mark}{text}{mark}7\n")
+                assert point.power == power, text
 
     def test_may_begin_with_the_mark_that_spreadsheets_write(self, tmp_path: Path):
         file = tmp_path / "plan.csv"

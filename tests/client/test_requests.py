@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridloom_client import JSON, UNSET, Client, RawResponse
+from gridloom_client.calls import Response
 from gridloom_client.client import _any_request
 from gridloom_client.inputs import TotpRemoval
 from gridloom_client.wire import encode_body, fill_path, parameter_name, query_string, wire_name
@@ -70,6 +71,10 @@ class TestRequest:
         assert client.auctions.bid.request(ASSET, price=price).content == b'{"price":9999999.10}'
         assert client.auctions.bid.request(ASSET, price="0.10").content == b'{"price":"0.10"}'
 
+    def test_takes_a_document_in_whatever_type_it_has(self):
+        assert client.physical_assets.notification_document.request(ASSET, ASSET).headers["Accept"] == "*/*"
+        assert client.physical_assets.notification.request(ASSET, ASSET).headers["Accept"] == JSON
+
     def test_of_a_delete_may_have_a_body(self):
         sent = client.auth.remove_totp.request(TotpRemoval(code="123456"))
         assert (sent.method, sent.headers["Content-Type"]) == ("DELETE", JSON)
@@ -124,6 +129,8 @@ class TestRequest:
         assert (made.method, made.target, made.content) == ("POST", "/auctions", b'{"a":1}')
         assert (made.headers["Content-Type"], made.headers["Accept"]) == (JSON, JSON)
         assert made.headers["Idempotency-Key"]
+        again = _any_request("POST", "/auctions", {"a": 1}, {"Idempotency-Key": "mine"})
+        assert again.headers["Idempotency-Key"] == "mine", "a key of the caller's own makes it the same request"
         raw = _any_request("PUT", "/x", b"a,b", {"Content-Type": "text/csv", "Accept": "*/*"})
         assert (raw.content, raw.headers) == (b"a,b", {"Content-Type": "text/csv", "Accept": "*/*"})
         bare = _any_request("GET", "/x", None, None)
@@ -185,6 +192,15 @@ class TestNames:
             "?a=true&b=2026-03-29&d=x%20y%26z"
         )
         assert query_string({"a": None}) == ""
+        assert query_string({"a": False, "n": 0}) == "?a=false&n=0"
+
+
+class TestAnAnswer:
+    def test_says_where_the_next_page_starts_and_whether_it_was_given_before(self):
+        headers = {"link": '</organisations/1/usage?cursor=a%3Db&limit=2>; rel="next"', "idempotency-replayed": "true"}
+        told, silent = Response(None, 200, headers), Response(None, 200, {})
+        assert (told.next_cursor, told.is_replayed) == ("a=b", True)
+        assert (silent.next_cursor, silent.is_replayed, silent.etag) == (None, False, None)
 
 
 class TestNextPage:

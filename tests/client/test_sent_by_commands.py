@@ -19,6 +19,7 @@ UNAVAILABILITY = json.dumps(
 )
 PARAMETERS = {"chargeEfficiency": 0.9, "dischargeEfficiency": 0.9, "energyCapacity": 40.0}
 PARAMETERS |= {"ratedChargePower": 10.0, "ratedDischargePower": 20.0}
+EFFICIENCIES = ("chargeEfficiency", "dischargeEfficiency")
 CHANGES = {
     f"unavailability withdraw Husum {THING[-8:]} --yes": (
         f"DELETE /physical-assets/{BATTERY}/unavailability/{THING} if {ETAG}"
@@ -44,6 +45,9 @@ CHANGES = {
         'POST /auth/api-keys {"allowedNetworks": ["203.0.113.0/24"], "expiresAt": "2027-01-01T00:00:00Z", '
         f'"name": "Gateway", "permissions": ["Create:monitoring"], "physicalAssetIDs": ["{BATTERY}"]}}'
     ),
+    "keys create Gateway Create:monitoring": (
+        'POST /auth/api-keys {"name": "Gateway", "permissions": ["Create:monitoring"]}'
+    ),
     "sessions end --others": "DELETE /auth/sessions",
     f"sessions end {THING}": f"DELETE /auth/sessions/{THING}",
     "portfolios create West Elbe": (
@@ -57,6 +61,7 @@ CHANGES = {
     ),
     "sandbox simulator --speed 96": 'PUT /sandbox/simulator {"speed": 96.0}',
     "sandbox simulator --no-running": 'PUT /sandbox/simulator {"running": false}',
+    "sandbox simulator --seed 9": 'PUT /sandbox/simulator {"seed": 9}',
     "sandbox reset --yes": "POST /sandbox/reset",
     "clock --advance 1d90m": 'PUT /sandbox/clock {"advance": "P1DT0H90M0S"}',
     "clock --to 2026-07-01T12:00": 'PUT /sandbox/clock {"now": "2026-07-01T12:00:00+02:00"}',
@@ -71,6 +76,15 @@ CHANGES = {
             sort_keys=True,
         )
     ),
+    "assets create New --organisation Südwind --zone TenneT --power 20 --charge-power 0 --energy 40": (
+        "POST /physical-assets "
+        + json.dumps(
+            {"deliveryZone": "TenneT", "name": "New", "organisationID": OTHERS}
+            | {"parameters": PARAMETERS | dict.fromkeys(EFFICIENCIES, 0.95) | {"ratedChargePower": 0.0}},
+            sort_keys=True,
+        )
+    ),
+    f"auctions value {THING[-8:]} --basis FORESIGHT": f'POST /auctions/{THING}/valuations {{"basis": "FORESIGHT"}}',
     "organisations create Ostwind --kind OPERATOR": 'POST /organisations {"kind": "OPERATOR", "name": "Ostwind"}',
     "invite ada@example.com --role VIEWER": (
         f'POST /organisations/{OURS}/invitations {{"email": "ada@example.com", "role": "VIEWER"}}'
@@ -98,6 +112,14 @@ READS = {
     "organisations members": f"GET /organisations/{OURS}/invitations",
     "prices --day 2026-10-25 --series REBAP_DE": (
         "GET /reference-prices?series=REBAP_DE&start=2026-10-24T22:00:00Z&end=2026-10-25T23:00:00Z"
+    ),
+    "schedule show Elbe --day 2026-10-25": (
+        f"GET /organisations/{OURS}/virtual-assets/{VIRTUAL}/schedule"
+        "?start=2026-10-24T22:00:00Z&end=2026-10-25T23:00:00Z"
+    ),
+    "schedule show Rhein --day 2026-03-29 --organisation Südwind": (
+        f"GET /organisations/{OTHERS}/virtual-assets/{SECOND}/state-of-charge"
+        "?start=2026-03-28T23:00:00Z&end=2026-03-29T22:00:00Z"
     ),
     "virtual show Rhein --organisation Südwind": f"GET /organisations/{OTHERS}/virtual-assets/{SECOND}",
     "statements show 2026-09": f"GET /organisations/{OURS}/statements/{THING}",
@@ -189,6 +211,8 @@ class TestAnAnswer:
         assert "1 that closed earlier" in listed.out
         for words in ("auctions list --all", "auctions list --status LOST"):
             assert THING[-8:] in run(words, {"/auctions": known}).out
+        listed = run("auctions list -o csv", {"/auctions": known})
+        assert (len(listed.out.splitlines()), listed.err) == (1 + 3, ""), "scripts get all of them"
 
     def test_of_prices_covers_every_quarter_hour_and_shows_the_forecast_beside(self, run: Run):
         hour = {"start": "2026-07-01T10:00:00Z", "end": "2026-07-01T11:00:00Z", "price": 42.5}
@@ -218,6 +242,9 @@ class TestAnAnswer:
         assets = [{"id": THING, "name": name, "end": end} for name, end in ends.items()]
         out = run("virtual list", {path: assets}).out
         assert ("Elbe" in out, "Weser" in out, "1 that are over" in out) == (False, True, True)
+        for words, is_said in (("--all", False), ("-o csv", False)):
+            out = run(f"virtual list {words}", {path: assets}).out
+            assert ("Elbe" in out, "Weser" in out, "that are over" in out) == (True, True, is_said)
 
 
 class TestAThing:
@@ -245,3 +272,6 @@ class TestAThing:
         granted = [{"organisationID": OTHERS}]
         shown = run("grants set Husum Südwind Read:monitoring", {f"/physical-assets/{BATTERY}/grants": granted})
         assert [f"if {ETAG}" in line for line in shown.service.changes] == [True]
+        granted = [{"organisationID": OURS}]
+        shown = run("grants set Husum Südwind Read:monitoring", {f"/physical-assets/{BATTERY}/grants": granted})
+        assert [f"if {ETAG}" in line for line in shown.service.changes] == [False], "what another has is no condition"

@@ -1,5 +1,8 @@
 """Signing in, renewing, trying again, following pages and streams: the scripts, played without a network."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 from tests.client.script import LOST, ORGANISATION, UNREACHED, World, problem, reply, tokens_in, world
 
@@ -124,6 +127,31 @@ class TestRenewal:
         world().play(steps)
         assert exchange.store.load() == fresh(2)
 
+    def test_holds_the_lock_from_when_it_looks_until_the_new_tokens_are_stored(self):
+        """Of two processes the second one would use the refresh token again, which ends the session."""
+        done: list[str] = []
+
+        class Shared(InMemoryTokenStore):
+            def load(self) -> Tokens | None:
+                done.append("load")
+                return super().load()
+
+            def save(self, tokens: Tokens | None) -> None:
+                done.append("save")
+                super().save(tokens)
+
+            @contextmanager
+            def lock(self) -> Iterator[None]:
+                done.append("lock")
+                yield
+                done.append("unlock")
+
+        exchange = ClientSession(None, Shared(fresh(1)), clock=lambda: NOW + 900)
+        played = world(reply(200, pair(2)), reply())
+        played.play(exchange.call(READ))
+        assert done == ["load", "lock", "load", "save", "unlock", "load"]
+        assert tokens_in(played.requests) == [None, "Bearer a2"]
+
     def test_does_not_stop_at_other_tokens_that_have_ended_too(self):
         ended = Tokens(access_token="a2", refresh_token="r2", expires_at=NOW)
         exchange = with_password(ended)
@@ -194,6 +222,11 @@ class TestTryingAgain:
         played = world(problem(status, retry_after="7"), reply())
         played.play(keyed().call(DELETE))
         assert played.pauses == [7.0]
+
+    def test_never_waits_for_less_than_it_would_by_itself(self):
+        played = world(*[problem(503, retry_after="0.3")] * 2, reply())
+        played.play(keyed().call(READ))
+        assert played.pauses == [0.3, 0.4]
 
     def test_does_not_wait_for_ever(self):
         with pytest.raises(TooManyRequestsError) as caught:
@@ -290,6 +323,26 @@ class TestFollowing:
         )
         self.follow(played, emits=2)
         assert [request.headers.get("Last-Event-ID") for request in played.requests] == [None, "1", "1"]
+
+    def test_resumes_with_a_new_token_where_the_last_one_has_ended_meanwhile(self):
+        """A stream outlives its token by far; the service ends it, and refuses the token."""
+        exchange = with_password(fresh(1))
+        played = world(
+            *(reply(), b"id: 1\ndata: a\n\n", None, problem(401), reply(200, pair(2))),
+            *(reply(), b"id: 2\ndata: b\n\n"),
+        )
+        played.play(exchange.events(Request("GET", "/events"), lambda event: event.data), emits=2)
+        assert played.emitted == ["a", "b"]
+        assert tokens_in(played.requests) == ["Bearer a1", "Bearer a1", None, "Bearer a2"]
+        assert [request.headers.get("Last-Event-ID") for request in played.requests] == [None, "1", None, "1"]
+
+    @pytest.mark.parametrize("status", [400, 403, 404])
+    def test_ends_where_the_service_refuses_it_for_good(self, status: int):
+        """As when a right was taken back: asking again would not help."""
+        played = world(reply(), b"id: 1\ndata: a\n\n", None, problem(status))
+        with pytest.raises(ProblemError) as refused:
+            self.follow(played)
+        assert (refused.value.status, played.emitted, len(played.requests)) == (status, ["a"], 2)
 
     def test_starts_after_the_event_that_the_caller_names(self):
         played = world(reply(), b"data: a\n\n")

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from textwrap import dedent
+from types import SimpleNamespace
 from typing import Any
 
+import httpx2
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from tests.client.played import BATTERY, OTHERS, OURS, SECOND, THING, VIRTUAL, Run
+from tests.client.played import BATTERY, OTHERS, OURS, SECOND, THING, VIRTUAL, PlayedService, Run, refuse
+from tests.stand_ins import replace_for
+
+from gridloom_client import ARROW, Tokens
+from gridloom_client.commands import auctions, imports, statements
+from gridloom_client.commands.account import tokens_of
+from gridloom_client.commands.auctions import _describe_countdown
+from gridloom_client.profiles import Profile, Profiles, Secret
 
 pytestmark = pytest.mark.pure
 
@@ -41,11 +55,19 @@ BATTERIES = {
         for id, name in ((BATTERY, "Husum"), (SECOND, "Heide"))
     ]
 }
+
+
+def echo(request: httpx2.Request) -> httpx2.Response:
+    """Answers what counts rows and what does not."""
+    return httpx2.Response(200, json={"received": 1, "inserted": 1, "replaced": 0, "unchanged": 0})
+
+
 SHOWN: dict[str, tuple[dict[str, Any], str]] = {
     "webhooks list": (
         {
             "/webhooks": [
                 {"id": SECOND, "url": "https://a.example", "types": ["bid.placed", "auction.opened"], "enabled": True},
+                {"id": VIRTUAL, "url": "https://c.example", "types": ["bid.placed"], "enabled": False},
                 {"id": THING, "url": "https://b.example", "enabled": False, "disabledBecause": "it answered 500"},
             ]
         },
@@ -53,6 +75,7 @@ SHOWN: dict[str, tuple[dict[str, Any], str]] = {
         Webhooks
         ID        State  Address            Types                       Off because
         00000051  on     https://a.example  bid.placed, auction.opened  –
+        00000041  off    https://c.example  bid.placed                  –
         00000061  off    https://b.example                              it answered 500
         """,
     ),
@@ -401,6 +424,22 @@ SHOWN: dict[str, tuple[dict[str, Any], str]] = {
         VIRTUAL_ASSET  2026-07-01 10:30–11:00        50            45
         """,
     ),
+    "monitoring latest Husum --utc": (
+        {
+            f"/monitoring/{BATTERY}/datapoints/latest": {
+                "data": {
+                    "active_power": {"time": MORNING, "value": -1234.5},
+                    "frequency": {"time": LATER, "value": None},
+                }
+            }
+        },
+        """
+        Latest points
+        Signal           Value  Time
+        active_power  -1,234.5  2026-07-01 10:30Z
+        frequency            –  2026-07-01 11:00Z
+        """,
+    ),
     f"unavailability withdraw Husum {SHORT} --yes": ({}, "Withdrawn."),
     "audit --utc": (
         {
@@ -428,7 +467,7 @@ SHOWN: dict[str, tuple[dict[str, Any], str]] = {
             f"/revenue-reporting/virtual-assets/{VIRTUAL}/statement": {
                 "total": 1234.5,
                 "lines": [
-                    {"time": MORNING, "line": "TRADING", "amount": 1240, "counterparty": "MARKET"},
+                    {"time": MORNING, "line": "TRADING", "amount": 1240, "counterparty": "REGELLEISTUNG"},
                     {"time": MORNING, "line": "TOLLING", "amount": -4, "counterparty": OTHERS},
                     {"time": MORNING, "line": "TOLLING", "amount": -1.5, "counterparty": OTHERS},
                     {"time": MORNING, "line": "TOLLING", "amount": 0, "counterparty": THING},
@@ -438,7 +477,7 @@ SHOWN: dict[str, tuple[dict[str, Any], str]] = {
         """
         Statement of Elbe
         Time              Line          EUR  With
-        2026-07-01 12:30  TRADING  1,240.00  MARKET
+        2026-07-01 12:30  TRADING  1,240.00  REGELLEISTUNG
         2026-07-01 12:30  TOLLING     -5.50  Südwind
         2026-07-01 12:30  TOLLING      0.00  00000061
         Total 1,234.50 EUR
@@ -482,6 +521,7 @@ SHOWN: dict[str, tuple[dict[str, Any], str]] = {
                 {"kind": "METER", "day": "2026-09-03", "periods": 4, "deliveryZone": "TenneT"}
                 | {"physicalAssetID": BATTERY},
                 {"kind": "PRICE", "day": "2026-09-04", "periods": 96, "product": "FCR"},
+                {"kind": "AWARD", "day": "2026-09-05", "periods": 16, "product": "FCR", "assetID": VIRTUAL},
             ]
         },
         f"""
@@ -489,6 +529,7 @@ SHOWN: dict[str, tuple[dict[str, Any], str]] = {
         Kind   Day         Quarter-hours  Zone or product  Asset
         METER  2026-09-03              4  TenneT           {BATTERY}
         PRICE  2026-09-04             96  FCR
+        AWARD  2026-09-05             16  FCR              {VIRTUAL}
         """,
     ),
     "statements missing 2026-08": ({}, "2026-08 lacks nothing."),
@@ -651,6 +692,10 @@ class TestACommand:
         assert (shown.code, shown.out, shown.service.changes) == (2, "", [])
         assert MISUNDERSTOOD[command] in shown.err
 
+    def test_that_withdraws_gives_a_script_the_whole_id(self, run: Run):
+        shown = run(f"unavailability withdraw Husum {SHORT} --yes -o json")
+        assert json.loads(shown.out) == {"withdrawn": THING}
+
     @pytest.mark.parametrize(
         ("command", "said"),
         [
@@ -722,6 +767,539 @@ class TestAFileOfPoints:
         ], shown.err
         assert shown.code == 1
 
+    def test_is_told_of_all_pieces_of_the_file_together(
+        self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr("gridloom_client.commands.table_files.CSV_BYTES", 50)
+        file = tmp_path / "points.csv"
+        file.write_text("signal,time,value\n" + "active_power,2026-07-01T10:00:00Z,1\n" * 4)
+        answer = {"received": 2, "written": 1000, "overwritten": 200, "refused": 30}
+        answer |= {"refusals": [{"reason": "unknown signal", "count": 30, "pointers": ["/1/signal"]}]}  # type: ignore[dict-item]
+        shown = run(f"monitoring import {file} --asset Husum", {f"POST /monitoring/{BATTERY}/datapoints": answer})
+        assert [request.method for request in shown.service.requests[1:]] == ["POST", "POST"]
+        assert shown.out.splitlines() == [
+            "2,000 points written, 400 overwritten, 60 refused.",
+            "Refused",
+            "Reason          Points  First places",
+            "unknown signal      60  row 2 (signal), row 4 (signal)",
+        ], shown.err
+
+
+class TestAnExport:
+    DAYS = "--start 2026-07-01 --end 2026-07-04"
+
+    @staticmethod
+    def answer_with(*days: str) -> Any:
+        left = list(days)
+        return lambda _: httpx2.Response(200, text=left.pop(0), headers={"Content-Type": "text/csv"})
+
+    def test_has_one_header_whatever_the_days_without_points_have(self, run: Run, tmp_path: Path):
+        days = self.answer_with("time,power\n1,5\n2,6\n", "time\n", "time,power\n3,7\n")
+        file = tmp_path / "out.csv"
+        shown = run(f"monitoring export Husum {file} {self.DAYS}", {f"/monitoring/{BATTERY}/datapoints": days})
+        assert file.read_text() == "time,power\n1,5\n2,6\n3,7\n", shown.err
+        assert shown.out.startswith("3 rows of 3 days in ")
+
+    def test_of_parquet_is_a_whole_file_of_all_days(self, run: Run, tmp_path: Path):
+        def write_day(power: float) -> bytes:
+            table, sink = pa.table({"time": [1], "power": [power]}), io.BytesIO()
+            with pa.ipc.new_stream(sink, table.schema) as writer:
+                writer.write_table(table)
+            return sink.getvalue()
+
+        left, asked = [write_day(power) for power in (5.0, 6.0, 7.0)], list[str]()
+
+        def answer(request: httpx2.Request) -> httpx2.Response:
+            asked.append(request.headers["accept"])
+            return httpx2.Response(200, content=left.pop(0))
+
+        file = tmp_path / "out.parquet"
+        shown = run(
+            f"monitoring export Husum {file} {self.DAYS} -o json", {f"/monitoring/{BATTERY}/datapoints": answer}
+        )
+        assert pq.read_table(file)["power"].to_pylist() == [5, 6, 7], shown.err
+        assert json.loads(shown.out) == {"file": str(file), "rows": 3, "days": 3}
+        assert asked == [ARROW] * 3
+
+    @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+    def test_of_columns_that_differ_from_day_to_day_leaves_no_file(self, run: Run, tmp_path: Path):
+        def write_day(name: str) -> bytes:
+            table, sink = pa.table({"time": [1], name: [5.0]}), io.BytesIO()
+            with pa.ipc.new_stream(sink, table.schema) as writer:
+                writer.write_table(table)
+            return sink.getvalue()
+
+        left = [write_day(name) for name in ("power", "charge", "power")]
+        known = {f"/monitoring/{BATTERY}/datapoints": lambda _: httpx2.Response(200, content=left.pop(0))}
+        shown = run(f"monitoring export Husum {tmp_path / 'out.PARQUET'} {self.DAYS}", known)
+        assert (shown.code, "The signals differ from day to day" in shown.err) == (2, True)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_is_of_the_last_seven_days_and_replaces_what_was_there(self, run: Run, tmp_path: Path):
+        file = tmp_path / "out.CSV"
+        file.write_text("an older one")
+        days = self.answer_with(*["time,power\n1,5\n"] * 7)
+        words = f"monitoring export Husum {file} --resolution hourly"
+        shown = run(words, {f"/monitoring/{BATTERY}/datapoints": days})
+        asked = [request.url.params for request in shown.service.requests if request.url.path.endswith("/datapoints")]
+        assert [params["start"][:10] for params in asked] == [f"2026-11-{day}" for day in range(11, 18)], shown.err
+        assert asked[-1]["end"] == "2026-11-18T23:00:00Z"
+        assert {params["resolution"] for params in asked} == {"hourly"}
+        assert file.read_text() == "time,power\n" + "1,5\n" * 7
+
+    def test_of_days_with_other_signals_leaves_no_file(self, run: Run, tmp_path: Path):
+        days = self.answer_with("time,power\n1,5\n", "time,charge\n2,6\n")
+        shown = run(
+            f"monitoring export Husum {tmp_path / 'out.csv'} {self.DAYS}", {f"/monitoring/{BATTERY}/datapoints": days}
+        )
+        assert (shown.code, "The signals differ from day to day" in shown.err) == (2, True)
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestPublishedPrices:
+    def test_of_several_series_and_files_are_all_sent_and_each_once(self, run: Run, tmp_path: Path):
+        header = "DATE_FROM,TYPE_OF_RESERVES,PRODUCT,GERMANY_AVERAGE_CAPACITY_PRICE_[(EUR/MW)/h]"
+        header += ",GERMANY_MARGINAL_CAPACITY_PRICE_[(EUR/MW)/h]"
+        files = [tmp_path / name for name in ("old.csv", "new.csv")]
+        files[0].write_text(f"{header}\n2026-01-10,aFRR,POS_08_12,1,2\n2026-01-10,aFRR,NEG_08_12,3,4\n")
+        files[1].write_text(f"{header}\n2026-01-10,aFRR,POS_08_12,5,6\n")
+        shown = run(f"import afrr-capacity {files[0]} {files[1]}")
+        [line] = shown.service.changes
+        rows = json.loads(line.removeprefix("POST /reference-prices "))
+        prices = {row["series"].removeprefix("AFRR_CAPACITY_"): row["price"] for row in rows}
+        assert len(rows) == len(prices)
+        assert prices == {
+            "POS_DE_AVERAGE": 5,
+            "POS_DE_MARGINAL": 6,
+            "NEG_DE_AVERAGE": 3,
+            "NEG_DE_MARGINAL": 4,
+        }, "the later file counts"
+
+
+class TestARefusal:
+    @pytest.mark.parametrize(
+        ("status", "said"),
+        [(500, "It failed. (request r-7)\n"), (501, "It failed. (request r-7)\n"), (422, "It failed.\n")],
+    )
+    def test_names_the_request_where_the_service_is_at_fault(self, run: Run, status: int, said: str):
+        refusal = refuse(status, "some-problem", detail="It failed.", requestId="r-7")
+        shown = run("organisations create Ostwind --kind OPERATOR", {"POST /organisations": refusal})
+        assert (shown.code, shown.out) == (1, "")
+        assert shown.err == said
+
+
+class TestAStream:
+    @staticmethod
+    def told(*events: str) -> Any:
+        """The whole stream of each request."""
+        body = "".join(f"id: {number}\n{event}\n\n" for number, event in enumerate(events, 1))
+        return lambda _: httpx2.Response(200, text=body, headers={"Content-Type": "text/event-stream"})
+
+    def test_of_events_ends_after_so_many_as_are_wanted(self, run: Run):
+        event = {"id": THING, "type": "bid.placed", "time": MORNING, "subject": "auctions/1", "data": {"price": 5}}
+        events = self.told(*[f"data: {json.dumps(event)}"] * 3)
+        shown = run("events tail --types bid.placed,auction.cleared --after 7 --count 2 --utc", {"/events": events})
+        assert [line.split()[:5] for line in shown.out.splitlines()] == [
+            [place, "2026-07-01", "10:30Z", "bid.placed", "auctions/1"] for place in "12"
+        ], shown.err
+        [asked] = shown.service.requests
+        assert asked.url.params["types"] == "bid.placed,auction.cleared"
+        assert asked.headers["last-event-id"] == "7"
+        as_csv = run("events tail --count 2 -o csv", {"/events": events}).out.splitlines()
+        assert [line.partition(",")[0] for line in as_csv] == ["id", THING, THING]
+
+    def test_of_events_tells_what_happened_without_what_would_steer_the_terminal(self, run: Run):
+        event = {
+            "id": THING,
+            "type": "note.added",
+            "time": MORNING,
+            "subject": "a\x1b[2Jb",
+            "data": {"text": "ä\u009b1m"},
+        }
+        told = self.told(f"data: {json.dumps(event)}")
+        shown = run("events tail --count 1 --utc", {"/events": told})
+        assert shown.out == '1 2026-07-01 10:30Z note.added a[2Jb {"text":"ä1m"}\n', shown.err
+
+    def test_of_points_shows_their_values_to_the_thousandth_and_no_noughts_after_it(self, run: Run):
+        values = [100, 0, 0.5, -1234.5678, 20.1]
+        stored = json.dumps({"active_power": {"time": [MORNING] * len(values), "value": values}})
+        known = {f"/monitoring/{BATTERY}/stream": self.told(f"event: datapoints\ndata: {stored}")}
+        shown = run(f"monitoring tail Husum --count {len(values)}", known)
+        assert [line.split() for line in shown.out.splitlines()] == [
+            ["2026-07-01", "12:30", "active_power", text] for text in ("100", "0", "0.5", "-1,234.568", "20.1")
+        ]
+
+    def test_of_points_ends_after_so_many_as_are_wanted_and_says_what_it_leaves_out(self, run: Run):
+        stored = json.dumps({"active_power": {"time": [MORNING, LATER], "value": [1234.5, None]}})
+        points = self.told(
+            "event: gap\ndata: {}", f"event: datapoints\ndata: {stored}", f"event: datapoints\ndata: {stored}"
+        )
+        command = "monitoring tail Husum --signals active_power,frequency --after 4-2026-07-01 --count 3 --utc"
+        shown = run(command, {f"/monitoring/{BATTERY}/stream": points})
+        assert [line.split() for line in shown.out.splitlines()] == [
+            ["2026-07-01", "10:30Z", "active_power", "1,234.5"],
+            ["2026-07-01", "11:00Z", "active_power", "–"],
+            ["2026-07-01", "10:30Z", "active_power", "1,234.5"],
+        ]
+        assert shown.err == "Some points between are no longer told; export reads them.\n"
+        asked = shown.service.requests[-1]
+        assert asked.url.params["datapoints"] == "active_power,frequency"
+        assert asked.headers["last-event-id"] == "4-2026-07-01"
+
+
+class TestABacktest:
+    def test_is_waited_for_and_then_shown_day_by_day(self, run: Run, monkeypatch: pytest.MonkeyPatch):
+        _, text = SHOWN[f"backtest show {SHORT}"]
+        known, _ = SHOWN[f"backtest show {SHORT}"]
+        state = known[f"/backtests/{THING}"] | {"status": "RUNNING"}
+        monkeypatch.setattr("gridloom_client.commands.backtest.time.sleep", lambda _: state.update(status="DONE"))
+        played = {**known, f"/backtests/{THING}": state, "POST /backtests": {"id": THING, "status": "QUEUED"}}
+        shown = run("backtest 2026-09-29 2026-10-02 --power 20 --energy 40 --policy YESTERDAY --cycles 1.5", played)
+        assert shown.out.splitlines() == dedent(text).strip().splitlines(), shown.err
+        [line] = shown.service.changes
+        assert json.loads(line.removeprefix("POST /backtests ")) == {
+            **{"start": "2026-09-29", "end": "2026-10-02", "policy": "YESTERDAY"},
+            "battery": {"ratedPower": 20, "energyCapacity": 40, "dailyCycleLimit": 1.5}
+            | {"chargeEfficiency": 0.95, "dischargeEfficiency": 0.95},
+        }
+
+    def test_that_fails_says_why(self, run: Run):
+        failed = {"id": THING, "status": "FAILED", "failure": "There are no prices."}
+        shown = run("backtest 2026-09-29 2026-10-02", {"POST /backtests": failed})
+        assert (shown.code, shown.out) == (1, "")
+        assert shown.err == "The back-test failed: There are no prices.\n"
+
+
+class TestAnyCall:
+    def test_is_sent_as_it_was_typed(self, run: Run):
+        shown = run(
+            """call PATCH /fleets/7 --data '{"a": 1}' --if-match '"5"' --accept text/csv""", {"PATCH /fleets/7": echo}
+        )
+        [asked] = shown.service.requests
+        assert (asked.method, asked.url.path, asked.content) == ("PATCH", "/fleets/7", b'{"a": 1}')
+        assert [asked.headers[name] for name in ("if-match", "accept", "content-type")] == [
+            *('"5"', "text/csv", "application/json")
+        ]
+
+    @pytest.mark.parametrize(
+        ("words", "typed", "sent"),
+        [
+            ("--data -", '{"a":\n 1}\n', b'{"a":\n 1}\n'),
+            ("--data @{file} --content-type text/csv", "", b"\na,b\n1,2\n"),
+            ("--data a,b --content-type text/csv", "", b"a,b"),
+        ],
+        ids=["from standard input", "from a file", "as it was typed"],
+    )
+    def test_has_its_body_byte_for_byte(
+        self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, typed: str, sent: bytes
+    ):
+        file = tmp_path / "points.csv"
+        file.write_bytes(b"\na,b\n1,2\n")
+        piped = io.TextIOWrapper(io.BytesIO(typed.encode()))
+        monkeypatch.setattr("tests.client.played.io", SimpleNamespace(StringIO=lambda _: piped))
+        shown = run(f"call PATCH /fleets/7 {words.format(file=file)}", {"PATCH /fleets/7": echo})
+        assert [request.content for request in shown.service.requests] == [sent], shown.err
+
+    def test_of_what_is_no_json_or_no_file_sends_nothing(self, run: Run, tmp_path: Path):
+        for words, said in (
+            ("--data {", "The data is not JSON: "),
+            (f"--data @{tmp_path}/none.csv --content-type text/csv", "none.csv cannot be read: No such file"),
+        ):
+            shown = run(f"call PATCH /fleets/7 {words}")
+            assert (shown.code, said in shown.err, shown.service.lines) == (2, True, [])
+
+
+class TestACountdown:
+    def test_goes_on_second_by_second_until_there_is_a_result(self, run: Run, monkeypatch: pytest.MonkeyPatch):
+        state = AUCTION | {"status": "NOT_STARTED", "start": "2026-11-18T12:00:09Z", "end": "2026-11-18T13:00:00Z"}
+        states = iter(("SCHEDULED", "RUNNING", "PENDING", "LOST"))
+        told: list[str] = []
+        paused: list[float] = []
+
+        def pause(seconds: float) -> None:
+            paused.append(seconds)
+            state.update(status=next(states))
+
+        replace_for(monkeypatch, auctions, "time", sleep=pause)
+        monkeypatch.setattr("rich.live.Live.update", lambda _, text, **__: told.append(text))
+        shown = run(f"auctions watch {SHORT}", {f"/auctions/{THING}": state})
+        assert told == [
+            *["opens in 0:00:09, your bid 1,250.50 EUR stands"] * 2,
+            "closes in 1:00:00, your bid 1,250.50 EUR stands",
+            "closed; the result is being made",
+        ], shown.err
+        assert paused == [1] * 4
+        assert "Status         LOST" in shown.out
+
+    def test_is_to_the_opening_and_then_to_the_end_and_never_below_nothing(self):
+        def auction(status: str, bid: Any = None) -> Any:
+            start, end = datetime(2026, 7, 1, 10, tzinfo=UTC), datetime(2026, 7, 1, 14, 0, 5, tzinfo=UTC)
+            return SimpleNamespace(status=status, start=start, end=end, current_bid=bid)
+
+        now = datetime(2026, 7, 1, 9, 58, tzinfo=UTC)
+        assert _describe_countdown(auction("NOT_STARTED"), now) == "opens in 0:02:00"
+        assert _describe_countdown(auction("RUNNING"), now) == "closes in 4:02:05"
+        bid = SimpleNamespace(price=Decimal("1250.5"))
+        late = now + timedelta(days=1)
+        assert _describe_countdown(auction("RUNNING", bid), late) == "closes in 0:00:00, your bid 1,250.50 EUR stands"
+        assert _describe_countdown(auction("PENDING"), late) == "closed; the result is being made"
+
+
+class TestTokens:
+    def test_end_so_long_after_they_were_given(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr("gridloom_client.commands.account.time.time", lambda: 1_000_000.0)
+        signed_in: Any = SimpleNamespace(access_token="a", refresh_token="r", expires_in=900)
+        assert tokens_of(signed_in) == Tokens(access_token="a", refresh_token="r", expires_at=1_000_900.0)
+
+
+class TestSettlements:
+    def test_of_a_german_file_are_sent_with_commas_and_points(self, run: Run, tmp_path: Path):
+        file = tmp_path / "netted.csv"
+        file.write_text("assetID;time;volume\n1;2026-07-01T10:00Z;1.234,5\n")
+        sent = run(f"import settlements net-off {file}", {"POST /settlements/net-off": echo}).service.requests[-1]
+        assert sent.content == b"assetID,time,volume\n1,2026-07-01T10:00Z,1234.5\n"
+        assert sent.headers["content-type"] == "text/csv"
+
+    HEADER = "assetID,time,volume\n"
+
+    def write(self, directory: Path, **rows: int) -> str:
+        """Files of so many rows each, the first of them empty lines apart."""
+        for name, count in rows.items():
+            lines = [f"{name},{number}\n" for number in range(count)]
+            (directory / f"{name}.CSV").write_text(self.HEADER + "\n".join(lines))
+        return " ".join(str(directory / f"{name}.CSV") for name in rows)
+
+    @pytest.fixture(autouse=True)
+    def pieces_of_two_rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert imports.LINES_AT_ONCE <= 100_000 >= imports.ROWS_AT_ONCE, "what the service takes at once"
+        monkeypatch.setattr(imports, "LINES_AT_ONCE", 2)
+
+    def test_of_several_files_go_in_pieces_and_are_counted_together(self, run: Run, tmp_path: Path):
+        answers = iter(({"received": 20, "inserted": 7, "replaced": 8, "unchanged": 5},) * 2)
+        last = {"received": 1000, "inserted": 500, "replaced": 300, "unchanged": 200}
+        known = {"POST /settlements/net-off": lambda _: httpx2.Response(200, json=next(answers, last))}
+        shown = run(f"import settlements net-off {self.write(tmp_path, a=3, b=1)}", known)
+        assert [request.content.decode() for request in shown.service.requests] == [
+            *(f"{self.HEADER}a,0\na,1\n", f"{self.HEADER}a,2\n", f"{self.HEADER}b,0\n")
+        ], shown.err
+        assert {request.headers["content-type"] for request in shown.service.requests} == {"text/csv"}
+        assert shown.out.splitlines() == [
+            *("Imported", "received   1040", "inserted   514", "replaced   316", "unchanged  210")
+        ]
+
+    @pytest.mark.parametrize("form", ["table", "json"])
+    def test_that_are_refused_are_told_by_the_rows_of_their_file(self, run: Run, tmp_path: Path, form: str):
+        errors = [{"pointer": f"/{row}/volume", "detail": "is negative"} for row in range(12)]
+        refusal = refuse(
+            400, "invalid", detail="Rows are wrong.", errors=[*errors, {"pointer": "/1", "detail": "twice"}]
+        )
+        answers = iter((echo, refusal))
+        known = {"POST /settlements/net-off": lambda request: next(answers)(request)}
+        shown = run(f"import settlements net-off {self.write(tmp_path, a=3)} -o {form}", known)
+        assert (shown.code, shown.out) == (1, "")
+        if form == "json":
+            assert json.loads(shown.err)["errors"][0] == errors[0]
+            return
+        rows = "; ".join(f"row {row}/volume: is negative" for row in range(3, 13))
+        assert shown.err == f"a.CSV: its first 2 rows are recorded. {rows}; and 3 more\n"
+
+    def test_of_no_file_or_of_some_that_are_none_send_nothing(self, run: Run, tmp_path: Path):
+        file, none, other = self.write(tmp_path, a=1), tmp_path / "none.csv", tmp_path / "other.csv"
+        for words, said in (
+            ("import fcr", "Name at least one file."),
+            (f"import settlements net-off {file} {none} {other}", f"There is no file {none}, {other}."),
+            (f"import settlements net-off {tmp_path}", f"There is no file {tmp_path}."),
+        ):
+            shown = run(words)
+            assert (shown.code, shown.err, shown.service.lines) == (2, f"{said}\n", [])
+
+    @pytest.mark.parametrize(
+        ("ending", "media_type"),
+        [("jsonl", "application/x-ndjson"), ("ndjson", "application/x-ndjson"), ("json", "application/json")],
+    )
+    def test_are_sent_as_what_the_ending_of_their_file_says(
+        self, run: Run, tmp_path: Path, ending: str, media_type: str
+    ):
+        file = tmp_path / f"netted.{ending}"
+        file.write_text('{"a": 1}\n')
+        [sent] = run(f"import settlements net-off {file}", {"POST /settlements/net-off": echo}).service.requests
+        assert (sent.content, sent.headers["content-type"]) == (b'{"a": 1}\n', media_type)
+
+
+class TestPrices:
+    def test_are_shown_without_a_forecast_where_there_is_none_and_of_other_series_without_asking(self, run: Run):
+        price = {"start": "2026-07-01T10:00:00Z", "end": "2026-07-01T10:15:00Z", "price": 42.5}
+        known = {"/reference-prices": [price], "/forecasts/day-ahead": refuse(422, "no-forecast")}
+        shown = run("prices --day 2026-07-01 --utc", known)
+        assert shown.out.splitlines()[2].split() == ["2026-07-01", "10:00Z", "42.50", "–", "–", "–"], shown.err
+        other = run("prices --day 2026-07-01 --series REBAP_DE", known)
+        assert not any("/forecasts" in line for line in other.service.lines)
+
+
+class TestAScript:
+    @pytest.mark.parametrize(
+        "command",
+        [
+            "unavailability add Husum 2026-07-02 2026-07-03 --type MAINTENANCE --description x",
+            f"unavailability withdraw Husum {SHORT}",
+            "sandbox reset",
+            "statements issue 2026-09",
+        ],
+    )
+    def test_changes_nothing_that_was_not_agreed_to(self, run: Run, monkeypatch: pytest.MonkeyPatch, command: str):
+        def no_terminal(*_: str) -> Path:
+            raise OSError
+
+        monkeypatch.setattr("gridloom_client.commands.terminal.asking.Path", no_terminal)
+        shown = run(f"{command} -o json")
+        assert (shown.code, shown.out, shown.service.changes) == (2, "", [])
+        assert shown.err == "Pass --yes where there is no terminal to confirm on.\n"
+
+
+class TestAPersonWhoDoesNotAgree:
+    @pytest.mark.parametrize(
+        ("module", "command", "said"),
+        [
+            ("sandbox", "sandbox reset", "Nothing was changed."),
+            ("statements", "statements issue 2026-09", ""),
+            ("unavailability", f"unavailability withdraw Husum {SHORT}", "Nothing was changed."),
+            (
+                "auction_making",
+                "auctions create --backing Husum --invite Südwind --power 20 --energy 40",
+                "Nothing was created.",
+            ),
+        ],
+    )
+    def test_changes_nothing(self, run: Run, monkeypatch: pytest.MonkeyPatch, module: str, command: str, said: str):
+        monkeypatch.setattr(f"gridloom_client.commands.{module}.agree", lambda *_, yes: yes)
+        shown = run(command, {"/auctions": []})
+        assert (shown.code, shown.service.changes) == (0, []), shown.err
+        assert [*shown.out.splitlines()[-1:], ""][0] == said
+
+
+class TestAListThatIsLimited:
+    @pytest.mark.parametrize(("limit", "page_size", "shown"), [(1, 1, 1), (5000, 1000, 3)])
+    def test_is_read_in_pages_and_no_further(self, run: Run, limit: int, page_size: int, shown: int):
+        entries = [{"time": MORNING, "actorKind": "USER", "action": str(number)} for number in range(3)]
+        read = run(f"audit --limit {limit} -o ndjson", {"/audit-log": entries})
+        assert len(read.out.splitlines()) == shown
+        assert read.service.requests[-1].url.params["limit"] == str(page_size)
+
+
+class TestProfiles:
+    @pytest.fixture(autouse=True)
+    def three(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("GRIDLOOM_KEYRING", "off")
+        Profiles().put("one", Profile(url="http://one.test", username="ada"), Secret(api_key="k"))
+        Profiles().put("two", Profile(url="http://two.test"))
+
+    @pytest.mark.parametrize(("words", "current"), [("", "one"), ("--profile two", "two")])
+    def test_are_listed_with_the_one_in_use_and_where_their_secrets_are(self, run: Run, words: str, current: str):
+        shown = run(f"profile list {words}")
+        marks = {name: "*" if name == current else " " for name in ("one", "two")}
+        assert [line.rstrip() for line in shown.out.splitlines()] == [
+            "Profiles",
+            "   Name  Address          Signed in as  Secret kept in",
+            f"{marks['one']}  one   http://one.test  ada           file",
+            f"{marks['two']}  two   http://two.test  –             –",
+        ], shown.err
+
+    def test_are_used_and_forgotten_by_name(self, run: Run):
+        assert run("profile use two").out == "two (http://two.test) is in use.\n"
+        assert Profiles().current == "two"
+        assert run("profile remove one").out == "one is forgotten.\n"
+        assert list(Profiles().all()) == ["two"]
+
+
+class TestANotedProfile:
+    @pytest.mark.parametrize(
+        ("address", "kept"),
+        [
+            ("http://one.test/", Secret(api_key="k")),
+            ("http://two.test", None),
+            ("http://one.test.elsewhere.test", None),
+            ("https://one.test", None),
+        ],
+    )
+    def test_keeps_the_secret_that_it_has_for_its_own_address_alone(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch, address: str, kept: Secret | None
+    ):
+        monkeypatch.setenv("GRIDLOOM_KEYRING", "off")
+        Profiles().put("robot", Profile(url="http://one.test"), Secret(api_key="k"))
+        noted = run(f"profile add robot {address} --username ada --no-sign-in")
+        assert noted.out == f"robot is {address}. Sign in with gridloom login --profile robot.\n", noted.err
+        found = Profiles().get("robot")
+        assert (found.url, found.username) == (address, "ada")
+        assert Profiles().secret_of("robot") == kept
+
+
+class TestAnUnfinishedPast:
+    PLAYED = {"historyComplete": False, "running": True, "progress": 0.314, "historySecondsLeft": 80}
+
+    @pytest.mark.parametrize(
+        ("state", "said"),
+        [
+            ({"running": False}, "The simulated world is paused: gridloom sandbox simulator --running."),
+            ({"fault": "Its password is wrong."}, "Its password is wrong."),
+        ],
+    )
+    def test_is_not_waited_for_where_it_will_not_end(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch, state: dict[str, Any], said: str
+    ):
+        def sleep(_: float) -> None:
+            raise AssertionError("there is nothing to wait for")
+
+        monkeypatch.setattr("gridloom_client.commands.sandbox.time.sleep", sleep)
+        shown = run("sandbox wait", {"/sandbox/simulator": self.PLAYED | state})
+        assert (shown.code, shown.out, shown.err) == (1, "", f"{said}\n")
+
+    def test_is_asked_about_again_until_it_is_complete(self, run: Run, monkeypatch: pytest.MonkeyPatch):
+        state: dict[str, Any] = dict(self.PLAYED)
+        monkeypatch.setattr(
+            "gridloom_client.commands.sandbox.time.sleep", lambda _: state.update(historyComplete=True, running=False)
+        )
+        shown = run("sandbox wait", {"/sandbox/simulator": state})
+        assert (shown.code, shown.out, shown.err) == (0, "The history is complete.\n", "")
+        assert len(shown.service.requests) == 2
+
+    def test_is_mentioned_beside_the_time(self, run: Run):
+        shown = run("clock --utc", {"/sandbox/simulator": self.PLAYED})
+        assert (shown.out, shown.err) == ("2026-11-18 12:00:00 UTC\n", "history 31 %, about 80 s left\n")
+        assert run("clock", {"/sandbox/simulator": refuse(404, "not-found")}).err == "", "there is no simulator"
+
+    def test_is_mentioned_to_people_and_once(self, run: Run, monkeypatch: pytest.MonkeyPatch):
+        told: list[object] = []
+        monkeypatch.setattr("gridloom_client.commands.terminal.options.mention_history_to_people", told.append)
+        for command, times in (
+            ("webhooks list", 1),
+            ("webhooks list -o csv", 0),
+            ("clock", 0),
+            ("sandbox simulator", 0),
+        ):
+            told.clear()
+            run(command, {"/sandbox/simulator": self.PLAYED})
+            assert len(told) == times, command
+
+
+class TestAMonth:
+    @pytest.mark.parametrize(("words", "asked"), [("", {}), ("--allow-missing", {"allowMissing": True})])
+    def test_is_issued_with_gaps_only_where_that_is_said(self, run: Run, words: str, asked: dict[str, bool]):
+        shown = run(f"statements issue 2026-09 --yes {words}", {"POST /statements": {"status": "DONE"}})
+        [line] = shown.service.changes
+        assert json.loads(line[line.index("{") :]).items() >= asked.items()
+        assert ("allowMissing" in line) is bool(asked)
+        assert shown.out == "2026-09 is issued.\n"
+
+    def test_that_is_not_issued_says_why(self, run: Run):
+        failed = {"status": "FAILED", "fault": "Facts are missing."}
+        shown = run("statements issue 2026-09 --yes", {"POST /statements": failed})
+        assert (shown.code, shown.out, shown.err) == (1, "", "Nothing was issued: Facts are missing.\n")
+
+    def test_is_found_by_its_number_too(self, run: Run):
+        known = {f"/organisations/{OURS}/statements": [{"id": SECOND}, {"id": THING, "number": "2026-0009"}]}
+        lines = run("statements show 2026-0009", known).service.lines
+        assert f"GET /organisations/{OURS}/statements/{THING}" in lines
+
 
 class TestAStatement:
     def test_is_saved_where_it_is_wanted_or_under_its_month(
@@ -735,8 +1313,49 @@ class TestAStatement:
         asked = shown.service.requests[-1]
         assert (asked.url.path, asked.headers["accept"]) == (f"/organisations/{OURS}/statements/{THING}", "text/csv")
 
+    def test_is_saved_under_its_number_where_it_has_one(
+        self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.chdir(tmp_path)
+        listed = [{"id": THING, "month": "2026-09", "number": "2026-0009"}]
+        shown = run("statements download 2026-09", {f"/organisations/{OURS}/statements": listed})
+        assert [file.name for file in tmp_path.iterdir()] == ["statement-2026-0009.pdf"], shown.err
+
+    def test_that_has_no_number_yet_is_called_preliminary(self, run: Run):
+        path = f"/organisations/{OURS}/statements/{THING}"
+        known = {path: {"month": "2026-09", "number": "", "organisationName": "Nordlicht", "total": 0}}
+        known[path]["lines"] = [{"day": "2026-09-03", "line": "TRADING", "amount": 5, "counterparty": "MARKET"}]
+        lines = run("statements show 2026-09", known).out.splitlines()
+        assert lines[0] == "Statement 2026-09, preliminary of Nordlicht"
+
+    def test_is_listed_of_whoever_is_named(self, run: Run):
+        shown = run("statements list --organisation Südwind -o ndjson")
+        assert f"GET /organisations/{OTHERS}/statements" in shown.service.lines
+        [row] = map(json.loads, shown.out.splitlines())
+        assert row["month"] == "2026-09"
+
+    def test_is_waited_for_as_long_as_it_is_made(self, run: Run, monkeypatch: pytest.MonkeyPatch):
+        state: dict[str, Any] = {"id": THING, "status": "RUNNING"}
+        ends = iter(["RUNNING", "DONE"])
+        replace_for(monkeypatch, statements, "time", sleep=lambda _: state.update(status=next(ends)))
+        known = {"POST /statements": state, f"/statements/runs/{THING}": state}
+        shown = run("statements issue 2026-09 --yes", known)
+        assert (shown.code, shown.out, list(ends)) == (0, "2026-09 is issued.\n", []), shown.err
+
 
 class TestAnAuction:
+    def test_that_was_cancelled_says_when_and_why(self, run: Run):
+        cancelled = AUCTION | {"status": "CANCELLED", "cancelled": {"at": MORNING, "reason": "The site is flooded."}}
+        shown = run(f"auctions show {SHORT}", {f"/auctions/{THING}": cancelled})
+        [line] = [line for line in shown.out.splitlines() if line.startswith("Cancelled")]
+        assert line.split(maxsplit=1)[1] == "2026-07-01 10:30, The site is flooded."
+
+    def test_without_a_bid_of_yours_has_none_to_withdraw(self, run: Run):
+        known = {f"/auctions/{THING}": {name: value for name, value in AUCTION.items() if name != "currentBid"}}
+        shown = run(f"auctions withdraw {SHORT}", known)
+        assert (shown.code, shown.service.changes) == (2, [])
+        assert shown.err == "Your organisation has no standing bid in this auction.\n"
+
     WORDS = "auctions create --backing Husum --invite Südwind --power 20 --energy 40 --day 2026-07-01 --yes"
     SAME = AUCTION | {"status": "RUNNING", "outcome": None, "backing": [{"physicalAssetID": BATTERY, "share": 1}]}
 
@@ -768,6 +1387,40 @@ class TestAnAuction:
         shown = run(self.WORDS, {"/auctions": [beside], f"/auctions/{THING}": beside})
         assert (shown.code, len(shown.service.changes)) == (0, 1), shown.err
 
+    @pytest.mark.parametrize(
+        ("other", "is_named"),
+        [
+            ({"item": {**DAY, "start": "2026-07-01T21:45:00Z", "end": "2026-07-02T22:00:00Z"}}, True),
+            ({"item": {**DAY, "start": DAY["end"], "end": "2026-07-02T22:00:00Z"}}, False),
+            ({"item": {**DAY, "start": "2026-06-29T22:00:00Z", "end": DAY["start"]}}, False),
+            ({"item": {**DAY, "end": "2026-07-01T22:15:00Z"}, "backing": [{"physicalAssetID": SECOND}]}, False),
+        ],
+        ids=["that overlaps", "of the next day", "of the day before", "on another battery"],
+    )
+    def test_that_is_in_the_way_is_named_and_no_other(self, run: Run, other: dict[str, Any], is_named: bool):
+        there = self.SAME | other
+        refusal = refuse(409, "capacity-taken", detail="It is taken.")
+        shown = run(self.WORDS, {"/auctions": [there], f"/auctions/{THING}": there, "POST /auctions": refusal})
+        assert (shown.code, "It is taken." in shown.err) == (1, True)
+        assert (f"What exists already: auction {SHORT}" in shown.err) is is_named
+
+    def test_names_the_first_three_that_are_in_the_way_of_any_of_its_batteries(self, run: Run):
+        """On one battery of two, and not of the very same delivery on both."""
+        ids = [f"01890000-0000-7000-8000-00000000008{number}" for number in range(4)]
+        there = [self.SAME | {"id": id, "item": {**DAY, "deliveryZone": "TenneT", **RATED}} for id in ids]
+        known = {**BATTERIES, "/auctions": there, **{f"/auctions/{each['id']}": each for each in there}}
+        words = self.WORDS.replace("--backing Husum", "--backing Husum --backing Heide")
+        shown = run(words, known | {"POST /auctions": refuse(409, "capacity-taken", detail="It is taken.")})
+        assert len(shown.service.changes) == 1, "an auction on one of its batteries alone is another"
+        assert [id[-8:] in shown.err for id in ids] == [True, True, True, False], shown.err
+
+    def test_that_was_won_is_in_the_way_and_the_zone_is_the_one_that_is_given(self, run: Run):
+        won = self.SAME | {"status": "WON", "outcome": "ALLOCATED"}
+        refused = run(self.WORDS, {"/auctions": [won], f"/auctions/{THING}": won})
+        assert (refused.code, refused.service.changes) == (1, [])
+        [line] = run(f"{self.WORDS} --zone Amprion", {"/auctions": []}).service.changes
+        assert json.loads(line.removeprefix("POST /auctions "))["item"]["deliveryZone"] == "Amprion"
+
     def test_is_made_of_what_was_typed_and_the_rest_by_the_services_clock(self, run: Run):
         """Two days ahead, opening in a minute for six hours, with equal shares."""
         shown = run(
@@ -781,6 +1434,39 @@ class TestAnAuction:
         assert body["item"]["ratedChargePower"] == body["item"]["ratedDischargePower"] == 20
         assert [part["share"] for part in body["backing"]] == [0.5, 0.5]
         assert body["participants"] == [OTHERS]
+
+    def test_is_made_of_all_that_was_typed_and_a_nought_is_not_what_was_left_out(self, run: Run):
+        """Of the quarter-hours around the hour that the clock loses, on market time."""
+        shown = run(
+            "auctions create --backing Husum=0.6 --backing Heide=0.4 --invite Südwind --invite Nordlicht"
+            " --power 20 --charge-power 0 --energy 40 --efficiency 0.9 --cycles 1.5 --hurdle 0"
+            " --minimum-availability 0 --start 2026-03-29T01:00 --end 2026-03-29T04:00"
+            " --opens 2026-03-27T10:00 --closes 2026-03-28T12:00 --yes",
+            {**BATTERIES, "/auctions": []},
+        )
+        [line] = shown.service.changes
+        assert json.loads(line.removeprefix("POST /auctions ")) == {
+            "start": "2026-03-27T09:00:00Z",
+            "end": "2026-03-28T11:00:00Z",
+            "item": {
+                "start": "2026-03-29T00:00:00Z",
+                "end": "2026-03-29T02:00:00Z",
+                "deliveryZone": "TenneT",
+                "ratedChargePower": 0,
+                "ratedDischargePower": 20,
+                "energyCapacity": 40,
+                "chargeEfficiency": 0.9,
+                "dischargeEfficiency": 0.9,
+                "dailyCycleLimit": 1.5,
+            },
+            "backing": [
+                {"physicalAssetID": BATTERY, "share": 0.6},
+                {"physicalAssetID": SECOND, "share": 0.4},
+            ],
+            "participants": [OTHERS, OURS],
+            "hurdlePrice": 0,
+            "minimumAvailability": 0,
+        }, shown.err
 
 
 class TestRevenue:
@@ -811,6 +1497,19 @@ class TestRevenue:
             "Total       1,245.00   1,240.50  4.50",
         ], shown.err
 
+    def test_is_drawn_by_its_totals_and_only_where_there_are_some(self, run: Run):
+        drawn = run("revenue Elbe --start 2026-06-01 --end 2026-08-01 --plot", self.KNOWN).out
+        levels = [line.split("┤")[0].strip() for line in drawn.splitlines() if "┤" in line]
+        assert (levels[0], "Revenue EUR" in drawn) == ("1,234", True), drawn
+        nothing = run("revenue Elbe --plot", {self.PATH: {"data": {}}})
+        assert (nothing.code, nothing.out) == (0, "Revenue of Elbe\nTime    EUR\nTotal  0.00\n"), nothing.err
+
+    def test_of_more_than_a_year_has_all_its_months(self, run: Run):
+        points = [{"time": f"{2025 + n // 12}-{n % 12 + 1:02}-10T22:00:00Z", "value": n + 1} for n in range(14)]
+        known = {self.PATH: {"data": {"revenue_total_revenue": points}}}
+        shown = run("revenue Elbe --resolution monthly --start 2025-01-01 --end 2026-03-01 -o ndjson", known)
+        assert [json.loads(line)["total"] for line in shown.out.splitlines()] == [*range(1, 15)], shown.err
+
     def test_is_summed_by_month_of_the_market(self, run: Run):
         shown = run("revenue Elbe --resolution monthly --start 2026-06-01 --end 2026-08-01 -o csv", self.KNOWN)
         rows = [line.split(",")[:3] for line in shown.out.splitlines()]
@@ -821,11 +1520,32 @@ class TestRevenue:
         ]
         assert any("resolution=daily" in line for line in shown.service.lines)
 
+    def test_of_a_statement_is_summed_by_month_of_the_market_line_and_counterparty(self, run: Run):
+        lines = [
+            {"time": f"2026-{day}T22:00:00Z", "line": line, "amount": amount, "counterparty": party}
+            for day, line, amount, party in (
+                *(("06-29", "TOLLING", -4.5, OTHERS), ("06-29", "TRADING", 7, "MARKET")),
+                *(("06-30", "TOLLING", -1.25, OTHERS), ("07-01", "TOLLING", -2, OTHERS)),
+                *(("07-01", "TOLLING", -16, THING), ("07-02", "IMBALANCE", -32, OTHERS)),
+            )
+        ]
+        path = f"/revenue-reporting/virtual-assets/{VIRTUAL}/statement"
+        words = "statement Elbe --start 2026-06-01 --end 2026-08-01 --resolution monthly -o csv"
+        shown = run(words, {path: {"total": -48.75, "lines": lines}})
+        assert [line.split(",") for line in shown.out.splitlines()[1:]] == [
+            ["2026-05-31T22:00:00Z", "TOLLING", "-4.50", OTHERS],
+            ["2026-05-31T22:00:00Z", "TRADING", "7.00", "MARKET"],
+            ["2026-06-30T22:00:00Z", "TOLLING", "-3.25", OTHERS],
+            ["2026-06-30T22:00:00Z", "TOLLING", "-16.00", THING],
+            ["2026-06-30T22:00:00Z", "IMBALANCE", "-32.00", OTHERS],
+        ], shown.err
+        assert any(path in line and "resolution=daily" in line for line in shown.service.lines)
+
     @pytest.mark.parametrize(
         ("words", "path"),
         [
             ("revenue North --kind portfolio", f"portfolios/{THING}/data-points"),
-            ("revenue Husum", f"physical-assets/{BATTERY}/data-points"),
+            ("revenue hUSUM", f"physical-assets/{BATTERY}/data-points"),
             ("statement Südwind --kind organisation", f"organisations/{OTHERS}/statement"),
             ("statement Coast", f"fleets/{THING}/statement"),
         ],
@@ -918,6 +1638,33 @@ class TestAChangeOfASchedule:
         assert (body["start"], body["end"]) == window
         assert body["prices"] == {"series": "DAY_AHEAD_DE_LU"}
 
+    def test_for_prices_of_your_own_is_looked_for_on_those_alone(self, run: Run, tmp_path: Path):
+        file = tmp_path / "prices.csv"
+        file.write_text("time;price\n2026-07-01T10:00Z;42,567\n2026-07-01T10:15Z;-1.234,5\n")
+        known = {**self.KNOWN, f"POST {VIRTUAL_PATH}/optimisations": {"status": "TIME_LIMIT", "id": THING}}
+        shown = run(f"schedule optimise Elbe --day 2026-07-01 --no-put --price-file {file}", known)
+        [line] = shown.service.changes
+        assert json.loads(line.partition("optimisations ")[2])["prices"] == {
+            "values": [
+                {"time": "2026-07-01T10:00:00Z", "price": 42.57},
+                {"time": "2026-07-01T10:15:00Z", "price": -1234.5},
+            ]
+        }
+        assert [line.split() for line in shown.out.splitlines()[1:]] == [
+            *(
+                ["Status", "TIME_LIMIT"],
+                ["Value", "EUR", "0.00"],
+                ["At", "most", "EUR", "0.00"],
+                ["On", "your", "prices"],
+            )
+        ], shown.err
+
+    def test_of_another_organisations_battery_is_put_there(self, run: Run):
+        path = f"/organisations/{OTHERS}/virtual-assets/{SECOND}"
+        known = {path: LIFE, f"{path}/schedule": {"schedule": []}}
+        shown = run("schedule set Rhein --organisation Südwind --yes -o json", known, typed=self.PASTED)
+        assert [line.split()[:2] for line in shown.service.changes] == [["PUT", f"{path}/schedule"]], shown.err
+
     def test_that_takes_long_to_find_is_waited_for(self, run: Run, monkeypatch: pytest.MonkeyPatch):
         begun = {"id": THING, "status": "RUNNING"}
         found = {"id": THING, "status": "OPTIMAL", "value": 5, "bound": 6, "schedule": [{"time": MORNING, "power": 7}]}
@@ -930,11 +1677,54 @@ class TestAChangeOfASchedule:
         )
         assert shown.out == f"time,power\n{MORNING},7.0\n", shown.err
 
+    @pytest.mark.parametrize(
+        ("words", "refusal", "asked"),
+        [
+            ("", "prices-missing", [{"series": "DAY_AHEAD_DE_LU"}, {"forecast": True}]),
+            ("--prices published", "prices-missing", [{"series": "DAY_AHEAD_DE_LU"}]),
+            ("", "window-too-long", [{"series": "DAY_AHEAD_DE_LU"}]),
+            ("--prices forecast", "prices-missing", [{"forecast": True}]),
+        ],
+    )
+    def test_is_looked_for_on_the_forecast_where_no_prices_are_published_and_they_need_not_be(
+        self, run: Run, words: str, refusal: str, asked: list[Any]
+    ):
+        known = {**self.KNOWN, f"POST {VIRTUAL_PATH}/optimisations": refuse(422, refusal)}
+        shown = run(f"schedule optimise Elbe --day 2026-07-01 {words} --yes", known)
+        assert shown.code == 1
+        bodies = [json.loads(line.partition("optimisations ")[2]) for line in shown.service.changes]
+        assert [body["prices"] for body in bodies] == asked
+
     def test_that_there_is_none_of_ends_with_the_reason(self, run: Run):
         failed = {"id": THING, "status": "FAILED", "problem": {"detail": "The window is too short."}}
         known = {**self.KNOWN, f"POST {VIRTUAL_PATH}/optimisations": failed}
         shown = run("schedule optimise Elbe --day 2026-07-01 --yes", known)
         assert (shown.code, "no such schedule: The window is too short." in shown.err) == (2, True)
+
+    @pytest.mark.parametrize(
+        ("command", "path"),
+        [("schedule optimise Elbe --day 2026-07-01", "optimisations"), ("schedule repair Elbe", "repairs")],
+    )
+    def test_is_put_under_the_tag_of_what_it_was_made_for(self, run: Run, command: str, path: str):
+        """The stored schedule may have changed since it was read for the proposal."""
+        proposed: dict[str, Any] = {"status": "OPTIMAL", "schedule": [{"time": MORNING, "power": -300}], "moved": []}
+        proposed |= {"movedEnergy": 25, "endStateOfChargePercentage": 50, "stateOfCharge": []}
+        answers = PlayedService({f"POST {VIRTUAL_PATH}/{path}": proposed})
+
+        def answer(request: httpx2.Request) -> httpx2.Response:
+            made = answers(request)
+            made.headers["ETag"] = '"of-the-proposal"'
+            return made
+
+        known = {**self.KNOWN, f"POST {VIRTUAL_PATH}/{path}": answer}
+        shown = run(f"{command} --yes", known, typed=self.PASTED)
+        [put] = [line for line in shown.service.changes if line.startswith("PUT")]
+        assert 'if "of-the-proposal" ' in put, shown.err
+
+    def test_by_a_repair_is_by_the_objective_that_is_asked_for(self, run: Run):
+        for words, objective in (("", "NEAREST"), ("--objective BEST_VALUE", "BEST_VALUE")):
+            [line] = run(f"schedule repair Elbe --no-put {words}", self.KNOWN, typed=self.PASTED).service.changes
+            assert json.loads(line.partition("repairs ")[2])["objective"] == objective
 
     def test_by_a_repair_says_what_is_moved(self, run: Run):
         repaired = {"schedule": [{"time": MORNING, "power": -300}], "movedEnergy": 25, "endStateOfChargePercentage": 50}
@@ -950,6 +1740,42 @@ class TestAChangeOfASchedule:
 
 
 class TestAPicture:
+    def test_of_a_schedule_draws_what_is_known_of_its_charge_at_its_time(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch
+    ):
+        drawn: list[tuple[str, list[str], dict[str, Any]]] = []
+
+        def draw(title: str, times: Any, lines: dict[str, Any], *, utc: bool) -> None:
+            drawn.append((title, [f"{time:%H:%M}" for time in times], lines))
+
+        for module in ("schedule", "planning"):
+            monkeypatch.setattr(f"gridloom_client.commands.scheduling.{module}.plot_lines", draw)
+        charged = [{"time": SCHEDULE[1]["time"], "stateOfChargePercentage": 42.5}]
+        known: dict[str, Any] = {VIRTUAL_PATH: LIFE, f"{VIRTUAL_PATH}/schedule": {"schedule": SCHEDULE}}
+        known |= {f"{VIRTUAL_PATH}/state-of-charge": charged}
+        shown = run("schedule show Elbe --day 2026-07-01 --plot", known)
+        assert shown.out == "It is balanced.\n", shown.err
+        hours = ["10:00", "10:15"]
+        assert drawn == [
+            ("Elbe: power kW", hours, {"kW": [1500, -5]}),
+            ("state of charge %", hours, {"%": [None, 42.5]}),
+        ]
+        drawn.clear()
+        known[f"POST {VIRTUAL_PATH}/optimisations"] = {
+            "status": "OPTIMAL",
+            "schedule": SCHEDULE,
+            "stateOfCharge": charged,
+        }
+        run("schedule optimise Elbe --day 2026-07-01 --no-put --plot", known)
+        assert drawn == [
+            ("Power kW", hours, {"kW": [1500, -5]}),
+            ("State of charge %", hours[1:], {"%": [42.5]}),
+        ]
+        drawn.clear()
+        known[f"{VIRTUAL_PATH}/schedule"] = {"schedule": []}
+        shown = run("schedule show Elbe --day 2026-07-01 --plot", known)
+        assert (drawn, shown.out) == ([], "No schedule.\nIt is balanced.\n")
+
     def test_of_bars_has_a_bar_a_day_and_its_levels_beside(self, run: Run):
         known, _ = SHOWN[f"backtest show {SHORT}"]
         lines = run(f"backtest show {SHORT} --plot", known).out.splitlines()[10:]

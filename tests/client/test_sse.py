@@ -1,12 +1,17 @@
 """Event streams mean the same however they are cut."""
 
 import itertools
+import json
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gridloom_client import ResponseError
 from gridloom_client.sse import EventParser, ServerSentEvent
+from gridloom_client.streams import FollowedPoints
 
 pytestmark = pytest.mark.pure
 
@@ -58,3 +63,29 @@ class TestEventParser:
 
     def test_survives_bytes_that_are_no_text(self):
         assert EventParser().feed(b"data: \xff\n\n") == [ServerSentEvent("\ufffd")]
+
+
+class TestPointsThatAreFollowed:
+    FIRST, SECOND = "2026-07-01T10:00:00Z", "2026-07-01T10:01:00Z"
+    TIMES = datetime(2026, 7, 1, 10, tzinfo=UTC), datetime(2026, 7, 1, 10, 1, tzinfo=UTC)
+
+    def read(self, kind: str, data: Any) -> FollowedPoints | None:
+        return FollowedPoints.read_event(ServerSentEvent(json.dumps(data), kind, "41"))
+
+    def test_keep_their_times_and_values_whichever_way_they_are_told(self):
+        stored = {"a": {"time": [self.FIRST, self.SECOND], "value": [1.5, None]}, "b": {"time": [], "value": []}}
+        newest = {"a": {"time": self.SECOND, "value": 2.5}, "b": {"time": self.FIRST, "value": None}}
+        for kind, data, points in (
+            ("datapoints", stored, [("a", self.TIMES[0], 1.5), ("a", self.TIMES[1], None)]),
+            ("latest", newest, [("a", self.TIMES[1], 2.5), ("b", self.TIMES[0], None)]),
+            ("gap", {}, []),
+        ):
+            followed = self.read(kind, data)
+            assert followed is not None
+            assert (followed.kind, followed.place, list(followed.points())) == (kind, "41", points)
+        assert self.read("of-a-newer-service", {}) is None
+
+    @pytest.mark.parametrize("column", [{"time": [FIRST, SECOND], "value": [1]}, {"time": ["noon"], "value": [1]}, 7])
+    def test_that_cannot_be_read_are_an_error_of_the_answer(self, column: Any):
+        with pytest.raises(ResponseError, match="cannot read"):
+            self.read("datapoints", {"a": column})

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from cyclopts import Parameter
 
 from gridloom_client.commands.terminal.ending import Misunderstood
 from gridloom_client.commands.terminal.options import USUAL, Options, connect
@@ -16,7 +18,7 @@ def call(
     method: str,
     path: str,
     *,
-    data: str | None = None,
+    data: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     content_type: str = JSON,
     accept: str = JSON,
     if_match: str | None = None,

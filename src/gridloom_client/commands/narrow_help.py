@@ -70,7 +70,7 @@ def _read_entries(rows: list[str]) -> list[tuple[str, str]]:
     entries: list[tuple[str, str]] = []
     for row in rows:
         name, words = row[mark:column].strip(), row[column:].strip()
-        if entries and (not name or name == f"--{entries[-1][0].lower()}"):  # the rest of the entry before
+        if entries and row[mark : mark + 1].strip() == "":  # indented: the rest of the entry before
             before = entries.pop()
             name, words = f"{before[0]} {name}".strip(), f"{before[1]} {words}".strip()
         entries.append((name, words))

@@ -56,7 +56,10 @@ def add(
         login(username=username, password_stdin=password_stdin, api_key_stdin=api_key_stdin, options=placed)
         return
     profiles = Profiles()
-    profiles.put(name, Profile(url=address, username=username), profiles.secret_of(name))
+    known = profiles.find(name)
+    # A secret is for its own address alone.
+    is_same = known is not None and known.url.rstrip("/") == address.rstrip("/")
+    profiles.put(name, Profile(url=address, username=username), profiles.secret_of(name) if is_same else None)
     print(f"{name} is {address}. Sign in with gridloom login --profile {name}.")
 
 

@@ -70,6 +70,7 @@ def export(
         except OSError as error:
             raise Misunderstood(f"{file} cannot be written: {error.strerror}.") from None
         written = kind(target)
+        stack.callback(written.close)  # of days that are left unfinished too: before their file is closed
         for first, last in days:
             content = client.monitoring.read.content(
                 kind.media_type,

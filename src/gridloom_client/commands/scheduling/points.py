@@ -66,7 +66,9 @@ def _parse_time(text: str, form: str) -> datetime | None:
 
 def _read_power(text: str, separator: str) -> float:
     plain = text.replace("\u2212", "-").replace(" ", "").replace("\u00a0", "")
-    plain = plain if separator == "," else plain.replace(".", "").replace(",", ".") if "," in plain else plain
+    if separator != "," and "," in plain:
+        thousands = "," if plain.rfind(".") > plain.rfind(",") else "."
+        plain = plain.replace(thousands, "").replace(",", ".")
     try:
         return float(plain)
     except ValueError:

@@ -92,7 +92,8 @@ def find_reported(client: Client, text: str, kind: Kind | None = None) -> Report
         if kind not in (None, each):
             continue
         things = list(items())
-        fits = [thing for thing in things if thing.name.casefold() == text.casefold() or str(thing.id).endswith(text)]
+        named = [thing for thing in things if thing.name.casefold() == text.casefold()]
+        fits = named or [thing for thing in things if str(thing.id).endswith(text.lower())]
         if fits or kind is not None:
             thing = find_thing(text, things, each)
             return Reported(each, thing.id, thing.name)

@@ -1,0 +1,244 @@
+"""What is asked and said at a terminal, who is calling from there, and what is drawn on it."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.client.played import BATTERY, OTHERS, THING, VIRTUAL, Run, refuse
+
+from gridloom_client import CredentialsError, Tokens
+from gridloom_client.commands import table_files
+from gridloom_client.commands.terminal.asking import agree, read_text
+from gridloom_client.commands.terminal.ending import Misunderstood
+from gridloom_client.commands.terminal.finding import find_id
+from gridloom_client.commands.terminal.options import Options, connect
+from gridloom_client.commands.terminal.plots import plot_bars, plot_lines
+from gridloom_client.commands.terminal.progress import count_progress, waiting
+from gridloom_client.profiles import Profile, Profiles, Secret
+
+pytestmark = pytest.mark.pure
+
+TOKENS = Tokens(access_token="a", refresh_token="r", expires_at=1e12)
+NOON = datetime(2026, 7, 1, 10, tzinfo=UTC)
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Tty:
+    """The terminal itself: what is written there is seen once it is flushed."""
+
+    def __init__(self, typed: str) -> None:
+        self.typed, self.seen, self._written = typed, "", ""
+
+    def open(self, mode: str = "r") -> Any:
+        return self
+
+    def __enter__(self) -> Tty:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def write(self, text: str) -> None:
+        self._written += text
+
+    def flush(self) -> None:
+        self.seen = self._written
+
+    def readline(self) -> str:
+        assert self.seen, "the answer is waited for before the question is seen"
+        return self.typed
+
+
+class TestAQuestion:
+    @pytest.mark.parametrize(
+        ("typed", "agreed"),
+        [("y\n", True), (" YES \n", True), ("\n", False), ("", False), ("no\n", False), ("x\n", False)],
+    )
+    def test_is_asked_on_the_terminal_itself_while_a_table_is_piped_in(
+        self, monkeypatch: pytest.MonkeyPatch, typed: str, agreed: bool
+    ):
+        tty, opened = Tty(typed), list[str]()
+
+        def open_place(place: str) -> Tty:
+            opened.append(place)
+            return tty
+
+        monkeypatch.setattr("gridloom_client.commands.terminal.asking.Path", open_place)
+        monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+        assert agree("Put it?", yes=False) is agreed
+        assert (tty.seen, set(opened)) == ("Put it? [y/N] ", {"/dev/tty"})
+        assert sys.stdin.read() == "y\n", "what is piped in is no answer"
+
+    def test_for_a_table_says_how_a_pasted_one_ends_and_is_silent_to_a_pipe(self, monkeypatch: pytest.MonkeyPatch):
+        for file in (None, Path("-")):
+            for stdin, said in ((Screen("a;1\n"), "Paste times, then press Ctrl-D:\n"), (io.StringIO("a;1\n"), "")):
+                monkeypatch.setattr(sys, "stderr", told := io.StringIO())
+                monkeypatch.setattr(sys, "stdin", stdin)
+                assert (read_text(file, "times"), told.getvalue()) == ("a;1\n", said)
+
+
+class TestARefusal:
+    def test_stands_in_one_line_as_it_was_said_and_steers_no_terminal(self, run: Run):
+        long = "capacity " * 40
+        refusal = refuse(409, "taken", detail=f"[red]a[/red] \x1b[2Jb {long}1 kW.")
+        shown = run("organisations create Ostwind", {"POST /organisations": refusal})
+        assert (shown.code, shown.out, shown.err) == (1, "", f"[red]a[/red] [2Jb {long}1 kW.\n")
+
+
+class TestACaller:
+    @pytest.fixture(autouse=True)
+    def made(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[dict[str, Any]]:
+        """What clients are made of; the environment has no identity of its own."""
+        for name in [name for name in os.environ if name.startswith("GRIDLOOM_")]:
+            monkeypatch.delenv(name)
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+        monkeypatch.setenv("GRIDLOOM_KEYRING", "off")
+        Profiles().put("sandbox", Profile(url="http://one.test"), Secret(tokens=TOKENS))
+        Profiles().put("robot", Profile(url="http://two.test"), Secret(api_key="k-2"))
+        made: list[dict[str, Any]] = []
+        monkeypatch.setattr(
+            "gridloom_client.commands.terminal.options.make_client", lambda url, **who: made.append({"url": url} | who)
+        )
+        return made
+
+    def test_is_of_the_profile_in_use_or_of_the_one_that_is_named(self, made: list[dict[str, Any]]):
+        connect(Options(), mentions_history=False)
+        connect(Options(profile="robot"), mentions_history=False)
+        [in_use, named] = made
+        assert (in_use["url"], in_use["tokens"].load()) == ("http://one.test", TOKENS)
+        assert named == {"url": "http://two.test", "api_key": "k-2"}
+
+    def test_is_of_the_environment_before_any_profile(
+        self, made: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setenv("GRIDLOOM_USERNAME", "ada")
+        monkeypatch.setenv("GRIDLOOM_PASSWORD", "pw")
+        connect(Options(url="http://three.test"), mentions_history=False)
+        assert made == [{"url": "http://three.test", "username": "ada", "password": "pw"}]
+
+    def test_is_nobody_who_has_not_signed_in(self, made: list[dict[str, Any]]):
+        Profiles().delete_secret("sandbox")
+        with pytest.raises(CredentialsError, match="You are not signed in: run gridloom login"):
+            connect(Options(), mentions_history=False)
+        assert made == []
+
+
+class TestAThing:
+    def test_that_is_none_is_answered_with_three_that_are_called_like_it(self):
+        things = [SimpleNamespace(id=name, name=name) for name in ("Elbe 1", "ELBE 2", "Weser", "Elbe 3", "Elbe 4")]
+        with pytest.raises(Misunderstood) as refused:
+            find_id("eLBE", things, "asset")
+        assert str(refused.value) == "There is no asset eLBE; did you mean Elbe 1 or ELBE 2 or Elbe 3?"
+
+    @pytest.mark.parametrize(
+        ("words", "path"),
+        [
+            (VIRTUAL[-8:], f"virtual-assets/{VIRTUAL}"),
+            ("North", f"physical-assets/{BATTERY[:-2]}ab"),
+            ("000000AB", f"physical-assets/{BATTERY[:-2]}ab"),
+            ("North --kind portfolio", f"portfolios/{THING}"),
+            (f"{OTHERS} --kind organisation", f"organisations/{OTHERS}"),
+        ],
+    )
+    def test_that_earns_is_found_by_the_end_of_its_id_and_batteries_before_portfolios(
+        self, run: Run, words: str, path: str
+    ):
+        batteries = [{"id": f"{BATTERY[:-2]}ab", "name": "North"}]
+        shown = run(f"revenue {words}", {"/physical-assets": batteries, "/fleets": []})
+        asked = [line.partition("?")[0] for line in shown.service.lines if "/revenue-reporting/" in line]
+        assert asked == [f"GET /revenue-reporting/{path}/data-points"], shown.err
+
+    def test_that_earns_and_is_none_of_its_kind_is_answered_with_those_that_are(self, run: Run):
+        shown = run("revenue Nor --kind portfolio")
+        assert (shown.code, shown.err) == (2, "There is no portfolio Nor; did you mean North?\n")
+
+
+def drawn(capsys: pytest.CaptureFixture[str]) -> tuple[list[str], list[str], str]:
+    """The levels beside a picture, the words below it, and the picture itself."""
+    lines = capsys.readouterr().out.splitlines()
+    levels = [line.split("┤")[0].strip() for line in lines if "┤" in line]
+    return levels, lines[-1].split(), "\n".join(lines[1:-2])
+
+
+class TestAPicture:
+    @pytest.fixture(autouse=True)
+    def narrow(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", "80")
+
+    @pytest.mark.parametrize(
+        ("hours", "named"),
+        [
+            ([0, 47], ["12:00", "11:00"]),
+            ([0, 48], ["01", "Jul", "03", "Jul"]),
+            ([0], ["01", "Jul"]),
+        ],
+        ids=["two days but an hour", "two days", "one instant"],
+    )
+    def test_names_the_hours_of_a_day_or_two_and_else_the_days(
+        self, capsys: pytest.CaptureFixture[str], hours: Sequence[int], named: list[str]
+    ):
+        times = [NOON + timedelta(hours=hour) for hour in hours]
+        plot_bars("Earned", times, [5.0] * len(times), utc=False)
+        assert drawn(capsys)[1] == named
+
+    def test_draws_naught_where_nothing_was_earned_and_in_its_place(self, capsys: pytest.CaptureFixture[str]):
+        times = [NOON + timedelta(days=day) for day in range(3)]
+        pictures = []
+        for values in ([5.0, None, 0.0], [5.0, 0.0, None], [0.0, 0.0, 5.0]):
+            plot_bars("Earned", times, values, utc=True)
+            pictures.append(drawn(capsys)[2])
+        assert pictures[0] == pictures[1] != pictures[2]
+
+    def test_draws_a_line_at_naught_and_a_gap_where_nothing_is_known(self, capsys: pytest.CaptureFixture[str]):
+        times = [NOON + timedelta(hours=hour) for hour in range(3)]
+        pictures = {}
+        drawings: dict[str, list[float | None]] = {"naught": [0.0] * 3, "gap": [None] * 3, "five": [5.0] * 3}
+        for name, values in drawings.items():
+            plot_lines("Power", times, {"kW": values}, utc=True)
+            pictures[name] = drawn(capsys)
+        marks = {name: set(picture) - set(" 0123456789.│┤┬─└┘┌┐\n") for name, (_, _, picture) in pictures.items()}
+        assert [bool(marks[name]) for name in ("naught", "gap", "five")] == [True, False, True]
+        assert [pictures[name][0] for name in ("naught", "five")] == [["0.00"], ["5.00"]], "one level has one name"
+        plot_lines("Power", times, {"kW": [-40.0, -20.0, 0.0]}, utc=True)
+        assert drawn(capsys)[0] == ["0", "-10", "-20", "-30", "-40"]
+
+
+class TestWaiting:
+    def test_is_shown_beside_the_answer(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+        monkeypatch.setattr(sys, "stderr", screen := Screen())
+        with count_progress() as progress:
+            progress.advance(progress.add_task("files", total=5), 2)
+            progress.refresh()
+        with waiting("adding up"):
+            pass
+        assert capsys.readouterr().out == ""
+        assert "2/5" in screen.getvalue()
+        monkeypatch.setattr(sys, "stderr", pipe := io.StringIO())
+        with count_progress() as progress:
+            progress.advance(progress.add_task("files", total=5), 2)
+        assert pipe.getvalue() == ""
+
+
+class TestATableFile:
+    def test_goes_in_pieces_that_the_service_takes(self):
+        """A million points or 64 MiB."""
+        assert table_files.CELLS < 1_000_000
+        assert table_files.CSV_BYTES < 64 * 1024 * 1024
+
+    def test_may_have_an_ending_in_capitals_and_lines_of_windows(self, tmp_path: Path):
+        (tmp_path / "POINTS.CSV").write_bytes(b"signal;time;value\r\na;2026-07-01T10:00Z;1,5\r\n")
+        with table_files.open_table(tmp_path / "POINTS.CSV") as table:
+            [piece] = table.pieces()
+        assert piece.body == b"signal,time,value\na,2026-07-01T10:00Z,1.5\n"
