@@ -6,6 +6,8 @@ import asyncpg
 import pytest
 from tests.people import PASSWORD, client_of
 
+from gridloom.audit.model import Actor, NewAuditRecord
+from gridloom.audit.store import insert_entry
 from gridloom.identity.permissions import Role
 
 
@@ -94,6 +96,18 @@ class TestAuditLog:
         assert await entries(stranger.admin) == []
         assert (await stranger.viewer.get("/audit-log")).status_code == 403
         assert await entries(stranger.admin, resource=f"/organisations/{organisation.id}") == []
+
+    async def test_of_bidders_is_sealed_to_the_operator(self, app, operator, organisation):
+        admin = organisation.people[Role.ADMIN]
+        sealed = ("placeBid", "withdrawBid", "valueAuction")
+        for action in (*sealed, "readAuction"):
+            actor = Actor("USER", organisation.id, admin.id, admin.username)
+            entry = NewAuditRecord(actor, None, action, "POST", "/auctions", 200, None, None, {"a": 1})
+            await insert_entry(app.pool, entry)
+        shown = [entry["action"] for entry in await entries(operator, actor_id=str(admin.id))]
+        assert shown == ["readAuction"]
+        own = [entry["action"] for entry in await entries(organisation.admin, actor_id=str(admin.id))]
+        assert own == ["readAuction", *reversed(sealed)]
 
     async def test_can_be_filtered(self, organisation, people):
         path = f"/organisations/{organisation.id}"

@@ -22,6 +22,8 @@ async def read(organisation, media_type):
     answer = await organisation.admin.get("/audit-log", headers={"Accept": media_type}, params={"limit": 2})
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"].startswith(media_type)
+    ending = media_type.rpartition("/")[2].removeprefix("x-").rpartition(".")[2]
+    assert answer.headers["content-disposition"] == f'attachment; filename="audit-log.{ending}"'
     return answer.content
 
 
@@ -43,6 +45,18 @@ class TestTheAuditLog:
             assert [str(row["id"]) for row in rows] == [entry["id"] for entry in entries], media_type
             assert [json.loads(row["details"] or "null") for row in rows] == [one["details"] for one in entries]
             assert [row["status"] for row in rows] == [entry["status"] for entry in entries]
+
+    async def test_goes_on_where_a_page_ended_in_every_format(self, organisation):
+        first = await organisation.admin.get("/audit-log", params={"limit": 2})
+        following = first.links["next"]["url"]
+        pages, link = [], following
+        while link:
+            page = await organisation.admin.get(link)
+            pages += page.json()
+            link = page.links.get("next", {}).get("url")
+        lines = await organisation.admin.get(following, headers={"Accept": "application/x-ndjson"})
+        assert [json.loads(line) for line in lines.content.splitlines()] == pages
+        assert len(pages) == 3
 
     async def test_shows_others_nothing_in_any_format(self, organisation):
         for media_type in ("text/csv", "application/x-ndjson", "application/vnd.apache.parquet"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 
 import asyncpg
 import pytest
@@ -33,6 +34,14 @@ class TestACallback:
                 after_commit(db, call)
             assert called == []
         assert called == ["after"]
+
+    async def test_is_one_of_several_that_come_in_their_order(self, pool) -> None:
+        called: list[str] = []
+        calls = [partial(called.append, name) for name in ("one", "two", "three")]
+        async with transaction(pool) as db:
+            for call in calls:
+                after_commit(db, call)
+        assert called == ["one", "two", "three"]
 
     async def test_does_not_come_after_a_rollback_nor_with_the_next_transaction(self, pool) -> None:
         called: list[str] = []

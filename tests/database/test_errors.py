@@ -3,9 +3,11 @@
 import asyncio
 import errno
 import socket
+import ssl
 
 import asyncpg
 import pytest
+from asyncpg.exceptions import TargetServerAttributeNotMatched
 
 from gridloom.database.commit.after_commit import after_commit, discard_callbacks, transaction
 from gridloom.database.errors import DatabaseFailure, classify_error
@@ -70,6 +72,34 @@ class TestOutage:
         assert problem.status == 503
         assert int(problem.headers["Retry-After"]) >= 1
 
+    def test_is_told_apart_by_every_class_and_number(self):
+        by_class = {
+            DatabaseFailure.TIMEOUT: (
+                asyncpg.LockNotAvailableError,
+                asyncpg.SerializationError,
+                asyncpg.DeadlockDetectedError,
+                asyncpg.IdleInTransactionSessionTimeoutError,
+            ),
+            DatabaseFailure.OUT_OF_SPACE: (asyncpg.OutOfMemoryError, asyncpg.InsufficientResourcesError),
+            DatabaseFailure.UNREACHABLE: (
+                asyncpg.PostgresSystemError,
+                asyncpg.InvalidAuthorizationSpecificationError,
+                asyncpg.InvalidCatalogNameError,
+                asyncpg.DatabaseDroppedError,
+                TargetServerAttributeNotMatched,
+                EOFError,
+                ssl.SSLError,
+            ),
+        }
+        for failure, classes in by_class.items():
+            assert {classify_error(kind("x")) for kind in classes} == {failure}, failure
+        by_number = {
+            DatabaseFailure.UNREACHABLE: "ENETUNREACH ENETDOWN EHOSTDOWN EADDRNOTAVAIL EAGAIN ENOTCONN EIO",
+            DatabaseFailure.OUT_OF_SPACE: "EDQUOT ENFILE ENOMEM ENOBUFS",
+        }
+        for failure, names in by_number.items():
+            assert {classify_error(OSError(getattr(errno, name), "x")) for name in names.split()} == {failure}
+
     @pytest.mark.parametrize(
         "error",
         [
@@ -97,6 +127,12 @@ class TestALostNode:
             ("XX000", "failed to prepare transaction 'citus_0_1_2_3' on host 10.0.0.2:5432"),
             ("XX000", "server closed the connection unexpectedly"),
             ("XX000", "could not receive data from server: Connection reset by peer"),
+            ("XX000", "could not send data to server: Broken pipe"),
+            ("XX000", "could not commit transaction for shard 102008 on any active node"),
+            ("XX000", "could not find any healthy placement for shard 102008"),
+            ("XX000", "no connection to the server"),
+            ("XX000", "connection not open"),
+            ("XX000", "SSL SYSCALL error: EOF detected"),
             ("57P01", "terminating connection due to administrator command"),
             ("57P03", "the database system is starting up"),
             ("08006", "connection to the remote node gridloom@10.0.0.2:5432 failed: Connection refused"),

@@ -32,6 +32,14 @@ class TestAConnectionGivenBack:
             await release(pool, connection)
         assert pool.get_idle_size() == pool.get_size()
 
+    async def test_after_all_were_to_be_made_anew_is_closed(self, pool: Any) -> None:
+        connection = await acquire(pool, longest_wait_s=5)
+        former = connection.get_server_pid()
+        await pool.expire_connections()
+        await release(pool, connection)
+        async with pool.acquire() as next_one:
+            assert next_one.get_server_pid() != former
+
     async def test_is_no_longer_its_own(self, pool: Any) -> None:
         connection = await pool.acquire()
         await release(pool, connection)
@@ -51,6 +59,7 @@ class TestAConnectionGivenBack:
             await pool.fetchval("select $1::int from pg_class limit 1", "no number")
         async with repeatable_read(pool) as connection:
             assert await connection.fetchval("show transaction_isolation") == "repeatable read"
+            assert await connection.fetchval("show transaction_read_only") == "on"
 
     async def test_by_a_reader_cancelled_between_parsing_and_running_is_at_rest(
         self, pool: Any, database_url: str, monkeypatch: pytest.MonkeyPatch

@@ -41,6 +41,13 @@ class TestTheEnvironmentOfAProgram:
         expected = {"host": "db", "port": "6432", "passfile": "/etc/pgpass", "database": "grid", "path": "/bin"}
         assert read("postgresql://db/grid", **inherited) == expected
 
+    def test_has_the_last_of_what_is_said_twice_and_the_path_before_the_query(self):
+        found = read(
+            "postgresql://ada@first:1/grid?host=second&port=2&user=eve&dbname=other&sslmode=disable&sslmode=require"
+        )
+        assert (found["host"], found["port"], found["user"]) == ("first", "1", "ada")
+        assert (found["database"], found["sslmode"]) == ("grid", "require")
+
     def test_looks_for_a_server_of_this_machine_where_the_driver_does(self):
         assert read("postgresql:///grid")["host"].startswith("/run/postgresql,")
         assert read("postgresql:///grid", PGHOST="/somewhere")["host"] == "/somewhere"

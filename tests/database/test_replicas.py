@@ -304,6 +304,99 @@ class TestAServerInPlaceOfAnother:
         assert (replica.answered, several[2].answered, group.passed_over) == (2, 2, 0)
 
 
+class Standby:
+    """In place of the connections to a standby: what it says when it is asked, one answer after the other."""
+
+    def __init__(self, *answers: tuple[bool, str]) -> None:
+        self.answers, self.expired = list(answers), 0
+
+    async def fetchrow(self, *_: object, **__: object) -> dict[str, object]:
+        follows, position = self.answers.pop(0)
+        return {"follows": follows, "position": position}
+
+    async def expire_connections(self) -> None:
+        self.expired += 1
+
+
+def following(*answers: tuple[bool, str]) -> Replica:
+    replica = Replica("one")
+    replica.pool = Standby(*answers)  # type: ignore[assignment]
+    replica.database = "gridloom 7"
+    replica.enable()
+    return replica
+
+
+class TestAReplicaThatIsAsked:
+    async def test_has_reached_a_position_that_it_has_replayed_and_is_asked_again_where_it_has_not(self) -> None:
+        replica = following((True, "0/2FF"), (True, "0/300"), (True, "0/100"))
+        replica.replayed = 0x200
+        assert await replica.has_reached(0x200)
+        assert await replica.has_reached(0x300)
+        assert len(replica.pool.answers) == 1, "asked twice for the second"  # type: ignore[attr-defined]
+        assert await replica.poll()
+        assert replica.replayed == 0x300, "no answer that was overtaken takes it back"
+
+    async def test_has_not_reached_what_it_does_not_replay_in_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(replicas, "WAIT_S", 0.0)
+        replica = following((True, "0/2FF"), (True, "0/300"))
+        assert not await replica.has_reached(0x300)
+        assert len(replica.pool.answers) == 1  # type: ignore[attr-defined]
+        assert replica.disabled_because is None
+
+    async def test_is_left_out_where_it_follows_none(self) -> None:
+        replica = following((False, "0/400"))
+        assert not await replica.has_reached(0x300)
+        assert replica.disabled_because == "follows no primary"
+        assert replica.pool.expired == 1  # type: ignore[attr-defined]
+
+    def test_is_left_out_where_it_broke_off_and_for_nothing_less(self) -> None:
+        replica = following()
+        for failure, reason in (
+            (DatabaseFailure.TIMEOUT, None),
+            (DatabaseFailure.READ_ONLY, None),
+            (DatabaseFailure.UNREACHABLE, "broke off"),
+        ):
+            replica.record_failed_read("listAssets", failure)
+            assert replica.disabled_because == reason
+        assert replica.refused_writes_of == {"listAssets"}
+
+    async def test_is_left_out_with_another_database_or_too_far_behind_and_comes_back(self) -> None:
+        replica = following((True, "0/100"), (True, "0/100"), (True, "0/100"), (False, "0/300"))
+        group = Replicas(None, [replica])  # type: ignore[arg-type]
+        now = time.monotonic()
+        for database, past, reason in (
+            ("gridloom 8", [(now, 0x100)], "is of another database"),
+            ("gridloom 7", [(now - 60, 0x101)], "60 s behind"),
+            ("gridloom 7", [(now - 60, 0x100), (now, 0x200)], None),
+            ("gridloom 7", [(now, 0x100)], "follows no primary"),
+        ):
+            group._database = database
+            group._past.clear()
+            group._past.extend(past)
+            await group._poll_one(replica)
+            assert replica.disabled_because == reason
+
+    async def test_is_held_against_the_primary_where_the_reader_brings_no_position(self) -> None:
+        replica = following((True, "0/200"))
+        replica.replayed = 0x100
+
+        class Primary:
+            async def fetchrow(self, _: str) -> dict[str, object]:
+                return {"position": "0/200", "read_at_us": 0xABC}
+
+        group = Replicas(Primary(), [replica])  # type: ignore[arg-type]
+        group._seal, group._database = LsnCipher(bytes(32)), "gridloom 7"
+        assert await group.find(group._seal.seal(0x100, 1)) is replica
+        assert len(replica.pool.answers) == 1, "what is replayed needs no question"  # type: ignore[attr-defined]
+        assert await group.find(None) is replica
+        assert replica.replayed == 0x200
+        sealed = await group.seal_primary_position()
+        assert (sealed.partition(".")[0], group._seal.open(sealed)) == ("abc", 0x200)
+        replica.disable("it lags")
+        assert await group.find(None) is None
+        assert (replica.answered, group.passed_over) == (2, 1)
+
+
 class TestTheLagOfAReplica:
     def test_is_the_age_of_the_oldest_position_that_it_has_not_replayed(self) -> None:
         replica = Replica("one")

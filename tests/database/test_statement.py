@@ -32,6 +32,9 @@ class TestAStatement:
         with pytest.raises(TypeError, match=r"disagree about [bc]\."):
             NamedStatement("select :a, :b").arguments(values)
 
+    def test_takes_from_its_source_what_it_is_not_passed(self):
+        assert NamedStatement("select :first, :second, :third").arguments({"third": 3}, Pair(1, "two")) == [1, "two", 3]
+
     async def test_gives_its_row(self, database_url):
         connection = await asyncpg.connect(database_url)
         try:

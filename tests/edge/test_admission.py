@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 from tests.people import client_of
 
-from gridloom.edge import Caller
+from gridloom.edge import Caller, application
 from gridloom.edge.admit import OutsideKeyAssets, reject_outside_key_assets
 from gridloom.edge.application import Application
 
@@ -75,6 +75,14 @@ class TestACaller:
 
 
 class TestAKeyForCertainAssets:
+    async def test_is_held_against_what_the_path_names(self, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        seen: list[Any] = []
+        monkeypatch.setattr(application, "reject_outside_key_assets", lambda request: seen.append(request.path_values))
+        assert (await ask(physical_asset_ids=frozenset({UUID(int=9)})))[0] == 200
+        assert (await ask())[0] == 200
+        [values] = seen
+        assert [(name, type(value)) for name, value in values.items()] == [("toy_id", UUID)]
+
     @pytest.mark.parametrize(
         ("named", "scope", "reached", "is_admitted"),
         [

@@ -6,10 +6,13 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.edge.conftest import Names
+from tests.people import client_of
 
 from gridloom.edge.application import Application
 from gridloom.edge.decode import body
 from gridloom.edge.decode.body import SMALL_BYTES, BodyBudget
+from gridloom.kernel.networks import network_of
 from gridloom.kernel.problem import TooManyRequests
 from gridloom.kernel.shares import KIBIBYTE, MEBIBYTE, ShareExceeded
 
@@ -207,6 +210,25 @@ class TestABody:
         with pytest.raises(asyncio.CancelledError):
             await asking
         assert asking.cancelled()
+
+
+class TestTheHolderOfABody:
+    async def test_is_its_organisation_or_the_network_that_it_comes_from(
+        self, toys: Application, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        holders: list[Any] = []
+
+        class Budget(BodyBudget):
+            def hold(self, holder: Any = None) -> Any:
+                holders.append(holder)
+                return super().hold(holder)
+
+        monkeypatch.setattr(toys, "bodies", Budget())
+        for token, path in ((None, "/wishes"), ("ada", "/toys")):
+            async with client_of(toys, token, address="203.0.113.7") as client:
+                assert (await client.post(path, json={"name": "x"})).is_success
+        ada = await Names().authenticate("ada")
+        assert holders == [network_of("203.0.113.7"), ada.organisation_id]
 
 
 class TestABodyThatIsSlow:

@@ -59,19 +59,24 @@ class TestTerminatedBackends:
 
 class TestARefusalForNow:
     @pytest.mark.parametrize(
-        ("error", "is_certain"),
+        ("error", "is_certain", "retry_after_s"),
         [
-            (ConnectionResetError(), False),
-            (asyncpg.QueryCanceledError(), True),
-            (asyncpg.ReadOnlySQLTransactionError(), True),
-            (asyncpg.DiskFullError(), True),
+            (ConnectionResetError(), False, 2),
+            (asyncpg.QueryCanceledError(), True, 1),
+            (asyncpg.ReadOnlySQLTransactionError(), True, 5),
+            (asyncpg.DiskFullError(), True, 30),
         ],
     )
-    def test_says_that_nothing_was_changed_unless_the_commit_may_have_succeeded(self, error, is_certain):
+    def test_says_that_nothing_was_changed_unless_the_commit_may_have_succeeded(self, error, is_certain, retry_after_s):
         problem = errors.problem_of(error)
-        assert problem.status == 503
+        assert (problem.status, problem.headers["Retry-After"]) == (503, str(retry_after_s))
+        assert f"after {retry_after_s} s." in problem.detail
         assert ("Nothing was changed" in problem.detail) is is_certain
         assert ("Idempotency-Key" in problem.detail) is not is_certain
+
+    @pytest.mark.parametrize("error", [asyncpg.CharacterNotInRepertoireError(), asyncpg.UntranslatableCharacterError()])
+    def test_is_none_of_text_that_cannot_be_stored(self, error):
+        assert errors.problem_of(error).status == 400
 
 
 class TestAFailure:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from gridloom.edge import disconnect
-from gridloom.edge.disconnect import DisconnectWatcher
+from gridloom.edge.disconnect import DisconnectWatch, DisconnectWatcher
 
 
 async def call(edge, path, messages):
@@ -67,3 +67,38 @@ class TestASlowRequest:
         assert quick._watch is None
         slow.close()
         late.close()
+
+    async def test_that_is_done_is_watched_no_more(self):
+        """Else its connection's next request would miss what the watch has read."""
+        watcher = DisconnectWatcher()
+        done, answered = watcher.expect(asyncio.Queue().get), watcher.expect(asyncio.Queue().get)
+        watcher._start_watches()
+        watcher.work_is_done(done)
+        watcher._start_watches()
+        assert (done._watch, answered._watch is None) == (None, False)
+        watcher.work_is_done(answered)
+        gone = answered.gone()
+        answered.close()
+        await asyncio.wait({gone})
+        assert gone.cancelled()
+
+    async def test_is_watched_by_one_from_the_second_look_on(self):
+        """A connection has one reader."""
+        watcher = DisconnectWatcher()
+        slow = watcher.expect(asyncio.Queue().get)
+        watcher._start_watches()
+        assert slow._watch is None
+        watcher._start_watches()
+        watching = slow._watch
+        watcher._start_watches()
+        assert slow._watch is slow.gone() is watching is not None
+        slow.close()
+
+    async def test_is_not_cancelled_any_more_once_its_work_is_done(self):
+        messages: asyncio.Queue[dict[str, str]] = asyncio.Queue()
+        watch = DisconnectWatch(messages.get)
+        gone = watch.gone()
+        watch.work_is_done()
+        messages.put_nowait({"type": "http.disconnect"})
+        await gone
+        assert not watch.has_left

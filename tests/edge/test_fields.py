@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from gridloom.edge import RequestBody, ResponseBody, to_json
 from gridloom.edge.decode.json_decoder import Decoder
 from gridloom.edge.decode.parameters import parse_parameter
-from gridloom.edge.fields import Instant, accept_instant
+from gridloom.edge.fields import Instant, accept_instant, parameter_name, wire_name
 from gridloom.kernel.money import Euro
 from gridloom.kernel.problem import BadRequest
 from gridloom.response_fields import view_of
@@ -34,6 +34,9 @@ class TestAnInstant:
     )
     def test_is_kept_in_utc_to_the_millisecond_below(self, given: str, kept: str) -> None:
         assert accept_instant(datetime.fromisoformat(given)) == datetime.fromisoformat(kept)
+        decoded = Decoder(Timed)(to_json({"at": given, "until": given}))
+        for instant in (decoded.at, decoded.until):
+            assert (instant, instant.tzinfo) == (datetime.fromisoformat(kept), UTC)
 
     @pytest.mark.parametrize(
         ("text", "is_taken"),
@@ -117,6 +120,10 @@ class TestJSON:
         text = ["version 1.123456Z", ".123456Z", "12:00:00.123456Z"]
         assert to_json(text) == b'["version 1.123456Z",".123456Z","12:00:00.123456Z"]'
 
+    def test_shows_what_is_finer_in_milliseconds(self):
+        fine = datetime(2026, 1, 1, 0, 0, 0, 123_999, tzinfo=UTC)
+        assert to_json([fine, fine.replace(microsecond=0)]) == b'["2026-01-01T00:00:00.123Z","2026-01-01T00:00:00Z"]'
+
     def test_shows_euros_as_numbers(self):
         assert to_json({"price": Decimal("12.50")}) == b'{"price":12.50}'
 
@@ -159,3 +166,10 @@ class TestANumberInTheQuery:
         for kind in (int, float):
             with pytest.raises(BadRequest):
                 parse_parameter("query", "limit", text, kind)
+
+
+class TestANameOnTheWire:
+    def test_is_made_of_the_name_in_the_code(self):
+        names = ("id", "physical_asset_id", "asset_ids", "final_soc_tolerance")
+        assert [wire_name(name) for name in names] == ["id", "physicalAssetID", "assetIDs", "finalSoCTolerance"]
+        assert [parameter_name(name) for name in ("from_", "as_of", "limit")] == ["from", "as-of", "limit"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+from contextlib import nullcontext
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -10,6 +12,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from gridloom.edge.decode.parameters import ParameterDecoder
 from gridloom.edge.paging import Paging, decode_cursor, encode_cursor, next_link
 from gridloom.kernel.problem import BadRequest
 
@@ -21,7 +24,20 @@ class Place(msgspec.Struct, array_like=True):
     number: int
 
 
+class Position(msgspec.Struct):
+    number: int
+
+
 class TestACursor:
+    def test_is_one_in_its_own_letters_and_no_deeper_than_one_can_be(self) -> None:
+        cursor = encode_cursor(7)
+        deep = base64.urlsafe_b64encode(b'{"number":7,"more":' + b"[" * 1450).decode()
+        forgeries: tuple[tuple[str, Any], ...] = ((f"{cursor}!!!!", int), (f"*{cursor}", int), (deep, Position))
+        for forged, kind in forgeries:
+            with pytest.raises(BadRequest) as refusal:
+                decode_cursor(forged, kind)
+            assert refusal.value.errors[0].pointer == "query:cursor"
+
     @pytest.mark.parametrize(
         ("kind", "place"),
         [
@@ -52,6 +68,12 @@ class TestACursor:
 
 
 class TestAPage:
+    def test_has_a_hundred_rows_unless_another_number_up_to_a_thousand_is_asked_for(self) -> None:
+        assert Paging() == Paging(limit=100, cursor=None)
+        for limit, is_taken in (("0", False), ("1", True), ("1000", True), ("1001", False), ("-1", False)):
+            with nullcontext() if is_taken else pytest.raises(BadRequest):
+                assert ParameterDecoder(Paging)([("limit", limit)]) == Paging(limit=int(limit))
+
     @pytest.mark.parametrize(
         ("rows", "kept", "cursor"), [(0, 0, None), (1, 1, None), (2, 2, None), (3, 2, 1), (9, 2, 1)]
     )

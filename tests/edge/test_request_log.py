@@ -108,6 +108,8 @@ class TestTheTimeOfARequest:
 class TestATraceback:
     def test_is_shown_once_a_minute_for_each_line_that_fails(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(errors, "_last_traceback_at", {})
+        now = [100.0]
+        monkeypatch.setattr(errors, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
         def fail(place: int) -> None:
             if place == 1:
@@ -115,9 +117,13 @@ class TestATraceback:
             raise ValueError("the second")
 
         shown = []
-        for place in (1, 1, 2, 2):
+        for place, later_s in ((1, 0), (1, 59.9), (2, 0), (2, 0), (1, 0.2), (2, 0)):
+            now[0] += later_s
             try:
                 fail(place)
             except ValueError as error:
                 shown.append(errors._is_due(error))
-        assert shown == [True, False, True, False]
+        assert shown == [True, False, True, False, True, False]
+
+    def test_stands_behind_words_that_are_cut(self):
+        assert errors._in_words(ValueError("x" * 301)) == f"ValueError: {'x' * 300}"

@@ -1,6 +1,7 @@
 """What the edge makes of every request, good and bad."""
 
 import asyncio
+import hashlib
 import uuid
 from typing import Any
 
@@ -14,7 +15,7 @@ from tests.people import client_of
 from gridloom.edge.admit import TrustedProxies
 from gridloom.edge.answer.negotiation import encoding_for, negotiate
 from gridloom.edge.application import Application
-from gridloom.edge.idempotency import fingerprint_of
+from gridloom.edge.idempotency import delete_expired, fingerprint_of
 from gridloom.kernel.networks import parse_network
 from gridloom.kernel.shares import Share
 
@@ -261,6 +262,21 @@ class TestARepeatedPost:
         assert second.headers["idempotency-replayed"] == "true"
         assert "idempotency-replayed" not in first.headers
         assert len((await client.get("/toys")).json()) == 1
+
+    async def test_is_known_for_a_day(self, toys: Application, client: httpx2.AsyncClient):
+        key = uuid.uuid4().hex
+        digest = hashlib.sha256(f"makeToy\0{key}".encode()).digest()
+        answers = []
+        for age in ("0 s", "86340 s", "86460 s"):
+            await toys.pool.execute(
+                "update idempotency set created_at = clock_timestamp() - $2::text::interval where key_digest = $1",
+                digest,
+                age,
+            )
+            await delete_expired(toys.pool)
+            answer = await client.post("/toys", json={"name": "x"}, headers={"Idempotency-Key": key})
+            answers.append(answer.json()["id"])
+        assert answers[0] == answers[1] != answers[2]
 
     async def test_with_another_body_is_422(self, client: httpx2.AsyncClient):
         headers = {"Idempotency-Key": "k"}

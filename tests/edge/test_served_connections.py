@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from gridloom.edge.application import ServedConnections
@@ -19,6 +21,15 @@ class TestAConnection:
         served.end(peer)
         assert served.in_progress == {}
         assert list(served.answered_at) == [("198.51.100.7", 5000)]
+
+    def test_was_answered_last_when_its_last_answer_was_sent(self, monkeypatch: pytest.MonkeyPatch):
+        now = [100.0]
+        monkeypatch.setattr("gridloom.edge.application.time", SimpleNamespace(monotonic=lambda: now[0]))
+        served = ServedConnections()
+        for _ in range(2):
+            now[0] += 5
+            served.end(served.begin(("198.51.100.7", 5000)))
+        assert served.answered_at == {("198.51.100.7", 5000): 110.0}
 
     def test_is_one_however_its_address_is_written(self):
         served = ServedConnections()

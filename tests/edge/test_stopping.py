@@ -13,6 +13,7 @@ class TestAServiceThatStops:
         """Many more than there are connections: most of them are still waiting for one when the service stops."""
         edge = toy_service(database_url)
         async with running_edge(edge), client_of(edge, "crowd+Read:auctions") as client:
+            assert (await client.get("/naps/0")).status_code == 200, "and none was in progress for a moment"
             asking = [asyncio.create_task(client.get("/naps/1")) for _ in range(12)]
             async with asyncio.timeout(120):
                 while edge._in_progress < len(asking):

@@ -19,6 +19,7 @@ from tests.webhooks.conftest import receiving
 
 from gridloom.edge.application import Application
 from gridloom.webhooks import delivery_store
+from gridloom.webhooks import store as webhook_store
 
 PROCESSES, CHANGES, KILLS = 3, 300, 5
 
@@ -77,17 +78,19 @@ class TestKilledProcesses:
             assert [number_in(row["data"]) for row in rows] == list(range(1, CHANGES + 1))
             assert [row["sequence"] for row in rows] == list(range(1, CHANGES + 1))
             assert told == list(range(1, CHANGES + 1))
-            # Calls whose worker died are due again when their lease ends: let it end now. Dispatchers are at work.
-            await app.pool.execute(
-                """
-                update webhook_delivery d set due = clock_timestamp()
-                from (select organisation_id, id from webhook_delivery where state = 'PENDING'
-                      for update skip locked) as free
-                where (d.organisation_id, d.id) = (free.organisation_id, free.id)
-                """
-            )
+            # Calls whose worker died are due again when their lease ends, and a row that a dead transaction has locked
+            # is free a moment later: let the leases end until none is left, and dispatchers look.
             async with asyncio.timeout(120):
                 while (await delivery_store.next_due(app.pool)) != (False, None):
-                    await asyncio.sleep(0.1)
+                    await app.pool.execute(
+                        """
+                        update webhook_delivery d set due = clock_timestamp()
+                        from (select organisation_id, id from webhook_delivery where state = 'PENDING'
+                              for update skip locked) as free
+                        where (d.organisation_id, d.id) = (free.organisation_id, free.id)
+                        """
+                    )
+                    await webhook_store.wake(app.pool)
+                    await asyncio.sleep(1)
             called = {number_in(json.loads(call.body)) for call in receiver.calls}
             assert called == set(range(1, CHANGES + 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -80,8 +81,9 @@ class TestANotice:
         ours, others, strangers = (UUID(int=number) for number in (7, 8, 9))
 
         async def last_sequences(_: Any, organisation_ids: list[UUID]) -> dict[UUID, int]:
-            return dict.fromkeys(organisation_ids, 5)
+            return dict.fromkeys(organisation_ids, head)
 
+        head = 5
         monkeypatch.setattr("gridloom.events.store.last_sequences", last_sequences)
         told = EventHub(None)  # type: ignore[arg-type]
         woken: list[UUID] = []
@@ -91,3 +93,9 @@ class TestANotice:
             assert (feed.head, other.head, woken) == (9, 5, [ours])
             told._on_events(f"{others}:6 {ours}:8")
             assert (feed.head, other.head, woken) == (9, 6, [ours, others, ours])
+            head = 7
+            for payload in ("*", None):
+                woken.clear()
+                told._on_events(payload)
+                await asyncio.gather(*told._chores)
+                assert (feed.head, other.head, woken) == (9, 7, [ours, others]), "each is looked up"

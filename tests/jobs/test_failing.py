@@ -9,6 +9,7 @@ import pytest
 from tests.jobs.known import known_job
 from tests.jobs.running import note, now, running, until
 
+from gridloom.database.commit.after_commit import after_commit
 from gridloom.jobs import JobRun, enqueue, run_due_platform_jobs, store
 from gridloom.jobs.rules import MAX_CRASHES, STUCK_AFTER
 
@@ -17,9 +18,12 @@ pytestmark = pytest.mark.usefixtures("kinds")
 
 class TestAFailedJob:
     async def test_leaves_no_effect_and_is_tried_again(self, pool, dsn) -> None:
+        told: list[int] = []
+
         @known_job("shaky")
         async def shaky(run: JobRun) -> None:
             await note(run)
+            after_commit(run.db, lambda: told.append(run.attempt))
             if run.attempt == 1:
                 raise ValueError("not yet")
 
@@ -27,11 +31,12 @@ class TestAFailedJob:
         async with running(pool, dsn):
             await until(lambda: pool.fetchval("select count(*) > 0 from done"))
         assert [row["attempt"] for row in await pool.fetch("select attempt from done")] == [2]
+        assert told == [2], "what waited for the commit of the first goes with it"
 
     async def test_is_tried_for_ever_but_shows_in_health_once_it_is_stuck(self, pool, dsn) -> None:
         @known_job("hopeless")
         async def hopeless(run: JobRun) -> None:
-            raise ValueError("never\x00")
+            raise ValueError("never\x00" + "!" * 2000)
 
         await enqueue(pool, "hopeless", key="a", due=now())
         await pool.execute("update job set attempts = $1", STUCK_AFTER - 2)
@@ -43,7 +48,7 @@ class TestAFailedJob:
             await until(lambda: pool.fetchval("select attempts = $1 from job", STUCK_AFTER))
         health = await store.health(pool)
         assert (health.dead, health.stuck, health.troubled_kinds) == (0, 1, ["hopeless"])
-        assert health.troubled[0]["last_error"] == "ValueError: never"
+        assert health.troubled[0]["last_error"] == "ValueError: never".ljust(2000, "!")
         rest = await pool.fetchval("select not_before - clock_timestamp() from job")
         assert timedelta(minutes=3) < rest < timedelta(minutes=7)
 
@@ -82,14 +87,15 @@ class TestAFailedJob:
 
     async def test_that_recurs_rests_until_its_next_time_at_most(self, pool) -> None:
         await store.put_recurring(pool, "tick", "real", timedelta(seconds=30))
+        await pool.execute("select pg_sleep(0.002)")  # instants are rounded to a millisecond, which may be the next
         async with pool.acquire() as db, db.transaction():
             claimed = await store.claim_one(db, "tick", "")
             assert claimed is not None
             await store.fail(db, claimed, "not yet", timedelta(hours=1))
-        assert await pool.fetchval("select not_before <= clock_timestamp() + interval '30 seconds' from job")
+        assert await pool.fetchval("select not_before <= clock_timestamp() + interval '30.001 seconds' from job")
         async with pool.acquire() as db, db.transaction():
             assert await store.claim_one(db, "tick", "") is None
-        await pool.execute("update job set not_before = clock_timestamp()")
+        await pool.execute("update job set not_before = clock_timestamp() - interval '1 ms'")
         async with pool.acquire() as db, db.transaction():
             assert await store.claim_one(db, "tick", "") is not None, "it has rested"
 

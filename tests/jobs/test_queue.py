@@ -148,6 +148,7 @@ class TestAJobThatIsBeingPut:
 
     async def test_again_keeps_no_runner_from_running_it_as_it_is(self, pool) -> None:
         await enqueue(pool, "note", key="a", due=now())
+        await pool.execute("select pg_sleep(0.002)")  # what is put twice within a millisecond is one and the same
         async with pool.acquire() as db, db.transaction():
             await enqueue(db, "note", key="a", due=now())
             assert await self.claim(pool) == "a"

@@ -27,6 +27,7 @@ class TestThePauseAfterAFailure:
 class TestThePauseAfterADeath:
     def test_is_none_the_first_time_and_then_grows(self) -> None:
         assert [pause_after_death(n, 0).total_seconds() for n in (1, 2, 3, 4)] == [0, 1, 2, 4]
+        assert pause_after_death(3, -0.5) == timedelta(seconds=1.8), "not all at once"
 
 
 class TestTheNextLook:

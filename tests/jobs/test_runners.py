@@ -154,7 +154,12 @@ class TestThePlatformsClock:
 
         @known_job("parent")
         async def enqueue_child(run: JobRun) -> None:
-            await enqueue(run.db, "note", key="child", due=run.due, clock="platform")
+            await enqueue(run.db, "child", key="child", due=run.due, clock="platform")
+
+        @known_job("child")
+        async def enqueue_real(run: JobRun) -> None:
+            """In a transaction of its own: equal notifications of one transaction are sent once."""
+            await note(run)
             await enqueue(run.db, "note", key="real", due=now(), clock="real")
 
         start = await pool.fetchval("select platform_now()")

@@ -145,9 +145,12 @@ class TestTheShare:
 
     async def test_is_counted_by_one_transaction_at_a_time(self, pool) -> None:
         held = "select count(*) from pg_locks where locktype = 'advisory' and granted and pid = $1"
-        async with pool.acquire() as db, db.transaction():
-            await store.lock_count(db, uuid4())
-            assert await db.fetchval(held, db.get_server_pid()) == 1
+        ours = uuid4()
+        for holder, locks in ((ours, 1), (None, 0)):
+            asking: Any = SimpleNamespace(holder=holder, shares=Shares(), caller=SimpleNamespace(organisation_id=ours))
+            async with pool.acquire() as db, db.transaction():
+                await admit_job(asking, db)
+                assert await db.fetchval(held, db.get_server_pid()) == locks
 
     async def test_counts_what_runs_and_what_waits_and_nothing_that_was_given_up(self, pool) -> None:
         ours = uuid4()

@@ -37,6 +37,11 @@ class TestEic:
         assert eic_check_character(code[:-1]) == code[-1]
         assert check_eic(code, EicKind.AREA) == code
 
+    def test_may_end_in_any_character_of_its_alphabet(self):
+        # 16 × 1 + 14 × 34 + 2 × the last one, and what is missing to a multiple of 37.
+        stems = [f"10Y{'0' * 11}{last}" for last in ALPHABET]
+        assert "".join(map(eic_check_character, stems)) == "QOMKIGECA86420ZXVTRPNLJHFDB97531-YWUS"
+
     @given(stems, st.integers(0, 14), st.sampled_from(ALPHABET))
     def test_is_refused_with_one_character_mistaken(self, stem: str, place: int, character: str):
         code = stem + eic_check_character(stem)
@@ -59,8 +64,9 @@ class TestEic:
             check_eic(code)
 
     def test_names_the_check_character_it_should_have(self):
-        with pytest.raises(ValueError, match="would be 2, not 3"):
-            check_eic("10YDE-VE-------3")
+        for kind in (None, EicKind.AREA):
+            with pytest.raises(ValueError, match="would be 2, not 3"):
+                check_eic("10YDE-VE-------3", kind)
 
     def test_names_a_thing_of_the_expected_kind(self):
         with pytest.raises(ValueError, match="EIC of a resource"):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -46,10 +48,15 @@ class Work:
         await asyncio.sleep(0)
 
     async def end_all(self) -> None:
-        while len(self._tasks) > sum(task.done() for task in self._tasks.values()):
+        """What has no turn although all others have ended is given up: it would be waited for without end."""
+        for _ in range(5 * len(self._tasks)):
             for name in list(self.started):
                 self._ends[name].set()
             await asyncio.sleep(0)
+        left = [task for task in self._tasks.values() if not task.done()]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
 
 @asynccontextmanager
@@ -68,6 +75,14 @@ class TestACursor:
                 await work.ask(f"a{number}", "a")
             await work.ask("b", "b")
             assert work.started == ["a0", "a1", "b"]
+
+    async def test_goes_on_to_another_organisation_when_one_of_two_pieces_of_work_is_done(self) -> None:
+        async with work_at(queue_of(slots=3, max_running=2)) as work:
+            for name in ("a1", "a2", "b", "c"):
+                await work.ask(name, name[0])
+            await work.end("a1")
+            assert work.started == ["a1", "a2", "b", "c"]
+            assert (work.queue.count_running("a"), work.queue.count_running("c")) == (1, 1)
 
     async def test_goes_round_by_organisation(self) -> None:
         async with work_at(queue_of(slots=2)) as work:
@@ -151,6 +166,22 @@ class TestWaiting:
             await asyncio.sleep(0)
             assert "a3" in work.started
             assert work.queue.count_running("a") == 1
+
+
+class TestTheTimeThatIsTold:
+    async def test_comes_near_to_what_work_has_taken_of_late(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for took_s, told in ((10.0, "10"), (0.0, "1")):
+            times = itertools.count(step=took_s)
+            monkeypatch.setattr("gridloom.kernel.fair_queue.time", SimpleNamespace(monotonic=lambda: next(times)))  # noqa: B023
+            queue = queue_of(max_waiting=0)
+            for _ in range(40):
+                async with queue.slot("a"):
+                    pass
+            async with queue.slot("a"):
+                with pytest.raises(ShareExceeded) as refusal:
+                    async with queue.slot("a"):
+                        pass
+            assert refusal.value.headers["Retry-After"] == told
 
 
 class TestTheQueue:

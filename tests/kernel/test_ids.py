@@ -7,6 +7,7 @@ import time
 from uuid import RFC_4122, UUID
 
 import pytest
+from tests.stand_ins import replace_for
 
 from gridloom.kernel import ids
 from gridloom.kernel.ids import uuid7
@@ -60,3 +61,19 @@ class TestUuid7:
             assert ids._sequence is not before
         finally:
             ids._sequence = before
+
+    @pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="the system has no fork")
+    def test_is_another_one_in_a_forked_process_within_the_same_millisecond(self, monkeypatch: pytest.MonkeyPatch):
+        now = time.time_ns() + 10**9
+        replace_for(monkeypatch, ids, "time", time_ns=lambda: now)
+        uuid7()
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.write(writing, uuid7().bytes)
+            os._exit(0)
+        os.waitpid(child, 0)
+        os.close(writing)
+        made = os.read(reading, 16)
+        os.close(reading)
+        assert UUID(bytes=made) != uuid7()

@@ -96,12 +96,22 @@ class TestBlock:
 
 
 class TestPeriod:
+    def test_is_counted_from_the_midnight_of_1970_in_utc(self):
+        assert period_number(datetime(1970, 1, 1, 0, 14, tzinfo=UTC)) == 0
+        assert period_number(datetime(2026, 1, 1, tzinfo=UTC)) == 20_454 * 96
+
     @given(instants)
     def test_holds_the_instants_floored_to_its_start(self, instant: datetime):
         start = floor_to_period(instant)
         assert is_period_start(start)
         assert start <= instant < start + PERIOD
         assert is_period_start(instant) == (start == instant)
+
+    def test_does_not_start_a_millisecond_later_and_is_named_in_utc_whatever_the_offset(self):
+        start = datetime(2026, 3, 29, 3, 15, tzinfo=MARKET_ZONE)
+        late = start + timedelta(milliseconds=1)
+        assert [is_period_start(start), is_period_start(late)] == [True, False]
+        assert {floor_to_period(start).isoformat(), floor_to_period(late).isoformat()} == {"2026-03-29T01:15:00+00:00"}
 
     @given(instants)
     def test_starts_on_a_quarter_hour_of_the_market_clock_too(self, instant: datetime):

@@ -53,5 +53,7 @@ class TestEuro:
             check_euro(Decimal("1E-400000"), PRICE)
 
     def test_has_bounds_in_order(self):
-        with pytest.raises(ValueError, match="in order"):
-            Euro(Decimal(1), Decimal(0))
+        for low, high in ((1, 0), ("NaN", 1), (0, "Infinity"), ("-Infinity", 0)):
+            with pytest.raises(ValueError, match="in order"):
+                Euro(Decimal(low), Decimal(high))
+        assert check_euro(Decimal(1), Euro(Decimal(1), Decimal(1))) == 1

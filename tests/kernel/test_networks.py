@@ -36,6 +36,7 @@ class TestAnAddress:
             ("2001:db8:1::", False),
             ("192.0.2.1", True),
             ("192.0.2.2", False),
+            ("2001:db8::1%eth0", True),
             ("unknown", False),
         ],
     )

@@ -26,6 +26,14 @@ class TestProblem:
             "errors": [{"pointer": "/start", "detail": "Expected an offset."}],
             "firstPeriod": "2026-01-01T00:00:00Z",
         }
+        assert BadRequest("No.", firstPeriod=None, lastPeriod=7).document() == {
+            "type": "/docs/problems/bad-request",
+            "title": "The request is malformed",
+            "status": 400,
+            "detail": "No.",
+            "firstPeriod": None,
+            "lastPeriod": 7,
+        }
         assert module.InternalError().document() == {
             "type": "/docs/problems/internal-error",
             "title": "Internal error",
@@ -43,7 +51,31 @@ class TestProblem:
     def test_carries_the_headers_of_its_status(self):
         assert module.Unauthenticated("No token.").headers == {"WWW-Authenticate": "Bearer"}
         assert module.TooManyRequests("Slow down.", retry_after_s=7).headers == {"Retry-After": "7"}
+        for kind in (module.TooManyRequests, module.Unavailable):
+            waits = [kind("No.", retry_after_s=asked).headers for asked in (7, 0, -1)]
+            assert waits == [{"Retry-After": "7"}, {"Retry-After": "1"}, {"Retry-After": "1"}]
+        assert module.IdempotencyInProgress().headers == {"Retry-After": "1"}
         assert module.MethodNotAllowed("No.", allow=["GET", "HEAD"]).headers == {"Allow": "GET, HEAD"}
+
+    def test_has_the_status_and_the_title_of_its_base_unless_it_says_otherwise(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(module, "_known", dict(module._known))
+
+        class TooSoon(BadRequest, status=425):
+            """It is too soon.
+
+            Another paragraph,
+              and a line further in.
+            """
+
+        class MuchTooSoon(TooSoon, title="It is much too soon"):
+            """Much."""
+
+        assert [(kind.status, kind.title, kind.type) for kind in (BadRequest, TooSoon, MuchTooSoon)] == [
+            (400, "The request is malformed", "/docs/problems/bad-request"),
+            (425, "The request is malformed", "/docs/problems/too-soon"),
+            (425, "It is much too soon", "/docs/problems/much-too-soon"),
+        ]
+        assert TooSoon.documentation() == "It is too soon.\n\nAnother paragraph,\n  and a line further in."
 
     def test_needs_a_status_and_a_title(self):
         with pytest.raises(AssertionError, match="no status"):

@@ -2,9 +2,26 @@
 
 import pytest
 
-from gridloom.kernel.shares import Share, ShareExceeded
+from gridloom.kernel.shares import Share, ShareExceeded, ShareLimits
 
 pytestmark = pytest.mark.pure
+
+
+class TestTheLimits:
+    def test_are_those_of_the_manual_unless_set_otherwise(self) -> None:
+        assert ShareLimits() == ShareLimits(
+            requests_per_minute=60_000,
+            request_burst=2_000,
+            body_bytes=67_108_864,
+            min_body_bytes_per_s=65_536,
+            computations_running=2,
+            computations_waiting=20,
+            jobs_running=2,
+            jobs_queued=20,
+            event_streams=500,
+            api_keys=500,
+            api_keys_per_user=50,
+        )
 
 
 class TestTheWaitThatIsTold:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import sys
 
 import pytest
@@ -19,6 +20,14 @@ def written(monkeypatch: pytest.MonkeyPatch):
     configure_logs("json")
     yield stream
     structlog.reset_defaults()
+
+
+class TestLogs:
+    def test_have_one_way_out_however_often_they_are_set_up(self, written: io.StringIO):
+        for level in ("WARNING", "INFO"):
+            configure_logs("json", level)
+            root = logging.getLogger()
+            assert (len(root.handlers), logging.getLevelName(root.level)) == (1, level)
 
 
 class TestALogLine:

@@ -75,6 +75,19 @@ class TestADatabase:
         assert facts.missing_extensions == ()
         assert facts.schema_state == "schema up to date"
 
+    async def test_says_whether_a_start_would_create_the_schema_or_bring_it_up_to_date(self):
+        async with migrated_database() as url:
+            connection = await asyncpg.connect(url)
+            last = "select name from schema_migration order by name desc limit 2"
+            await connection.execute(f"delete from schema_migration where name in ({last})")
+            behind = await read_database_facts(url, 10)
+            await connection.execute("drop schema public cascade")
+            await connection.execute("create schema public")
+            await connection.close()
+            empty = await read_database_facts(url, 10)
+        assert (behind.has_schema, behind.schema_state) == (True, "2 migrations to apply")
+        assert (empty.has_schema, empty.schema_state) == (False, "empty: the first start creates the schema")
+
 
 PRODUCTION = Settings(
     environment="production",

@@ -6,9 +6,11 @@ import os
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.database_server import migrated_database
 from tests.ports import free_port
 
 from gridloom.database.server.embedded import EmbeddedPostgres
@@ -58,6 +60,17 @@ class TestADatabase:
         read_only = f"{database_url}{separator}options=-c%20default_transaction_read_only%3Don"
         with pytest.raises(StartupError, match="standby or takes no changes"):
             await prepare(Settings(environment="sandbox", database_url=read_only))
+
+    async def test_sealed_with_another_key_is_refused_in_a_sentence(self):
+        """Before a service is up that could sign no token."""
+        from gridloom.serving.serve import StartupError, prepare
+
+        async with migrated_database() as url:
+            sealed = Settings(environment="sandbox", database_url=url, secrets_key="a" * 44)
+            await prepare(sealed)
+            with pytest.raises(StartupError, match="goes into GRIDLOOM_FORMER_SECRETS_KEYS"):
+                await prepare(replace(sealed, secrets_key="b" * 44))
+            await prepare(replace(sealed, secrets_key="b" * 44, former_secrets_keys=("a" * 44,)))
 
 
 class TestAPort:

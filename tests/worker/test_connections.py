@@ -1,11 +1,15 @@
 """Connections that ask for nothing are closed; those that are served never."""
 
+import asyncio
 import os
+import resource
 import socket
 import time
 from contextlib import ExitStack, suppress
 
 import pytest
+from prometheus_client import REGISTRY
+from tests.stand_ins import replace_for
 
 from gridloom.edge.application import ServedConnections
 from gridloom.worker import connection_reaper as module
@@ -155,6 +159,95 @@ class TestASilentConnection:
         monkeypatch.setattr(module, "SEND_TIMEOUT_S", 0.0)
         await open_ones.scan()
         assert is_ended(accepted)
+
+
+def closed(reason):
+    return REGISTRY.get_sample_value("gridloom_connections_closed_total", {"reason": reason}) or 0
+
+
+class TestAClosedConnection:
+    async def test_still_gets_an_answer_unless_it_fetches_none(self, callers, monkeypatch):
+        """Ended for reading alone; one that leaves its answer unfetched is ended for good."""
+        monkeypatch.setattr(module, "FIRST_REQUEST_TIMEOUT_S", 0.0)
+        open_ones = ConnectionReaper(callers.port, ServedConnections())
+        client, accepted, _ = callers.connect()
+        before = closed("silent")
+        await open_ones.scan()
+        await open_ones.scan()
+        assert accepted.send(b"408") == 3
+        assert client.recv(10) == b"408"
+        assert closed("silent") > before
+        monkeypatch.setattr(module, "SEND_TIMEOUT_S", 0.0)
+        await open_ones.scan()
+        with pytest.raises(BrokenPipeError):
+            accepted.send(b"more")
+
+    async def test_that_has_gone_by_itself_or_is_another_now_is_neither_ended_nor_counted(self, callers, monkeypatch):
+        open_ones = ConnectionReaper(callers.port, ServedConnections())
+        (_, gone, _), (_, left, _), (_, other, _) = (callers.connect() for _ in range(3))
+        await open_ones.scan()
+        number = left.fileno()
+        there = gone.fileno()
+        gone.close()
+        os.dup2(other.fileno(), number)
+        before = closed("silent")
+        open_ones._close_connection(there, "silent")
+        open_ones._close_connection(number, "silent")
+        assert closed("silent") == before
+        assert not is_ended(other)
+
+    async def test_is_forgotten_and_so_is_when_it_was_answered(self, callers):
+        open_ones = ConnectionReaper(callers.port, ServedConnections())
+        (_, accepted, peer), (_, _, stays) = callers.connect(), callers.connect()
+        for one in (peer, stays):
+            open_ones.served.begin(one)
+            open_ones.served.end(one)
+        await open_ones.scan()
+        assert len(open_ones.served.answered_at) == 2
+        open_ones._known[99_999] = IdleConnection(1, peer, peer[0], time.monotonic())  # no descriptor of this process
+        accepted.close()
+        await open_ones.scan()
+        assert 99_999 not in open_ones._known
+        assert list(open_ones.served.answered_at) == [stays]
+
+
+class TestTheLookAround:
+    async def test_goes_on_when_there_is_no_descriptor_left_to_look_with(self, monkeypatch):
+        looks, enough = [], asyncio.Event()
+
+        async def pause(_):
+            await asyncio.sleep(0)
+
+        async def look():
+            looks.append(1)
+            if len(looks) == 3:
+                enough.set()
+            raise OSError(24, "Too many open files")
+
+        replace_for(monkeypatch, module, "asyncio", sleep=pause)
+        open_ones = ConnectionReaper(1, ServedConnections())
+        monkeypatch.setattr(open_ones, "scan", look)
+        watching = asyncio.create_task(open_ones.watch())
+        async with asyncio.timeout(60):
+            await enough.wait()
+        watching.cancel()
+        await asyncio.wait([watching])
+
+    async def test_takes_addresses_of_one_network_for_one_caller(self, callers, monkeypatch):
+        """Who has an IPv6 address has as many as there are in its network."""
+        open_ones, found = ConnectionReaper(callers.port, ServedConnections()), []
+        for host in ("2001:db8:0:1::7", "2001:db8:0:1::8", "2001:db8:0:2::7"):
+            accepted = callers.connect()[1]
+            monkeypatch.setattr(open_ones, "_peer_of", lambda _, host=host: (host, 5))
+            open_ones._recognise_connection(accepted.fileno())
+            known = open_ones._known[accepted.fileno()]
+            assert isinstance(known, IdleConnection)
+            found.append(known.network)
+        assert found[0] == found[1] != found[2]
+
+    def test_leaves_a_quarter_of_the_descriptors_to_everything_else(self):
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        assert ConnectionReaper(1, ServedConnections())._max_idle == most * 3 // 4
 
 
 class TestAnAddress:

@@ -104,6 +104,42 @@ class TestAWorker:
         assert trimmed == trimmed_at
 
 
+class TestATrim:
+    @pytest.mark.parametrize("has_arrow", [True, False])
+    def test_is_of_objects_and_buffers_and_the_heap_as_far_as_there_are_some(
+        self, monkeypatch: pytest.MonkeyPatch, has_arrow: bool
+    ) -> None:
+        """Elsewhere than on glibc the last has no such function."""
+        done: list[str] = []
+        buffers = SimpleNamespace(release_unused=lambda: done.append("buffers"))
+        library = SimpleNamespace(malloc_trim=lambda kept: done.append(f"heap {kept}"))
+        arrow = SimpleNamespace(default_memory_pool=lambda: buffers) if has_arrow else None
+        monkeypatch.setattr(malloc, "sys", SimpleNamespace(modules={"pyarrow": arrow}))
+        monkeypatch.setattr(malloc, "gc", SimpleNamespace(collect=lambda: done.append("objects")))
+        for heap in (library, SimpleNamespace()):
+            monkeypatch.setattr(malloc, "ctypes", SimpleNamespace(CDLL=lambda _, heap=heap: heap))
+            malloc.trim_heap()
+        expected = ["objects", *["buffers"] * has_arrow]
+        assert done == [*expected, "heap 0", *expected]
+
+    def test_and_the_set_up_of_a_heap_are_left_out_where_there_is_no_such_library(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        given: list[tuple[int, int]] = []
+
+        def find_none(_: None) -> None:
+            raise OSError("no library")
+
+        for found in (find_none, lambda _: SimpleNamespace()):
+            monkeypatch.setattr(malloc, "ctypes", SimpleNamespace(CDLL=found))
+            malloc.configure_malloc()
+            malloc.trim_heap()
+        library = SimpleNamespace(mallopt=lambda *of: given.append(of))
+        monkeypatch.setattr(malloc, "ctypes", SimpleNamespace(CDLL=lambda _: library))
+        malloc.configure_malloc()
+        assert given == [(-1, 64 << 20), (-3, 16 << 20), (-8, 1)]
+
+
 class TestAHeavyRequest:
     def test_leaves_its_memory_to_the_kernel_in_the_end(self):
         done = subprocess.run([sys.executable, "-c", HEAVY], capture_output=True, text=True, timeout=60, check=True)

@@ -32,6 +32,12 @@ class TestNodes:
             "11 of 32 shards by asset, 10 of 32 shards by auction (10.0.0.2:5432)"
         )
 
+    def test_that_hold_nothing_lose_nothing(self):
+        check = describe_nodes((WorkerNode("10.0.0.2:5432", False, {}), WELL[1]))
+        assert check.detail == (
+            "1 of 2 worker nodes do not answer; lost until they are back: no shards (10.0.0.2:5432)"
+        )
+
 
 class TestReadiness:
     @pytest.fixture

@@ -227,7 +227,7 @@ def describe_rejection(message: str, hint: Any) -> str:
         expected = expectations_of(hint).get(message.removeprefix(_BY_PATTERN))
         return f"Expected {expected or 'a text of another form'}"
     choices, said = _choices_of(hint), _describe_limit(message).replace("Invalid enum value", "Unknown value")
-    return f"{said}; one of {', '.join(choices)}" if choices and "one of" not in said else said
+    return f"{said}; one of {', '.join(choices)}" if choices else said
 
 
 def _describe_limit(message: str) -> str:

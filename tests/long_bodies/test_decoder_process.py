@@ -5,9 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 import signal
+import socket
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,7 +23,15 @@ from tests.decoder_processes import forking
 from gridloom.edge.decode.json_decoder import Decoder
 from gridloom.edge.responses import JSON
 from gridloom.kernel.problem import BadRequest, FieldError, PayloadTooLarge
-from gridloom.long_bodies.decoder_process import MAX_MEMORY_BYTES, compute_apart, run_in_subprocess
+from gridloom.kernel.shares import Share
+from gridloom.long_bodies import decoder_process
+from gridloom.long_bodies.decoder_process import (
+    MAX_MEMORY_BYTES,
+    SHORT_BYTES,
+    DecoderProcessDied,
+    compute_apart,
+    run_in_subprocess,
+)
 from gridloom.long_bodies.slices import SLICE_BYTES
 from gridloom.monitoring.ingest.parsing import parse
 from gridloom.settlements.model import NET_OFFS
@@ -41,6 +54,11 @@ def make_array(body: bytes) -> bool:
 
 def tell_process(body: bytes) -> tuple[int, int, int]:
     return os.getpid(), os.getppid(), os.nice(0)
+
+
+def tell_limits(body: bytes) -> tuple[Any, int, int]:
+    goes_first = int(Path("/proc/self/oom_score_adj").read_text())
+    return resource.getrlimit(resource.RLIMIT_CPU), os.nice(0), goes_first
 
 
 def count_bytes(body: bytes, *, times: int) -> Any:
@@ -77,6 +95,13 @@ class TestALongBody:
         assert (parent, niceness) == (forker, min(19, os.nice(0) + 5))
         assert pid not in (forker, os.getpid())
         assert (await run_in_subprocess(None, tell_process, b""))[0] != pid, "each has a process to itself"
+
+    async def test_has_a_minute_of_a_processor_and_goes_first_where_memory_runs_out(self, forker: int) -> None:
+        """A longer one yields to shorter ones as well."""
+        own = os.nice(0)
+        for size, behind in ((SHORT_BYTES, 5), (SHORT_BYTES + 1, 19)):
+            limits, niceness, goes_first = await run_in_subprocess(None, tell_limits, bytes(size))
+            assert (limits, niceness, goes_first) == ((60, 60), min(19, own + behind), 1000)
 
     async def test_gives_back_arrays_that_can_be_written(self, forker: int) -> None:
         found = await run_in_subprocess(None, count_bytes, bytes(range(256)) * 40_000, times=3)
@@ -165,3 +190,108 @@ class TestAComputation:
         pid, niceness = await compute_apart(tell_niceness, times=1)
         assert pid not in (forker, os.getpid())
         assert niceness == min(19, os.nice(0) + 19)
+
+
+class TestTheWire:
+    """Between the worker and a fork, over a pair of sockets."""
+
+    @pytest.mark.parametrize("receive", [decoder_process._receive_whole, decoder_process._receive_exactly])
+    def test_carries_every_part_as_it_was(self, receive: Any) -> None:
+        parts = [b"", b"abc", bytes(range(256)) * 1000, np.arange(5.0).data]
+        here, there = socket.socketpair()
+        with here, there:
+            sending = threading.Thread(target=decoder_process._send_parts, args=(there, *parts))
+            sending.start()
+            found = decoder_process._receive_parts(here, receive)
+            sending.join()
+        assert [bytes(part) for part in found] == [bytes(part) for part in parts]
+
+    @pytest.mark.parametrize("receive", [decoder_process._receive_whole, decoder_process._receive_exactly])
+    def test_that_breaks_off_says_so(self, receive: Any) -> None:
+        here, there = socket.socketpair()
+        with here:
+            with there:
+                there.sendall(b"abc")
+            with pytest.raises(DecoderProcessDied):
+                receive(here, 4)
+
+
+class TestABodyWithoutAForkServer:
+    """As in tools: a thread of this process reads it."""
+
+    @pytest.fixture(autouse=True)
+    def without(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(decoder_process, "_forker", None)
+
+    async def test_is_read_here(self) -> None:
+        assert (await run_in_subprocess(None, tell_process, b""))[0] == os.getpid()
+        assert await compute_apart(tell_niceness, 2) == (os.getpid(), 2 * os.nice(0))
+
+    async def test_has_its_turn_by_holder_and_by_length(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        turns: list[Any] = []
+
+        class Queue:
+            @asynccontextmanager
+            async def slot(self, holder: Any, *, is_long: bool) -> AsyncIterator[None]:
+                turns.append((holder, is_long))
+                yield
+
+        monkeypatch.setattr(decoder_process, "_find_queue", lambda loop: Queue())
+        for holder, size in (("a", SHORT_BYTES), ("b", SHORT_BYTES + 1)):
+            assert len(await run_in_subprocess(holder, count_bytes, bytes(size), times=1)) == size
+        assert turns == [("a", False), ("b", True)]
+
+    async def test_keeps_its_slot_until_it_is_read_though_its_request_has_ended(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        begun, may_end, left = threading.Event(), threading.Event(), list[bool]()
+
+        class Queue:
+            @asynccontextmanager
+            async def slot(self, holder: Any, *, is_long: bool) -> AsyncIterator[None]:
+                try:
+                    yield
+                finally:
+                    left.append(may_end.is_set())
+
+        def read(body: bytes) -> None:
+            begun.set()
+            may_end.wait(120)
+
+        monkeypatch.setattr(decoder_process, "_find_queue", lambda loop: Queue())
+        reading = asyncio.create_task(run_in_subprocess(None, read, b""))
+        await asyncio.to_thread(begun.wait, 120)
+        reading.cancel()
+        await asyncio.sleep(0.01)
+        assert left == []
+        may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        assert left == [True]
+
+    async def test_that_is_too_much_to_compute_is_our_fault(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(*_: Any) -> None:
+            raise PayloadTooLarge("more than it may have")
+
+        monkeypatch.setattr(decoder_process, "_read_body", fail)
+        with pytest.raises(RuntimeError, match="processor time or memory"):
+            await compute_apart(tell_niceness, 1)
+
+
+class TestWhatAForkHandsBack:
+    def test_is_a_result_or_an_error_with_its_place(self) -> None:
+        assert decoder_process._work_out(tell_process, b"", (), {})[0] is False
+        assert decoder_process._work_out(len, b"abc", (), {}) == (False, 3)
+        has_failed, error = decoder_process._work_out(fail, b"", (), {})
+        assert (has_failed, str(error)) == (True, "a bug")
+        assert "in fail" in error.__notes__[0]
+        assert isinstance(decoder_process._work_out(run_out_of_memory, b"", (), {})[1], PayloadTooLarge)
+
+    def test_comes_of_few_readers_of_one_organisation(self) -> None:
+        loop = asyncio.new_event_loop()
+        try:
+            queue: Any = decoder_process._find_queue(loop)
+            assert decoder_process._find_queue(loop) is queue
+            assert (queue._share, queue._free, queue._max_running, queue._max_waiting) == (Share.BODY_BYTES, 3, 2, 1000)
+        finally:
+            loop.close()
