@@ -16,6 +16,7 @@ from gridloom.delivery.performance.recording import record_measured_days
 from gridloom.kernel.market_time import market_day_of, market_day_window
 from gridloom.monitoring.compaction import day_compaction
 from gridloom.monitoring.store import compaction as compaction_store
+from gridloom.settlements.as_of import MEASURED, PRICES
 
 
 async def measure(yard: Yard, battery: dict[str, Any], powers: list[float]) -> None:
@@ -124,13 +125,34 @@ class TestAsOf:
             answer = await reader.get(path, params=window)
             assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "query:as-of"), path
 
+    async def test_is_one_since_versions_are_kept_of_what_is_asked_for(self, yard: Yard) -> None:
+        battery = await yard.battery()
+        virtual = await yard.virtual(battery)
+        since = await yard.now() - timedelta(days=1)
+        window = {"start": wire(yard.start), "end": wire(yard.start + timedelta(days=1))}
+        paths = {
+            PRICES: (yard.trader.admin, f"{yard.url(virtual)}/position"),
+            MEASURED: (yard.owner.admin, f"/physical-assets/{battery['id']}/performance"),
+        }
+        for what in paths:
+            await yard.edge.pool.execute("delete from version_start")
+            await yard.edge.pool.execute("insert into version_start (what, since) values ($1, $2)", what, since)
+            for asked, (reader, path) in paths.items():
+                early = {**window, "as-of": (since - timedelta(hours=1)).isoformat()}
+                answer = await reader.get(path, params=early)
+                assert answer.status_code == (422 if asked == what else 200), (what, path)
+                assert asked != what or answer.json()["type"] == "/docs/problems/as-of-too-early"
+
 
 class TestADayThatAnEarlierReleaseFolded:
     async def test_is_still_to_be_recorded_until_it_is(self, yard: Yard) -> None:
-        """Two of them in one block, each with another signal."""
+        """Two of them in one block, each with another signal; no block is of two months."""
         battery = await yard.battery()
-        await yard.advance(yard.start + timedelta(days=3))
-        pool, days = yard.edge.pool, [market_day_of(yard.start) + timedelta(days=n) for n in range(3)]
+        first = market_day_of(yard.start)
+        if (first + timedelta(days=2)).month != first.month:
+            first += timedelta(days=2)
+        pool, days = yard.edge.pool, [first + timedelta(days=n) for n in range(3)]
+        await yard.advance(market_day_window(days[2]).end + timedelta(hours=1))
         times = [wire(market_day_window(day).start) for day in days]
         body = {
             "active_power": {"time": times[:1], "value": [400.0]},

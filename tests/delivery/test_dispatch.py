@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +20,10 @@ from gridloom.delivery.dispatch.reading import DispatchSeries
 from gridloom.delivery.inputs.loading import load_zone
 from gridloom.delivery.inputs.store import read_awarded_reserves
 from gridloom.delivery.model import PartKind
-from gridloom.delivery.routes import _stream_batches
+from gridloom.delivery.routes import _dispatch_json, _stream_batches
 from gridloom.delivery.runs.due_gates import DUE_GATES_JOB
 from gridloom.jobs.attempt import RUNS
-from gridloom.kernel.market_time import block_window, market_day_of, period_number
+from gridloom.kernel.market_time import block_window, market_day_of, period_number, period_start
 
 
 class TestDispatch:
@@ -33,7 +35,10 @@ class TestDispatch:
         answer = await yard.dispatch(battery)
         assert [point["power"] for point in answer["dispatch"][:4]] == [400.0, -200.0, 0.0, 100.0]
         assert answer["dispatch"][0]["parts"] == [{"kind": "VIRTUAL", "power": 400.0, "virtualAssetID": virtual["id"]}]
+        assert answer["dispatch"][1]["parts"] == [{"kind": "VIRTUAL", "power": -200.0, "virtualAssetID": virtual["id"]}]
         assert answer["dispatch"][2]["parts"] == []
+        read = await yard.owner.trader.get(f"/physical-assets/{battery['id']}/dispatch")
+        assert read.headers["etag"] == f'"{answer["version"]}"'
         # Half of 2,000 kWh at first; a quarter-hour of 400 kW takes 100 ÷ 0.95 kWh, one of -200 kW brings 50 × 0.92.
         levels = [50.0, 50 - 100 / 0.95 / 20, 50 - (100 / 0.95 - 50 * 0.92) / 20]
         assert [point["stateOfChargePercentage"] for point in answer["dispatch"][:3]] == pytest.approx(levels)
@@ -175,6 +180,7 @@ class TestDispatch:
                 headers={"Accept": kind},
             )
             assert answer.status_code == 200, answer.text
+            assert answer.headers["etag"] == f'"{(await yard.dispatch(battery))["version"]}"'
             tables[kind] = answer.content
         assert pa.csv.read_csv(io.BytesIO(tables["text/csv"]))["power"].to_pylist() == [400, -200]
         arrow = pa.ipc.open_stream(tables["application/vnd.apache.arrow.stream"]).read_all()
@@ -280,6 +286,34 @@ class TestATable:
         ]
 
 
+class TestAnAnswer:
+    def test_has_the_parts_of_each_planned_quarter_hour_by_kind_and_by_virtual_asset(self) -> None:
+        """Of three quarter-hours the second is not planned. The virtual asset 8 is no more; a part that is less than
+        a rounding is left out."""
+        kinds = list(PartKind)
+        parts_kw = {(kind, 0): np.array([0.0, 0.0, 2.0**place]) for place, kind in enumerate(kinds)}
+        for key, power_kw in ((9, 30.0), (8, -20.0), (7, -10.0), (6, 1e-7)):
+            parts_kw[PartKind.VIRTUAL, key] = np.array([power_kw, 0.0, -power_kw])
+        shuffled = {name: parts_kw[name] for name in sorted(parts_kw, key=lambda name: (name[0] != "FCR", -name[1]))}
+        planned, half = np.array([True, False, True]), np.full(3, 500.0)
+        series = DispatchSeries(4, 2_000_000, planned, half, half, np.full(3, 2000.0), shuffled)
+        battery, ids = uuid4(), {9: uuid4(), 7: uuid4(), 6: uuid4()}
+        answer = json.loads(_dispatch_json(battery, series, ids))
+        named = [{"virtualAssetID": str(ids[7])}, {}, {"virtualAssetID": str(ids[9])}]
+
+        def virtual(*powers: float) -> list[dict[str, Any]]:
+            return [{"kind": "VIRTUAL", "power": power, **name} for power, name in zip(powers, named, strict=True)]
+
+        first, third = answer.pop("dispatch")
+        assert answer == {"physicalAssetID": str(battery), "version": 4}
+        assert first["parts"] == virtual(-10.0, -20.0, 30.0)
+        own = [{"kind": str(kind), "power": 2.0**place} for place, kind in enumerate(kinds)]
+        assert third["parts"] == [own[0], *virtual(10.0, 20.0, -30.0), *own[1:]]
+        assert (first["power"], third["power"]) == (0.0, 7.0)
+        assert [one["time"] for one in (first, third)] == [wire(period_start(2_000_000 + place)) for place in (0, 2)]
+        assert first["stateOfChargePercentage"] == 25.0
+
+
 class TestRuns:
     async def test_say_what_was_scheduled_netted_and_spread(self, yard: Yard) -> None:
         one, two = await yard.battery(), await yard.battery()
@@ -310,9 +344,16 @@ class TestRuns:
         assert (await yard.operator.get("/delivery/runs", params=since)).json() == listed[:2]
         until = {"end": listed[1]["time"]}
         assert (await yard.operator.get("/delivery/runs", params=until)).json() == listed[2:]
+        empty = await yard.operator.get("/delivery/runs", params={**since, "end": listed[1]["time"]})
+        assert (empty.status_code, [one["pointer"] for one in empty.json()["errors"]]) == (400, ["query:end"])
 
     async def test_are_the_operators_alone(self, yard: Yard) -> None:
-        assert (await yard.owner.admin.get("/delivery/runs")).status_code == 403
+        await yard.virtual(await yard.battery())
+        await yard.advance(await yard.now())
+        [run, *_] = (await yard.operator.get("/delivery/runs")).json()
+        for path in ("/delivery/runs", f"/delivery/runs/{run['id']}", f"/delivery/runs/{uuid4()}"):
+            assert (await yard.owner.admin.get(path)).status_code == 403, path
+        assert (await yard.operator.get(f"/delivery/runs/{uuid4()}")).status_code == 404
 
 
 async def _told(yard: Yard) -> int:
@@ -366,6 +407,7 @@ class TestAGateAtWhichNothingChanged:
     async def test_costs_one_look_and_no_run(self, yard: Yard) -> None:
         battery = await yard.battery()
         await yard.schedule(await yard.virtual(battery), [400.0, -200.0])
+        await lose(yard, battery, 1.0)  # for four quarter-hours: that it is over changes nothing
         await yard.gate_of(1)  # after midnight, when another market day has come into view
         before = await _zone_of(yard)
         await yard.gate_of(8)

@@ -67,13 +67,28 @@ class TestWhatIsPlaced:
             if len(unused):
                 assert (used.min() >= unused.max() - 1e-9) if sign > 0 else (used.max() <= unused.min() + 1e-9)
 
+    def test_is_in_the_sixteen_best_periods_or_in_as_many_as_it_takes(self) -> None:
+        """Each has 100 kW free, or 25 kWh, but one that has none; 90 % of what is stored comes out of it."""
+        free_kw, price = np.full(24, 100.0), np.arange(24.0)
+        free_kw[20] = 0.0
+        for stored_kwh, power_kw, count in ((100.0, 22.5, 16), (444.0, 99.9, 16), (445.0, 94.235, 17)):
+            sold_kw = place_drift_kw(stored_kwh, 0.9, free_kw, price)
+            assert sold_kw.tolist() == [*[0.0] * (23 - count), *[power_kw] * (count - 3), 0.0, *[power_kw] * 3]
+        bought_kw = place_drift_kw(-90.0, 0.9, free_kw, price)
+        assert bought_kw.tolist() == [-25.0] * 16 + [0.0] * 8
+        evenly_kw = place_drift_kw(-69.0, 1.0, free_kw, None)
+        assert evenly_kw.tolist() == [-12.0] * 20 + [0.0] + [-12.0] * 3
+        assert place_drift_kw(9000.0, 0.9, free_kw, price).tolist() == free_kw.tolist()
+        for stored_kwh, free in ((0.0, free_kw), (50.0, np.zeros(24))):
+            assert not place_drift_kw(stored_kwh, 0.9, free, price).any()
+
     def test_is_shared_by_promised_energy(self) -> None:
         assert split_drift_kwh(100.0, np.array([3.0, 1.0]), np.array([0.0, 9.0])).tolist() == [75.0, 25.0]
         assert split_drift_kwh(100.0, np.zeros(2), np.array([40.0, 9.0])).tolist() == [40.0, 9.0]
 
     def test_counts_the_mean_gain_of_the_days_that_are_known(self) -> None:
-        noons = [NoonDrift(10.0, 0.0), NoonDrift(40.0, 25.0), None, NoonDrift(5.0, 0.0), NoonDrift(15.0, 0.0)]
-        assert mean_gain_kwh(noons) == pytest.approx((30.0 + 10.0) / 2)
+        noons = [NoonDrift(10.0, 4.0), NoonDrift(40.0, 25.0), None, NoonDrift(5.0, -7.0), NoonDrift(15.0, 90.0)]
+        assert mean_gain_kwh(noons) == pytest.approx((34.0 + 3.0) / 2)
         assert mean_gain_kwh([None, NoonDrift(5.0, 0.0)]) == 0.0
 
     @pytest.mark.parametrize(
@@ -337,5 +352,6 @@ class TestTheDriftAtNoon:
         zone, day = f"zone {uuid4()}", date(2031, 5, 1)
         for noon in (NoonDrift(10.0, 4.0), NoonDrift(20.0, 5.0)):
             await put_noon(app.pool, zone, day, noon)
+        await put_noon(app.pool, f"another {zone}", day + timedelta(days=1), NoonDrift(7.0, 8.0))
         assert await read_noons(app.pool, zone, day) == {day: NoonDrift(20.0, 5.0)}
         assert await read_noons(app.pool, zone, day + timedelta(days=1)) == {}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,6 +87,8 @@ class TestAnOwnSchedule:
     def test_leaves_a_virtual_asset_that_begins_later_what_it_begins_with(self) -> None:
         zone, inputs = zone_with([2400.0] + [0.0] * 7, (4, PERIODS))
         assert own_kwh(limit_own_schedules(zone, inputs, np.array([600.0]))).tolist() == [500, 0, 0, 0, 0, 0, 0, 0]
+        zone, inputs = zone_with([0.0] * 4 + [2400.0] + [0.0] * 3, (4, PERIODS))
+        assert own_kwh(limit_own_schedules(zone, inputs, np.array([600.0]))).tolist() == [0, 0, 0, 0, 500, 0, 0, 0]
 
     def test_charges_nothing_that_a_known_outage_leaves_no_room_for(self) -> None:
         zone, inputs = zone_with([-1600.0] * 3 + [0.0] * 2 + [400.0] + [0.0] * 2)
@@ -103,6 +107,34 @@ class TestAnOwnSchedule:
             0,
         ]
 
+    def test_of_one_battery_of_two_counts_its_losses_and_its_share_of_virtual_energy(self) -> None:
+        """Half of the asset is on the second battery, which gives 80 % of what is drawn; its owner has 200 kWh."""
+        zone, inputs = zone_with([0.0] * PERIODS)
+        limits = even_limits([4000] * 2, [2000] * 2, PERIODS, [0.8] * 2)
+        own_kw = np.array([[0.0] * PERIODS, [400.0] * 4 + [-100.0] + [0.0] * 3])
+        changes_kwh = np.array([[3.0] * PERIODS, [7.0 - 125.0] * 4 + [7.0 + 20.0] + [7.0] * 3])
+        zone = replace(
+            zone,
+            battery_keys=np.array([10, 11]),
+            share_of=np.array([[0, 0], [0, 1]]),
+            shares=np.array([0.5, 0.5]),
+            limits=replace(limits, own_kw=own_kw, promised_kwh=np.full((2, PERIODS), CAPACITY_KWH / 2)),
+            share_energy_changes_kwh=changes_kwh,
+        )
+        limited = limit_own_schedules(zone, inputs, np.array([900.0, 250.0]))
+        assert limited.limits.own_kw.tolist() == [[0.0] * PERIODS, [400.0, 240.0, 0.0, 0.0, -100.0, 0.0, 0.0, 0.0]]
+        assert limited.share_energy_changes_kwh.tolist() == [
+            [3.0] * PERIODS,
+            pytest.approx([-118.0, -68.0, 7.0, 7.0, 27.0, 7.0, 7.0, 7.0]),
+        ]
+
+    def test_moves_nothing_by_itself_of_an_owner_who_has_too_little(self) -> None:
+        """50 kWh less than nothing is the owner's: 10 are charged as scheduled, and none are taken out."""
+        zone, inputs = zone_with([0.0, -40.0, 80.0] + [0.0] * 5)
+        limited = limit_own_schedules(zone, inputs, np.array([50.0]))
+        assert own_kwh(limited).tolist() == [0, -10, 0, 0, 0, 0, 0, 0]
+        assert limited.share_energy_changes_kwh[0].tolist() == [0, 10, 0, 0, 0, 0, 0, 0]
+
     def test_keeps_what_a_later_reserve_needs(self) -> None:
         zone, inputs = zone_with([800.0] * 3 + [0.0] * 2 + [-400.0] + [0.0] * 2)
         limits = zone.limits
@@ -120,6 +152,78 @@ class TestTheShareEnergyOfABatteryThatIsNew:
         new, stored = np.ones(1, dtype=bool), np.array([stored_kwh])
         assert carry_share_energy(zone, inputs, None, None, stored, new).tolist() == pytest.approx([share_kwh])
 
+    @pytest.mark.parametrize(("stored_kwh", "share_kwh"), [(50.0, 140.0), (800.0, 800.0), (1900.0, 1700.0)])
+    def test_is_measured_by_the_bounds_of_the_period_in_which_they_are_widest(
+        self, stored_kwh: float, share_kwh: float
+    ) -> None:
+        zone, inputs = zone_with([0.0] * PERIODS)
+        is_wide = np.arange(PERIODS)[None] == 3
+        low_kwh, high_kwh = np.where(is_wide, 40.0, 900.0), np.where(is_wide, 2000.0, 1800.0)
+        zone = replace(zone, limits=replace(zone.limits, low_kwh=low_kwh, high_kwh=high_kwh))
+        new, stored = np.ones(1, dtype=bool), np.array([stored_kwh])
+        assert carry_share_energy(zone, inputs, None, None, stored, new).tolist() == pytest.approx([share_kwh])
+
+    def test_is_in_the_middle_where_there_is_not_the_room_for_all_that_is_promised(self) -> None:
+        """Of 300 kWh, 100 are to be in store beside room for 300."""
+        zone, inputs = zone_with([0.0] * PERIODS)
+        zone = replace(zone, limits=replace(zone.limits, high_kwh=np.full((1, PERIODS), 300.0)))
+        for stored_kwh in (0.0, 300.0):
+            found = carry_share_energy(zone, inputs, None, None, np.array([stored_kwh]), np.ones(1, dtype=bool))
+            assert found.tolist() == pytest.approx([50.0])
+
+
+class TestTheShareEnergyOfABatteryThatWasPlanned:
+    """Of three batteries, the first is new, and a fourth is gone; so are two virtual assets. The plan began three
+    quarter-hours ago. Of the asset that stays, a quarter and three quarters are on the two that stay."""
+
+    BEFORE: Any = SimpleNamespace(
+        first=1,
+        battery_keys=np.array([12, 13, 20]),
+        asset_keys=np.array([6, 7]),
+        energy_kwh=np.zeros((3, 10)),
+        share_energy_kwh=np.array([[500.0], [700.0], [900.0]]) + 10.0 * np.arange(10),
+        power_kw=np.array([[400.0, -400.0, 80.0, 160.0, 0.0, 0.0, 0.0, 0.0, -40.0], [70.0] * 9]),
+    )
+
+    def _carry(self, first: int, *, knows_inputs: bool = True, inputs_first: int | None = None) -> list[float]:
+        """The asset was to go from 100 kWh to 40 in three quarter-hours, and has 70 in store now."""
+        zone, inputs = zone_with([0.0] * PERIODS)
+        limits = even_limits([4000] * 3, [2000] * 3, PERIODS, [1.0] * 3)
+        zone = replace(
+            zone,
+            first=first,
+            end=first + PERIODS,
+            asset_keys=np.array([5, 6]),
+            battery_keys=np.array([11, 12, 13]),
+            share_of=np.array([[0, 0], [1, 1], [1, 2]]),
+            shares=np.array([1.0, 0.25, 0.75]),
+            limits=limits,
+        )
+        energies_kwh = np.array([[50.0, 400.0, 0.0], [70.0, 300.0, 0.0]])
+        now = replace(inputs, first=first if inputs_first is None else inputs_first, energies_kwh=energies_kwh)
+        then = replace(
+            inputs,
+            efficiencies=np.array([[0.9, 0.8], [0.5, 0.5]]),
+            energies_kwh=np.array([[100.0, 300.0, 0.0], [33.0, 99.0, 0.0]]),
+        )
+        stored_kwh, is_new = np.array([333.0, 1.0, 2.0]), np.array([True, False, False])
+        found = carry_share_energy(zone, now, self.BEFORE, then if knows_inputs else None, stored_kwh, is_new)
+        return [float(one) for one in found]
+
+    def test_goes_on_from_the_plan_with_what_has_become_of_virtual_energy(self) -> None:
+        assert self._carry(4) == pytest.approx([333.0, 530.0 + 30 / 4, 730.0 + 30 * 3 / 4])
+
+    def test_goes_on_from_the_plan_alone_where_its_inputs_are_not_known(self) -> None:
+        assert self._carry(4, knows_inputs=False) == pytest.approx([333.0, 530.0, 730.0])
+
+    def test_is_that_of_the_plans_end_where_it_has_ended_since_and_of_its_start_before(self) -> None:
+        """Until the end, the asset was to lose 50 kWh more and to charge 9; at the start it had 100."""
+        assert self._carry(40) == pytest.approx([333.0, 590.0 + (70 + 1) / 4, 790.0 + (70 + 1) * 3 / 4])
+        assert self._carry(0) == pytest.approx([333.0, 500.0 - 30 / 4, 700.0 - 30 * 3 / 4])
+
+    def test_is_the_plans_where_only_schedules_were_read_again(self) -> None:
+        assert self._carry(4, inputs_first=1) == [530.0, 730.0, 930.0]
+
 
 class TestTheEnergyOfAVirtualAsset:
     def test_follows_its_schedule_and_becomes_its_target_when_its_life_ends(self) -> None:
@@ -129,6 +233,11 @@ class TestTheEnergyOfAVirtualAsset:
         power_kw = np.array([[400.0, -400.0, 32.0] + [0.0] * 5])
         expected_kwh = [-125.0, 90.0, -10.0 + (TARGET_KWH - 55.0), 0.0, 0.0, 0.0, 0.0, 0.0]
         assert asset_changes_kwh(power_kw, inputs)[0].tolist() == pytest.approx(expected_kwh)
+        whole = replace(inputs, lifetimes=np.array([[0, PERIODS], [0, PERIODS + 1]]))
+        whole = replace(whole, efficiencies=np.ones((2, 2)), energies_kwh=np.repeat(inputs.energies_kwh, 2, axis=0))
+        ended, alive = asset_changes_kwh(np.full((2, PERIODS), 4.0), whole).tolist()
+        assert ended == [-1.0] * (PERIODS - 1) + [TARGET_KWH - STORED_KWH + PERIODS - 1], "with the last period too"
+        assert alive == [-1.0] * PERIODS
         shares = np.array([[0, 0]]), np.array([0.25])
         changes_kwh = share_energy_changes_kwh(power_kw, inputs, *shares)
         assert changes_kwh[0].tolist() == pytest.approx([kwh / 4 for kwh in expected_kwh])
@@ -140,3 +249,10 @@ def test_bounds_of_later_periods_are_kept_ahead_but_for_what_is_moved_in_between
     low_kwh, high_kwh = _look_ahead(low_kwh, high_kwh, wanted_kwh)
     assert low_kwh.tolist() == [[20.0, 50.0, 100.0, 0.0, 0.0]]
     assert high_kwh.tolist() == [[420.0, 420.0, 420.0, 220.0, 150.0]]
+
+
+def test_what_a_reserve_needs_counts_before_the_room_that_an_outage_leaves_later() -> None:
+    low_kwh, high_kwh = _look_ahead(
+        np.array([[0.0, 500.0, 0.0]]), np.array([[900.0, 900.0, 100.0]]), np.array([[0.0, 0.0, -50.0]])
+    )
+    assert (low_kwh.tolist(), high_kwh.tolist()) == ([[500.0, 500.0, 0.0]], [[500.0, 500.0, 100.0]])

@@ -70,6 +70,19 @@ class TestPosition:
         assert [datetime.fromisoformat(row["time"]) for row in rows] == [yard.start + n * QUARTER for n in range(3)]
         assert [(row["open"], row["imbalancePrice"]) for row in rows] == [("0.02", "150"), ("0", ""), ("0", "")]
 
+    async def test_is_of_the_quarter_hours_of_its_life(self, yard: Yard) -> None:
+        virtual = await yard.virtual(await yard.battery(), end=wire(yard.start + 8 * QUARTER))
+
+        async def places(low: int, high: int) -> list[int]:
+            window = {"start": wire(yard.start + low * QUARTER), "end": wire(yard.start + high * QUARTER)}
+            answer = await yard.trader.trader.get(f"{yard.url(virtual)}/position", params=window)
+            assert answer.status_code == 200, answer.text
+            return [(datetime.fromisoformat(one["time"]) - yard.start) // QUARTER for one in answer.json()]
+
+        assert await places(-2, 2) == [0, 1]
+        assert await places(6, 11) == [6, 7]
+        assert await places(-4, 0) == await places(8, 12) == []
+
     async def test_is_never_changed_by_netting(self, yard: Yard) -> None:
         seller, buyer = await yard.virtual(await yard.battery()), await yard.virtual(await yard.battery())
         await yard.schedule(seller, [600.0, 0.0, 0.0, 600.0])
@@ -153,14 +166,20 @@ class TestPerformance:
         assert (first["powerDeviation"], first["availabilityDelivered"], first["stateOfChargeDrift"]) == (0, 1, -1)
         assert (second["dispatchedPower"], second["measuredPower"]) == (200, 150)
         assert (second["energyDeviation"], second["availabilityDelivered"]) == (-12.5, 0.75)
+        alone = await yard.owner.engineer.get(
+            f"/physical-assets/{battery['id']}/performance",
+            params={"start": wire(yard.start + QUARTER), "end": wire(yard.start + 2 * QUARTER)},
+        )
+        assert alone.json()["performance"] == [second], "how long a sample holds depends on all of its day"
+        assert second["measuredShare"] == 1
         summary = answer.json()["summary"]
         assert (summary["askedEnergy"], summary["deliveredEnergy"]) == (150, 137.5)
         assert summary["availabilityDelivered"] == pytest.approx(137.5 / 150, abs=1e-6)
 
-    async def read(self, yard: Yard, battery: dict[str, Any], count: int) -> Any:
+    async def read(self, yard: Yard, battery: dict[str, Any], count: int, **params: str) -> Any:
         answer = await yard.owner.engineer.get(
             f"/physical-assets/{battery['id']}/performance",
-            params={"start": wire(yard.start), "end": wire(yard.start + count * QUARTER)},
+            params={"start": wire(yard.start), "end": wire(yard.start + count * QUARTER), **params},
         )
         assert answer.status_code == 200, answer.text
         return answer.json()
@@ -195,6 +214,11 @@ class TestPerformance:
         assert (summary["measuredPeriods"], summary["measuredShare"]) == (1, pytest.approx(1 / 6, abs=1e-6))
         assert (summary["askedEnergy"], summary["deliveredEnergy"]) == (150, 125)
         assert summary["assumedEnergy"] == pytest.approx(100 * 2 / 3 + 50, abs=1e-5)
+        assert seen["days"][-1]["end"] == wire(yard.start + 2 * QUARTER)
+        earlier = await self.read(yard, battery, 3, **{"as-of": wire(yard.start + QUARTER + timedelta(minutes=5))})
+        assert (earlier["summary"]["askedEnergy"], earlier["summary"]["deliveredEnergy"]) == (100, 100)
+        assert earlier["days"][-1]["end"] == wire(yard.start + QUARTER)
+        assert ["powerDeviation" in point for point in earlier["performance"]] == [True, False, False]
 
     async def test_counts_a_quarter_hour_under_way_as_soon_as_it_is_measured(self, yard: Yard) -> None:
         battery = await yard.battery()

@@ -88,6 +88,75 @@ class TestHoldingReserves:
         assert by_battery == pytest.approx({0: 0.0, 1: 150.0, 2: 50.0})
         assert not len(held.shortfall_kw)
 
+    def test_replaces_what_virtual_assets_lack_alike_and_by_what_is_left_after_the_kind_before(self) -> None:
+        """The first battery has half of what it holds: for two virtual assets, for its owner, and upward. The others
+        have 30 and 90 kW free, and 100 to discharge."""
+        half, none, whole = np.array([[0.5], [1.0], [1.0]]), np.zeros((3, 1)), np.ones((3, 1))
+        free_kw, free_discharge_kw = np.array([[0.0], [30.0], [90.0]]), np.array([[0.0], [30.0], [100.0]])
+        capability = ReserveCapability(
+            free_kw, free_discharge_kw, none + 1000.0, half, half, whole, np.ones((3, 1), dtype=bool)
+        )
+        asked = [
+            ReservePower(0, PartKind.FCR, 7, np.array([200.0]), 0.25),
+            ReservePower(0, PartKind.FCR, 8, np.array([100.0]), 0.5),
+            ReservePower(0, PartKind.FCR, 0, np.array([60.0]), 0.25),
+            ReservePower(1, PartKind.FCR, 7, np.array([40.0]), 0.25),
+            ReservePower(0, PartKind.AFRR_POS, 7, np.array([80.0]), 1.0),
+        ]
+        held = hold_reserves(asked, capability)
+        fcr, pos = (CODE_OF_KIND[kind] for kind in (PartKind.FCR, PartKind.AFRR_POS))
+        by_key = dict(zip(map(tuple, held.keys.tolist()), held.power_kw[:, 0].tolist(), strict=True))
+        assert by_key == pytest.approx(
+            {
+                **{(0, fcr, 7): 100.0, (0, fcr, 8): 50.0, (0, fcr, 0): 30.0, (0, pos, 7): 40.0},
+                **{(1, fcr, 7): 60.0, (2, fcr, 7): 60.0, (1, fcr, 8): 10.0, (2, fcr, 8): 30.0, (2, pos, 7): 10.0},
+            }
+        )
+        short = dict(zip(map(tuple, held.shortfall_keys.tolist()), held.shortfall_kw[:, 0].tolist(), strict=True))
+        assert short == pytest.approx({(0, fcr, 7): 20.0, (0, fcr, 8): 10.0, (0, pos, 7): 30.0})
+        assert held.by_kind(3)[:, :, 0].tolist() == [
+            pytest.approx([180.0, 70.0, 90.0]),
+            pytest.approx([40.0, 0.0, 10.0]),
+            [0.0] * 3,
+        ]
+        assert held.energy_by_kind(3)[0, :, 0].tolist() == pytest.approx([25 + 25 + 7.5, 35.0, 45.0])
+        assert (held.free_charge_kw[:, 0].tolist(), held.free_discharge_kw[:, 0].tolist()) == ([0.0] * 3, [0.0] * 3)
+
+
+class TestTheCapabilityOfBatteries:
+    """Of two, of which the second backs no virtual asset."""
+
+    CAPABILITY = ReserveCapability(
+        np.array([[100.0], [300.0]]),
+        np.array([[200.0], [50.0]]),
+        np.array([[40.0], [1000.0]]),
+        np.array([[0.9], [1.0]]),
+        np.array([[0.7], [1.0]]),
+        np.array([[0.8], [1.0]]),
+        np.array([[True], [False]]),
+    )
+
+    @pytest.mark.parametrize(
+        ("kind", "coverage", "reserve_h", "headroom_kw", "left"),
+        [
+            pytest.param(PartKind.FCR, 0.7, 0.25, 80.0, (90.0, 190.0, 35.0), id="both ways, and both in store"),
+            pytest.param(PartKind.AFRR_POS, 0.7, 1.0, 40.0, (100.0, 190.0, 30.0), id="to discharge"),
+            pytest.param(PartKind.AFRR_NEG, 0.8, 0.5, 80.0, (90.0, 200.0, 35.0), id="to charge"),
+            pytest.param(PartKind.AFRR_POS, 0.7, 0.0, 200.0, (100.0, 190.0, 40.0), id="without energy"),
+            pytest.param(PartKind.FCR, 0.7, 0.1, 100.0, (90.0, 190.0, 38.0), id="by the smaller power"),
+        ],
+    )
+    def test_is_by_kind(
+        self, kind: PartKind, coverage: float, reserve_h: float, headroom_kw: float, left: tuple[float, ...]
+    ) -> None:
+        assert self.CAPABILITY.coverage(kind, 0).tolist() == [coverage]
+        assert self.CAPABILITY.headroom_kw(kind, reserve_h).tolist() == [[headroom_kw], [0.0]]
+        after = self.CAPABILITY.without(kind, np.array([[10.0], [0.0]]), reserve_h)
+        free = after.free_charge_kw, after.free_discharge_kw, after.free_kwh
+        assert [float(one[0, 0]) for one in free] == pytest.approx(left)
+        gone = self.CAPABILITY.without(kind, np.array([[1000.0], [0.0]]), 1.0)
+        assert min(one.min() for one in (gone.free_charge_kw, gone.free_discharge_kw, gone.free_kwh)) == 0
+
 
 class TestReservesWithoutTheirEnergy:
     KEYS = np.array([(0, CODE_OF_KIND[kind], 7) for kind in KINDS] + [(0, CODE_OF_KIND[PartKind.FCR], 0)])
@@ -107,6 +176,7 @@ class TestReservesWithoutTheirEnergy:
 
     def test_are_held_within_the_bounds(self) -> None:
         assert self._find(300.0) == self._find(800.0) == [0.0, 0.0, 0.0, 0.0]
+        assert self._find(300.0 - 1e-7) == self._find(800.0 + 1e-7) == [0.0, 0.0, 0.0, 0.0], "but for rounding"
 
     def test_lack_what_is_not_in_store_of_the_directions_that_need_it(self) -> None:
         assert self._find(250.0) == pytest.approx([25.0, 25.0, 0.0, 0.0])
@@ -138,7 +208,7 @@ class TestSteppingInForReservesWithoutTheirEnergy:
             reserve_headroom_kwh=200 * efficiency * first,
         )
         zeros = np.zeros((count, 1))
-        given = {"power_kw": zeros, "drift_kw": zeros} | changed
+        given: dict[str, Any] = {"power_kw": zeros, "drift_kw": zeros} | changed
         energy_kwh = np.array([[kwh, kwh] for kwh in stored_kwh])
         asked = np.array([(0, CODE_OF_KIND[kind], 7)]), np.array([[200.0]])
         keys, unstored_kw = hold_unstored(limits, energy_kwh, given["power_kw"], given["drift_kw"], *asked)
@@ -155,6 +225,14 @@ class TestSteppingInForReservesWithoutTheirEnergy:
         assert self._hold([100.0, 500.0], PartKind.AFRR_POS, drift_kw=drift_kw) == pytest.approx({0: 0.0, 1: 90.0})
         power_kw = np.array([[0.0], [980.0]])
         assert self._hold([100.0, 500.0], PartKind.AFRR_POS, power_kw=power_kw) == pytest.approx({0: 0.0, 1: 20.0})
+        assert self._hold([1000.0, 500.0], PartKind.AFRR_POS) == {0: 200.0}
+
+    def test_downward_is_limited_by_their_room_and_the_power_they_do_not_charge_with(self) -> None:
+        assert self._hold([1000.0, 750.0], PartKind.AFRR_NEG) == pytest.approx({0: 0.0, 1: 50.0})
+        assert self._hold([1000.0, 500.0], PartKind.AFRR_NEG) == pytest.approx({0: 0.0, 1: 150.0})
+        for drift, power, held in ((-60.0, 0.0, 90.0), (60.0, 0.0, 150.0), (0.0, -980.0, 20.0), (0.0, 980.0, 150.0)):
+            changed: dict[str, Any] = {"drift_kw": np.array([[0.0], [drift]]), "power_kw": np.array([[0.0], [power]])}
+            assert self._hold([1000.0, 500.0], PartKind.AFRR_NEG, **changed) == pytest.approx({0: 0.0, 1: held})
 
     def test_of_fcr_takes_energy_and_headroom(self) -> None:
         assert self._hold([250.0, 760.0], PartKind.FCR) == pytest.approx({0: 150.0, 1: 40.0})
@@ -163,6 +241,81 @@ class TestSteppingInForReservesWithoutTheirEnergy:
         """100 kWh in store are 80 kWh at the grid; room for 80 kWh takes 100 kWh from it."""
         assert self._hold([50.0, 400.0], PartKind.AFRR_POS, 0.8) == pytest.approx({0: 0.0, 1: 80.0})
         assert self._hold([960.0, 720.0], PartKind.AFRR_NEG, 0.8) == pytest.approx({0: 0.0, 1: 100.0})
+
+    def test_of_several_kinds_takes_what_the_kinds_before_have_left(self) -> None:
+        """The first battery is empty and was to hold 60 kW each way, 80 up and 50 down, for an hour each; another has
+        150 kW free each way, 120 kWh in store and room for 100."""
+        ones, first = np.ones((2, 1)), np.array([[1.0], [0.0]])
+        limits = replace(
+            even_limits([1000.0] * 2, [1000.0] * 2, 1),
+            **{"low_kwh": 300 * ones, "high_kwh": np.array([[800.0], [520.0]])},
+            **{"charge_efficiency": ones, "discharge_efficiency": ones},
+            **{"free_charge_kw": 150 * ones, "free_discharge_kw": 150 * ones},
+            **{"reserve_stored_kwh": 140 * first, "reserve_headroom_kwh": 110 * first},
+        )
+        codes, asked_kw = [CODE_OF_KIND[kind] for kind in KINDS], np.array([[60.0], [80.0], [50.0]])
+        zeros = np.zeros((2, 1))
+        for stored_kwh, expected_kw in (
+            (100.0, {(1, codes[0]): 60.0, (1, codes[1]): 60.0, (0, codes[2]): 50.0}),
+            (950.0, {(1, codes[0]): 60.0, (0, codes[1]): 80.0, (1, codes[2]): 40.0}),
+        ):
+            energy_kwh = np.array([[stored_kwh, stored_kwh], [420.0, 420.0]])
+            keys, unstored_kw = hold_unstored(
+                limits, energy_kwh, zeros, zeros, np.array([(0, code, 7) for code in codes]), asked_kw
+            )
+            held_kw = np.concatenate([asked_kw, np.zeros((len(keys) - 3, 1))]) - unstored_kw
+            found = {(one, code): float(kw[0]) for (one, code, _), kw in zip(keys.tolist(), held_kw, strict=True)}
+            assert {key: kw for key, kw in found.items() if kw} == pytest.approx(expected_kw)
+
+    def test_adds_to_what_a_battery_holds_already_for_the_same_block(self) -> None:
+        ones, first = np.ones((2, 1)), np.array([[1.0], [0.0]])
+        limits = replace(
+            even_limits([1000.0] * 2, [1000.0] * 2, 1, [1.0, 1.0]),
+            **{"low_kwh": 300 * ones, "high_kwh": 800 * ones, "free_discharge_kw": 150 * ones},
+            **{"reserve_stored_kwh": 200 * first},
+        )
+        keys, zeros = np.array([(one, CODE_OF_KIND[PartKind.AFRR_POS], 7) for one in (0, 1)]), np.zeros((2, 1))
+        energy_kwh = np.array([[200.0, 200.0], [600.0, 600.0]])
+        found, unstored_kw = hold_unstored(limits, energy_kwh, zeros, zeros, keys, np.array([[200.0], [50.0]]))
+        assert (found.tolist(), unstored_kw[:, 0].tolist()) == (keys.tolist(), pytest.approx([100.0, -100.0]))
+
+    def test_is_for_each_other_at_different_times(self) -> None:
+        """Each has 100 kWh too little in one quarter-hour, half of what its 200 kW need, and 150 kW free in the
+        other."""
+        ones = np.ones((2, 2))
+        limits = replace(
+            even_limits([1000.0] * 2, [1000.0] * 2, 2, [1.0, 1.0]),
+            **{"low_kwh": 300 * ones, "high_kwh": 800 * ones, "free_discharge_kw": 150 * ones},
+            **{"reserve_stored_kwh": 200 * ones},
+        )
+        keys, zeros = np.array([(one, CODE_OF_KIND[PartKind.AFRR_POS], 7) for one in (0, 1)]), np.zeros((2, 2))
+        energy_kwh = np.array([[200.0, 600.0, 600.0], [600.0, 600.0, 600.0]])
+        energy_kwh[1, 1], limits.low_kwh[1, 1] = 600.0, 700.0
+        found, unstored_kw = hold_unstored(limits, energy_kwh, zeros, zeros, keys, np.full((2, 2), 200.0))
+        assert found.tolist() == keys.tolist()
+        assert unstored_kw.tolist() == [pytest.approx([100.0, -100.0]), pytest.approx([-100.0, 100.0])]
+
+    def test_is_by_the_energy_that_others_have_throughout_the_period(self) -> None:
+        """What the dispatch takes out of a battery until the end of the period, or puts into it, holds no reserve."""
+        for kind, start_kwh, end_kwh, held_kw in (
+            (PartKind.AFRR_POS, 420.0, 360.0, 60.0),
+            (PartKind.AFRR_POS, 370.0, 420.0, 70.0),
+            (PartKind.AFRR_NEG, 650.0, 720.0, 80.0),
+            (PartKind.AFRR_NEG, 710.0, 650.0, 90.0),
+        ):
+            ones, first = np.ones((2, 1)), np.array([[1.0], [0.0]])
+            limits = replace(
+                even_limits([1000.0] * 2, [1000.0] * 2, 1, [1.0, 1.0]),
+                **{"low_kwh": 300 * ones, "high_kwh": 800 * ones},
+                **{"free_charge_kw": 150 * ones, "free_discharge_kw": 150 * ones},
+                **{"reserve_stored_kwh": 200 * first, "reserve_headroom_kwh": 200 * first},
+            )
+            empty_kwh = 0.0 if kind is PartKind.AFRR_POS else 1000.0
+            energy_kwh = np.array([[empty_kwh, empty_kwh], [start_kwh, end_kwh]])
+            asked, zeros = np.array([(0, CODE_OF_KIND[kind], 7)]), np.zeros((2, 1))
+            keys, unstored_kw = hold_unstored(limits, energy_kwh, zeros, zeros, asked, np.array([[200.0]]))
+            assert keys[:, 0].tolist() == [0, 1]
+            assert unstored_kw[:, 0].tolist() == pytest.approx([200.0, -held_kw])
 
     def test_is_not_needed_where_the_energy_is_there(self) -> None:
         assert self._hold([300.0, 500.0], PartKind.FCR) == {0: 200.0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from tests.delivery.test_replanning import loaded_zone, with_change
 
 from gridloom.delivery.codec import pack, unpack
-from gridloom.delivery.dispatch.reading import overlay_versions
+from gridloom.delivery.dispatch.reading import DispatchSeries, overlay_versions
 from gridloom.delivery.dispatch.store import StoredVersion
 from gridloom.delivery.dispatch.versions import NewDispatchVersion, _find_differing_parts, changed_versions
 from gridloom.delivery.model import KIND_OF_CODE, PartKind
@@ -27,6 +28,13 @@ NOISE = 2e-6
 
 def stored(number: int, one: NewDispatchVersion) -> StoredVersion:
     return StoredVersion(number, NOW, one.first, one.end, one.body)
+
+
+class TestTheStateOfCharge:
+    def test_is_of_what_can_be_stored_then_and_more_than_all_of_it_where_that_is_less_now(self) -> None:
+        energy_kwh, capacity_kwh = np.array([500.0, 1500.0, -1e-9]), np.array([2000.0, 1000.0, 1000.0])
+        series = DispatchSeries(1, 0, np.ones(3, dtype=bool), energy_kwh, energy_kwh + 7.0, capacity_kwh, {})
+        assert series.state_of_charge_percentage.tolist() == [25.0, 150.0, 0.0]
 
 
 class TestVersions:
@@ -91,6 +99,18 @@ class TestVersions:
         versions = changed_versions(before, before, slice(0, 0), smaller, zone.capacity_kwh)
         assert [(one.asset_key, one.first, one.end) for one in versions] == [(before.battery_keys[2], 30, 96)]
         assert unpack(versions[0].body)["capacity"].tolist() == smaller[2, 30:].tolist()
+        again = changed_versions(before, before, slice(0, 0), zone.capacity_kwh, smaller)
+        assert [(one.asset_key, one.first, one.end) for one in again] == [(before.battery_keys[2], 30, 96)]
+        assert unpack(again[0].body)["capacity"].tolist() == zone.capacity_kwh[2, 30:].tolist()
+
+    def test_say_all_where_the_plan_before_began_later(self) -> None:
+        zone, start = loaded_zone(1, 6, 4, 96, stress=0.3)
+        plan = replan(zone, None, start, batteries_unchanged=False).plan
+        later = replace(plan, first=2)
+        versions = changed_versions(later, plan, slice(0, 96), zone.capacity_kwh, zone.capacity_kwh)
+        assert [(one.asset_key, one.first, one.end) for one in versions] == [
+            (key, 0, 96) for key in plan.battery_keys.tolist()
+        ]
 
     def test_say_all_of_a_battery_that_holds_less_from_before_the_first_part_that_is_another(self) -> None:
         zone, start = loaded_zone(1, 60, 40, 96, stress=0.3)

@@ -1,13 +1,16 @@
 """Market messages over HTTP: versions, their documents, and what they are about."""
 
-from uuid import uuid4
+import asyncio
+from uuid import UUID, uuid4
 
 import pytest
 from tests.assets import PARAMETERS, pointers, register_asset
-from tests.concurrency import assert_etag_follows
+from tests.concurrency import assert_etag_follows, await_blocked
 from tests.emitted import events_of
 from tests.exchange_notifications.reading import read_acer_umm, read_entsoe_unavailability
 
+from gridloom.capacity.store import lock_batteries
+from gridloom.exchange_notifications import rules
 from gridloom.kernel.codes import eic_check_character
 
 EIC = "11WSPEICHER-NRD" + eic_check_character("11WSPEICHER-NRD")
@@ -37,6 +40,38 @@ async def revise(asset, notification_id, status=201, **changes):
     return answer
 
 
+async def plan_outage(asset):
+    body = {
+        "description": "",
+        "type": "MAINTENANCE",
+        "start": MESSAGE["eventStart"],
+        "end": MESSAGE["eventEnd"],
+        "volume": {"energyCapacity": 0, "powerCapacity": {"charge": 0, "discharge": 0}},
+    }
+    answer = await asset.owner.engineer.post(asset.path("/unavailability"), json=body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()["id"]
+
+
+class TestAnotherBattery:
+    async def test_has_messages_and_unavailabilities_of_its_own(self, new_organisation):
+        """Both are of one owner, who has every right to either."""
+        asset = await new_asset(new_organisation)
+        other = await register_asset(asset.owner)
+        message = (await publish(asset, messageID="MSG-1")).json()
+        path = other.path(f"/exchange-notifications/{message['id']}")
+        for beneath in ("", "/document"):
+            assert (await asset.owner.viewer.get(path + beneath)).status_code == 404
+            assert (await asset.owner.viewer.get(path + beneath, params={"version": 1})).status_code == 404
+        await revise(other, message["id"], status=404, cause="Fire")
+        refused = await publish(asset, status=422, unavailabilityIDs=[await plan_outage(other)])
+        assert refused.json()["type"] == "/docs/problems/unknown-unavailabilities"
+        namesake = (await publish(other, messageID="MSG-1", assetEic=EIC)).json()
+        assert namesake["messageID"] == message["messageID"]
+        read = await asset.owner.viewer.get(asset.path(f"/exchange-notifications/{message['id']}"))
+        assert read.json() == message
+
+
 class TestPublication:
     async def test_and_every_revision_emit_an_event(self, app, new_organisation):
         asset = await new_asset(new_organisation)
@@ -48,6 +83,16 @@ class TestPublication:
             ("exchange-notification.published", "Read:physical-assets", 1),
             ("exchange-notification.published", "Read:physical-assets", 2),
         ]
+        keys = """select asset_key from event_outbox where subject = $1
+                  union select asset_key from event where subject = $1 and organisation_id = origin_id"""
+        by = await app.pool.fetchval(
+            "select array_agg(published_by::text) from exchange_notification_version where notification_id = $1",
+            UUID(message["id"]),
+        )
+        assert by == [(await asset.owner.engineer.get("/auth/me")).json()["id"]] * 2
+        assert [row["asset_key"] for row in await app.pool.fetch(keys, subject)] == [
+            await app.pool.fetchval("select key from asset where id = $1", asset.id)
+        ], "so that those learn of it who were granted the asset"
 
     async def test_is_completed_from_the_asset(self, new_organisation):
         asset = await new_asset(new_organisation)
@@ -103,6 +148,9 @@ class TestPublication:
             ({"messageID": "MSG-1\n"}, 400, "/messageID"),
             ({"unavailabilityIDs": ["00000000-0000-7000-8000-000000000000"]}, 422, "/unavailabilityIDs/0"),
             ({"cause": ""}, 400, "/cause"),
+            ({"cause": "x" * 501}, 400, "/cause"),
+            ({"remarks": ""}, 400, "/remarks"),
+            ({"durationUncertainty": ""}, 400, "/durationUncertainty"),
             ({"durationUncertainty": "x" * 479}, 422, "/durationUncertainty"),
             ({"durationUncertainty": "x" * 100, "remarks": "x" * 400}, 422, "/durationUncertainty"),
             ({"reasonCode": "B17"}, 400, "/reasonCode"),
@@ -148,9 +196,10 @@ class TestPublication:
         # More or less of it cannot be revised without saying when.
         refused = await revise(asset, first["id"], status=422, unavailableCapacity=8_000)
         assert pointers(refused) == ["/unavailableCapacity"]
-        second = (
-            await revise(asset, first["id"], capacityIntervals=[{**given[0], "unavailableCapacity": 8_000}, given[1]])
-        ).json()
+        less = [{**given[0], "unavailableCapacity": 1_000}, {**given[1], "unavailableCapacity": 8_000}]
+        refused = await revise(asset, first["id"], status=422, capacityIntervals=less, unavailableCapacity=0)
+        assert pointers(refused) == ["/unavailableCapacity"]
+        second = (await revise(asset, first["id"], capacityIntervals=less)).json()
         assert (second["unavailableCapacity"], second["availableCapacity"]) == (8_000, 4_000)
         third = (await revise(asset, first["id"], capacityIntervals=[], unavailableCapacity=12_000)).json()
         whole = [(each["unavailableCapacity"], each["availableCapacity"]) for each in third["capacityIntervals"]]
@@ -189,6 +238,12 @@ class TestPublication:
             event = {"eventStart": f"{day}T00:00:00Z", "eventEnd": f"{day}T04:00:00Z"}
             assert (await publish(asset, **event)).json()["installedCapacity"] == installed
 
+    async def test_names_a_hundred_unavailabilities_at_most(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        for count, status in ((100, 422), (101, 400)):
+            refused = await publish(asset, status=status, unavailabilityIDs=[str(uuid4()) for _ in range(count)])
+            assert pointers(refused)[0].startswith("/unavailabilityIDs")
+
     async def test_needs_an_eic(self, new_organisation):
         asset = await register_asset(await new_organisation())
         assert pointers(await publish(asset, status=422)) == ["/assetEic"]
@@ -217,6 +272,9 @@ class TestAList:
             window = {name: f"2026-12-01T{time}:00Z" for name, time in (("start", start), ("end", end)) if time}
             listed = (await asset.owner.viewer.get(asset.path("/exchange-notifications"), params=window)).json()
             assert [one["id"] for one in listed] == found, window
+        window = {"start": "2026-12-01T12:00:00Z", "end": "2026-12-01T11:00:00Z"}
+        refused = await asset.owner.viewer.get(asset.path("/exchange-notifications"), params=window)
+        assert (refused.status_code, pointers(refused)) == (400, ["query:end"])
 
     async def test_has_the_messages_of_a_status_page_by_page_the_newest_first(self, new_organisation):
         asset = await new_asset(new_organisation)
@@ -248,12 +306,63 @@ class TestRevision:
         listed = (await asset.owner.viewer.get(asset.path("/exchange-notifications"))).json()
         assert listed == [second]
 
+    async def test_leaves_what_it_does_not_name_as_it_was(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        noon = "2026-12-01T12:00:00Z"
+        asked = {
+            **MESSAGE,
+            "eventType": "CONSUMPTION_UNAVAILABILITY",
+            "unitType": "PRODUCTION_UNIT",
+            "reasonCode": "B59",
+            "installedCapacity": 11_000,
+            "availableCapacity": 6_000,
+            "assetEic": "11WSPEICHER-SUD" + eic_check_character("11WSPEICHER-SUD"),
+            "biddingZone": "10YAT-APG------L",
+            "durationUncertainty": "± 1 h",
+            "remarks": "one",
+            "cause": "x" * 500,
+            "unavailabilityIDs": [await plan_outage(asset)],
+            "capacityIntervals": [
+                {"start": start, "end": end, "unavailableCapacity": kw, "availableCapacity": 11_000 - kw}
+                for start, end, kw in ((MESSAGE["eventStart"], noon, 2_000), (noon, MESSAGE["eventEnd"], 5_000))
+            ],
+        }
+        first = (await publish(asset, **asked)).json()
+        assert first.items() >= asked.items()
+        second = (await revise(asset, first["id"])).json()
+        assert second == {**first, "version": 2, "publishedAt": second["publishedAt"]}
+        both = {"capacityIntervals": first["capacityIntervals"], "unavailableCapacity": 4_000}
+        assert pointers(await revise(asset, first["id"], status=422, **both)) == ["/unavailableCapacity"]
+
+    async def test_takes_nothing_for_what_it_says(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        outage = await plan_outage(asset)
+        first = (await publish(asset, unavailabilityIDs=[outage, outage])).json()
+        assert first["unavailabilityIDs"] == [outage]
+        second = (await revise(asset, first["id"], unavailableCapacity=0, unavailabilityIDs=[])).json()
+        assert (second["unavailableCapacity"], second["availableCapacity"]) == (0, 12_000)
+        assert [each["availableCapacity"] for each in second["capacityIntervals"]] == [12_000]
+        assert second["unavailabilityIDs"] == []
+
+    async def test_of_what_is_installed_leaves_the_rest_of_each_interval_available(self, new_organisation):
+        asset = await new_asset(new_organisation)
+        noon = "2026-12-01T12:00:00Z"
+        intervals = [
+            {"start": MESSAGE["eventStart"], "end": noon, "unavailableCapacity": 2_000},
+            {"start": noon, "end": MESSAGE["eventEnd"], "unavailableCapacity": 5_000},
+        ]
+        first = (await publish(asset, capacityIntervals=intervals)).json()
+        second = (await revise(asset, first["id"], installedCapacity=11_000)).json()
+        assert (second["installedCapacity"], second["availableCapacity"]) == (11_000, 6_000)
+        assert [each["availableCapacity"] for each in second["capacityIntervals"]] == [9_000, 6_000]
+
     async def test_into_another_kind_takes_the_usual_reason_of_that_kind(self, new_organisation):
         asset = await new_asset(new_organisation)
         usual = (await publish(asset)).json()
         assert (await revise(asset, usual["id"], unavailabilityType="UNPLANNED")).json()["reasonCode"] == "B18"
         special = (await publish(asset, reasonCode="B20")).json()
         assert (await revise(asset, special["id"], unavailabilityType="UNPLANNED")).json()["reasonCode"] == "B20"
+        assert (await revise(asset, usual["id"], reasonCode="B55")).json()["reasonCode"] == "B55", "but the one it has"
 
     async def test_is_answered_with_the_etag_of_what_is_read_then(self, new_organisation):
         asset = await new_asset(new_organisation)
@@ -296,6 +405,28 @@ class TestRevision:
         closed = await revise(asset, notification_id, status=409)
         assert closed.json()["type"] == "/docs/problems/notification-closed"
 
+    async def test_waits_as_a_first_version_does_for_other_changes_of_the_battery(self, app, new_organisation):
+        """Its unavailabilities, and the version before it, are as it has read them when it is stored."""
+        asset = await new_asset(new_organisation)
+        notification_id = (await publish(asset)).json()["id"]
+        key = await app.pool.fetchval("select key from asset where id = $1", asset.id)
+        for change in (publish(asset), revise(asset, notification_id)):
+            async with app.pool.acquire() as connection:
+                async with connection.transaction():
+                    await lock_batteries(connection, [key])
+                    asked = asyncio.ensure_future(change)
+                    await await_blocked(app, connection, asked)
+                    assert not asked.done()
+                assert (await asked).status_code == 201
+
+    async def test_is_not_possible_beyond_what_documents_can_count(self, new_organisation, monkeypatch):
+        assert rules.MAX_VERSIONS == 999
+        monkeypatch.setattr(rules, "MAX_VERSIONS", 2)
+        asset = await new_asset(new_organisation)
+        notification_id = (await publish(asset)).json()["id"]
+        assert (await revise(asset, notification_id)).json()["version"] == 2
+        assert (await revise(asset, notification_id, status=409)).json()["type"].endswith("/notification-closed")
+
     async def test_of_nothing_is_not_found(self, new_organisation):
         asset = await new_asset(new_organisation)
         await revise(asset, uuid4(), status=404)
@@ -331,6 +462,9 @@ class TestLinks:
         other = (await publish(asset, unavailabilityIDs=[first.json()["id"]])).json()
         assert other["unavailabilityIDs"] == [first.json()["id"]]
         assert (await asset.owner.viewer.get(path)).json()["unavailabilityIDs"] == [second.json()["id"]]
+        more = [(await publish(asset, unavailabilityIDs=[second.json()["id"]])).json()["id"] for _ in range(2)]
+        kept = (await asset.owner.viewer.get(asset.path(f"/unavailability/{second.json()['id']}"))).json()
+        assert kept["exchangeNotificationIds"] == [notification_id, *more], "as they came"
         await asset.owner.engineer.delete(asset.path(f"/unavailability/{second.json()['id']}"))
         assert (await asset.owner.viewer.get(path)).json()["unavailabilityIDs"] == []
 
@@ -349,6 +483,8 @@ class TestDocument:
         )
         assert answer.status_code == 200
         assert answer.headers["content-type"] == "application/xml"
+        name = f"{message['messageID']}_001-{form}.xml"
+        assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
         parsed = read(answer.content)
         assert parsed.message_id == message["messageID"]
         assert parsed.version == 1
@@ -362,6 +498,8 @@ class TestDocument:
     async def test_names_the_publisher_by_the_code_in_the_market_metadata(self, new_organisation):
         asset = await new_asset(new_organisation)
         participant = "11XBATTERIE-UND" + eic_check_character("11XBATTERIE-UND")
+
+        await asset.owner.engineer.put(asset.path("/metadata/grid"), json={"eicCode": EIC})
 
         async def code(**metadata):
             await asset.owner.engineer.put(asset.path("/metadata/market"), json=metadata)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from msgspec import UNSET
@@ -11,8 +12,10 @@ from msgspec import UNSET
 from gridloom.exchange_notifications.rules import (
     CapacityMismatch,
     RemarksTooLong,
+    UnknownUnavailabilities,
     available_capacity_kw,
     check_remarks,
+    check_unavailabilities,
 )
 
 pytestmark = pytest.mark.pure
@@ -27,6 +30,18 @@ class TestRemarks:
             with pytest.raises(RemarksTooLong) as refusal:
                 check_remarks(longer)
             assert [error.pointer for error in refusal.value.errors] == [pointer]
+
+
+class TestUnavailabilities:
+    def test_that_the_asset_has_not_are_named_each_where_it_stands(self) -> None:
+        known, *strangers = (UUID(int=number) for number in (1, 2, 3))
+        check_unavailabilities([known, known], {known})
+        with pytest.raises(UnknownUnavailabilities) as refusal:
+            check_unavailabilities([strangers[1], known, strangers[0]], {known})
+        assert [(error.pointer, error.detail) for error in refusal.value.errors] == [
+            (f"/unavailabilityIDs/{position}", f"{one} is not an unavailability of this asset")
+            for position, one in ((0, strangers[1]), (2, strangers[0]))
+        ]
 
 
 class TestTheAvailableCapacity:

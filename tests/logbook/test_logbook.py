@@ -44,14 +44,42 @@ class TestEntry:
         assert entry["authorID"] == me
         assert (await asset.owner.viewer.get(asset.path(f"/logbook/{entry['id']}"))).json() == entry
 
+    async def test_has_a_type_and_tags_of_fifty_characters_and_as_many_tags_at_most(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        longest = {"type": "t" * 50, "tags": [f"{number:050}" for number in range(50)]}
+        assert (await write(asset, **longest)).items() >= longest.items()
+        for changes, pointer in (
+            ({"type": "t" * 51}, "/type"),
+            ({"type": ""}, "/type"),
+            ({"tags": ["t" * 51]}, "/tags/0"),
+            ({"tags": ["t", ""]}, "/tags/1"),
+            ({"tags": ["t"] * 51}, "/tags"),
+        ):
+            refused = await asset.owner.engineer.post(asset.path("/logbook"), json={**ENTRY, **changes})
+            assert (refused.status_code, pointers(refused)) == (400, [pointer])
+
     async def test_is_corrected_by_another_entry(self, new_organisation):
         asset = await register_asset(await new_organisation())
         entry = await write(asset)
         path = asset.path(f"/logbook/{entry['id']}/corrections")
-        answer = await asset.owner.engineer.post(path, json={**ENTRY, "title": "Inverter 4, not 3"})
+        corrected = {**ENTRY, "title": "Inverter 4, not 3", "impact": "NEUTRAL", "tags": ["inverter"]}
+        answer = await asset.owner.admin.post(path, json=corrected)
         assert answer.status_code == 201
-        assert answer.json()["correctsID"] == entry["id"]
+        made = answer.json()
+        assert made.items() >= {**corrected, "correctsID": entry["id"], "source": "USER"}.items()
+        author = (await asset.owner.admin.get("/auth/me")).json()["id"]
+        assert made["authorID"] == author != entry["authorID"]
         assert (await asset.owner.viewer.get(asset.path(f"/logbook/{entry['id']}"))).json() == entry
+        assert answer.headers["Location"] == asset.path(f"/logbook/{made['id']}")
+        assert (await asset.owner.viewer.get(answer.headers["Location"])).json() == made
+
+    async def test_is_neutral_and_says_no_more_than_was_written(self, new_organisation):
+        asset = await register_asset(await new_organisation())
+        least = {"title": "Visit", "type": "NOTE", "start": "2026-05-01T10:00:00Z"}
+        answer = await asset.owner.engineer.post(asset.path("/logbook"), json=least)
+        entry = answer.json()
+        assert answer.headers["Location"] == asset.path(f"/logbook/{entry['id']}")
+        assert entry.items() >= {**least, "description": "", "impact": "NEUTRAL", "end": None, "tags": []}.items()
 
     async def test_of_another_asset_is_not_found(self, new_organisation):
         owner = await new_organisation()
@@ -64,9 +92,13 @@ class TestEntry:
 
     async def test_ends_after_it_starts(self, new_organisation):
         asset = await register_asset(await new_organisation())
-        answer = await asset.owner.engineer.post(asset.path("/logbook"), json={**ENTRY, "end": ENTRY["start"]})
-        assert answer.status_code == 400
-        assert pointers(answer) == ["/end"]
+        path = asset.path("/logbook")
+        corrections = f"{path}/{(await write(asset))['id']}/corrections"
+        for each in (path, corrections):
+            for end in (ENTRY["start"], "2026-05-01T09:00:00Z"):
+                answer = await asset.owner.engineer.post(each, json={**ENTRY, "end": end})
+                assert (answer.status_code, pointers(answer)) == (400, ["/end"])
+        assert len(await find(asset)) == 1, "nothing was written"
 
 
 class TestASystemEntry:
@@ -77,16 +109,29 @@ class TestASystemEntry:
         async with transaction(app.pool) as db:
             key = await db.fetchval("select key from asset where id = $1", UUID(asset.id))
             told: dict[str, Any] = {"type": "NOTE", "description": "d", "impact": Impact.POSITIVE, "start": start}
-            await write_system_entry(db, key, title="One", tags=["t"], author_id=author, **told)
+            ended: dict[str, Any] = {"end": datetime(2026, 6, 2, tzinfo=UTC), "tags": ["t", "s"]}
+            await write_system_entry(db, key, title="One", author_id=author, **told, **ended)
             await write_system_entries(
                 db, key, [NewLogbookEntry(title=name, tags=[], end=None, **told) for name in ("Two", "Three")], author
             )
         answer = await asset.owner.viewer.get(asset.path("/logbook"), params={"source": "SYSTEM"})
         assert sorted(entry["title"] for entry in answer.json()) == ["One", "Three", "Two"]
-        assert {entry["authorID"] for entry in answer.json()} == {str(author)}
-        assert {(entry["impact"], entry["start"], entry["end"]) for entry in answer.json()} == {
-            ("POSITIVE", "2026-06-01T00:00:00Z", None)
-        }
+        for entry in answer.json():
+            is_first = entry["title"] == "One"
+            assert entry == {
+                "id": entry["id"],
+                "title": entry["title"],
+                "type": "NOTE",
+                "description": "d",
+                "impact": "POSITIVE",
+                "start": "2026-06-01T00:00:00Z",
+                "end": "2026-06-02T00:00:00Z" if is_first else None,
+                "tags": ["t", "s"] if is_first else [],
+                "authorID": str(author),
+                "createdAt": entry["createdAt"],
+                "source": "SYSTEM",
+                "correctsID": None,
+            }
         assert await find(asset, source="USER") == [ENTRY["title"]]
 
 

@@ -105,6 +105,14 @@ class TestABucket:
         found = aggregate(series({0: 1.7e308, 1: 1.7e308}), Resolution.HOUR, Aggregation.AVG, START, END)
         assert found.values.tolist() == [1.7e308]
 
+    def test_has_an_average_that_rounding_does_not_carry_out_of_its_points(self) -> None:
+        """Three tenths of a kind add up to more than thrice a tenth; so do values whose last digits differ."""
+        alike, nearly = [0.1] * 3, [0.53097067465677, *[0.5309706746567803] * 39]
+        points = dict(enumerate(alike)) | {240 + number: value for number, value in enumerate(nearly)}
+        found = aggregate(series(points), Resolution.HOUR, Aggregation.AVG, START, END)
+        assert found.values[0] == 0.1
+        assert min(nearly) <= found.values[1] <= max(nearly)
+
     def test_of_the_raw_series_is_the_point_itself(self) -> None:
         points = series({0: 1.0, 10: 2.0})
         assert aggregate(points, Resolution.RAW, Aggregation.AVG, START + 1, END).values.tolist() == [2.0]
@@ -139,6 +147,24 @@ class TestBucketsOfTimesThatKeepAStep:
             assert found.times.tolist() == expected.times.tolist()
             assert found.values == pytest.approx(expected.values, rel=1e-12, abs=1e-9)
 
+    @pytest.mark.parametrize("aggregation", [Aggregation.AVG, Aggregation.SUM])
+    def test_of_several_parts_follow_each_other_and_are_counted_by_points_where_two_share_one(
+        self, aggregation: Aggregation
+    ) -> None:
+        values = np.arange(120.0) ** 2
+        grids = [range(START + first * MINUTE_US, START + (first + 60) * MINUTE_US, MINUTE_US) for first in (0, 75)]
+        packed = [PackedValues(encode_values(values), first, first + 60) for first in (0, 60)]
+        span = START, START + 3 * HOUR_US
+        asked = Downsampling(Resolution.QUARTER_HOUR, aggregation, *span)
+        found = asked.apply_packed(list(zip(grids, packed, strict=True)))
+        points = SignalSeries(np.concatenate([list_times(grid) for grid in grids]), values)
+        expected = aggregate(points, Resolution.QUARTER_HOUR, aggregation, *span)
+        assert found is not None
+        assert found.times.tolist() == expected.times.tolist()
+        assert found.values == pytest.approx(expected.values, rel=1e-12)
+        assert asked.apply_packed([(grids[0], packed[0]), (grids[0], packed[1])]) is None
+        assert asked.apply_packed([(grids[0], values[:60])]) is None, "not packed"
+
 
 class TestATimeWeightedAverage:
     def test_weighs_each_value_by_how_long_it_held(self) -> None:
@@ -152,6 +178,12 @@ class TestATimeWeightedAverage:
         found = aggregate(points, Resolution.MINUTE, Aggregation.TIME_WEIGHTED_AVG, START, END)
         assert found.times.tolist() == [START + minute * MINUTE_US for minute in range(10)]
         assert set(found.values.tolist()) == {7.0}
+
+    def test_is_of_no_value_that_held_for_no_time(self) -> None:
+        """One that is 15 minutes old when the span begins, and one that comes when it ends."""
+        points = series({-60: 3.0, 28: 5.0})
+        found = aggregate(points, Resolution.QUARTER_HOUR, Aggregation.TIME_WEIGHTED_AVG, START, START + 7 * MINUTE_US)
+        assert (found.times.tolist(), found.values.tolist()) == ([], [])
 
     @given(SERIES, st.sampled_from([*MINUTES, Resolution.DAY]))
     def test_adds_up_to_the_integral(self, points: dict[int, float], resolution: Resolution) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import nullcontext
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -15,7 +16,7 @@ from gridloom.monitoring.ingest import ingest
 from gridloom.monitoring.ingest.entry import TelemetryEntry, open_entry
 from gridloom.monitoring.model import LATEST
 from gridloom.monitoring.store import heads
-from gridloom.monitoring.store.heads import MAX_CACHED_LATEST, Head, HeadCache
+from gridloom.monitoring.store.heads import MAX_CACHED_LATEST, Head, HeadCache, SignalIdCache
 from gridloom.settings import Settings
 
 
@@ -131,6 +132,56 @@ class TestNewerPoints:
         answer = await write(owner, asset, twice)
         assert (answer["written"], answer["overwritten"]) == (1, 1)
         assert await read_values(owner, asset) == {"power": [0, 1, 22, 33, 9], "voltage": [1]}
+
+
+@pytest.mark.usefixtures("way")
+class TestRepeatedPoints:
+    async def test_are_counted_as_overwritten_without_the_lock_too(
+        self, owner: Any, asset: str, locked: list[int]
+    ) -> None:
+        for minute in range(3):
+            await write(owner, asset, at(minute, power=minute))
+        locked.clear()
+        times = ["2026-03-29T10:09:00Z", "2026-03-29T10:08:00Z", "2026-03-29T10:09:00Z"]
+        answer = await write(owner, asset, {"power": {"time": times, "value": [7, 8, 9]}})
+        assert (answer["received"], answer["written"], answer["overwritten"]) == (3, 2, 1)
+        assert not locked
+        assert await read_values(owner, asset) == {"power": [0, 1, 2, 8, 9]}
+
+
+class TestSignalsThatAnotherProcessAdded:
+    async def test_are_known_to_this_one_before_it_adds_more(
+        self, owner: Any, asset: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await write(owner, asset, at(0, power=0))
+        with monkeypatch.context() as other:
+            other.setattr(ingest, "_head_cache", HeadCache())
+            other.setattr(ingest, "_id_cache", SignalIdCache())
+            await write(owner, asset, at(1, frequency=50))
+        await write(owner, asset, at(2, voltage=400))
+        assert await read_values(owner, asset) == {"power": [0], "frequency": [50], "voltage": [400]}
+
+
+class TestANewStream:
+    async def test_is_notified_of_what_is_appended_without_the_lock(
+        self, owner: Any, asset: str, pool: Pool, locked: list[int], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It began after this process had last seen the asset's head."""
+        for minute in range(3):
+            await write(owner, asset, at(minute, power=minute))
+        locked.clear()
+        notified: list[int] = []
+
+        async def notify(db: Any, watched: Any) -> None:
+            notified.extend(watched)
+
+        monkeypatch.setattr(heads, "notify", notify)
+        key = (await read_head(pool, asset))["asset_key"]
+        await write(owner, asset, at(3, power=3))
+        assert not notified
+        await heads.watch(pool, key, timedelta(minutes=5))
+        await write(owner, asset, at(4, power=4))
+        assert (notified, locked) == ([key], [])
 
 
 class TestRememberedHeads:

@@ -63,6 +63,14 @@ class TestARoundTrip:
         for values in ([extreme], [extreme] * 100, [1.5] * 99 + [extreme], [extreme, 0.0] * 50):
             round_trip(np.arange(len(values), dtype=np.int64), np.array(values))
 
+    def test_keeps_what_only_changes_its_sign(self) -> None:
+        round_trip(np.arange(100, dtype=np.int64), np.array([-np.pi, np.pi] * 50))
+
+    def test_keeps_whole_numbers_whose_sums_need_more_than_32_bits(self) -> None:
+        """A ramp of long steps, and short steps about the largest number of 32 bits."""
+        for values in (np.arange(400) * 8e6, -np.arange(400) * 8e6, 2.0**31 - 10 + np.arange(20) % 13 * 3):
+            round_trip(np.arange(len(values), dtype=np.int64), values)
+
     def test_keeps_times_with_a_step_as_a_range(self) -> None:
         for steps in (range(5, 65, 10), range(7, 8), range(9, 11)):
             grid = codec.decode_grid(codec.encode_times(np.array(steps)))
@@ -71,6 +79,15 @@ class TestARoundTrip:
 
     def test_lets_several_series_share_their_times(self) -> None:
         round_trip(np.arange(100, dtype=np.int64) * 1_000_000, np.linspace(0, 1, 300))
+
+
+class TestValuesThatAreNoShortDecimals:
+    def test_may_be_some_hundreds_among_many_thousands_that_are(self) -> None:
+        values = np.arange(20_000) / 10
+        values[7::64] += 1e-9
+        body = codec.encode_values(values)
+        assert codec.PackedValues(body, 0, len(values)).decode().tolist() == values.tolist()
+        assert codec.PackedValues(body, 19_000, 19_500).decode().tolist() == values[19_000:19_500].tolist()
 
 
 class TestAPartOfABody:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+import asyncpg
 import pytest
 from tests.conftest import migrated_database
 from tests.monitoring.calls import DAY, read, write
@@ -56,7 +57,13 @@ class TestTelemetryThroughAnotherNode:
     async def test_is_refused_with_503_where_the_node_is_of_another_database(
         self, owner: Any, asset: str, app: Any
     ) -> None:
+        """Which has an operator of its own."""
         async with migrated_database() as url:
+            connection = await asyncpg.connect(url)
+            await connection.execute(
+                "insert into organisation (id, name, kind) values (gen_random_uuid(), 'Other', 'OPERATOR')"
+            )
+            await connection.close()
             other = await open_entry(app.pool, url, 1)
             app.resources[TelemetryEntry].pool = other.pool
             try:

@@ -6,7 +6,9 @@ import io
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 import numpy as np
@@ -18,10 +20,13 @@ from hypothesis import strategies as st
 from gridloom.edge.responses import ARROW, CSV, JSON, NDJSON
 from gridloom.kernel.problem import BadRequest, PayloadTooLarge
 from gridloom.long_bodies.slices import SLICE_BYTES
-from gridloom.monitoring.ingest import json_rows
+from gridloom.monitoring.ingest import json_rows, parsing
 from gridloom.monitoring.ingest.columns import TooManyPoints
 from gridloom.monitoring.ingest.parsing import parse
 from gridloom.monitoring.model import Reason, Received, microseconds
+
+if TYPE_CHECKING:
+    from gridloom.database.pool import Pool
 
 pytestmark = pytest.mark.pure
 
@@ -185,11 +190,107 @@ class TestABody:
         assert received.refusals.pointers == {Reason.BAD_QUALITY: ["/1/quality"]}
         assert list(points_of(received).values()) == [1.5]
 
+    @pytest.mark.parametrize("form", [CSV, JSON])
+    def test_has_the_first_fault_of_a_point_that_has_several(self, form: str) -> None:
+        time = "2026-01-01T00:00:00Z"
+        rows = [
+            ("x", time, "oops", "GOOD"),
+            ("x", "never", "oops", "BAD"),
+            ("x", "never", 1, "BAD"),
+            ("X", time, 1, ""),
+        ]
+        if form == CSV:
+            body = "signal,time,value,quality\n" + "\n".join(",".join(map(str, row)) for row in rows)
+        else:
+            body = json.dumps([dict(zip(("signal", "time", "value", "quality"), row, strict=True)) for row in rows])
+        received = read(body.encode(), form)
+        assert received.refusals.pointers == {
+            Reason.INVALID_VALUE: ["/0/value", "/1/value"],
+            Reason.BAD_QUALITY: ["/2/quality"],
+            Reason.INVALID_SIGNAL: ["/3/signal"],
+        }
+        assert received.points == {}
+
+    def test_may_come_in_pieces_and_with_dictionaries(self) -> None:
+        """Each record batch of an Arrow stream goes on where the one before ends."""
+        times = pa.array([1_700_000_000 + number for number in range(5)], pa.timestamp("s", "UTC"))
+        values = pa.array([1.0, 2.0, 1.0, 4.0, 5.0])
+        for table, names in (
+            (pa.table({"signal": ["x", "y", "x", "y", "x"], "time": times, "value": values}), "xyxyx"),
+            (pa.table({"time": times, "x": values}), "xxxxx"),
+            (pa.table({"time": times, "x": values.dictionary_encode()}), "xxxxx"),
+        ):
+            for rows in (2, 3):  # in three batches, and in two
+                sink = io.BytesIO()
+                with pa.ipc.new_stream(sink, table.schema) as writer:
+                    writer.write_table(table, max_chunksize=rows)
+                assert points_of(read(sink.getvalue(), ARROW)) == {
+                    (name, (1_700_000_000 + number) * 1_000_000): value
+                    for number, (name, value) in enumerate(zip(names, values.to_pylist(), strict=True))
+                }
+
+    def test_names_each_column_that_is_missing_there_twice_or_unknown(self) -> None:
+        for header, many, faults in (
+            ("time,x,y,x,z,z", False, ["/x is there twice", "/z is there twice"]),
+            ("x,y", True, ["/physicalAssetID is missing", "/time is missing"]),
+            ("time,signal", False, ["/value is missing"]),
+            ("time,value", False, ["/signal is missing"]),
+            (
+                "time,value,unit,colour",
+                False,
+                [
+                    "/signal is missing",
+                    "/colour is not known beside signal, time and value",
+                    "/unit is not known beside signal, time and value",
+                ],
+            ),
+            (
+                "signal,time,value,physicalAssetID",
+                False,
+                ["/physicalAssetID is not known beside signal, time and value"],
+            ),
+        ):
+            names = header.split(",")
+            as_arrow = arrow_stream(pa.Table.from_arrays([pa.array(["a"])] * len(names), names=names))
+            for body, media_type in ((header.encode() + b"\n", CSV), (as_arrow, ARROW)):
+                with pytest.raises(BadRequest) as refusal:
+                    read(body, media_type, many=many)
+                assert [f"{fault.pointer} {fault.detail}" for fault in refusal.value.errors] == faults
+
+    def test_may_be_a_wide_table_of_more_than_one_asset_with_nulls_and_faults(self) -> None:
+        first, second = map(str, ASSETS)
+        body = (
+            f"time,physicalAssetID,x,y\n2026-01-01T00:00:00Z,{first},,2\n"
+            f"2026-01-01T00:00:00Z,{second},3,inf\nnever,{first},5,\n"
+        )
+        received = read(body.encode(), CSV, many=True)
+        assert [points_of(received, asset) for asset in ASSETS] == [
+            {("y", 1_767_225_600_000_000): 2.0},
+            {("x", 1_767_225_600_000_000): 3.0},
+        ]
+        assert received.refusals.pointers == {
+            Reason.INVALID_TIME: ["/2/time"],
+            Reason.VALUE_NOT_FINITE: ["/1/y"],
+        }
+
     @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
     def test_takes_timestamps_of_every_unit(self, unit: str) -> None:
         times = pa.array([1_700_000_000], pa.timestamp("s", "UTC")).cast(pa.timestamp(unit, "UTC"))
         received = read(arrow_stream(pa.table({"signal": ["x"], "time": times, "value": [1.0]})), ARROW)
         assert points_of(received) == {("x", 1_700_000_000_000_000): 1.0}
+
+    def test_has_times_of_whole_milliseconds_from_2000_on_up_to_the_latest(self) -> None:
+        earliest_ns, latest_ns = 946_684_800 * 10**9, 1000 * LATEST
+        times_ns = [earliest_ns - 1, earliest_ns, latest_ns - 1, latest_ns, latest_ns + 999_999, latest_ns + 1_000_000]
+        table = pa.table({"time": pa.array(times_ns, pa.timestamp("ns", "UTC")), "x": np.arange(6.0)})
+        received = read(arrow_stream(table), ARROW)
+        assert list(zip(received.points[None].times.tolist(), received.points[None].values.tolist(), strict=True)) == [
+            (earliest_ns // 1000, 1.0),
+            (LATEST - 1000, 2.0),
+            (LATEST, 3.0),
+            (LATEST, 4.0),
+        ]
+        assert received.refusals.pointers == {Reason.TIME_OUT_OF_RANGE: ["/0/time", "/5/time"]}
 
     def test_names_the_asset_of_each_point_where_there_are_many(self) -> None:
         first, second = map(str, ASSETS)
@@ -263,6 +364,19 @@ class TestABadPoint:
         body = {"x": {"time": ["2026-01-01T00:00:00Z", None], "value": [None, 2]}, "é": {"time": [], "value": []}}
         received = read(json.dumps(body).encode())
         assert received.refusals.pointers == {Reason.INVALID_VALUE: ["/x/value/0"], Reason.INVALID_TIME: ["/x/time/1"]}
+        times = ["2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z", "never"]
+        column = {"time": times, "value": [1, 2, 3]}
+        later = read(json.dumps({"x": {"time": times[:2], "value": [1, 2]}, "y/z": column}).encode())
+        assert later.refusals.pointers == {
+            Reason.INVALID_SIGNAL: ["/y~1z", "/y~1z", "/y~1z"],
+        }, "the first fault of a point"
+        later = read(json.dumps({"x": {"time": times[:2], "value": [1, 2]}, "y": column}).encode())
+        assert later.refusals.pointers == {Reason.INVALID_TIME: ["/y/time/2"]}
+        first, second = map(str, ASSETS)
+        of_many = read(json.dumps({first: {"x": column}, second: {"x": column, "y": column}}).encode(), many=True)
+        assert of_many.refusals.pointers == {
+            Reason.INVALID_TIME: [f"/{first}/x/time/2", f"/{second}/x/time/2", f"/{second}/y/time/2"]
+        }
 
     @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
     def test_is_one_that_is_not_finite(self, value: float) -> None:
@@ -312,6 +426,13 @@ UNREADABLE: list[tuple[bytes, str]] = [
     (arrow_body(ROWS)[:-60], ARROW),
     (arrow_stream(pa.table({"signal": ["x"], "time": pa.array([0], pa.timestamp("us")), "value": [1.0]})), ARROW),
     (arrow_stream(pa.table({"signal": ["x"], "time": [0], "value": [1.0]})), ARROW),
+    *(
+        (arrow_stream(pa.table({"signal": signals, "time": ["2026-01-01T00:00:00Z"] * 2, "value": [1.0, 2.0]})), ARROW)
+        for signals in (
+            pa.DictionaryArray.from_arrays(pa.array([0, place], pa.int8()), pa.array(["x"]), safe=False)
+            for place in (1, -1)
+        )
+    ),
     (arrow_stream(pa.table({"signal": [1], "time": ["2026-01-01T00:00:00Z"], "value": [1.0]})), ARROW),
     (arrow_stream(pa.table({"signal": ["x"], "time": ["2026-01-01T00:00:00Z"], "value": [True]})), ARROW),
 ]
@@ -340,6 +461,22 @@ class TestAnUnreadableBody:
         with suppress(BadRequest, PayloadTooLarge):
             read(bytes(body), ARROW)
 
+    @pytest.mark.parametrize("lines", [False, True])
+    def test_in_rows_names_the_fields_of_the_first_that_is_none(self, lines: bool) -> None:
+        point = {"signal": "x", "time": "2026-01-01T00:00:00Z", "value": 1}
+        of_asset = {**point, "physicalAssetID": str(ASSETS[0])}
+        for many, good, bad, faults in (
+            (False, point, of_asset, ["/1/physicalAssetID is not known here"]),
+            (True, of_asset, point, ["/1/physicalAssetID is missing"]),
+            (False, point, {"time": 1, "unit": 1}, ["/1/signal is missing", "/1/value is missing"]),
+        ):
+            rows = [good | {"quality": "GOOD"}, bad, bad]
+            body = "\n".join(map(json.dumps, rows)) if lines else json.dumps(rows)
+            with pytest.raises(BadRequest) as refusal:
+                read(body.encode(), NDJSON if lines else JSON, many=many)
+            unknown = ["/1/unit is not known here"] if "unit" in bad else []
+            assert [f"{fault.pointer} {fault.detail}" for fault in refusal.value.errors] == faults + unknown
+
     def test_names_the_asset_that_is_none(self) -> None:
         with pytest.raises(BadRequest) as refusal:
             read(b'[{"physicalAssetID": "7", "signal": "x", "time": "2026-01-01T00:00:00Z", "value": 1}]', many=True)
@@ -357,6 +494,25 @@ class TestTooMuch:
         )
         with pytest.raises(TooManyPoints):
             read(arrow_stream(table), ARROW)
+
+    def test_of_a_table_is_counted_by_its_points_and_its_cells(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Cells that are empty are no points, but four of them cost as much as one."""
+        monkeypatch.setattr("gridloom.monitoring.ingest.columns.MAX_POINTS", 3)
+        time = "2026-01-01T00:00:0"
+        fine = (
+            "signal,time,value" + "".join(f"\nx,{time}{number}Z,1" for number in range(3)),
+            f"time,x,y\n{time}0Z,1,2\n{time}1Z,,4",
+            "time," + ",".join("abcde") + "".join(f"\n{time}{number}Z,1,,,," for number in range(3)),
+        )
+        for body in fine:
+            assert read(body.encode(), CSV).count == 3
+        for body in (
+            fine[0] + f"\nx,{time}3Z,1",
+            f"time,x,y\n{time}0Z,1,2\n{time}1Z,3,4",
+            "time," + ",".join("abcdefgh") + f"\n{time}0Z,1,,,,,,,\n{time}1Z,,,,,,,,",
+        ):
+            with pytest.raises(TooManyPoints):
+                read(body.encode(), CSV)
 
     @pytest.mark.parametrize(
         ("write", "media_type"),
@@ -385,3 +541,48 @@ class TestTooMuch:
         table = pa.Table.from_arrays([pa.array([1.0])] * len(names), names=names)
         with pytest.raises(BadRequest, match="4096"):
             read(arrow_stream(table), ARROW)
+
+
+class TestTheClock:
+    """Known from a while ago: whoever sends points ahead of it is not refused before it has been looked at again."""
+
+    @pytest.fixture
+    def looks(self, monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
+        """When the clock is looked at, it says the first of these, which is taken away."""
+        found: list[datetime] = []
+
+        async def platform_now(_: object) -> datetime:
+            return found.pop(0)
+
+        monkeypatch.setattr(parsing, "platform_now", platform_now)
+        return found
+
+    async def receive(self, clock: parsing.CachedClock, time: datetime) -> Received:
+        request: Any = SimpleNamespace(content_type=JSON, pool=None, holder=None)
+        body = json.dumps([{"signal": "x", "time": time.isoformat(), "value": 1}]).encode()
+        return await parsing.receive(request, body, clock, many=False)
+
+    async def test_is_looked_at_again_for_points_that_are_too_far_ahead_of_it(self, looks: list[datetime]) -> None:
+        now, minute = datetime(2026, 6, 1, 12, tzinfo=UTC), timedelta(minutes=1)
+        clock, day = parsing.CachedClock(), timedelta(days=1)
+        looks[:] = [now]
+        assert (await self.receive(clock, now + day)).refusals.total == 0
+        assert (await self.receive(clock, now + day - minute)).refusals.total == 0
+        assert looks == [], "looked at once"
+        for moved, is_taken in ((minute, False), (2 * minute, True)):
+            looks[:] = [now, now + moved]
+            await clock.exactly_now(None)  # type: ignore[arg-type]
+            refused = (await self.receive(clock, now + day + minute)).refusals.counts
+            assert refused == ({} if is_taken else {Reason.TIME_OUT_OF_RANGE: 1}), "by a sandbox that has moved on"
+            assert looks == []
+
+    async def test_is_looked_at_after_some_seconds(
+        self, looks: list[datetime], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        clock, pool = parsing.CachedClock(), cast("Pool", None)
+        first, second = datetime(2026, 6, 1, tzinfo=UTC), datetime(2026, 6, 1, 1, tzinfo=UTC)
+        looks[:] = [first, second]
+        assert await clock.about_now(pool) == microseconds(first)
+        assert microseconds(first) <= await clock.about_now(pool) < microseconds(second)
+        monkeypatch.setattr(parsing, "CLOCK_CACHE_TTL_S", -1.0)
+        assert await clock.about_now(pool) == clock.now_us == microseconds(second)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
+import numpy as np
 import pytest
 from tests.assets import register_asset
+from tests.emitted import events_of
 from tests.events.sse import Reader
 from tests.people import OrganisationUnderTest
 
@@ -16,7 +19,11 @@ from gridloom.identity.permissions import Role
 from gridloom.jobs import JobRun
 from gridloom.monitoring import quota
 from gridloom.monitoring.compaction import day_compaction
-from gridloom.monitoring.quota import count_stored_telemetry
+from gridloom.monitoring.model import HOUR_US, Points, Reason, Received, Refusals
+from gridloom.monitoring.quota import QuotaExceeded, Quotas, count_stored_telemetry
+from gridloom.monitoring.store.quota import StoredTelemetry
+
+MANY = "/monitoring/datapoints"
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +115,7 @@ class TestTheQuota:
                 await day_compaction.compact(connection, row["asset_key"], row["day"], row["last"])
 
     async def test_refuses_old_points_when_it_is_full_and_takes_the_last_hour(
-        self, app, new_organisation, operator
+        self, app, new_organisation, operator, monkeypatch
     ) -> None:
         ours = await new_organisation()
         asset, now = await register_asset(ours), await find_now(ours.viewer)
@@ -126,7 +133,11 @@ class TestTheQuota:
         assert (mixed["written"], mixed["refused"]) == (1, 1)
         assert mixed["refusals"][0]["reason"] == "QUOTA_EXCEEDED"
         many = [{**point, "physicalAssetID": str(asset.id)} for point in points(old)]
-        assert (await ours.admin.post("/monitoring/datapoints", json=many)).status_code == 409
+        assert (await ours.admin.post(MANY, json=many)).status_code == 409
+        monkeypatch.setattr(app.shares, "_exempt_usernames", frozenset({ours.people[Role.ENGINEER].username}))
+        for exempt in (await ours.engineer.post(path, json=points(old)), await ours.engineer.post(MANY, json=many)):
+            assert (exempt.status_code, exempt.json().get("overwritten")) == (200, 1), "of the simulator, for one"
+        assert (await ours.admin.post(path, json=points(old))).status_code == 409
         await set_quota(operator, ours, 10**9)
         assert (await ours.admin.post(path, json=points(old))).status_code == 200
 
@@ -156,11 +167,74 @@ class TestTheQuota:
             assert told is not None
             assert told.data["data"] == {"share": "stored-telemetry", "used": used, "limit": used + 1}
             assert told.data["subject"] == f"organisations/{ours.id}"
-            await set_quota(operator, ours, 10 * used)
-            await count(app)
-            await set_quota(operator, ours, used)
-            await count(app)
+            [emitted] = await events_of(app.pool, ours.id, subject=f"organisations/{ours.id}")
+            assert (emitted.type, emitted.permission) == ("quota.near", "Read:monitoring")
+            nearly = 5 * used // 4
+            for quota_bytes in (10 * used, nearly + 1, nearly):
+                await set_quota(operator, ours, quota_bytes)
+                await count(app)
             again = await reader.next()
             assert again is not None
             assert again.id == (told.id or 0) + 1, "once each time"
-            assert again.data["data"]["limit"] == used
+            assert again.data["data"]["limit"] == nearly, "at four fifths, and not a byte before"
+
+
+class TestWhatIsAdmitted:
+    """Of the assets 1 and 2, whose owner's quota is full, 3, whose owner has none, and 4, whose owner has room."""
+
+    FULL, FREE, ROOMY = (UUID(int=number) for number in (10, 20, 30))
+    owners = dict(zip((UUID(int=number) for number in range(1, 5)), (FULL, FULL, FREE, ROOMY), strict=True))
+    quotas = {FULL: 500, FREE: None, ROOMY: 501}
+    NOW_US = 100 * HOUR_US
+
+    @pytest.fixture
+    def looked_up(self, monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
+        found: list[UUID] = []
+
+        async def read_stored(_: Any, organisation_id: UUID) -> StoredTelemetry:
+            found.append(organisation_id)
+            return StoredTelemetry(organisation_id, 500, self.quotas[organisation_id], None)
+
+        monkeypatch.setattr("gridloom.monitoring.store.quota.read_stored", read_stored)
+        return found
+
+    def receive(self, **ages_us: list[int]) -> Received:
+        points: dict[UUID | None, Points] = {
+            UUID(int=int(name.removeprefix("asset"))): Points(
+                ["x"], np.zeros(len(ages), np.intp), self.NOW_US - np.array(ages), np.arange(float(len(ages)))
+            )
+            for name, ages in ages_us.items()
+        }
+        return Received(points, sum(map(len, points.values())), Refusals())
+
+    async def admit(self, received: Received, quotas: Quotas | None = None) -> dict[int, list[int]]:
+        """The ages of what is left of each asset."""
+        pool: Any = None
+        await (quotas or Quotas()).admit(pool, received, self.owners, self.NOW_US)  # type: ignore[arg-type]
+        return {asset.int: (self.NOW_US - left.times).tolist() for asset, left in received.points.items() if asset}
+
+    async def test_of_each_asset_is_all_where_there_is_room_and_the_last_hour_where_there_is_none(
+        self, looked_up: list[UUID]
+    ) -> None:
+        ages = [HOUR_US, HOUR_US + 1, 5 * HOUR_US, 0]
+        received = self.receive(asset1=[3], asset3=ages, asset2=ages, asset4=ages)
+        assert await self.admit(received) == {1: [3], 3: ages, 2: [HOUR_US, 0], 4: ages}
+        assert received.points[UUID(int=2)].values.tolist() == [0.0, 3.0]
+        assert received.refusals.counts == {Reason.QUOTA_EXCEEDED: 2}
+
+    async def test_is_refused_as_a_whole_where_nothing_is_left_of_any_asset(self, looked_up: list[UUID]) -> None:
+        with pytest.raises(QuotaExceeded, match="500 bytes are stored, of 500 at most") as refused:
+            await self.admit(self.receive(asset1=[2 * HOUR_US], asset2=[3 * HOUR_US]))
+        assert refused.value.members == {"share": "stored-telemetry", "limit": 500}
+        assert await self.admit(self.receive(asset1=[2 * HOUR_US], asset3=[3 * HOUR_US])) == {1: [], 3: [3 * HOUR_US]}
+        assert await self.admit(self.receive()) == {}
+
+    async def test_is_decided_by_what_was_known_a_while_ago_of_each_owner(
+        self, looked_up: list[UUID], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        quotas = Quotas()
+        for cached_for_s, expected in ((3600.0, [self.FULL, self.FREE]), (3600.0, []), (-1.0, [self.FULL, self.FREE])):
+            monkeypatch.setattr(quota, "CACHED_FOR_S", cached_for_s)
+            await self.admit(self.receive(asset1=[0], asset3=[0]), quotas)
+            assert looked_up == expected
+            looked_up.clear()

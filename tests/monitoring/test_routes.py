@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -18,6 +18,7 @@ from tests.assets import PARAMETERS, register_asset
 from tests.monitoring.calls import ARROW, DAY, PARQUET, minutes, read, stream_of, write
 
 from gridloom.database.clock import platform_now
+from gridloom.monitoring import routes
 from gridloom.monitoring.compaction import jobs
 from gridloom.monitoring.store.bodies import next_day
 
@@ -66,6 +67,10 @@ class TestWriting:
     async def test_refuses_what_lies_far_ahead_of_the_platforms_clock(self, owner: Any, asset: str) -> None:
         answer = await write(owner, asset, [{"signal": "x", "time": "2099-01-01T00:00:00Z", "value": 1}])
         assert answer["refusals"][0]["reason"] == "TIME_OUT_OF_RANGE"
+        now = datetime.fromisoformat((await owner.viewer.get("/sandbox/clock")).json()["now"])
+        for ahead, outcome in ((timedelta(hours=23, minutes=59), (1, 0)), (timedelta(hours=24, minutes=1), (0, 1))):
+            answer = await write(owner, asset, [{"signal": "x", "time": (now + ahead).isoformat(), "value": 1}])
+            assert (answer["written"], answer["refused"]) == outcome, "a day ahead, and no more"
 
     async def test_of_many_assets_takes_one_request(self, owner: Any, asset: str) -> None:
         other = str((await register_asset(owner)).id)
@@ -122,6 +127,23 @@ class TestWriting:
         assert (await stranger.engineer.post(f"/monitoring/{asset}/datapoints", json=body)).status_code == 403
         assert (await owner.engineer.post(f"/monitoring/{uuid4()}/datapoints", json=body)).status_code == 404
         assert (await owner.engineer.post("/monitoring/seven/datapoints", json=body)).status_code == 400
+
+    async def test_of_many_assets_needs_the_permission_on_each_of_them(
+        self, owner: Any, asset: str, new_organisation: Any
+    ) -> None:
+        guest = await new_organisation()
+        body, path = {"x": {"time": [DAY[0]], "value": [1]}}, f"/monitoring/{asset}"
+        for granted in ("Read:monitoring", "Create:monitoring"):
+            grant = f"/physical-assets/{asset}/grants/{guest.id}"
+            assert (await owner.admin.put(grant, json={"permissions": [granted]})).status_code == 200
+            for write_it in (
+                guest.admin.post(f"{path}/datapoints", json=body),
+                guest.admin.post("/monitoring/datapoints", json={asset: body}),
+            ):
+                assert (await write_it).status_code == (200 if granted == "Create:monitoring" else 403)
+            for rest in ("/signals", "/datapoints", "/datapoints/latest", "/datapoints/sum/detailed"):
+                answer = await guest.admin.get(path + rest)
+                assert answer.status_code == (200 if granted == "Read:monitoring" else 403), rest
 
     async def test_of_a_million_points_at_once_is_possible(self, owner: Any, asset: str) -> None:
         count = 50_000
@@ -218,6 +240,23 @@ class TestReading:
             }
         ]
         assert [point["value"] for point in found["data"]["active_power"]] == [hour * 60 + 59 for hour in range(23)]
+        counted = {"start": DAY[0], "end": DAY[1], "aggregation": "count", "datapoints": "active_power"}
+        for resolution, unit, aggregation in (("hourly", "", "count"), ("raw", "kW", None)):
+            [meta] = (await read(owner, filled, **counted, resolution=resolution))["metaData"]
+            assert (meta["unit"], meta["aggregation"]) == (unit, aggregation), "a count has no unit, a point has"
+
+    @pytest.mark.parametrize("aggregation", ["avg", "time-weighted-avg"])
+    async def test_begins_with_the_points_of_the_span_in_every_resolution(
+        self, owner: Any, filled: str, aggregation: str
+    ) -> None:
+        """Only a value that is weighed by its time holds on into the span."""
+        span = {"start": "2026-03-29T05:07:30Z", "end": "2026-03-29T05:10:00Z", "datapoints": "active_power"}
+        minute = 6 * 60 + 8
+        held = {"2026-03-29T05:07:00Z": minute - 1.0} if aggregation == "time-weighted-avg" else {}
+        points = {"2026-03-29T05:08:00Z": float(minute), "2026-03-29T05:09:00Z": minute + 1.0}
+        for resolution, expected in (("raw", points), ("1-minute", held | points)):
+            found = await read(owner, filled, **span, aggregation=aggregation, resolution=resolution)
+            assert {point["time"]: point["value"] for point in found["data"]["active_power"]} == expected
 
     @pytest.mark.parametrize(
         ("resolution", "count"), [("raw", 1380), ("1-minute", 1380), ("15-minute", 92), ("hourly", 23), ("daily", 1)]
@@ -239,6 +278,27 @@ class TestReading:
         assert counted == {"raw": 1381, "hourly": 24, "daily": 2}[resolution]
         sums = await owner.viewer.get(f"/monitoring/{filled}/datapoints/sum/detailed", params=span)
         assert sums.json()["data"]["frequency"]["count"] == 1381
+
+    async def test_ends_now_or_where_it_is_asked_to_and_begins_a_day_before(self, owner: Any, filled: str) -> None:
+        found = await read(owner, filled, end=DAY[1], datapoints="frequency")
+        assert len(found["data"]["frequency"]) == 23 * 60
+        found = await read(owner, filled, end="2026-03-29T23:30:00Z", datapoints="frequency")
+        assert found["data"]["frequency"][0]["time"] == "2026-03-28T23:30:00Z"
+        assert (await read(owner, filled, datapoints="frequency"))["data"] == {"frequency": []}, "of a time long past"
+        sums = await owner.viewer.get(f"/monitoring/{filled}/datapoints/sum/detailed", params={"end": DAY[1]})
+        assert (sums.json()["start"], sums.json()["end"]) == ("2026-03-28T22:00:00Z", DAY[1])
+
+    async def test_in_buckets_or_sums_is_of_so_many_signals_at_a_time(
+        self, owner: Any, filled: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for most, status in ((1, 400), (2, 200)):
+            monkeypatch.setattr(routes, "MAX_SUMMED_SIGNALS", most)
+            for rest in ("?resolution=hourly", "/sum/detailed"):
+                answer = await owner.viewer.get(f"/monitoring/{filled}/datapoints{rest}")
+                assert answer.status_code == status, rest
+                if status == 400:
+                    assert [error["pointer"] for error in answer.json()["errors"]] == ["query:datapoints"]
+            assert set((await read(owner, filled))["data"]) == {"active_power", "frequency"}, "the points themselves"
 
     async def test_knows_the_standard_signals_and_names_those_it_does_not(self, owner: Any, filled: str) -> None:
         assert (await read(owner, filled, datapoints="state_of_health"))["data"] == {"state_of_health": []}
@@ -316,6 +376,22 @@ class TestReading:
         assert power_sum["energyCharged"] == pytest.approx(300)
         assert power_sum["energyNet"] == pytest.approx(300)
         assert power_sum["cycles"] == pytest.approx(600 / PARAMETERS["energyCapacity"])
+        able = {"available_charge_power": {"time": times[:1], "value": [600]}}
+        await write(owner, asset, able)
+        answer = await owner.viewer.get(
+            f"/monitoring/{asset}/datapoints/sum/detailed", params={"start": times[0], "end": "2026-03-29T12:00:00Z"}
+        )
+        could_have = answer.json()["data"]["available_charge_power"]
+        alone = {"unit": "kW", "count": 1, "sum": 600, "min": 600, "max": 600, "mean": 600}
+        assert could_have == alone, "no energy flows by a power that is only available"
+        late = ["2026-04-04T21:55:00Z", "2026-04-04T22:05:00Z"]  # a week later, over the midnight of a market day
+        await write(owner, asset, {"active_power": {"time": late, "value": [600, 0]}})
+        weeks = {"start": "2026-03-28T23:00:00Z", "end": "2026-04-12T22:00:00Z", "datapoints": "active_power"}
+        answer = await owner.viewer.get(f"/monitoring/{asset}/datapoints/sum/detailed", params=weeks)
+        long = answer.json()["data"]["active_power"]
+        assert (long["count"], long["sum"]) == (122, 18_600)
+        assert long["energyDischarged"] == pytest.approx(700), "a value that holds over a midnight counts once"
+        assert long["energyCharged"] == pytest.approx(300 + 14 * 300 / 60), "the last holds for a quarter of an hour"
         brief = {"start": "2026-03-29T10:05:30Z", "end": "2026-03-29T10:06:30Z", "datapoints": "active_power"}
         answer = await owner.viewer.get(f"/monitoring/{asset}/datapoints/sum/detailed", params=brief)
         within = answer.json()["data"]["active_power"]
@@ -385,6 +461,10 @@ class TestReading:
         health = (await owner.viewer.get(f"/physical-assets/{asset}/health")).json()
         assert health["stateOfCharge"] == 0.42
         assert health["lastTelemetryAt"] == text
+        earlier = (now - timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        await write(owner, asset, {"temperature": {"time": [earlier], "value": [21]}})
+        health = (await owner.viewer.get(f"/physical-assets/{asset}/health")).json()
+        assert (health["stateOfCharge"], health["lastTelemetryAt"]) == (0.42, text), "the newest of any signal"
 
 
 class TestALongSilence:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gridloom.monitoring.compaction.jobs import Retention
 from gridloom.monitoring.compaction_rules import BUSY_POINTS, BUSY_SEGMENTS, Compact, Merge, plan
-from gridloom.monitoring.model import days_between, microseconds
+from gridloom.monitoring.lifespan import lifespan
+from gridloom.monitoring.model import Reason, Refusals, days_between, microseconds
 
 pytestmark = pytest.mark.pure
 
@@ -63,3 +68,29 @@ class TestTheDaysOfASpan:
         assert days_between(midnight - 1, next_midnight) == (first, second)
         assert days_between(midnight, next_midnight + 1) == (second, third)
         assert days_between(midnight - 1, midnight) == (first, first)
+
+
+class TestRefusals:
+    def test_are_counted_by_reason_and_pointed_at_up_to_ten_of_each(self) -> None:
+        refusals = Refusals()
+        refusals.add(Reason.INVALID_TIME, 7, [f"/{row}/time" for row in range(7)])
+        refusals.add(Reason.INVALID_VALUE, 1, ["/2/value"])
+        refusals.add(Reason.INVALID_SIGNAL, 0, [])
+        refusals.add(Reason.INVALID_TIME, 5, [f"/{row}/time" for row in range(7, 12)])
+        assert refusals.counts == {Reason.INVALID_TIME: 12, Reason.INVALID_VALUE: 1}
+        assert refusals.total == 13
+        assert refusals.pointers == {
+            Reason.INVALID_TIME: [f"/{row}/time" for row in range(10)],
+            Reason.INVALID_VALUE: ["/2/value"],
+        }
+
+
+class TestRetention:
+    async def test_keeps_telemetry_for_as_many_days_as_are_set_and_for_ever_where_none_are(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for days, keep in ((30, timedelta(days=30)), (None, None)):
+            monkeypatch.setattr(Retention, "keep", timedelta(1))
+            settings: Any = SimpleNamespace(monitoring_retention_days=days, telemetry_database_url=None, pool_size=1)
+            async with lifespan(MagicMock(), settings):
+                assert Retention.keep == keep

@@ -18,14 +18,15 @@ from gridloom.database.clock import platform_now
 from gridloom.database.commit.after_commit import transaction
 from gridloom.database.migrate import MIGRATIONS
 from gridloom.database.pool import create_pool
+from gridloom.jobs import JobRun
 from gridloom.kernel.ids import uuid7
 from gridloom.kernel.market_time import Resolution
 from gridloom.market_calendar import market_date, market_day_number
 from gridloom.monitoring import codec
-from gridloom.monitoring.compaction import day_compaction
+from gridloom.monitoring.compaction import day_compaction, jobs
 from gridloom.monitoring.compaction_rules import BUSY_SEGMENTS
 from gridloom.monitoring.ingest.ingest import ingest
-from gridloom.monitoring.model import DAY_US, MAX_SIGNALS, MINUTE_US, Points, day_number, day_start
+from gridloom.monitoring.model import DAY_US, MAX_SIGNALS, MINUTE_US, Points, day_number, day_start, instant_of
 from gridloom.monitoring.query.aggregation import Aggregation, Downsampling, aggregate
 from gridloom.monitoring.query.series import read, read_each, read_in_steps
 from gridloom.monitoring.query.summaries import aggregate_days, read_spans
@@ -213,6 +214,31 @@ class TestTelemetry:
         again = await write(pool, asset_key, [("one.more", START, 1.0), ("s7", START, 2.0)])
         assert (again.written, again.overwritten, again.refused) == (0, 1, 1)
 
+    async def test_of_several_assets_is_written_in_one_order_whatever_the_order_of_a_request(
+        self, pool: asyncpg.Pool
+    ) -> None:
+        """So that two requests wait for each other one way only."""
+        low, high = [await new_asset(pool) for _ in range(2)]
+        for asset_key in (low, high):
+            await write(pool, asset_key, [("x", START, 1.0)])
+
+        async def lock_in_turn(db: Any) -> Any:
+            async with db.transaction():
+                return await heads.lock_heads(db, [high, low])
+
+        async with pool.acquire() as first, pool.acquire() as second:
+            try:
+                async with first.transaction():
+                    await heads.lock_heads(first, [low])
+                    waiting = asyncio.create_task(lock_in_turn(second))
+                    asked = "select exists (select from pg_locks where pid = $1 and not granted)"
+                    while not await pool.fetchval(asked, second.get_server_pid()):
+                        await asyncio.sleep(0.01)
+                    await first.execute("select from telemetry_head where asset_key = $1 for update nowait", high)
+            finally:
+                locked = await waiting
+        assert {key: head.sequence for key, head in locked.items()} == {low: 3, high: 2}
+
 
 class TestFolding:
     async def test_rolled_back_at_any_step_leaves_everything_as_it_was(
@@ -239,12 +265,36 @@ class TestFolding:
             await compaction_store.try_fold_lock(connection, asset_key)
             await day_compaction.compact(connection, asset_key, market_date(day_number(START)), 1_000_000)
 
+    async def test_records_the_day_of_the_battery_in_the_transaction_that_compacts_it(
+        self, pool: asyncpg.Pool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        recorded: list[tuple[int, date, int]] = []
+
+        async def record(db: Any, asset_key: int, day: date) -> None:
+            segments = await db.fetchval("select count(*) from telemetry_segment where asset_key = $1", asset_key)
+            recorded.append((asset_key, day, segments))
+
+        monkeypatch.setattr(day_compaction.RECORD_FOLDED_DAY, "_given", record)
+        asset_key = await new_asset(pool)
+        await write(pool, asset_key, [("x", START, 1.0), ("x", START + DAY_US, 2.0)])
+        first, second = (market_date(day_number(START) + place) for place in (0, 1))
+        await fold_day(pool, asset_key, second)
+        await fold_day(pool, asset_key, first)
+        await fold_day(pool, asset_key, first)
+        await join_days(pool, asset_key)
+        assert recorded == [(asset_key, second, 1), (asset_key, first, 0)], "once for each day"
+
     async def test_is_done_by_one_replica_at_a_time(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
         await write(pool, asset_key, [("x", START, 1.0)])
         async with pool.acquire() as first, pool.acquire() as second, first.transaction(), second.transaction():
             assert await compaction_store.try_fold_lock(first, asset_key)
             assert not await compaction_store.try_fold_lock(second, asset_key)
+            pending = compaction_store.Pending(asset_key, market_date(day_number(START)), True, [1], [1])
+            assert await day_compaction.run_step(second, pending) is None
+            done = await day_compaction.run_step(first, pending)
+            assert done is not None
+            assert done.points == 1
 
     async def test_plans_closed_days_at_once_and_open_ones_when_busy(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
@@ -256,6 +306,18 @@ class TestFolding:
         ]
         assert [day.is_closed for day in waiting] == [True]
         assert not [day for day in await compaction_store.read_pending(pool, most=10_000) if day.asset_key == asset_key]
+
+    async def test_takes_a_day_for_closed_so_long_after_its_end_in_the_market(self, pool: asyncpg.Pool) -> None:
+        """Which comes two hours before the end of the day of UTC."""
+        asset_key, summer = await new_asset(pool), market_day_number(date(2025, 7, 1))
+        await write(pool, asset_key, [("x", day_start(summer), 1.0), ("x", day_start(summer + 1), 2.0)])
+        minute = timedelta(minutes=1)
+        end = instant_of(day_start(summer + 1))
+        for since, closed in ((-minute, []), (minute, [summer]), (timedelta(hours=24) - minute, [summer])):
+            waiting = await compaction_store.read_pending(
+                pool, settle=NOW, closed_for=await platform_now(pool) - end - since, asset_key=asset_key
+            )
+            assert [(one.day, one.is_closed) for one in waiting] == [(market_date(day), True) for day in closed]
 
     async def test_never_makes_a_reader_miss_what_was_committed_nor_a_writer_wait(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
@@ -449,6 +511,58 @@ class TestBlocks:
                 await change.rollback()
 
 
+class TestTheJobs:
+    async def run(self, pool: asyncpg.Pool, job: Any, key: str = "") -> None:
+        async with pool.acquire() as db, db.transaction():
+            now = await platform_now(db)
+            await job(JobRun(db=db, kind="", key=key, payload={}, due=now, attempt=1))
+
+    async def test_hand_on_every_battery_with_a_closed_day_and_join_what_they_have_compacted(
+        self, pool: asyncpg.Pool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        keys, asked, joined = [await new_asset(pool) for _ in range(2)], [], []
+        for key in keys:
+            for place in range(2):
+                await write(pool, key, [("x", START + place * DAY_US, 1.0)])
+            await pool.execute(
+                "update telemetry_segment set written_at = written_at - interval '1 hour' where asset_key = $1", key
+            )
+
+        async def enqueue(_: Any, kind: str, *, key: str, due: Any, restart: bool) -> None:
+            asked.append((kind, int(key), restart))
+
+        async def may_write_blocks(_: Any, wait: timedelta) -> bool:
+            return wait == timedelta(hours=1)
+
+        async def join_days(_: Any, asset_key: int) -> list[Any]:
+            joined.append(asset_key)
+            return []
+
+        monkeypatch.setattr(jobs, "enqueue", enqueue)
+        monkeypatch.setattr(compaction_store, "may_write_blocks", may_write_blocks)
+        monkeypatch.setattr(day_compaction, "join_days", join_days)
+        await self.run(pool, jobs.enqueue_due)
+        assert [one for one in asked if one[1] in keys] == [("monitoring.compact", key, False) for key in keys]
+        await self.run(pool, jobs.fold_asset, str(keys[0]))
+        assert joined == keys[:1]
+        for table, counts in (("segment", [0, 2]), ("block", [2, 0])):
+            count = f"select count(*) from telemetry_{table} where asset_key = $1"
+            assert [await pool.fetchval(count, key) for key in keys] == counts, "of the one battery alone"
+
+
+class TestWatching:
+    async def test_lasts_as_long_as_the_longest_that_was_asked_for(self, pool: asyncpg.Pool) -> None:
+        asset_key = await new_asset(pool)
+        first = await heads.watch(pool, asset_key, timedelta(seconds=60))
+        longer = await heads.watch(pool, asset_key, timedelta(seconds=600))
+        shorter = await heads.watch(pool, asset_key, timedelta(seconds=6))
+        assert first.watched_until is not None
+        assert longer.watched_until is not None
+        assert longer.watched_until - first.watched_until >= timedelta(seconds=540)
+        assert shorter == longer
+        assert (await heads.find_head(pool, asset_key)) == longer
+
+
 class TestRetention:
     async def test_drops_the_oldest_days_and_nothing_else(self, pool: asyncpg.Pool) -> None:
         asset_key = await new_asset(pool)
@@ -461,6 +575,24 @@ class TestRetention:
             pass
         rows = await pool.fetch("select first_day from telemetry_block where asset_key = $1 order by 1", asset_key)
         assert [row["first_day"] for row in rows] == [market_date(oldest), market_date(oldest + 300)]
+
+    async def test_is_done_by_the_job_where_it_is_asked_for(
+        self, pool: asyncpg.Pool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        keys = [await new_asset(pool) for _ in range(3)]
+        oldest = day_number(int((await platform_now(pool) - timedelta(days=399)).timestamp() * 1_000_000))
+        for key in keys:
+            for place in (-1, 0):
+                await write(pool, key, [("x", day_start(oldest + place), 1.0)])
+                await fold_day(pool, key, market_date(oldest + place))
+        monkeypatch.setattr(jobs, "ASSET_BATCH_SIZE", 1)
+        for keep, kept in ((None, 6), (timedelta(days=399), 3)):
+            monkeypatch.setattr(jobs.Retention, "keep", keep)
+            async with pool.acquire() as db, db.transaction():
+                now = await platform_now(db)
+                await jobs.delete_expired_telemetry(JobRun(db=db, kind="", key="", payload={}, due=now, attempt=1))
+            count = "select count(*) from telemetry_block where asset_key = any($1::int[])"
+            assert await pool.fetchval(count, keys) == kept
 
     async def test_keeps_a_block_as_long_as_one_of_its_days(self, pool: asyncpg.Pool) -> None:
         asset_key, keep = await new_asset(pool), timedelta(days=399)

@@ -8,12 +8,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+from tests.assets import register_asset
 from tests.monitoring.calls import DAY, write
+from tests.stand_ins import replace_for
 
 from gridloom.market_calendar import market_date
+from gridloom.monitoring.query import stream
 
 Event = tuple[str, str, Any]
-"""Its id, its type and its data."""
+"""Its type, its id and its data."""
+END: Event = ("end", "", None)
+"""No event: the stream is over."""
 
 
 @asynccontextmanager
@@ -31,6 +37,8 @@ async def following(app: Any, token: str, asset: str, **options: Any) -> AsyncIt
         if message["type"] == "http.response.start":
             status.set_result(message["status"])
             return
+        if not message.get("more_body", False):
+            events.put_nowait(END)
         for frame in message.get("body", b"").decode().split("\n\n"):
             fields = dict(line.split(": ", 1) for line in frame.splitlines() if ": " in line)
             if "event" in fields:
@@ -62,11 +70,13 @@ async def upcoming(events: asyncio.Queue[Event]) -> Event:
 
 class TestAStream:
     async def test_begins_with_the_latest_and_goes_on_with_what_is_stored(
-        self, owner: Any, asset: str, app: Any
+        self, owner: Any, asset: str, app: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """At once, since the writer tells it: not when the stream looks by itself."""
+        monkeypatch.setattr(stream, "HEARTBEAT_S", 600.0)
         token = owner.viewer.headers["Authorization"]
         await write(owner, asset, {"frequency": {"time": [DAY[0]], "value": [50]}})
-        async with following(app, token, asset) as events:
+        async with following(app, token, asset) as events, asyncio.timeout(60):
             assert (await upcoming(events))[::2] == ("latest", {"frequency": {"time": DAY[0], "value": 50.0}})
             columns = {
                 "frequency": {"time": ["2026-03-29T00:00:00Z"], "value": [49.9]},
@@ -74,6 +84,29 @@ class TestAStream:
             }
             await write(owner, asset, columns)
             assert (await upcoming(events))[::2] == ("datapoints", columns)
+
+    async def test_of_each_asset_has_its_own_part_of_a_request_for_many(
+        self, owner: Any, asset: str, app: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """At once, whichever of them is followed."""
+        monkeypatch.setattr(stream, "HEARTBEAT_S", 600.0)
+        token = owner.viewer.headers["Authorization"]
+        assets = [asset, *[(await register_asset(owner)).id for _ in range(2)]]
+        parts = {
+            str(one): {name: {"time": [f"2026-03-29T0{number}:00:00Z"], "value": [number + 0.5]}}
+            for number, (one, name) in enumerate(zip(assets, ("x", "frequency", "cycles"), strict=True), 1)
+        }
+        async with (
+            following(app, token, assets[2]) as to_third,
+            following(app, token, assets[0]) as to_first,
+            asyncio.timeout(60),
+        ):
+            for events in (to_third, to_first):
+                assert (await events.get())[0] == "latest"
+            written = (await owner.engineer.post("/monitoring/datapoints", json=parts)).json()
+            assert written["written"] == 3, written
+            assert (await to_third.get())[::2] == ("datapoints", parts[str(assets[2])])
+            assert (await to_first.get())[::2] == ("datapoints", parts[str(assets[0])])
 
     async def test_goes_on_where_it_broke_off(self, owner: Any, asset: str, app: Any) -> None:
         token = owner.viewer.headers["Authorization"]
@@ -90,6 +123,21 @@ class TestAStream:
         async with following(app, token, asset, last_event_id=first[1]) as events:
             assert await upcoming(events) == second
 
+    async def test_has_all_of_what_was_missed_at_once_however_much(
+        self, owner: Any, asset: str, app: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A request of more days than are read at a time."""
+        monkeypatch.setattr(stream, "HEARTBEAT_S", 60.0)
+        monkeypatch.setattr(stream, "SEGMENT_BATCH_SIZE", 3)
+        await write(owner, asset, {"frequency": {"time": [DAY[0]], "value": [50]}})
+        times = [f"2026-04-{day:02}T12:00:00Z" for day in range(1, 8)]
+        await write(owner, asset, {"frequency": {"time": times, "value": list(range(7))}})
+        place = f"1-{market_date(20541)}"
+        token = owner.viewer.headers["Authorization"]
+        async with following(app, token, asset, last_event_id=place) as events, asyncio.timeout(30):
+            found = [(await events.get())[2]["frequency"] for _ in times]
+        assert found == [{"time": [time], "value": [float(number)]} for number, time in enumerate(times)]
+
     async def test_says_when_something_may_have_been_missed(self, owner: Any, asset: str, app: Any) -> None:
         token = owner.viewer.headers["Authorization"]
         await write(owner, asset, {"frequency": {"time": [DAY[0]], "value": [50]}})
@@ -100,6 +148,18 @@ class TestAStream:
         async with following(app, token, asset, last_event_id=f"1-{market_date(20541)}") as events:
             assert (await upcoming(events))[0] == "gap"
             assert (await upcoming(events))[2] == {"frequency": {"time": [DAY[0]], "value": [52.0]}}
+
+    async def test_begins_anew_for_a_place_that_is_still_to_come(self, owner: Any, asset: str, app: Any) -> None:
+        """One of an earlier life: a sandbox that was reset counts from the beginning again."""
+        token, columns = owner.viewer.headers["Authorization"], {"frequency": {"time": [DAY[0]], "value": [50.0]}}
+        await write(owner, asset, columns)
+        async with following(app, token, asset, last_event_id=f"2-{market_date(20541)}") as events:
+            kind, place, data = await upcoming(events)
+            assert (kind, data) == ("latest", {"frequency": {"time": DAY[0], "value": 50.0}})
+            await write(owner, asset, columns)
+            assert (await upcoming(events))[::2] == ("datapoints", columns)
+        async with following(app, token, asset, last_event_id=place) as events:
+            assert (await upcoming(events))[::2] == ("datapoints", columns), "and its place is one to go on from"
 
     async def test_tells_only_what_was_asked_for(self, owner: Any, asset: str, app: Any) -> None:
         token = owner.viewer.headers["Authorization"]
@@ -112,6 +172,75 @@ class TestAStream:
                 owner, asset, {"x": {"time": [DAY[0]], "value": [1]}, "frequency": {"time": [DAY[0]], "value": [2.0]}}
             )
             assert (await upcoming(events))[2] == {"frequency": {"time": [DAY[0]], "value": [2.0]}}
+
+    async def test_ends_with_the_right_to_read(
+        self, owner: Any, asset: str, app: Any, new_organisation: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(stream, "READ_CACHE_TTL_S", -1.0)
+        guest, columns = await new_organisation(), {"x": {"time": [DAY[0]], "value": [1.0]}}
+        grant = f"/physical-assets/{asset}/grants/{guest.id}"
+        assert (await owner.admin.put(grant, json={"permissions": ["Read:monitoring"]})).status_code == 200
+        async with following(app, guest.viewer.headers["Authorization"], asset) as events:
+            await upcoming(events)
+            await write(owner, asset, columns)
+            assert (await upcoming(events))[::2] == ("datapoints", columns)
+            assert (await owner.admin.delete(grant)).status_code == 204
+            await write(owner, asset, columns)
+            async with asyncio.timeout(30):
+                assert await events.get() == END
+
+    async def test_ends_with_the_right_to_read_whoever_else_follows_and_whatever_else_is_followed(
+        self, owner: Any, asset: str, app: Any, new_organisation: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What streams share is not told to one by the rights of another, or by those to another battery."""
+        seconds = [0.0]
+        replace_for(monkeypatch, stream, "time", monotonic=lambda: seconds[0])
+        other = (await register_asset(owner)).id
+        guest, columns = await new_organisation(), {"x": {"time": [DAY[0]], "value": [1.0]}}
+        for one in (asset, other):
+            granted = await owner.admin.put(
+                f"/physical-assets/{one}/grants/{guest.id}", json={"permissions": ["Read:monitoring"]}
+            )
+            assert granted.status_code == 200
+        own, foreign = (one.viewer.headers["Authorization"] for one in (owner, guest))
+        async with (
+            following(app, own, asset) as to_owner,
+            following(app, foreign, asset) as to_guest,
+            following(app, foreign, other) as to_guest_of_other,
+            asyncio.timeout(60),
+        ):
+            for events in (to_owner, to_guest, to_guest_of_other):
+                await events.get()
+            await write(owner, asset, columns)
+            assert [(await events.get())[2] for events in (to_owner, to_guest)] == [columns] * 2
+            assert (await owner.admin.delete(f"/physical-assets/{asset}/grants/{guest.id}")).status_code == 204
+            seconds[0] = 10.0  # what was read before is too old to be shared
+            await write(owner, other, columns)
+            assert (await to_guest_of_other.get())[2] == columns
+            await write(owner, asset, columns)
+            assert [await to_guest.get(), (await to_owner.get())[2]] == [END, columns]
+
+    async def test_shares_what_was_read_with_no_stream_that_is_elsewhere(
+        self, owner: Any, asset: str, app: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        replace_for(monkeypatch, stream, "time", monotonic=lambda: 0.0)
+        token, other = owner.viewer.headers["Authorization"], (await register_asset(owner)).id
+        stored = [{"x": {"time": [f"2026-03-29T0{hour}:00:00Z"], "value": [hour / 2]}} for hour in (1, 2, 3)]
+        for columns in stored:
+            await write(owner, asset, columns)
+            await write(owner, other, columns)
+        elsewhere = {"x": {"time": ["2026-03-29T04:00:00Z"], "value": [9.0]}}
+        await write(owner, other, elsewhere)
+        first, second = (f"{sequence}-{market_date(20541)}" for sequence in (1, 2))
+        async with (
+            following(app, token, asset, last_event_id=first) as all_missed,
+            following(app, token, asset, last_event_id=second) as last_missed,
+            following(app, token, other, last_event_id=second) as of_other,
+            asyncio.timeout(60),
+        ):
+            assert [(await all_missed.get())[2] for _ in range(2)] == stored[1:]
+            assert (await last_missed.get())[2] == stored[2]
+            assert [(await of_other.get())[2] for _ in range(2)] == [stored[2], elsewhere]
 
     async def test_refuses_a_place_that_is_none(self, owner: Any, asset: str, app: Any) -> None:
         token = owner.viewer.headers["Authorization"]

@@ -57,10 +57,19 @@ class TestAColumn:
             None,
             "2024-02-29T00:00:00.5+01:00",
             "2026-01-01T00:00:00",
+            "2026-02-29T00:00:00",
         ]
         times, faults = timestamps.from_arrow(pa.array(texts))
-        assert faults.tolist() == [0, timestamps.MALFORMED, timestamps.MALFORMED, 0, timestamps.WITHOUT_OFFSET]
+        malformed, without_offset = timestamps.MALFORMED, timestamps.WITHOUT_OFFSET
+        assert faults.tolist() == [0, malformed, malformed, 0, without_offset, malformed]
         assert times[3] == microseconds(datetime(2024, 2, 28, 23, 0, 0, 500_000, tzinfo=UTC))
+
+    def test_knows_the_leap_years_beside_a_text_that_is_none(self) -> None:
+        texts = [f"{year}-02-29T00:00:00Z" for year in (2000, 2024, 2023, 1900)]
+        times, faults = timestamps.from_arrow(pa.array([*texts, "yesterday"]))
+        malformed = timestamps.MALFORMED
+        assert faults.tolist() == [timestamps.FINE, timestamps.FINE, malformed, malformed, malformed]
+        assert times[:2].tolist() == [microseconds(datetime(year, 2, 29, tzinfo=UTC)) for year in (2000, 2024)]
 
     def test_finds_the_bad_wherever_they_are(self) -> None:
         texts = ["2026-01-01T00:00:00Z"] * 40_000
