@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 JOBS ?= 3
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help run test quick watch check style types layers guide console-check import-tests format bench release cluster survey crash mutants simulate month openapi lock clean console
+.PHONY: help run test quick watch check style types layers guide console-check import-tests format bench release cluster survey crash mutants lot simulate month openapi lock clean console
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk 'BEGIN {FS = ":.*## "} {printf "  make %-10s %s\n", $$1, $$2}'
@@ -72,6 +72,9 @@ crash: $(VENV)/dev.stamp ## kill -9 at random under load, and look for what is l
 
 mutants: $(VENV)/dev.stamp ## plant faults in a copy and see that the tests notice
 	$(BIN)/python -m bench.mutation_tests
+
+lot: $(VENV)/dev.stamp ## plant faults drawn by lot from all sources, and list what their rooms' tests miss (COUNT=40 SEED=… ONLY=/revenue/)
+	$(BIN)/python -m bench.mutation_lot $(or $(COUNT),40) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY))
 
 release: $(VENV)/dev.stamp ## build wheel, sdist, bill of materials and checksums, and prove the wheel (VERSION=0.2.0)
 	$(BIN)/python deploy/release.py '$(VERSION)'

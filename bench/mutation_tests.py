@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -34,6 +34,8 @@ from bench.mutation_lives import Lives, keep_found_by_lives
 ROOT = Path(__file__).parents[1]
 FAULTS = ROOT / "bench" / "mutants.toml"
 RESULTS = ROOT / "bench" / "results" / "mutants.json"
+SHARED_CASES = Path("web/src/features/virtual-assets/projection.cases.json")
+"""What tests of the service read of the console's."""
 TIMEOUT_S = 900
 
 
@@ -94,6 +96,9 @@ def copied_project() -> Iterator[Path]:
             shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
         for file in ("pyproject.toml", "openapi.json", "README.md", "Makefile", "CONTRIBUTING.md", "CHANGELOG.md"):
             shutil.copy(ROOT / file, copy / file)
+        cases = copy / SHARED_CASES
+        cases.parent.mkdir(parents=True)
+        shutil.copy(ROOT / SHARED_CASES, cases)
         yield copy
 
 
@@ -129,6 +134,12 @@ def run_tests(copy: Path, environment: dict[str, str], *tests: str, stop: bool =
     if not failed and status not in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED):
         raise TestsNotRun(f"{tests} could not be run: {printed[-2000:]}")
     return failed or ["the tests could not be collected"]
+
+
+def find_unsound(noticed_by: Iterable[str], copy: Path, environment: dict[str, str]) -> set[str]:
+    """Those tests that fail in a copy without any fault as well."""
+    named = sorted({by for by in noticed_by if "::" in by or by.endswith(".py")})  # a test, or a file without its tests
+    return set(run_tests(copy, environment, *named, stop=False)) if named else set()
 
 
 def _run_in(copy: Path, environment: dict[str, str], command: Sequence[str]) -> tuple[int | None, str]:
@@ -203,9 +214,8 @@ class Attempts:
 
     def _withdraw_unsound(self) -> None:
         """A test that fails without the fault as well has caught nothing."""
-        caught = {one.by for one in self.results.values() if one.outcome == "caught"}
-        named = sorted(by for by in caught if "::" in by or by.endswith(".py"))  # a test, or a file without its tests
-        unsound = set(run_tests(self._copies.get(), self._shared, *named, stop=False)) if named else set()
+        caught = [one.by for one in self.results.values() if one.outcome == "caught"]
+        unsound = find_unsound(caught, self._copies.get(), self._shared)
         for number, one in self.results.items():
             if one.by in unsound:
                 print(f"    UNKNOWN  {one.file}: {one.by} fails without the fault as well", flush=True)
