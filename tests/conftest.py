@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     import httpx2
+    from tests.access import Access
     from tests.people import OrganisationUnderTest, People
 
     from gridloom.edge.application import Application
@@ -371,3 +372,13 @@ async def operator(people: People) -> httpx2.AsyncClient:
 def new_organisation(people: People) -> Callable[..., Awaitable[OrganisationUnderTest]]:
     """`await new_organisation()` gives a participant with `.id` and the clients `.admin`, `.trader`, …"""
     return people.new_organisation
+
+
+@pytest.fixture(scope="session")
+async def access(app: Application, people: People, operator: httpx2.AsyncClient) -> Access:
+    """Two organisations, one with a resource of every kind, and a good request for every operation."""
+    from tests.access import OPERATIONS, Access, make_world
+    from tests.samples import Sampler
+
+    world = await make_world(app, people, operator)
+    return Access(world, people, Sampler(OPERATIONS, world.ids))

@@ -37,6 +37,21 @@ async def events_of(db: Database, organisation_id: UUID, *, subject: str = "") -
     return [Emitted(row["type"], row["subject"], row["permission"], _read_data(row["data"])) for row in rows]
 
 
+async def is_of_asset(db: Database, event: Emitted, asset_id: str) -> bool:
+    """Whether all events like it are those of this asset, by which grants reach them."""
+    rows = await db.fetch(
+        """
+        select e.asset_key, (select key from asset where id = $3::uuid) as key
+        from (select asset_key, subject, type from event_outbox union all select asset_key, subject, type from event) e
+        where e.subject = $1 and e.type = $2
+        """,
+        event.subject,
+        event.type,
+        asset_id,
+    )
+    return bool(rows) and all(row["asset_key"] == row["key"] for row in rows)
+
+
 def _read_data(text: str) -> dict[str, Any]:
     data = json.loads(text)
     assert isinstance(data, dict)

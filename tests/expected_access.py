@@ -1,13 +1,20 @@
 """The permission that each operation needs, room by room, written down from the contract and not read from the code.
 
-A room's own test compares its declarations with its rows (`declared_access`), the access matrix walks over all of
-them. A new operation is added here by hand, after a look at the contract.
+A room's own test compares its declarations with its rows (`declared_access`) and with `openapi.json`
+(`assert_declared_as_written`), the access matrix walks over all of them. A new operation is added here by hand, after
+a look at the contract.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from gridloom.edge.operation import Operation
 
 PUBLIC: Final = "public"
 SIGNED_IN: Final = "signed-in"
@@ -260,15 +267,121 @@ ALL: Final[Mapping[str, str]] = {
     **{operation: access for room in EXPECTED.values() for operation, access in room.items()},
 }
 
+_OF_ASSETS: Final = "POST /monitoring/datapoints"
 
-def declared_access(room: str) -> dict[str, str]:
-    """As the room's routes declare it, to be compared with `EXPECTED[room]`."""
+MARKED: Final[Mapping[str, frozenset[str]]] = {
+    "shows a secret": frozenset(
+        {
+            "POST /auth/public/authenticate",
+            "POST /auth/public/refresh",
+            "POST /auth/public/second-factor",
+            "POST /auth/public/sso/token",
+            "POST /auth/totp",
+            "PUT /auth/totp",
+            "POST /auth/api-keys",
+            f"POST {_ORGANISATION}/invitations",
+            "POST /webhooks",
+            "POST /webhooks/{webhookID}/secret",
+            "POST /console/session",
+        }
+    ),
+    "is not audited": frozenset(
+        {
+            "POST /monitoring/{physicalAssetID}/datapoints",
+            _OF_ASSETS,
+            f"POST {_VIRTUAL}/optimisations",
+            f"POST {_VIRTUAL}/repairs",
+            f"POST {_ORGANISATION}/portfolios/{{portfolioID}}/optimisations",
+            "POST /auctions/{auctionID}/valuations",
+            "POST /backtests",
+            "PUT /sandbox/simulator/step",
+        }
+    ),
+    "keeps to the assets of a key": frozenset({"GET /physical-assets", _OF_ASSETS, "GET /events"}),
+    "is free to a key of any asset": frozenset(
+        {
+            "POST /auth/logout",
+            "GET /auth/me",
+            "GET /organisations",
+            f"GET {_ORGANISATION}",
+            f"GET {_ORGANISATION}/usage",
+            "GET /reference-prices",
+            "GET /forecasts/day-ahead",
+            "GET /sandbox/clock",
+        }
+    ),
+}
+"""What sets an operation apart: what it stores for a safe retry is sealed, the audit log is silent about it,
+or a key that was made for certain physical assets may call it though its path names none."""
+
+
+def declared_operations(room: str) -> Sequence[Operation]:
     from gridloom.app import ROUTE_MODULES, SANDBOX_ROUTE_MODULES
     from gridloom.edge import operations_of
 
     declared = operations_of(*ROUTE_MODULES, *SANDBOX_ROUTE_MODULES)
-    return {
-        f"{one.method} {one.path}": str(one.access)
-        for one in declared
-        if one.handler.__module__.startswith(f"gridloom.{room}.")
+    return [one for one in declared if one.handler.__module__.startswith(f"gridloom.{room}.")]
+
+
+def declared_access(room: str) -> dict[str, str]:
+    """As the room's routes declare it, to be compared with `EXPECTED[room]`."""
+    return {f"{one.method} {one.path}": str(one.access) for one in declared_operations(room)}
+
+
+def assert_declared_as_written(room: str) -> None:
+    """Its operations are marked as they are here, and are described in `openapi.json` as they are declared."""
+    declared = declared_operations(room)
+    marks = {
+        "shows a secret": {_name(one) for one in declared if one.secret_response},
+        "is not audited": {_name(one) for one in declared if one.changes_state and not one.audited},
+        "keeps to the assets of a key": {_name(one) for one in declared if one.asset_scope == "filtered"},
+        "is free to a key of any asset": {_name(one) for one in declared if one.asset_scope == "free"},
     }
+    names = {_name(one) for one in declared}
+    assert marks == {mark: marked & names for mark, marked in MARKED.items()}
+    written, read = _read_interface(), _describe_interface()
+    changed = [
+        _name(one)
+        for one in declared
+        if _whole(written, written["paths"].get(one.path, {}).get(one.method.lower()))
+        != _whole(read, read["paths"][one.path][one.method.lower()])
+    ]
+    assert changed == [], "openapi.json tells of them otherwise"
+
+
+def _name(operation: Operation) -> str:
+    return f"{operation.method} {operation.path}"
+
+
+@cache
+def _read_interface() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((Path(__file__).parents[1] / "openapi.json").read_text())
+    return document
+
+
+@cache
+def _describe_interface() -> dict[str, Any]:
+    from gridloom.operator_commands import openapi_json
+    from gridloom.settings import Settings
+
+    document: dict[str, Any] = json.loads(openapi_json(Settings()))
+    return document
+
+
+def _whole(document: dict[str, Any], part: Any) -> dict[str, Any]:
+    """A part of an interface with all that it refers to."""
+    found: dict[str, Any] = {"": part}
+    waiting = [part]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += one.values()
+            if isinstance(reference := one.get("$ref"), str) and reference not in found:
+                meant: Any = document
+                for step in reference.removeprefix("#/").split("/"):
+                    meant = meant[step]
+                found[reference] = meant
+                waiting.append(meant)
+        elif isinstance(one, list):
+            waiting += one
+    return found

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cache
 from random import randrange
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from gridloom.edge.caller import Caller
@@ -274,11 +274,15 @@ def _issue_tokens(
     return TokenPair(access, refresh_token, caller)
 
 
+NOTICE_TIMEOUT_S: Final = 45
+"""A change of somebody's rights reaches all workers by a notice, in milliseconds unless all is busy. What no notice
+reaches is forgotten after a minute: a test that waits as long as that passes without any."""
+
+
 async def wait_for_status(
     client: httpx2.AsyncClient, status: int, path: str = "/auth/me", headers: dict[str, str] | None = None
 ) -> None:
-    """Until the service answers so: a change reaches its workers by a notice, in milliseconds unless all is busy. What
-    no notice reaches is forgotten after a minute, and is not waited for."""
-    async with asyncio.timeout(45):
+    """Until the service answers so."""
+    async with asyncio.timeout(NOTICE_TIMEOUT_S):
         while (await client.get(path, headers=headers)).status_code != status:
             await asyncio.sleep(0.02)

@@ -1,8 +1,8 @@
 """`make quick`: the pure tests of every room, and all tests of the rooms that changed since the branch left main.
 
-The two run side by side, each in a process of its own; the pure ones need neither a server nor the application. Tests
-nearest to the change come first, and what is not begun within `BUDGET_S` is left out, which the summary says. `make
-watch` does the same again whenever a file is saved.
+The pure ones, which need neither a server nor the application, run in two processes beside that of the rooms. Tests
+nearest to the change come first, slow ones are left out, and so is what is not begun within `BUDGET_S`, which the
+summary says. `make watch` does the same again whenever a file is saved.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ TESTS = ROOT / "tests"
 PURE_MARK = "pytest.mark.pure"
 STARTED_AT = "GRIDLOOM_QUICK_STARTED_AT"
 BUDGET_S = 48.0
+PURE_PROCESSES = 2
 WATCH_INTERVAL_S = 0.5
 ROOMS_ELSEWHERE = {"gridloom_client": "client", "market_calendar.py": "test_market_calendar.py"}
 """Where the tests of a part of the sources are, if not in the room of the same name."""
@@ -108,7 +109,10 @@ def run_quick(base: str) -> int:
     near = find_tests_of(find_changed_files(base))
     pure = sorted(find_pure_tests(), key=lambda path: path not in near)
     rooms = [path for path in near if path not in pure]
-    running = [_start_tests("pure tests", pure, "pure", started)]
+    running = [
+        _start_tests(f"pure tests, part {part + 1}", pure[part::PURE_PROCESSES], "pure and not slow", started)
+        for part in range(PURE_PROCESSES)
+    ]
     if rooms:
         places = sorted({path.parent.relative_to(ROOT).as_posix() for path in rooms})
         running.append(_start_tests(", ".join(places), rooms, "not slow", started))

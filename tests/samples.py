@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 from uuid import UUID
 
-from hypothesis import strategies
+from hypothesis import find, strategies
 
 from gridloom.edge.operation import Operation
 from gridloom.openapi.document import describe
@@ -123,6 +122,4 @@ class Sampler:
 
 @cache
 def _matching(pattern: str, shortest: int, longest: int) -> str:
-    wanted = strategies.from_regex(pattern, fullmatch=True).filter(lambda text: shortest <= len(text) <= longest)
-    random.seed(1)
-    return str(wanted.example())
+    return find(strategies.from_regex(pattern, fullmatch=True), lambda text: shortest <= len(text) <= longest)

@@ -5,10 +5,30 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import time, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-from gridloom.app import _health_checks, _make_gates, _make_shares, _reserve_minutes, create_edge
+import pytest
+
+from gridloom.app import (
+    _connect_replicas,
+    _health_checks,
+    _make_gates,
+    _make_shares,
+    _reserve_minutes,
+    create_app,
+    create_edge,
+)
+from gridloom.audit.recording import record_audit
+from gridloom.edge import operations_of
+from gridloom.edge.run import POSITION
+from gridloom.identity.authorization import reauthorize_replay
+from gridloom.kernel.networks import parse_network
 from gridloom.kernel.shares import ShareLimits
 from gridloom.settings import Settings
+from gridloom.simulator.credentials import SimulatorCredentials, member_name, write_credentials
+from gridloom.simulator.scenario import ORGANISATIONS
+from gridloom.worker.transport_security import WithTransportSecurity
 
 PRODUCTION = Settings(environment="production", port=8123)
 
@@ -23,6 +43,37 @@ class TestAService:
         another = names_of_checks(PRODUCTION)
         assert ("check_disk" in own, "check_nodes" in own) == (True, False)
         assert ("check_disk" in another, "check_nodes" in another) == (False, True)
+
+    def test_believes_the_proxies_that_are_trusted_and_limits_callers_without_a_token(
+        self, monkeypatch: pytest.MonkeyPatch
+    ):
+        made: list[dict[str, Any]] = []
+
+        def note(_: Any, **given: Any) -> Any:
+            made.append(given)
+            return SimpleNamespace()
+
+        monkeypatch.setattr("gridloom.app.Application", note)
+        forwarded = [(b"x-forwarded-for", b"203.0.113.7, 198.51.100.9")]
+        networks = tuple(map(parse_network, ("10.0.0.0/8", "198.51.100.0/24")))
+        cases: tuple[tuple[dict[str, Any], str], ...] = (
+            ({}, "10.0.0.1"),
+            ({"trusts_proxy": True}, "198.51.100.9"),
+            ({"trusted_proxies": networks}, "203.0.113.7"),
+        )
+        for behind, found in cases:
+            create_app(replace(PRODUCTION, public_rate_limit_per_minute=7, **behind))
+            assert made[-1]["public_requests_per_minute"] == 7
+            assert made[-1]["proxies"].find_client({"client": ("10.0.0.1", 1), "headers": forwarded}) == found
+
+    def test_tells_browsers_to_stay_with_https_where_it_is_reached_so(self):
+        for environment, address, is_told in (
+            ("production", "https://grid.example", True),
+            ("production", "http://grid.example", False),
+            ("sandbox", "https://grid.example", False),
+        ):
+            settings = Settings(environment=environment, base_url=address, simulator=False)  # type: ignore[arg-type]
+            assert isinstance(create_app(settings), WithTransportSecurity) is is_told
 
     def test_has_the_limits_that_are_set_and_counts_for_all_its_workers(self):
         limits = replace(ShareLimits(), requests_per_minute=7)
@@ -54,3 +105,88 @@ class TestAService:
             replace(PRODUCTION, reserve_minutes_fcr=16, reserve_minutes_afrr=61, reserve_minutes_afrr_energy=31)
         )
         assert (kept.fcr, kept.afrr, kept.afrr_energy) == (16, 61, 31)
+
+    def test_of_a_production_has_no_path_of_the_sandbox(self, monkeypatch: pytest.MonkeyPatch):
+        found: list[set[str]] = []
+
+        def note(*rooms: Any) -> Any:
+            operations = operations_of(*rooms)
+            found.append({operation.path for operation in operations})
+            return operations
+
+        monkeypatch.setattr("gridloom.app.operations_of", note)
+        for settings in (PRODUCTION, Settings(environment="sandbox", simulator=False)):
+            create_app(settings)
+        production, sandbox = found
+        assert "/sandbox/clock" in sandbox - production
+        assert all(path.startswith("/sandbox") for path in sandbox - production)
+        assert production < sandbox
+
+    def test_exempts_the_simulator_of_its_own_sandbox_from_limits(self, tmp_path: Path):
+        credentials = SimulatorCredentials("words")
+        write_credentials(tmp_path, credentials)
+        ours = Settings(environment="sandbox", home=tmp_path, simulator=True)
+        exempt = {member_name(credentials, slug) for slug in ("operator", *(one.slug for one in ORGANISATIONS))}
+        assert _make_shares(ours)._exempt_usernames == exempt
+        for other in (
+            replace(ours, simulator=False),
+            replace(ours, environment="production"),
+            replace(ours, home=tmp_path / "other"),
+        ):
+            assert _make_shares(other)._exempt_usernames == frozenset()
+
+    def test_says_which_replicas_are_left_out_where_there_are_some(self):
+        replicas: Any = SimpleNamespace(all=())
+        assert "check_replicas" not in names_of_checks(PRODUCTION)
+        assert "check_replicas" in [check.__name__ for check in _health_checks(PRODUCTION, replicas).checks]
+
+    async def test_follows_each_replica_that_is_named(self, monkeypatch: pytest.MonkeyPatch):
+        followed: list[Any] = []
+
+        async def follow(*of: Any) -> Any:
+            followed.append(of)
+            return of[0]
+
+        monkeypatch.setattr("gridloom.app.follow_replica", follow)
+        primary: Any = "primary"
+        assert await _connect_replicas(primary, PRODUCTION) is None
+        group: Any = await _connect_replicas(primary, replace(PRODUCTION, read_database_urls=("a", "b"), pool_size=7))
+        assert (group.all, followed) == (("replica 1", "replica 2"), [("replica 1", "a", 7), ("replica 2", "b", 7)])
+
+    async def test_records_its_changes_and_gives_no_stored_answer_to_who_may_not_have_it_any_more(self, app):
+        assert (app.audit, app.check_replay) == (record_audit, reauthorize_replay)
+
+
+class TestAPageOfAnotherOrigin:
+    """As a browser asks, where the settings name the origin."""
+
+    async def ask(self, method: str, **headers: str) -> dict[str, str]:
+        application = create_app(Settings(environment="production", cors_origins=("https://a.example",)))
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return {"type": "http.request"}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        asked = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+        scope = {"type": "http", "method": method, "path": "/nowhere", "query_string": b"", "headers": asked}
+        await application({**scope, "client": ("203.0.113.7", 1)}, receive, send)
+        return {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
+
+    async def test_may_send_and_read_what_our_clients_do(self):
+        asked = {"origin": "https://a.example", "access_control_request_method": "PATCH"}
+        told = await self.ask("OPTIONS", **asked)
+        assert told["access-control-allow-origin"] == "https://a.example"
+        assert set(told["access-control-allow-methods"].split(", ")) == {"GET", "POST", "PUT", "PATCH", "DELETE"}
+        may_send = {"Authorization", "Content-Type", "Idempotency-Key", "If-Match", "Last-Event-ID", "X-Request-Id"}
+        assert may_send | {POSITION} <= set(told["access-control-allow-headers"].split(", "))
+        told = await self.ask("GET", origin="https://a.example")
+        assert set(told["access-control-expose-headers"].split(", ")) == {
+            *("ETag", "Link", "X-Request-Id", "RateLimit", "RateLimit-Policy", "Idempotency-Replayed", "Retry-After"),
+            POSITION,
+        }
+
+    async def test_that_is_not_named_learns_nothing(self):
+        assert "access-control-allow-origin" not in await self.ask("GET", origin="https://b.example")

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -123,6 +124,14 @@ class TestATestsService:
         without_database = "create_edge(Settings(environment='sandbox'))"
         texts = [text for text in map(ast.unparse, makers) if text != without_database]
         assert [text for text in texts if "read_from_standby(" not in text and "find_standby(" not in text] == []
+
+
+class TestATestsPause:
+    def test_is_replaced_for_the_module_under_test_alone(self):
+        """A service in the background of the same process would go round without a pause, or end by its exception."""
+        for path in Path(__file__).parent.rglob("*.py"):
+            replaced = re.search(r"""setattr\((?:asyncio, ["']sleep|["'][\w.]*\basyncio\.sleep)""", path.read_text())
+            assert replaced is None, f"{path.name}: {replaced}; see tests/stand_ins.py"
 
 
 class TestDecisions:
@@ -370,3 +379,15 @@ class TestTheSDKsTypes:
         document = json.loads(openapi_json(Settings()))
         stale = [path.name for path, text in generate(document).items() if path.read_text() != text]
         assert stale == [], "stale: run `gridloom openapi > openapi.json && python -m sdk.generate` (make openapi)"
+
+
+class TestWhatIsCommitted:
+    def test_is_text_but_for_pictures_of_the_guide_and_backups_of_releases(self) -> None:
+        """What was built or fetched, a package that a tool left behind above all, does not belong in the history."""
+        root = SOURCE.parents[1]
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True)
+        present = [path for path in listed.stdout.split("\0")[:-1] if (root / path).is_file()]
+        binary = {path for path in present if b"\0" in (root / path).read_bytes()[:8192]}
+        allowed = {"docs/pictures": ".png", "tests/data/releases": ".dump"}
+        assert {path for path in binary if allowed.get(str(Path(path).parent)) != Path(path).suffix} == set()
+        assert any(path.endswith(".png") for path in binary), "pictures are seen to be no text"

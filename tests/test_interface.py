@@ -52,6 +52,8 @@ checks.negative_data_rejection.enabled = false
 """
 STREAMS = ("/events", "/monitoring/{physicalAssetID}/stream")
 PARTS = 4
+# The edges of each parameter and field, the same requests in every run; with EXPLORE=1 random ones as well.
+CASES = ("coverage", "--seed", "7") if "EXPLORE" not in os.environ else ("coverage,fuzzing", "--max-examples", "20")
 
 
 def list_fuzzed(part: int) -> list[str]:
@@ -182,8 +184,8 @@ class TestEveryOperation:
         command = [
             *(sys.executable, "-m", "schemathesis.cli", "run", str(ROOT / "openapi.json"), "--url", served),
             *("--header", f"Authorization: Bearer {token}"),
-            *("--phases", "coverage,fuzzing"),
-            *("--max-examples", "3", "--workers", "1", "--request-timeout", "60", "--seed", "7", "--no-color"),
+            *("--phases", *CASES),
+            *("--workers", "1", "--request-timeout", "60", "--no-color"),
             *(option for name in list_fuzzed(part) for option in ("--include-operation-id", name)),
         ]
         # A small environment: it is searched for proxies at every request. And the tables of characters, which take

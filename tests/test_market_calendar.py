@@ -13,7 +13,10 @@ from gridloom.kernel.market_time import block_window, market_day_of, market_day_
 from gridloom.market_calendar import (
     block_period_counts,
     calendar_edges_s,
+    day_number,
     day_start,
+    day_starts,
+    instant_of,
     market_date,
     market_day_number,
     market_day_numbers,
@@ -33,7 +36,23 @@ class TestTheCalendar:
         number = int(market_day_numbers(np.array([time]), per_second)[0])
         day = market_day_of(instant)
         assert (market_date(number), number) == (day, market_day_number(day))
+        assert day_number(time, per_second) == number
         assert day_start(number, per_second) == market_day_window(day).start.timestamp() * per_second
+        assert day_starts(np.array([number]), per_second).tolist() == [day_start(number, per_second)]
+
+    def test_changes_from_one_day_to_the_next_at_local_midnight(self) -> None:
+        for text, day in (
+            ("2026-03-28T22:59:59", date(2026, 3, 28)),
+            ("2026-03-28T23:00:00", date(2026, 3, 29)),
+            ("2026-03-29T21:59:59", date(2026, 3, 29)),
+            ("2026-03-29T22:00:00", date(2026, 3, 30)),
+            ("2026-10-25T22:59:59", date(2026, 10, 25)),
+            ("2026-10-25T23:00:00", date(2026, 10, 26)),
+        ):
+            seconds = int(datetime.fromisoformat(f"{text}Z").timestamp())
+            assert market_date(day_number(seconds)) == day
+            assert market_date(market_day_numbers(np.array([seconds * 1000]), 1000)[0]) == day
+            assert instant_of(seconds) == datetime.fromisoformat(f"{text}Z")
 
     @given(INSTANTS.map(market_day_of))
     def test_counts_the_periods_of_a_day_and_its_blocks(self, day: date) -> None:

@@ -1,12 +1,23 @@
 """Settings: from the environment, then `.env`, then defaults; nonsense is refused by name."""
 
 from dataclasses import fields
+from datetime import time
+from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
 
 from gridloom.kernel.shares import ShareLimits
-from gridloom.settings import VARIABLES, Settings, SettingsError, read_settings
+from gridloom.settings import (
+    VARIABLES,
+    Settings,
+    SettingsError,
+    address_of,
+    describe_unknown_variable,
+    find_unknown_variables,
+    parse_settings,
+    read_settings,
+)
 
 NOWHERE = Path("/nonexistent/.env")
 
@@ -83,6 +94,109 @@ class TestSettings:
         with pytest.raises(SettingsError, match=f"^{variable} must"):
             read_settings({variable: value}, NOWHERE)
 
+    @pytest.mark.parametrize(
+        ("variable", "value", "name", "read"),
+        [
+            ("GRIDLOOM_PORT", "65535", "port", 65535),
+            ("GRIDLOOM_PORT", "1", "port", 1),
+            ("GRIDLOOM_ENVIRONMENT", "Sandbox", "environment", "sandbox"),
+            ("GRIDLOOM_DATABASE_URL", "postgres://db/grid/", "database_url", "postgres://db/grid"),
+            (
+                "GRIDLOOM_READ_DATABASE_URL",
+                "postgresql://a,b/grid  postgresql://c/grid",
+                "read_database_urls",
+                ("postgresql://a,b/grid", "postgresql://c/grid"),
+            ),
+            ("GRIDLOOM_HOME", "~/grid", "home", Path("~/grid").expanduser()),
+            ("GRIDLOOM_SIMULATOR_SEED", "0", "simulator_seed", 0),
+            ("GRIDLOOM_SANDBOX_CLOCK", "operator", "clock_movers", "operator"),
+            ("GRIDLOOM_GATE_CLOSURE_FCR", "23:59", "gate_closure_fcr", time(23, 59)),
+            ("GRIDLOOM_POOL_SIZE", "4", "pool_size", 4),
+            ("GRIDLOOM_FORMER_SECRETS_KEYS", " one  two ", "former_secrets_keys", ("one", "two")),
+            (
+                "GRIDLOOM_CORS_ORIGINS",
+                "https://a.example/, http://b.example,",
+                "cors_origins",
+                ("https://a.example", "http://b.example"),
+            ),
+            ("GRIDLOOM_CORS_ORIGINS", "*", "cors_origins", ("*",)),
+            (
+                "GRIDLOOM_TRUSTED_PROXIES",
+                "10.0.0.0/8, 203.0.113.7 ::1",
+                "trusted_proxies",
+                tuple(ip_network(text) for text in ("10.0.0.0/8", "203.0.113.7/32", "::1/128")),
+            ),
+            ("GRIDLOOM_SECURITY_CONTACT", "tel:+49", "security_contact", "tel:+49"),
+            ("GRIDLOOM_SMTP_URL", "smtps://mail", "smtp_url", "smtps://mail"),
+            ("GRIDLOOM_LOG_LEVEL", "WARNING", "log_level", "warning"),
+        ],
+    )
+    def test_are_read_as_what_they_mean(self, variable: str, value: str, name: str, read: object) -> None:
+        assert getattr(read_settings({variable: value}, NOWHERE), name) == read
+
+    def test_take_any_word_for_on_and_off(self) -> None:
+        for word, is_on in (("on", True), ("TRUE", True), ("yes", True), ("1", True), ("Off", False), ("no", False)):
+            assert read_settings({"GRIDLOOM_TRUST_PROXY": word}, NOWHERE).trusts_proxy is is_on
+        for word in ("false", "0"):
+            assert not read_settings({"GRIDLOOM_SIMULATOR": word}, NOWHERE).simulator
+
+    def test_tell_how_the_service_is_reached(self) -> None:
+        for host, is_ours in (("127.0.0.1", True), ("localhost", True), ("[::1]", True), ("::1", True)):
+            assert Settings(host=host).listens_on_loopback is is_ours
+        for host in ("0.0.0.0", "::", "10.0.0.1", "grid.example"):
+            assert not Settings(host=host).listens_on_loopback
+        for environment, address, is_behind in (
+            ("production", "https://grid.example", True),
+            ("production", "http://grid.example", False),
+            ("sandbox", "https://grid.example", False),
+        ):
+            assert Settings(environment=environment, base_url=address).is_behind_tls is is_behind  # type: ignore[arg-type]
+        proxies = (ip_network("10.0.0.0/8"),)
+        found = [Settings(), Settings(trusts_proxy=True), Settings(trusted_proxies=proxies)]
+        assert [one.is_behind_proxy for one in found] == [False, True, True]
+
+    def test_give_an_address_that_a_browser_takes(self) -> None:
+        for host, address in (
+            ("::", "http://[::1]:8000"),
+            ("2001:db8::7", "http://[2001:db8::7]:8000"),
+            ("[::1]", "http://[::1]:8000"),
+            ("grid.example", "http://grid.example:8000"),
+        ):
+            assert address_of(Settings(host=host)) == address
+
+    def test_keep_the_default_of_what_makes_no_sense_and_log_as_the_environment_needs_it(self) -> None:
+        settings, faults = parse_settings({"GRIDLOOM_PORT": "x", "GRIDLOOM_HOST": "::"}, NOWHERE)
+        assert (settings.port, settings.host, list(faults)) == (8000, "::", ["GRIDLOOM_PORT"])
+        production = {"GRIDLOOM_ENVIRONMENT": "production"}
+        formats = [
+            read_settings(asked, NOWHERE).log_format
+            for asked in ({}, production, {**production, "GRIDLOOM_LOG_FORMAT": "console"})
+        ]
+        assert formats == ["console", "json", "console"]
+
+    def test_that_are_unknown_are_told_with_the_nearest_that_is_known(self, tmp_path: Path) -> None:
+        environ = dict.fromkeys(
+            (
+                "GRIDLOOM_PROT",
+                "GRIDLOOM_PORT",
+                "GRIDLOOM_TEST_SERVER",
+                "GRIDLOOM_API_KEY",
+                "GRIDLOOM_WEB_SERVICE_HOST",
+                "GRIDLOOM_PORT_8000_TCP_ADDR",
+                "GRIDLOOM_ZZZZZZZZ",
+                "GRID_PORT",
+            ),
+            "1",
+        )
+        unknown = find_unknown_variables(environ, NOWHERE)
+        assert unknown == {"GRIDLOOM_PROT": "GRIDLOOM_PORT", "GRIDLOOM_ZZZZZZZZ": ""}
+        (tmp_path / ".env").write_text("GRIDLOOM_HOSTS=::\nGRIDLOOM_HOST=::\n")
+        assert find_unknown_variables({}, tmp_path / ".env") == {"GRIDLOOM_HOSTS": "GRIDLOOM_HOST"}
+        assert [describe_unknown_variable(name, nearest) for name, nearest in unknown.items()] == [
+            "GRIDLOOM_PROT is not a setting of Gridloom; did you mean GRIDLOOM_PORT?",
+            "GRIDLOOM_ZZZZZZZZ is not a setting of Gridloom.",
+        ]
+
     def test_are_refused_all_at_once(self) -> None:
         with pytest.raises(SettingsError) as refused:
             read_settings({"GRIDLOOM_PORT": "x", "GRIDLOOM_WORKERS": "y"}, NOWHERE)
@@ -93,6 +207,10 @@ class TestSettings:
         settings = read_settings(
             {
                 "GRIDLOOM_DATABASE_URL": f"postgresql://u:{secret}@h/d",
+                "GRIDLOOM_READ_DATABASE_URL": f"postgresql://u:{secret}@h/d",
+                "GRIDLOOM_TELEMETRY_DATABASE_URL": f"postgresql://u:{secret}@h/d",
+                "GRIDLOOM_SECRETS_KEY": secret,
+                "GRIDLOOM_FORMER_SECRETS_KEYS": f"{secret} other",
                 "GRIDLOOM_BOOTSTRAP_PASSWORD": secret,
                 "GRIDLOOM_METRICS_TOKEN": secret,
                 "GRIDLOOM_SMTP_URL": f"smtp://u:{secret}@h",
@@ -111,6 +229,45 @@ class TestSettings:
         shares = {f"shares.{field.name}" for field in fields(ShareLimits)}
         others = {field.name for field in fields(Settings)} - found_out - {"shares"}
         assert {name for name, _ in VARIABLES.values()} == others | shares
+
+    def test_are_named_as_their_variables_are(self) -> None:
+        """Of two that are read alike neither fills the other."""
+        otherwise = {
+            "GRIDLOOM_READ_DATABASE_URL": "read_database_urls",
+            "GRIDLOOM_SANDBOX_CLOCK": "clock_movers",
+            "GRIDLOOM_RATE_LIMIT": "shares.requests_per_minute",
+            "GRIDLOOM_RATE_BURST": "shares.request_burst",
+            "GRIDLOOM_SHARE_BODY_BYTES": "shares.body_bytes",
+            "GRIDLOOM_SHARE_MIN_BODY_RATE": "shares.min_body_bytes_per_s",
+            "GRIDLOOM_SHARE_COMPUTATIONS": "shares.computations_running",
+            "GRIDLOOM_SHARE_COMPUTATIONS_WAITING": "shares.computations_waiting",
+            "GRIDLOOM_SHARE_JOBS": "shares.jobs_running",
+            "GRIDLOOM_SHARE_JOBS_QUEUED": "shares.jobs_queued",
+            "GRIDLOOM_SHARE_EVENT_STREAMS": "shares.event_streams",
+            "GRIDLOOM_SHARE_API_KEYS": "shares.api_keys",
+            "GRIDLOOM_SHARE_USER_API_KEYS": "shares.api_keys_per_user",
+            "GRIDLOOM_PUBLIC_RATE_LIMIT": "public_rate_limit_per_minute",
+            "GRIDLOOM_TRUST_PROXY": "trusts_proxy",
+            "GRIDLOOM_SHUTDOWN_GRACE": "shutdown_grace_s",
+        }
+        assert {variable: name for variable, (name, _) in VARIABLES.items()} == {
+            variable: otherwise.get(variable, variable.removeprefix("GRIDLOOM_").lower()) for variable in VARIABLES
+        }
+
+    def test_are_0_where_nothing_may_be_meant(self) -> None:
+        """None at all is not the default, and where there must be some it is refused."""
+        may_be_0 = {
+            *("GRIDLOOM_SIMULATOR_SEED", "GRIDLOOM_SIMULATOR_DAYS", "GRIDLOOM_GATE_CLOSURE_AFRR_ENERGY_MINUTES"),
+            *(f"GRIDLOOM_RESERVE_MINUTES_{product}" for product in ("FCR", "AFRR", "AFRR_ENERGY")),
+            *("GRIDLOOM_SHARE_MIN_BODY_RATE", "GRIDLOOM_SHARE_COMPUTATIONS_WAITING"),
+        }
+        numbers = {variable for variable, (_, read) in VARIABLES.items() if "_whole_between" in read.__qualname__}
+        assert may_be_0 < numbers
+        settings, faults = parse_settings(dict.fromkeys(numbers, "0"), NOWHERE)
+        assert faults.keys() == numbers - may_be_0
+        for variable in may_be_0:
+            of, _, name = f"settings.{VARIABLES[variable][0]}".rpartition(".")
+            assert getattr(settings.shares if of.endswith("shares") else settings, name) == 0
 
     def test_give_the_shares_of_organisations(self) -> None:
         settings = read_settings({"GRIDLOOM_SHARE_EVENT_STREAMS": "7", "GRIDLOOM_RATE_LIMIT": "600"}, NOWHERE)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from gridloom import tables
 from gridloom.edge.responses import ARROW, CSV, PARQUET
 from gridloom.tables import TIME, PointWriter, points_json, stream_table, time_texts
 
@@ -56,6 +57,41 @@ class TestATable:
         if media_type == CSV:
             assert body.decode().splitlines() == ['"time","power"', ",", '"2026-03-29T00:00:00Z",2', ",3"]
 
+    async def test_as_parquet_has_row_groups_of_a_decent_size_and_loses_no_row(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(tables._ParquetWriter, "ROWS", 5)
+
+        async def batches() -> AsyncIterator[pa.RecordBatch]:
+            for number in range(7):
+                yield pa.record_batch([pa.array(TIMES[:2], TIME), pa.array([number, number + 0.5])], schema=SCHEMA)
+
+        stream = stream_table(PARQUET, SCHEMA, batches())
+        file = pyarrow.parquet.ParquetFile(io.BytesIO(b"".join([chunk async for chunk in stream.chunks])))
+        assert [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)] == [6, 6, 2]
+        assert file.read()["power"].to_pylist() == [each for number in range(7) for each in (number, number + 0.5)]
+
+    @pytest.mark.parametrize(("media_type", "ending"), [(CSV, "csv"), (ARROW, "arrows"), (PARQUET, "parquet")])
+    async def test_is_a_file_with_a_name(self, media_type: str, ending: str):
+        stream = stream_table(media_type, SCHEMA, two_batches(), file_name="prices")
+        assert (stream.media_type, stream.headers) == (
+            media_type,
+            {"Content-Disposition": f'attachment; filename="prices.{ending}"'},
+        )
+        assert 'filename="gridloom.' in stream_table(media_type, SCHEMA, two_batches()).headers["Content-Disposition"]
+
+    async def test_is_sent_while_it_is_written(self):
+        """A batch is on its way before the next one is read."""
+        read: list[int] = []
+
+        async def batches() -> AsyncIterator[pa.RecordBatch]:
+            async for batch in two_batches():
+                read.append(batch.num_rows)
+                yield batch
+
+        chunks = stream_table(CSV, SCHEMA, batches()).chunks
+        assert (await anext(chunks)).count(b"\n") == 5
+        assert read == [4]
+        assert b"".join([chunk async for chunk in chunks]).count(b"\n") == 2
+
 
 class TestPointsAsJSON:
     def test_leave_gaps_as_null(self):
@@ -82,6 +118,13 @@ class TestPointsAsJSON:
                 point["time"] for point in orjson.loads(b"".join((b"[", writer.write(times_us, np.ones(100)), b"]")))
             ]
             assert texts == time_texts(times_us.view("datetime64[us]")).tolist()
+
+    def test_may_be_named_otherwise(self):
+        for count in (2, 40):
+            times = TIMES[0] + 60_000 * np.arange(count)
+            read = orjson.loads(points_json(times, np.arange(count) + 0.5, name="power"))
+            assert [point["power"] for point in read] == [number + 0.5 for number in range(count)]
+            assert set(read[0]) == {"time", "power"}
 
     def test_of_nothing_is_an_empty_list(self):
         assert points_json(TIMES[:0], np.array([])) == b"[]"

@@ -40,6 +40,7 @@ async def test_after_them():
 """
 
 
+@pytest.mark.slow  # a run of its own that waits three times for its limit of a second
 def test_a_test_that_waits_for_ever_fails_and_the_next_one_runs(tmp_path: Path):
     (tmp_path / "conftest.py").write_text(
         "from tests import time_limit\nfrom tests.time_limit import pytest_runtest_protocol\ntime_limit.LIMIT_S = 1\n"

@@ -9,14 +9,16 @@ import stat
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import asyncpg
 import pytest
 from tests.backups.test_versions import ANOTHER_SERVER
 
+from gridloom.backups import continuous
 from gridloom.backups.continuous import _base_before, back_up_continuously, receive_until_signalled, restore_to
 from gridloom.database.server.embedded import EmbeddedPostgres
+from gridloom.database.server.processes import EmbeddedPostgresError
 from gridloom.operator_commands import CommandError
 
 
@@ -82,6 +84,50 @@ class TestACopy:
             (tmp_path / name).mkdir()
         for day, hour, expected in ((2, 12, "base-20260302T000000Z"), (3, 0, "base-20260303T000000Z")):
             assert _base_before(tmp_path, datetime(2026, 3, day, hour, tzinfo=UTC)).name == expected
+
+
+class TestAHomeThatIsFilled:
+    INSTANT = datetime(2026, 3, 29, 14, 30, tzinfo=timezone(timedelta(hours=2)))
+
+    @pytest.fixture
+    def backup(self, tmp_path):
+        directory = tmp_path / "backup"
+        for name, content in (("base-20260328T000000Z/PG_VERSION", "18"), ("wal/000000010000000000000001", "log")):
+            (directory / name).parent.mkdir(parents=True)
+            (directory / name).write_text(content)
+        return directory
+
+    def test_replays_the_log_up_to_the_instant_in_utc(self, backup, tmp_path, monkeypatch):
+        recovered = []
+        monkeypatch.setattr(continuous, "_recover_server", lambda server: recovered.append(server.data))
+        (tmp_path / "home" / "postgres.new").mkdir(parents=True)
+        (tmp_path / "home" / "postgres.new" / "half").touch()
+        restore_to(tmp_path / "home", backup, self.INSTANT)
+        [data] = recovered
+        assert data == tmp_path / "home" / "postgres"
+        assert sorted(path.name for path in data.iterdir()) == [
+            "PG_VERSION",
+            "postgresql.auto.conf",
+            "recovery.signal",
+            "restored_wal",
+        ]
+        assert [path.name for path in (data / "restored_wal").iterdir()] == ["000000010000000000000001"]
+        lines = (data / "postgresql.auto.conf").read_text().splitlines()
+        assert lines[1:] == [
+            "recovery_target_time = '2026-03-29T12:30:00+00:00'",
+            "recovery_target_action = 'promote'",
+        ]
+        assert stat.S_IMODE(data.stat().st_mode) == 0o700
+        assert (backup / "wal" / "000000010000000000000001").exists()
+
+    def test_is_as_empty_as_before_where_that_fails(self, backup, tmp_path, monkeypatch):
+        def fail(server):
+            raise EmbeddedPostgresError("It ends before.")
+
+        monkeypatch.setattr(continuous, "_recover_server", fail)
+        with pytest.raises(CommandError, match=r"does not reach 2026-03-29T12:30:00\+00:00, or is damaged\. It ends"):
+            restore_to(tmp_path / "home", backup, self.INSTANT)
+        assert list((tmp_path / "home").iterdir()) == []
 
 
 class TestReceiving:

@@ -15,6 +15,7 @@ from tests.conftest import migrated_database
 
 from gridloom.account_commands import reset_second_factor
 from gridloom.backups import dump
+from gridloom.backups.contents_store import TableContents, difference
 from gridloom.backups.dump import back_up
 from gridloom.database.server.binaries import Binaries
 from gridloom.operator_commands import CommandError
@@ -44,6 +45,28 @@ class TestAParameterThatTheServerLacks:
             io.BytesIO(kept + b"SET transaction_timeout = 0;\n" + rows), target, frozenset({"statement_timeout"})
         )
         assert target.getvalue() == kept + rows
+
+
+class TestACopy:
+    def test_differs_by_what_is_missing_by_rows_and_by_values(self):
+        held = {
+            name: TableContents(rows, checksum)
+            for name, rows, checksum in (("a", 3, 50), ("b", 3, 50), ("c", 3, 50), ("d", 3, 50), ("e", 3, 50))
+        }
+        copied = {
+            "a": TableContents(3, 50),
+            "b": TableContents(4, 50),
+            "c": TableContents(2, 60),
+            "d": TableContents(3, 40),
+            "f": TableContents(1, 1),
+        }
+        assert difference(held, copied) == [
+            "b has 4 rows instead of 3",
+            "c has 2 rows instead of 3",
+            "d has other values",
+            "e is missing",
+        ]
+        assert difference(held, held) == []
 
 
 class TestAProgramThatFails:
@@ -113,6 +136,39 @@ class TestABackup:
             assert await asyncio.to_thread(back_up, settings, tmp_path / "backup") > 0
             with pytest.raises(CommandError, match="not up to date"):
                 await asyncio.to_thread(reset_second_factor, settings, "anyone")
+
+    async def test_is_compared_as_of_the_moment_of_the_copy_whatever_is_written_meanwhile(self, tmp_path, monkeypatch):
+        """Beside a service that goes on writing, before the copy is made and before what it holds is counted."""
+        run_tool, file = dump._run_tool, tmp_path / "backup"
+
+        def write(dsn, name):
+            async def insert():
+                connection = await asyncpg.connect(dsn)
+                await connection.execute(
+                    "insert into organisation (id, name, kind) values (gen_random_uuid(), $1, 'PARTICIPANT')", name
+                )
+                await connection.close()
+
+            asyncio.run(insert())
+
+        def write_around(dsn, *arguments):
+            write(dsn, "Before the copy")
+            run_tool(dsn, *arguments)
+            write(dsn, "Behind the copy")
+
+        monkeypatch.setattr(dump, "_run_tool", write_around)
+        async with migrated_database() as url:
+            await asyncio.to_thread(write, url, "Long known")
+            contents = await dump._dump_with_contents(url, file)
+            connection = await asyncpg.connect(url)
+            rows = await connection.fetch("select name from organisation order by name")
+            await connection.close()
+            program = dump._programs_for
+            read = [await asyncio.to_thread(program, url) / "pg_restore", "--data-only", "--table=organisation", "-f-"]
+            copied = (await asyncio.to_thread(subprocess.check_output, [*read, str(file)])).decode()
+        assert [row["name"] for row in rows] == ["Before the copy", "Behind the copy", "Long known"]
+        assert [row["name"] in copied for row in rows] == [False, False, True]
+        assert contents["organisation"].rows == 1
 
     @pytest.mark.parametrize("end", [subprocess.CalledProcessError(1, "pg_dump"), KeyboardInterrupt()])
     async def test_that_fails_leaves_nothing_but_what_was_there(self, settings, tmp_path, monkeypatch, end):

@@ -7,6 +7,7 @@ import os
 import subprocess
 import uuid
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -142,15 +143,17 @@ class TestADump:
 
 
 class TestARestore:
-    def test_of_half_a_file_changes_nothing_and_says_so(self, settings, servers, tmp_path):
+    def test_of_part_of_a_file_changes_nothing_and_says_so(self, settings, servers, tmp_path):
+        """Of two thirds not even the list of contents is whole; where only the end is missing, it has made tables."""
         newest = find_binaries().major
         target, (source, _) = servers.new_database(newest), servers.filled_database(newest)
         back_up(replace(settings, database_url=source), tmp_path / "dump")
         content = (tmp_path / "dump").read_bytes()
-        (tmp_path / "dump").write_bytes(content[: len(content) * 2 // 3])
-        with pytest.raises(CommandError, match="nothing was changed"):
-            restore(replace(settings, database_url=target), tmp_path / "dump")
-        assert run(target) == {}
+        for size in (len(content) * 2 // 3, len(content) - 10):
+            (tmp_path / "dump").write_bytes(content[:size])
+            with pytest.raises(CommandError, match="nothing was changed"):
+                restore(replace(settings, database_url=target), tmp_path / "dump")
+            assert run(target) == {}
 
     def test_is_refused_where_there_is_a_schema_already(self, settings, servers, tmp_path):
         source, _ = servers.filled_database(find_binaries().major)
@@ -183,3 +186,27 @@ class TestVerification:
         with pytest.raises(CommandError, match="organisation has other values"):
             back_up(replace(settings, database_url=source), tmp_path / "dump", verify=True)
         assert list(tmp_path.glob("*dump*")) == []
+
+    def test_compares_with_what_was_there_when_the_copy_began_beside_a_service_that_writes(
+        self, settings, servers, tmp_path, monkeypatch
+    ):
+        """What is written once the copy has begun is neither in it nor counted, before a table is read or after."""
+        source, expected = servers.filled_database(find_binaries().major)
+        run_tool, restore_as_it_is, restored = dump._run_tool, dump.run_restore, []
+
+        def write_before_and_after(*arguments):
+            asyncio.run(execute(source, "delete from organisation where name = 'Rhine Storage'"))
+            run_tool(*arguments)
+            asyncio.run(execute(source, "update organisation set name = 'Another'"))
+
+        def restore_and_count(dsn, file):
+            restore_as_it_is(dsn, file)
+            restored.append(run(dsn))
+
+        monkeypatch.setattr(dump, "_run_tool", write_before_and_after)
+        monkeypatch.setattr(dump, "run_restore", restore_and_count)
+        scratch = servers.new_database(find_binaries().major)
+        monkeypatch.setattr(dump, "_scratch_server", lambda: nullcontext(scratch))  # one that runs already
+        back_up(replace(settings, database_url=source), tmp_path / "dump", verify=True)
+        assert restored == [expected]
+        assert run(source)["organisation"] != expected["organisation"]

@@ -1,0 +1,128 @@
+"""What the command `gridloom` begins with: which commands it runs, and how one fails."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from gridloom import cli, entry
+from gridloom.command_errors import INSTALL_THE_SERVER, exit_on_known_errors
+from gridloom.database.environment import EnvironmentMismatchError
+from gridloom.database.migrate import MigrationError
+from gridloom.database.server.binaries import NoPostgresBinaries
+from gridloom.database.server.embedded import DataDirectoryLockedError
+from gridloom.database.server.processes import EmbeddedPostgresError
+from gridloom.identity.bootstrap import BootstrapError
+from gridloom.operator_commands import CommandError
+from gridloom.serving import command as serving
+from gridloom.serving.serve import StartupError
+from gridloom.settings import SettingsError
+
+pytestmark = pytest.mark.pure
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    found: list[Any] = []
+    monkeypatch.setattr(serving, "run_service", lambda: found.append("serve"))
+    monkeypatch.setattr(cli, "main", lambda: found.append("operator"))
+    monkeypatch.setattr(cli, "install_completion", lambda shell: found.append(("completion", shell)))
+    monkeypatch.setattr("gridloom_client.commands.make_app", lambda name: lambda: found.append(("user", name)))
+    return found
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
+    monkeypatch.setattr(sys, "argv", ["gridloom", *words])
+    entry.main()
+
+
+class TestTheFirstWord:
+    def test_says_whose_command_it_is(self, ran: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+        for words in ("serve", "migrate", "backup here --verify", "--verbose", "login", "assets list"):
+            run(monkeypatch, *words.split())
+        assert ran == ["serve", *["operator"] * 3, ("user", "login"), ("user", "assets")]
+
+    def test_installs_a_completion_for_a_shell(self, ran: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+        run(monkeypatch, "--install-completion", "zsh")
+        run(monkeypatch, "--install-completion")
+        assert ran == [("completion", "zsh"), ("completion", None)]
+
+    def test_that_is_none_of_ours_ends_with_2(
+        self, ran: list[Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        with pytest.raises(SystemExit) as ended:
+            run(monkeypatch, "logni")
+        assert ended.value.code == 2
+        assert "login" in capsys.readouterr().err
+        assert ran == []
+
+    def test_asks_for_the_version_or_for_help(
+        self, ran: list[Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        said = []
+        for words in (["--version"], ["-V"], [], ["--help"], ["-h"], ["login", "--help"], ["login", "-h"]):
+            run(monkeypatch, *words)
+            said.append(capsys.readouterr().out)
+        assert said[0] == said[1] != ""
+        assert said[2] == said[3] == said[4]
+        assert "login" in said[2]
+        assert said[5] == said[6]
+        assert said[5].startswith("Usage: gridloom login")
+        assert ran == []
+
+    @pytest.mark.parametrize(("columns", "found"), [("40", 40), ("0", 80), ("many", 80), ("", 80)])
+    def test_is_explained_in_as_many_columns_as_there_are(
+        self, monkeypatch: pytest.MonkeyPatch, columns: str, found: int
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", columns)
+        assert entry._count_columns() == found
+
+
+class TestAFailure:
+    def end(self, error: BaseException) -> None:
+        with exit_on_known_errors():
+            raise error
+
+    @pytest.mark.parametrize(
+        ("error", "sentence"),
+        [
+            (CommandError("The database [is] empty."), "The database [is] empty."),
+            (ModuleNotFoundError("No module", name="granian.server"), INSTALL_THE_SERVER),
+            (subprocess.CalledProcessError(3, ["/usr/bin/initdb", "-D"], stderr="no room "), "initdb failed: no room"),
+        ],
+    )
+    def test_that_a_person_can_put_right_is_a_sentence(
+        self, capsys: pytest.CaptureFixture[str], error: Exception, sentence: str
+    ) -> None:
+        with pytest.raises(SystemExit) as ended:
+            self.end(error)
+        assert (ended.value.code, capsys.readouterr().err) == (1, f"{sentence}\n")
+
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            *(StartupError, SettingsError, EmbeddedPostgresError, DataDirectoryLockedError, NoPostgresBinaries),
+            *(MigrationError, EnvironmentMismatchError, BootstrapError),
+        ],
+    )
+    def test_of_a_start_is_a_sentence_whichever_room_says_it(
+        self, capsys: pytest.CaptureFixture[str], kind: type[Exception]
+    ) -> None:
+        error = kind.__new__(kind)
+        error.args = ("What to do is this.",)
+        with pytest.raises(SystemExit) as ended:
+            self.end(error)
+        assert (ended.value.code, capsys.readouterr().err.rstrip("\n")) == (1, str(error))
+
+    @pytest.mark.parametrize("error", [ModuleNotFoundError("No module", name="ours"), ZeroDivisionError("a bug")])
+    def test_of_ours_is_shown_whole(self, error: Exception) -> None:
+        with pytest.raises(type(error)):
+            self.end(error)
+
+    def test_by_ctrl_c_says_nothing(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit) as ended:
+            self.end(KeyboardInterrupt())
+        assert (ended.value.code, capsys.readouterr().err) == (130, "")

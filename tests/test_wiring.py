@@ -1,0 +1,38 @@
+"""Each package has what it needs of those above it, in every kind of process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gridloom import key_expiry, retention, wiring
+from gridloom.jobs import jobs_of
+from gridloom.jobs.declare import KINDS
+from gridloom.kernel.dependency import Dependency
+
+pytestmark = pytest.mark.pure
+
+
+class TestDependencies:
+    def test_are_all_provided_and_may_be_again(self) -> None:
+        for _ in range(2):
+            wiring.provide_dependencies()
+        assert [need.description for need in Dependency.registry if not need.is_provided] == []
+        assert {kind.name for kind in jobs_of(*wiring.JOB_MODULES)} <= set(KINDS)
+        assert {kind.name for kind in jobs_of(key_expiry, retention)} <= set(KINDS)
+
+    async def test_of_prices_that_change_are_forecasts_and_then_trades(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        done: list[Any] = []
+
+        def note(name: str) -> Any:
+            async def call(db: Any, prices: Any) -> None:
+                done.append((name, db, prices))
+
+            return call
+
+        for name in ("delete_computed_forecasts", "enqueue_trades"):
+            monkeypatch.setattr(wiring, name, note(name))
+        db: Any = "db"
+        await wiring._follow_prices(db, [])
+        assert done == [("delete_computed_forecasts", "db", []), ("enqueue_trades", "db", [])]
