@@ -6,7 +6,7 @@ import asyncio
 import re
 from datetime import date, datetime, time, timedelta
 
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 from tests.console.journeys.conftest import OpenTab
 from tests.console.journeys.scene import BERLIN, Scene
 
@@ -22,6 +22,10 @@ def second_day(scene: Scene) -> str:
 
 def third_day(scene: Scene) -> str:
     return _day_after(first_day(scene), 2)
+
+
+def fourth_day(scene: Scene) -> str:
+    return _day_after(first_day(scene), 3)
 
 
 def fifth_day(scene: Scene) -> str:
@@ -130,6 +134,24 @@ class TestWhatTheServiceProposes:
             await expect(page.get_by_role("button", name=re.compile("^Restore version"))).to_be_disabled()
         stored = await asyncio.to_thread(schedule_of, scene, second_day(scene), 24)
         assert min(stored) < 0 < max(stored)
+
+    async def test_waits_for_the_prices_that_it_optimises_for(self, open_tab: OpenTab, scene: Scene):
+        arrives = asyncio.Event()
+
+        async def hold_prices(route: Route) -> None:
+            await arrives.wait()
+            await route.continue_()
+
+        async with open_tab("trader") as tab:
+            page = tab.page
+            await page.route("**/reference-prices?*", hold_prices)
+            await tab.open(f"/virtual-batteries/{scene.virtual_asset_id}/{fourth_day(scene)}")
+            optimise = page.get_by_role("button", name="Optimise")
+            await expect(page.get_by_role("gridcell", name=re.compile("^00:00 "))).to_be_visible()
+            await expect(optimise).to_be_disabled()
+            arrives.set()
+            await expect(optimise).to_be_enabled()
+            await page.unroute("**/reference-prices?*")
 
     async def test_is_optimised_for_prices_that_are_only_expected(self, open_tab: OpenTab, scene: Scene):
         day = sixth_day(scene)

@@ -54,7 +54,7 @@ export function DayEditor({ asset, plan: latest, day }: Props) {
   const isEditable = mayEdit && plan.quarters.some((_, index) => !isClosed(index))
   const drafted = useMemo(() => applied(plan.powersKw, draft.edits), [plan.powersKw, draft.edits])
   const priceOf = useMemo(() => pricesOf(plan, day, prices.data?.values ?? []), [plan, day, prices.data])
-  const proposal = useProposal(asset, plan, drafted, priceOf, isClosed)
+  const proposal = useProposal(asset, plan, drafted, prices.isPending ? null : priceOf, isClosed)
   const shown = proposal.current
   const powersKw = useMemo(() => (shown ? applied(drafted, shown.changes) : drafted), [drafted, shown])
   const projected = useMemo(() => projectionOf(asset, plan, powersKw), [asset, plan, powersKw])

@@ -109,7 +109,7 @@ export function ScheduleSheet(props: Props) {
           {isEditable && proposal.may.optimise && (
             <Button
               isCompact
-              isBusy={proposal.isAsking}
+              isBusy={proposal.isAsking || proposal.isAwaitingPrices}
               disabled={proposal.current !== null}
               onClick={() => proposal.ask('optimise')}
             >

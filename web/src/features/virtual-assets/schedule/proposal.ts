@@ -22,6 +22,8 @@ export interface Proposals {
   current: Proposal | null
   may: Record<ProposalKind, boolean>
   isAsking: boolean
+  /** The prices to optimise for are being read. */
+  isAwaitingPrices: boolean
   /** Why there is none, in a sentence. */
   fault: string | null
   ask: (kind: ProposalKind) => void
@@ -39,8 +41,8 @@ export function useProposal(
   asset: VirtualAsset,
   plan: DayPlan,
   powersKw: number[],
-  /** EUR/MWh of the plan's quarter-hours, published or expected. */
-  prices: readonly (number | null)[],
+  /** EUR/MWh of the plan's quarter-hours, published or expected; null until they are read. */
+  prices: readonly (number | null)[] | null,
   isClosed: (index: number) => boolean,
 ): Proposals {
   const mayDecide = useMay('Create:optimisations')
@@ -48,7 +50,7 @@ export function useProposal(
   const decide = useMutation({
     mutationFn: async (kind: ProposalKind) => {
       const path = `${pathOf(asset)}/${kind === 'optimise' ? 'optimisations' : 'repairs'}`
-      const body = kind === 'optimise' ? optimiseBody(plan, prices) : repairBody(plan, powersKw, isClosed)
+      const body = kind === 'optimise' ? optimiseBody(plan, prices ?? []) : repairBody(plan, powersKw, isClosed)
       const answer = await askJson<Decided>(path, { method: 'POST', body })
       return { kind, changes: differences(plan.quarters, powersKw, answer) }
     },
@@ -67,6 +69,7 @@ export function useProposal(
     current,
     may: { optimise: mayDecide && offers(`POST ${BASE}/optimisations`), balance: repairs, repair: repairs },
     isAsking: decide.isPending,
+    isAwaitingPrices: prices === null,
     fault: decide.isError ? faultInWords(decide.error) : null,
     ask: decide.mutate,
     dismiss,
