@@ -88,15 +88,16 @@ class Mailer:
 def open_smtp_session(url: SplitResult, timeout_s: float) -> smtplib.SMTP:
     """A connection that may send: encrypted where the server offers it, and signed in where the address has a user."""
     host = url.hostname or "localhost"
-    tls = ssl.create_default_context()
     if url.scheme == "smtps":
-        server: smtplib.SMTP = smtplib.SMTP_SSL(host, url.port or 465, timeout=timeout_s, context=tls)
+        server: smtplib.SMTP = smtplib.SMTP_SSL(
+            host, url.port or 465, timeout=timeout_s, context=ssl.create_default_context()
+        )
     else:
         server = smtplib.SMTP(host, url.port or 587, timeout=timeout_s)
     try:
         server.ehlo()
         if url.scheme == "smtp" and server.has_extn("starttls"):
-            server.starttls(context=tls)
+            server.starttls(context=ssl.create_default_context())
             server.ehlo()
         if url.username:
             server.login(unquote(url.username), unquote(url.password or ""))
