@@ -32,6 +32,16 @@ STANDBY = "GRIDLOOM_TEST_STANDBY_SERVER"
 TEMPLATE = "gridloom_template"
 # Tests of durability start a server of their own.
 QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "wal_compression": "off"}
+# Hundreds of databases, each for a second: without upkeep (counters of rows read are what tests ask for).
+SHORT_LIVED = {
+    "autovacuum": "off",
+    "update_process_title": "off",
+    "max_parallel_workers_per_gather": "0",
+    "checkpoint_timeout": "1h",
+    "max_wal_size": "8GB",
+    "bgwriter_lru_maxpages": "0",
+}
+WITHOUT_STANDBY = {"wal_level": "minimal", "max_wal_senders": "0"}
 _server: EmbeddedPostgres | None = None
 _standby: StandbyPostgres | None = None
 _scratch: Path | None = None
@@ -105,8 +115,8 @@ def _start_servers() -> None:
 
     assert _scratch is not None, "a server of tests starts after open_scratch()"
     # A standby gets to know what is flushed.
-    prompt = {"synchronous_commit": "on"} if os.environ.get(WANTS_STANDBY) else {}
-    _server = EmbeddedPostgres(_scratch / "server", settings={**QUICK, **prompt})
+    standby = {"synchronous_commit": "on"} if os.environ.get(WANTS_STANDBY) else WITHOUT_STANDBY
+    _server = EmbeddedPostgres(_scratch / "server", settings={**QUICK, **SHORT_LIVED, **standby})
     os.environ[SERVER] = _server.start()
     with ThreadPoolExecutor(1) as thread:  # a test that asks may have a loop running in this one
         thread.submit(lambda: asyncio.run(make_template(os.environ[SERVER]))).result()
