@@ -142,6 +142,12 @@ class TestABackupThatGoesOn:
         assert (refused.value.code, len(done), asked) == (1, 2, [])
         assert "pg_basebackup" in capsys.readouterr().err
 
+    def test_is_not_verified_while_it_goes_on(self, asked: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit) as refused:
+            cli.backup(Path("daily"), continuous=True, verify=True)
+        assert (refused.value.code, asked) == (1, [])
+        assert "--at" in capsys.readouterr().err
+
 
 class TestRevenueThatIsRebuilt:
     @pytest.mark.parametrize(

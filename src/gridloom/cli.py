@@ -314,10 +314,16 @@ def backup(
         FILE is a directory: copy the embedded server's files there, then every change for as long as this runs, so that
         any instant from now on can be restored.
     verify
-        Restore the copy into a scratch server and compare rows and checksums of every table with the database.
+        Restore the copy into a scratch server and compare rows and checksums of every table with the database. Not of a
+        continuous copy.
     """
     settings = _read_settings()
     if continuous:
+        if verify:
+            exit_with(
+                "--verify compares a copy that is whole, and --continuous writes one that goes on. Restore an instant "
+                "of it to see that it can be: gridloom restore DIRECTORY --at TIME."
+            )
         _back_up_continuously(settings, file)
         return
     from gridloom.backups.dump import back_up

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.concurrency import answer_after_change, assert_etag_follows
+from tests.concurrency import answer_after_change, assert_etag_follows, await_blocked
 
 from gridloom.edge.application import Application
-from gridloom.webhooks import routes
+from gridloom.webhooks import routes, store
 
 URL = "https://example.org/hook"
 
@@ -119,3 +120,16 @@ async def test_an_organisation_has_so_many_and_no_more(new_organisation: Any, mo
     refused = await ours.admin.post("/webhooks", json={"url": URL, "types": []})
     assert (refused.status_code, refused.json()["type"]) == (409, "/docs/problems/too-many-webhooks")
     await make(others)
+
+
+async def test_webhooks_of_an_organisation_are_counted_one_after_the_other(
+    app: Application, new_organisation: Any
+) -> None:
+    ours = await new_organisation()
+    async with app.pool.acquire() as connection:
+        async with connection.transaction():
+            await store.lock_count(connection, ours.id)
+            asked = asyncio.ensure_future(make(ours))
+            await await_blocked(app, connection, asked)
+            assert not asked.done()
+        assert (await asked).status_code == 201

@@ -63,6 +63,7 @@ async def create_webhook(request: Request, body: NewWebhook) -> Response[Webhook
     _check_types(body.types)
     request.resources[UrlPolicy].check_url(body.url)
     organisation_id = request.caller.organisation_id
+    await store.lock_count(request.db, organisation_id)
     if await store.count(request.db, organisation_id) >= MAX_WEBHOOKS:
         raise TooManyWebhooks(f"There are {MAX_WEBHOOKS} webhooks already.")
     secret = new_secret()

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 CHANNEL = "gridloom_webhook"
 """Notifies that deliveries became due by request."""
+_COUNTING: Final = 7_108_275
+"""The advisory locks of organisations whose webhooks are counted before one is added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,11 @@ async def insert(
     )  # fmt: skip
     await wake(db)  # from now on what happens to the organisation is a reason to look
     return _read_webhook_row(row)
+
+
+async def lock_count(db: Database, organisation_id: UUID) -> None:
+    """Until this transaction ends no other one counts and adds webhooks of the organisation."""
+    await db.execute("select pg_advisory_xact_lock($1, hashtext($2))", _COUNTING, str(organisation_id))
 
 
 async def count(db: Database, organisation_id: UUID) -> int:
