@@ -211,6 +211,22 @@ class TestCycleLimits:
         ).json()
         assert (asset["dailyCycleLimit"], asset["annualCycleLimit"]) == (1.5, 400)
 
+    async def test_of_a_day_are_those_of_batteries_that_took_the_place_of_others_unless_they_were_named(
+        self, market: Market
+    ) -> None:
+        strict = await self.battery(market, dailyCycleLimit=1.5)
+        backing = [{"physicalAssetID": await self.battery(market, dailyCycleLimit=2), "share": 1}]
+        found, now = {}, await market.now()
+        for named in ({}, {"dailyCycleLimit": 1.25}):
+            terms = await market.terms(backing=[{"physicalAssetID": strict, "share": 1}])
+            terms |= {"start": wire(now + HOUR), "end": wire(now + 2 * HOUR)}
+            terms["item"] |= named
+            made = (await market.operator.post("/auctions", json=terms)).json()
+            changed = await market.operator.patch(f"/auctions/{made['id']}", json={"backing": backing})
+            assert changed.status_code == 200, changed.text
+            found[made["item"]["dailyCycleLimit"]] = changed.json()["item"]["dailyCycleLimit"]
+        assert found == {1.5: 2, 1.25: 1.25}
+
     async def test_of_the_year_are_those_of_the_batteries_that_took_the_place_of_others(self, market: Market) -> None:
         """No item names them."""
         trader, now = market.traders[0], await market.now()

@@ -98,6 +98,8 @@ class Item:
     final_soc_tolerance: float
     annual_cycle_limit: float | None = None
     """That of the batteries behind it."""
+    is_daily_cycle_limit_named: bool = True
+    """By the operator; else it is that of the batteries behind it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,10 +47,12 @@ async def offer_capacity(
 
     `replaced` is the backing from which it offered before. The caller has made the auction or holds its lock.
     """
+    item = auction.item
+    # What is not named is that of the batteries that the auction had before; no item names a limit of the year.
+    named = item.daily_cycle_limit if item.is_daily_cycle_limit_named else None
     taken = await hold_backing(
         db,
-        # No item names a limit of the year: what the auction has is that of the batteries that it had before.
-        replace(terms_of(auction, backing), annual_cycle_limit=None),
+        replace(terms_of(auction, backing), daily_cycle_limit=named, annual_cycle_limit=None),
         HoldingKind.AUCTION,
         auction.id,
         replaced=[part.physical_asset_id for part in replaced],

@@ -381,6 +381,7 @@ def _make_item(body: NewItem, item_id: UUID) -> Item:
         charge_efficiency=body.charge_efficiency,
         discharge_efficiency=body.discharge_efficiency,
         daily_cycle_limit=body.daily_cycle_limit,
+        is_daily_cycle_limit_named=body.daily_cycle_limit is not None,
         initial_soc=body.initial_soc,
         last_soc_target=body.last_soc_target,
         final_soc_tolerance=body.final_soc_tolerance,

@@ -33,7 +33,7 @@ _AUCTION = """
   a.rated_discharge_power_kw, a.energy_capacity_kwh, a.charge_efficiency, a.discharge_efficiency, a.daily_cycle_limit,
   a.initial_soc, a.last_soc_target, a.final_soc_tolerance, a.hurdle_price_eur, a.state, a.outcome, a.outcome_detail,
   a.winning_bid_id, a.winner_id, a.winning_price_eur, a.virtual_asset_id, a.cleared_at, a.version,
-  a.minimum_availability, a.annual_cycle_limit, a.cancelled_at, a.cancelled_reason
+  a.minimum_availability, a.annual_cycle_limit, a.is_daily_cycle_limit_named, a.cancelled_at, a.cancelled_reason
 """
 
 
@@ -54,12 +54,13 @@ _INSERT = NamedStatement("""
 insert into auction (
   id, item_id, opens_at, closes_at, delivery_start, delivery_end, delivery_zone, rated_charge_power_kw,
   rated_discharge_power_kw, energy_capacity_kwh, charge_efficiency, discharge_efficiency, daily_cycle_limit,
-  annual_cycle_limit, initial_soc, last_soc_target, final_soc_tolerance, hurdle_price_eur, minimum_availability)
+  is_daily_cycle_limit_named, annual_cycle_limit, initial_soc, last_soc_target, final_soc_tolerance, hurdle_price_eur,
+  minimum_availability)
 values (
   :id, :item_id, :opens_at, :closes_at, :delivery_start, :delivery_end, :delivery_zone, :rated_charge_power_kw,
   :rated_discharge_power_kw, :energy_capacity_kwh, :charge_efficiency, :discharge_efficiency, :daily_cycle_limit,
-  :annual_cycle_limit, :initial_soc, :last_soc_target, :final_soc_tolerance, :hurdle_price_eur,
-  :minimum_availability)
+  :is_daily_cycle_limit_named, :annual_cycle_limit, :initial_soc, :last_soc_target, :final_soc_tolerance,
+  :hurdle_price_eur, :minimum_availability)
 """)
 
 _UPDATE = NamedStatement("""
@@ -68,7 +69,8 @@ set opens_at = :opens_at, closes_at = :closes_at, delivery_start = :delivery_sta
     delivery_zone = :delivery_zone, rated_charge_power_kw = :rated_charge_power_kw,
     rated_discharge_power_kw = :rated_discharge_power_kw, energy_capacity_kwh = :energy_capacity_kwh,
     charge_efficiency = :charge_efficiency, discharge_efficiency = :discharge_efficiency,
-    daily_cycle_limit = :daily_cycle_limit, initial_soc = :initial_soc, last_soc_target = :last_soc_target,
+    daily_cycle_limit = :daily_cycle_limit, is_daily_cycle_limit_named = :is_daily_cycle_limit_named,
+    initial_soc = :initial_soc, last_soc_target = :last_soc_target,
     annual_cycle_limit = :annual_cycle_limit, final_soc_tolerance = :final_soc_tolerance,
     hurdle_price_eur = :hurdle_price_eur, minimum_availability = :minimum_availability, version = version + 1
 where id = :id and item_id = :item_id
