@@ -10,6 +10,8 @@ from tests.emitted import events_of, is_of_asset
 from tests.people import client_of
 
 from gridloom.kernel.codes import eic_check_character
+from gridloom.kernel.problem import NotFound
+from gridloom.physical_assets.store import read_asset
 
 __all__ = ["still_market"]  # a fixture
 
@@ -322,3 +324,9 @@ class TestParameters:
         asset = await register_asset(owner)
         answer = await owner.viewer.get(asset.path("/parameters/history"), params={"cursor": cursor})
         assert answer.status_code == (200 if cursor == "WzFd" else 400)
+
+
+@pytest.mark.parametrize("for_change", [False, True])
+async def test_an_asset_that_a_reset_removed_is_unknown_to_who_had_found_it(app, for_change):
+    with pytest.raises(NotFound):
+        await read_asset(app.pool, -1, for_change=for_change)

@@ -14,6 +14,7 @@ from gridloom.database.composition import compose
 from gridloom.database.pool import Database
 from gridloom.database.rows import read_row
 from gridloom.database.statement import NamedStatement
+from gridloom.kernel.problem import NotFound
 from gridloom.physical_assets.model import (
     AssetStatus,
     NewParameters,
@@ -75,11 +76,15 @@ async def update_physical_asset(db: Database, asset_key: int, asset: PhysicalAss
 
 
 async def read_asset(db: Database, asset_key: int, *, for_change: bool = False) -> StoredAsset:
-    """for_change: hold the row, so that what is decided about it stays true."""
+    """for_change: hold the row, so that what is decided about it stays true.
+
+    Only a reset of the sandbox removes batteries, while requests for them are under way.
+    """
     if for_change:
         await db.execute("select from physical_asset where asset_key = $1 for update", asset_key)
     row = await db.fetchrow(_READ, asset_key)
-    assert row is not None, "every physical asset has parameters"
+    if row is None:
+        raise NotFound("The physical asset was removed by a reset of the sandbox.")
     return (await _read_asset_rows(db, [row]))[0]
 
 
