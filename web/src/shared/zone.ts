@@ -1,5 +1,5 @@
 /** Berlin's time or UTC, as the reader chose. */
-import { useSyncExternalStore } from 'react'
+import { useState, useSyncExternalStore } from 'react'
 import type { Zone } from './time/marketDay'
 
 const KEY = 'gridloom.zone'
@@ -19,6 +19,12 @@ export function useZone(): Zone {
     listeners.add(listener)
     return () => listeners.delete(listener)
   }, currentZone)
+}
+
+/** The zone in which a form was opened: what is typed into it is read in that one, whatever is chosen meanwhile. */
+export function useOpeningZone(): Zone {
+  const [zone] = useState(currentZone)
+  return zone
 }
 
 export const zoneName = (zone: Zone): string => (zone === 'UTC' ? 'UTC' : 'Berlin')

@@ -4,6 +4,7 @@ import type { PhysicalAsset } from '../../shared/api/resources'
 import { type EditField, EditForm } from '../../shared/ui/EditForm'
 import type { Values } from '../../shared/ui/editing'
 import type { Parameters } from './data'
+import { parameterBody, parameterValues } from './editing'
 
 const FIELDS: EditField[] = [
   { key: 'ratedChargePower', label: 'Charging power', unit: 'MW', kind: 'number', factor: 1000 },
@@ -17,7 +18,6 @@ const FIELDS: EditField[] = [
   { key: 'annualCycleLimit', label: 'Cycles a year', hint: 'Empty for no limit', kind: 'number' },
   { key: 'fcrLimitRatio', label: 'FCR limit', unit: '% of rated power', kind: 'number', factor: 0.01 },
 ]
-const tidy = (value: number): string => String(Number(value.toPrecision(12)))
 
 /** A change adds a version that holds from now on; what was stays. */
 export function EditParameters({ asset, onClose }: { asset: PhysicalAsset; onClose: () => void }) {
@@ -26,10 +26,10 @@ export function EditParameters({ asset, onClose }: { asset: PhysicalAsset; onClo
   const read = async () => {
     const response = await ask(path)
     const found = (await response.json()) as Parameters
-    return { values: valuesOf(found), etag: response.headers.get('ETag') ?? '' }
+    return { values: parameterValues(found, FIELDS), etag: response.headers.get('ETag') ?? '' }
   }
   const save = (values: Values, ifMatch: string) =>
-    ask(path, { method: 'PUT', ifMatch, body: { rampRate: asset.parameters.rampRate, ...bodyOf(values) } })
+    ask(path, { method: 'PUT', ifMatch, body: parameterBody(values, FIELDS) })
   return (
     <EditForm
       title={`Parameters of ${asset.name}`}
@@ -44,24 +44,5 @@ export function EditParameters({ asset, onClose }: { asset: PhysicalAsset; onClo
         onClose()
       }}
     />
-  )
-}
-
-function valuesOf(parameters: Parameters): Values {
-  const found = parameters as unknown as Record<string, number | null | undefined>
-  return Object.fromEntries(
-    FIELDS.map(({ key, factor = 1 }) => {
-      const value = found[key]
-      return [key, value === null || value === undefined ? '' : tidy(value / factor)]
-    }),
-  )
-}
-
-function bodyOf(values: Values): Record<string, number | null> {
-  return Object.fromEntries(
-    FIELDS.map(({ key, factor = 1 }) => {
-      const text = (values[key] ?? '').replace(',', '.').trim()
-      return [key, text === '' ? null : Number(tidy(Number(text) * factor))]
-    }),
   )
 }

@@ -3,6 +3,7 @@ import {
   age,
   countdown,
   dayRange,
+  instantFrom,
   length,
   momentFrom,
   nearTime,
@@ -83,4 +84,16 @@ test('a sentence of the service tells its moments by the reader’s clock', () =
   expect(readable('The gate of 2026-11-17T07:00:00Z has closed.', 'Europe/Berlin')).toBe(
     'The gate of Tue 17 Nov 08:00 has closed.',
   )
+})
+
+test('a day that there is not names no moment, and breaks nothing while it is typed', () => {
+  for (const text of ['2026-13-01 08:00', '2026-11-35', '2026-02-30 08:00', '2026-00-10', '20.11.2026 08:00', ''])
+    for (const zone of ['Europe/Berlin', 'UTC']) expect(momentFrom(text, zone)).toBe(0)
+})
+
+test('what is typed is sent, and what was not touched as it was stored', () => {
+  const stored = '2026-10-25T01:30:20Z'
+  expect(instantFrom('2026-10-25 02:30', stored, 'Europe/Berlin')).toBe(stored)
+  expect(instantFrom('2026-10-25 02:45', stored, 'Europe/Berlin')).toBe('2026-10-25T00:45:00Z')
+  expect(instantFrom('2026-10-25 02:30', stored, 'UTC')).toBe('2026-10-25T02:30:00Z')
 })

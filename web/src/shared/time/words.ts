@@ -1,5 +1,5 @@
 /** Times in words, in Berlin's or UTC's. */
-import { type Day, dayOf, HOUR_MS, momentOf, type Zone } from './marketDay'
+import { type Day, dayFrom, dayOf, HOUR_MS, instant, momentOf, type Zone } from './marketDay'
 
 type Told = (ms: number, zone: Zone) => string
 
@@ -95,11 +95,17 @@ export function localInput(ms: number, zone: Zone): string {
 
 /** The moment that such a text names; 0 while it is none. */
 export function momentFrom(text: string, zone: string): number {
-  const [day = '', time = '00:00'] = text.trim().split(/[T ]+/)
-  if (!/^\d{4}-\d\d-\d\d$/.test(day)) return 0
+  const [date = '', time = '00:00'] = text.trim().split(/[T ]+/)
+  const day = dayFrom(date)
+  if (day === null) return 0
   if (!/^([01]\d|2[0-4]):[0-5]\d$/.test(time)) return 0
   const [hours = 0, minutes = 0] = time.split(':').map(Number)
   return momentOf(day, hours * 60 + minutes, zone)
+}
+
+/** RFC 3339 of what is typed; what stands there as it was stored keeps its seconds and its place in a repeated hour. */
+export function instantFrom(text: string, stored: string, zone: Zone): string {
+  return text === localInput(Date.parse(stored), zone) ? stored : instant(momentFrom(text, zone))
 }
 
 export function dayInWords(day: Day): string {

@@ -6,7 +6,7 @@ import { faultAt, isConflict } from '../api/problem'
 import { Button } from './Button'
 import { ChangedNotice } from './ChangedNotice'
 import { type ColleagueChange, type Stored, useColleagueChange } from './colleagues'
-import { differencesOf, mergedValues, type Side, startingSide, type Values } from './editing'
+import { differencesOf, mergedValues, type Side, startingSide, unreadable, type Values } from './editing'
 import { Checkbox, Field, SelectField } from './Field'
 import { Segmented } from './Segmented'
 import { Sheet } from './Sheet'
@@ -107,9 +107,12 @@ function Fields({
   }, [change, isUntouched, send.isPending])
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    if (!isUndecided) send.mutate()
+    if (!isUndecided && isReadable) send.mutate()
   }
   const set = (key: string) => (value: string) => setMine((old) => ({ ...old, [key]: value }))
+  const textFault = ({ key, kind = 'text' }: EditField) =>
+    result[key] === (theirs ?? base).values[key] ? undefined : unreadable(kind, result[key] ?? '')
+  const isReadable = !fields.some(textFault)
   const faultOf = ({ key, pointer = `/${key}`, factor, unit = '' }: EditField) =>
     faultAt(send.error, pointer, factor === undefined ? undefined : { factor, unit: unit.split(' ')[0] ?? '' })
   const faulty = theirs ? [] : fields.filter((field) => faultOf(field))
@@ -162,7 +165,7 @@ function Fields({
             key={field.key}
             field={field}
             value={mine[field.key] ?? ''}
-            fault={faultOf(field)}
+            fault={textFault(field) ?? faultOf(field)}
             onChange={set(field.key)}
           />
         ))}
@@ -174,7 +177,12 @@ function Fields({
       )}
       <div className="form-actions">
         <Button onClick={onClose}>Cancel</Button>
-        <Button kind="primary" type="submit" isBusy={send.isPending} disabled={isUndecided || (!theirs && !isChanged)}>
+        <Button
+          kind="primary"
+          type="submit"
+          isBusy={send.isPending}
+          disabled={isUndecided || !isReadable || (!theirs && !isChanged)}
+        >
           {theirs && !isChanged && !isUndecided ? 'Keep theirs' : action}
         </Button>
       </div>

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { differencesOf, mergedValues, startingSide } from './editing'
+import { differencesOf, mergedValues, startingSide, unreadable } from './editing'
 
 test('fields that one side changed are its own, fields that both changed wait for a choice', () => {
   const base = { name: 'Elbe', power: '20', zone: 'TenneT', note: 'a' }
@@ -19,4 +19,13 @@ test('fields that one side changed are its own, fields that both changed wait fo
     zone: 'Amprion',
     note: 'b',
   })
+})
+
+test('what is no number and no moment is said to be none, and an empty number is none at all', () => {
+  for (const text of ['12,5', ' 12.5', '', '-3']) expect(unreadable('number', text)).toBeUndefined()
+  for (const text of ['2 a day', '1.000,5', 'none']) expect(unreadable('number', text)).toContain('A number')
+  expect(unreadable('moment', '2026-11-17 08:00')).toBeUndefined()
+  for (const text of ['', '17.11.2026 08:00', '2026-11-17 8:00'])
+    expect(unreadable('moment', text)).toContain('such as')
+  expect(unreadable('text', '2 a day')).toBeUndefined()
 })

@@ -1,3 +1,5 @@
+import { momentFrom } from '../time/words'
+
 /** Three versions of a form: what it began with, the reader's, and what was saved meanwhile. */
 export type Values = Record<string, string>
 export type Side = 'mine' | 'theirs'
@@ -28,3 +30,13 @@ export function mergedValues(theirs: Values, mine: Values, sides: ReadonlyMap<st
   for (const [key, side] of sides) if (side === 'mine') result[key] = mine[key] ?? ''
   return result
 }
+
+/** Why a text is no moment or no number; what cannot be read is never sent. A number that is left empty is none. */
+export function unreadable(kind: string, text: string): string | undefined {
+  if (kind === 'moment' && momentFrom(text, 'UTC') === 0) return 'Year, month, day and time, such as 2026-11-17 08:00.'
+  if (kind === 'number' && !Number.isFinite(numberFrom(text))) return 'A number, such as 12.5.'
+  return undefined
+}
+
+/** With a decimal comma or point; 0 where nothing stands, NaN where it is no number. */
+export const numberFrom = (text: string): number => Number(text.replace(',', '.').trim())

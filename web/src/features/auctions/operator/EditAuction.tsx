@@ -1,22 +1,21 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { ask } from '../../../shared/api/client'
-import { instant } from '../../../shared/time/marketDay'
-import { localInput, momentFrom } from '../../../shared/time/words'
+import { instantFrom, localInput } from '../../../shared/time/words'
 import { type EditField, EditForm } from '../../../shared/ui/EditForm'
-import type { Values } from '../../../shared/ui/editing'
-import { useZone } from '../../../shared/zone'
+import { numberFrom, type Values } from '../../../shared/ui/editing'
+import { useOpeningZone, zoneName } from '../../../shared/zone'
 import type { Auction } from '../data'
 
-const FIELDS: EditField[] = [
-  { key: 'start', label: 'Opens', kind: 'moment' },
-  { key: 'end', label: 'Closes', kind: 'moment' },
+const fieldsIn = (zone: string): EditField[] => [
+  { key: 'start', label: 'Opens', kind: 'moment', hint: `Time in ${zone}` },
+  { key: 'end', label: 'Closes', kind: 'moment', hint: `Time in ${zone}` },
   { key: 'hurdlePrice', label: 'Hurdle price', unit: 'EUR', kind: 'number', hint: 'Empty for none' },
 ]
 
 /** When it runs and from which price on, as long as it has not opened. */
 export function EditAuction({ auction, onClose }: { auction: Auction; onClose: () => void }) {
   const queries = useQueryClient()
-  const zone = useZone()
+  const zone = useOpeningZone()
   const path = `/auctions/${auction.id}`
   const read = async () => {
     const response = await ask(path)
@@ -24,6 +23,8 @@ export function EditAuction({ auction, onClose }: { auction: Auction; onClose: (
     const values = {
       start: localInput(Date.parse(found.start), zone),
       end: localInput(Date.parse(found.end), zone),
+      storedStart: found.start,
+      storedEnd: found.end,
       hurdlePrice: found.hurdlePrice ? String(found.hurdlePrice) : '',
     }
     return { values, etag: response.headers.get('ETag') ?? '' }
@@ -33,16 +34,16 @@ export function EditAuction({ auction, onClose }: { auction: Auction; onClose: (
       method: 'PATCH',
       ifMatch,
       body: {
-        start: instant(momentFrom(values.start ?? '', zone)),
-        end: instant(momentFrom(values.end ?? '', zone)),
-        hurdlePrice: values.hurdlePrice ? values.hurdlePrice.replace(',', '.') : null,
+        start: instantFrom(values.start ?? '', values.storedStart ?? '', zone),
+        end: instantFrom(values.end ?? '', values.storedEnd ?? '', zone),
+        hurdlePrice: values.hurdlePrice?.trim() ? String(numberFrom(values.hurdlePrice)) : null,
       },
     })
   return (
     <EditForm
       title="Change the auction"
       subject={`auctions/${auction.id}`}
-      fields={FIELDS}
+      fields={fieldsIn(zoneName(zone))}
       read={read}
       save={save}
       onClose={onClose}

@@ -8,15 +8,18 @@ import { megawatts } from '../../../shared/format'
 import { addDays, dayOf, instant, momentOf } from '../../../shared/time/marketDay'
 import { localInput, momentFrom } from '../../../shared/time/words'
 import { Button } from '../../../shared/ui/Button'
+import { unreadable } from '../../../shared/ui/editing'
 import { Checkbox, Field, SelectField } from '../../../shared/ui/Field'
 import { Sheet } from '../../../shared/ui/Sheet'
 import { FormProblem } from '../../../shared/ui/states'
-import { useZone, zoneName } from '../../../shared/zone'
+import { useOpeningZone, zoneName } from '../../../shared/zone'
 import { go } from '../../../shell/router'
+
+const MOMENTS = ['opens', 'closes', 'from', 'until']
 
 /** Offer a slice of a battery: when, what, backed by what, to whom. */
 export function NewAuction({ onClose }: { onClose: () => void }) {
-  const zone = useZone()
+  const zone = useOpeningZone()
   const queries = useQueryClient()
   const organisations = useOrganisations()
   const assets = useQuery({
@@ -24,6 +27,8 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
     queryFn: () => allPages<Schemas['PhysicalAsset']>('/physical-assets'),
   })
   const [assetID, setAssetID] = useState('')
+  /** Times that could not be read when it was to be created. */
+  const [unread, setUnread] = useState<readonly string[]>([])
   const [invited, setInvited] = useState<ReadonlySet<string>>(new Set())
   const asset = assets.data?.find((one) => one.id === assetID) ?? assets.data?.[0]
   const now = clock.now()
@@ -44,6 +49,9 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
     if (!asset) return
     const form = new FormData(event.currentTarget)
     const text = (name: string) => String(form.get(name) ?? '')
+    const unread = MOMENTS.filter((name) => unreadable('moment', text(name)))
+    setUnread(unread)
+    if (unread.length > 0) return
     const power = Number(text('power')) * 1000
     create.mutate({
       start: instant(momentFrom(text('opens'), zone)),
@@ -73,6 +81,8 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
     if (!next.delete(id)) next.add(id)
     setInvited(next)
   }
+  const faultOfTime = (name: string, pointer: string) =>
+    unread.includes(name) ? unreadable('moment', '') : fault(pointer)
   const fault = (pointer: string, unit?: 'MW' | 'MWh') => faultAt(create.error, pointer, unit && { factor: 1000, unit })
 
   return (
@@ -80,27 +90,33 @@ export function NewAuction({ onClose }: { onClose: () => void }) {
       <form className="form" onSubmit={submit}>
         <p className="note">Times in {zoneName(zone)}: year-month-day and 24 h.</p>
         <div className="form-row">
-          <Field label="Opens" name="opens" required defaultValue={localInput(opens, zone)} fault={fault('/start')} />
+          <Field
+            label="Opens"
+            name="opens"
+            required
+            defaultValue={localInput(opens, zone)}
+            fault={faultOfTime('opens', '/start')}
+          />
           <Field
             label="Closes"
             name="closes"
             required
             defaultValue={localInput(opens + 3_600_000, zone)}
-            fault={fault('/end')}
+            fault={faultOfTime('closes', '/end')}
           />
           <Field
             label="Delivers from"
             name="from"
             required
             defaultValue={localInput(momentOf(addDays(day, 2)), zone)}
-            fault={fault('/item/start')}
+            fault={faultOfTime('from', '/item/start')}
           />
           <Field
             label="Until"
             name="until"
             required
             defaultValue={localInput(momentOf(addDays(day, 9)), zone)}
-            fault={fault('/item/end')}
+            fault={faultOfTime('until', '/item/end')}
           />
         </div>
         <SelectField
