@@ -9,9 +9,10 @@ import { decimal, megawatts, signed, words } from '../../shared/format'
 import { addDays, dayOf, instant, momentOf } from '../../shared/time/marketDay'
 import { localInput, momentFrom } from '../../shared/time/words'
 import { Button, IconButton } from '../../shared/ui/Button'
+import { unreadable } from '../../shared/ui/editing'
 import { Checkbox, Field, SelectField } from '../../shared/ui/Field'
 import { FormProblem, Skeleton } from '../../shared/ui/states'
-import { useZone } from '../../shared/zone'
+import { useOpeningZone, zoneName } from '../../shared/zone'
 import { isPlanned, type Preview, type UnavailabilityKind } from './data'
 
 export interface Draft {
@@ -54,7 +55,7 @@ function bodyOf(draft: Draft) {
 
 /** A column, not an overlay: what it does is drawn beside it while it is filled in. */
 export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
-  const zone = useZone()
+  const zone = useOpeningZone()
   const queries = useQueryClient()
   const mayNotify = useMay('Create:exchange-notifications')
   const [doesNotify, setDoesNotify] = useState(false)
@@ -78,19 +79,24 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
     energyKwh: numberFrom(text.energy) * 1000,
     description: text.description,
   }
-  const isWhole = draft.end > draft.start && (draft.powerKw > 0 || draft.energyKwh > 0)
+  /** Once it is reported only its notification can be missing: then that alone is sent again. */
+  const [madeID, setMadeID] = useState<string | null>(null)
+  const isSpan = draft.start > 0 && draft.end > draft.start
+  const isWhole = isSpan && (draft.powerKw > 0 || draft.energyKwh > 0)
   const key = JSON.stringify(draft)
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for the draft, which is new at every drawing
-  useEffect(() => onDraft(draft.end > draft.start ? draft : null), [key, onDraft])
+  useEffect(() => onDraft(isSpan && madeID === null ? draft : null), [key, madeID, onDraft])
 
+  const make = async () => {
+    const path = { physicalAssetID: asset.id }
+    const body = bodyOf(draft)
+    return (await answered(api.POST('/physical-assets/{physicalAssetID}/unavailability', { params: { path }, body })))
+      .id
+  }
   const report = useMutation({
     mutationFn: async () => {
-      const made = await answered(
-        api.POST('/physical-assets/{physicalAssetID}/unavailability', {
-          params: { path: { physicalAssetID: asset.id } },
-          body: bodyOf(draft),
-        }),
-      )
+      const id = madeID ?? (await make())
+      setMadeID(id)
       if (doesNotify)
         await answered(
           api.POST('/physical-assets/{physicalAssetID}/exchange-notifications', {
@@ -101,11 +107,10 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
               eventEnd: instant(draft.end),
               unavailableCapacity: draft.powerKw,
               cause: draft.description || words(draft.type),
-              unavailabilityIDs: [made.id],
+              unavailabilityIDs: [id],
             },
           }),
         )
-      return made
     },
     onSuccess: onClose,
     onSettled: () => queries.invalidateQueries({ queryKey: ['physical-assets'] }),
@@ -116,6 +121,10 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
     event.preventDefault()
     if (isWhole) report.mutate()
   }
+  if (madeID !== null && doesNotify)
+    return (
+      <Unpublished isBusy={report.isPending} error={report.error} onAgain={() => report.mutate()} onClose={onClose} />
+    )
   const fault = (pointer: string, scale?: Scale) => faultAt(report.error, pointer, scale)
   const { parameters } = asset
   return (
@@ -135,12 +144,12 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
         />
         <Field
           label="From"
-          hint="Year, month, day and time, 24 h"
+          hint={`Year, month, day and time, 24 h, in ${zoneName(zone)}`}
           placeholder="2026-11-17 08:00"
           value={text.from.replace('T', ' ')}
           onChange={change('from')}
           required
-          fault={fault('/start')}
+          fault={unreadable('moment', text.from) ?? fault('/start')}
         />
         <Field
           label="To"
@@ -148,7 +157,7 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
           value={text.until.replace('T', ' ')}
           onChange={change('until')}
           required
-          fault={fault('/end')}
+          fault={unreadable('moment', text.until) ?? fault('/end')}
         />
         <div className="form-row">
           <Field
@@ -198,10 +207,42 @@ export function UnavailabilityForm({ asset, onDraft, onClose }: Props) {
   )
 }
 
+interface UnpublishedProps {
+  isBusy: boolean
+  error: unknown
+  onAgain: () => void
+  onClose: () => void
+}
+
+/** It is reported: what is left is to tell the market, or not to. */
+function Unpublished({ isBusy, error, onAgain, onClose }: UnpublishedProps) {
+  return (
+    <section className="card unavailability" aria-label="Reported">
+      <header className="card-head">
+        <h2>Reported</h2>
+      </header>
+      <div className="card-body form">
+        <p role="status">
+          The unavailability is reported. Its exchange notification{' '}
+          {isBusy ? 'is being published.' : 'is not published.'}
+        </p>
+        <FormProblem error={error} />
+      </div>
+      <footer className="unavailability-foot">
+        <Button onClick={onClose}>Close</Button>
+        <Button kind="primary" isBusy={isBusy} onClick={onAgain}>
+          Publish it again
+        </Button>
+      </footer>
+    </section>
+  )
+}
+
 /** What reporting it would do, asked of the service without doing it. */
 function Effect({ asset, draft }: { asset: PhysicalAsset; draft: Draft }) {
   const isOffered = offers('POST /physical-assets/{physicalAssetID}/unavailability-previews')
-  const asked = useSettled(JSON.stringify(bodyOf({ ...draft, description: draft.description || 'draft' })), 300)
+  const typed = JSON.stringify(bodyOf({ ...draft, description: draft.description || 'draft' }))
+  const asked = useSettled(typed, 300)
   const preview = useQuery({
     queryKey: ['physical-assets', asset.id, 'preview', asked],
     queryFn: () =>
@@ -217,16 +258,20 @@ function Effect({ asset, draft }: { asset: PhysicalAsset; draft: Draft }) {
   if (preview.isError) return <p className="field-fault">{sentenceOf(preview.error)}</p>
   if (!preview.data) return <Skeleton height={120} />
   const { free, cut, holders } = preview.data
+  // Until the answer to what is typed now is there, the one before stays, but is not said of this.
+  const isOfThis = typed === asked && !preview.isPlaceholderData
   const lost = holders.filter((one) => one.after < one.before || one.energyAfter < one.energyBefore)
   const total = Math.max(1, free + cut)
   const sum = (pick: (one: Preview['holders'][number]) => number) =>
     lost.reduce((all, one) => all + pick(one), 0) / 1000
   return (
-    <section className={`effect ${cut > 0 ? '' : 'is-harmless'}`} aria-label="Its effect">
+    <section className={`effect ${cut > 0 || !isOfThis ? '' : 'is-harmless'}`} aria-busy={!isOfThis} aria-label="Its effect">
       <h3>
-        {cut > 0
-          ? `${decimal(cut / 1000, 1)} of ${decimal(draft.powerKw / 1000, 1)} MW are promised`
-          : 'Nothing that is promised is touched'}
+        {!isOfThis
+          ? 'Being worked out for what is typed now'
+          : cut > 0
+            ? `${decimal(cut / 1000, 1)} of ${decimal(draft.powerKw / 1000, 1)} MW are promised`
+            : 'Nothing that is promised is touched'}
       </h3>
       {cut > 0 && (
         <div className="effect-bar" aria-hidden="true">
