@@ -15,9 +15,11 @@ import { Empty, FormProblem, Loaded, SkeletonRows } from '../../shared/ui/states
 import { Table } from '../../shared/ui/Table'
 import { useZone } from '../../shared/zone'
 import { useCommitments } from './data'
+import { type Ticked, ticksOf, toggled } from './granting'
 
 type Grant = Schemas['Grant']
 const OTHER = ''
+const NOTHING: Ticked = new Map()
 
 export const GRANTABLE = [
   'Read:physical-assets',
@@ -96,7 +98,8 @@ export function Grants({ asset }: { asset: PhysicalAsset }) {
           }
         </Loaded>
       </Card>
-      {mayManage && <NewGrant asset={asset} grants={grants.data ?? []} />}
+      {/* What is given replaces what was: before that is read, nothing can be ticked. */}
+      {mayManage && grants.data && <NewGrant asset={asset} grants={grants.data} />}
     </>
   )
 }
@@ -106,29 +109,22 @@ function NewGrant({ asset, grants }: { asset: PhysicalAsset; grants: Grant[] }) 
   const queries = useQueryClient()
   const known = useKnownOrganisations(asset, grants)
   const [picked, setPicked] = useState(OTHER)
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set(['Read:physical-assets']))
-  const pick = (id: string) => {
-    setPicked(id)
-    const had = grants.find((grant) => grant.organisationID === id)
-    if (had) setChosen(new Set(had.permissions))
-  }
+  const [typed, setTyped] = useState('')
+  const [ticked, setTicked] = useState<Ticked>(NOTHING)
+  const organisation = picked === OTHER ? typed.trim() : picked
+  const chosen = ticksOf(grants, ticked, organisation)
   const give = useMutation({
-    mutationFn: (organisation: string) =>
+    mutationFn: () =>
       ask(`/physical-assets/${asset.id}/grants/${encodeURIComponent(organisation)}`, {
         method: 'PUT',
         body: { permissions: [...chosen] },
       }),
+    onSuccess: () => setTicked(NOTHING),
     onSettled: () => queries.invalidateQueries({ queryKey: ['physical-assets', asset.id, 'grants'] }),
   })
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
-    const typed = String(new FormData(event.currentTarget).get('organisation') ?? '').trim()
-    give.mutate(picked === OTHER ? typed : picked)
-  }
-  const toggle = (permission: string) => {
-    const next = new Set(chosen)
-    if (!next.delete(permission)) next.add(permission)
-    setChosen(next)
+    give.mutate()
   }
   return (
     <Card title="Give or change a grant">
@@ -136,7 +132,7 @@ function NewGrant({ asset, grants }: { asset: PhysicalAsset; grants: Grant[] }) 
         <SelectField
           label="Organisation"
           value={picked}
-          onChange={(event) => pick(event.target.value)}
+          onChange={(event) => setPicked(event.target.value)}
           options={[
             ...known.map(([id, name]) => ({ value: id, label: name })),
             { value: OTHER, label: 'Another, by its ID' },
@@ -145,8 +141,9 @@ function NewGrant({ asset, grants }: { asset: PhysicalAsset; grants: Grant[] }) 
         {picked === OTHER && (
           <Field
             label="Its ID"
-            name="organisation"
             required
+            value={typed}
+            onChange={(event) => setTyped(event.target.value)}
             hint="An organisation copies its ID under Administration."
           />
         )}
@@ -157,7 +154,7 @@ function NewGrant({ asset, grants }: { asset: PhysicalAsset; grants: Grant[] }) 
               key={permission}
               label={permissionInWords(permission)}
               checked={chosen.has(permission)}
-              onChange={() => toggle(permission)}
+              onChange={() => setTicked(toggled(grants, ticked, organisation, permission))}
             />
           ))}
         </fieldset>
