@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { ask, askAll } from '../../../shared/api/client'
-import { faultAt } from '../../../shared/api/problem'
+import { faultAt, isConflict } from '../../../shared/api/problem'
 import { Button } from '../../../shared/ui/Button'
 import { Badge, Card } from '../../../shared/ui/Card'
 import { Copy } from '../../../shared/ui/Copy'
@@ -84,7 +84,9 @@ export function SingleSignOn() {
   )
 }
 
-function Form({ path, held, onClose }: { path: string; held: Held; onClose: () => void }) {
+function Form({ path, held: latest, onClose }: { path: string; held: Held; onClose: () => void }) {
+  // What the fields began with: saving names that version, also where a newer one has been read meanwhile.
+  const [held] = useState(latest)
   const queries = useQueryClient()
   const settle = {
     onSettled: () => queries.invalidateQueries({ queryKey: ['administration', 'identity-provider'] }),
@@ -169,7 +171,13 @@ function Form({ path, held, onClose }: { path: string; held: Held; onClose: () =
         ]}
       />
       <Checkbox label="Passwords for admins only" name="required" defaultChecked={provider?.required ?? false} />
-      <SignInAgain error={save.error ?? remove.error} />
+      {isConflict(save.error ?? remove.error) ? (
+        <p className="form-problem" role="alert">
+          Another admin changed it meanwhile, and nothing was overwritten. Go back to see what is stored now.
+        </p>
+      ) : (
+        <SignInAgain error={save.error ?? remove.error} />
+      )}
       <div className="form-actions">
         {provider && (
           <Button kind="danger" isBusy={remove.isPending} onClick={() => remove.mutate()}>
