@@ -40,7 +40,13 @@ function DeliveryDay({ values }: ScreenProps) {
   const runs = useRuns(span)
   const zones = useZones(span)
   const batteries = assets.data ?? []
-  const { delivered, isLoading: isDeliveredLoading } = useDelivered(batteries, span, now)
+  const {
+    delivered,
+    isLoading: isDeliveredLoading,
+    isLoadingError,
+    error,
+    refetch,
+  } = useDelivered(batteries, span, now)
   const power = batteries.reduce((sum, one) => sum + one.parameters.ratedDischargePower, 0)
   const move = (days: number) => go(`/delivery/${addDays(day, days)}`)
   return (
@@ -83,7 +89,9 @@ function DeliveryDay({ values }: ScreenProps) {
               </Empty>
             </Card>
           )}
-          {batteries.length > 0 ? (
+          {isLoadingError ? (
+            <ProblemNote error={error} onRetry={() => void refetch()} />
+          ) : batteries.length > 0 ? (
             <BatteriesCard
               batteries={batteries}
               delivered={delivered}

@@ -1,7 +1,7 @@
 import { describe, expect, mock, test } from 'bun:test'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
-const { barsOf, deviationsOf, reachOf, totalsOf } = await import('./data')
+const { barsOf, deliveredOf, deviationsOf, reachOf, totalsOf } = await import('./data')
 
 const quarter = (time: string, [scheduledExport, scheduledImport, netted, unserved]: number[]) => ({
   time,
@@ -65,4 +65,15 @@ test('deviations are summed over the batteries in MW, and the measured share is 
   ])
   expect(found[0]).toEqual({ time: Date.parse(at), mw: -2, reserveMw: 0.5, measuredShare: 0.75 })
   expect(found[1]).toMatchObject({ time: Date.parse('2026-11-16T08:15:00Z'), measuredShare: 0 })
+})
+
+test('what was delivered is known by battery, also before its first quarter-hour is over and where one was refused', () => {
+  const of = (...dispatch: number[]) => ({ dispatch })
+  const early = deliveredOf(['a', 'b'], [of(1), of(2)], false)
+  expect(early.get('a')).toEqual({ dispatch: [1], performance: null } as never)
+  expect(early.get('b')).toEqual({ dispatch: [2], performance: null } as never)
+  const later = deliveredOf(['a', 'b', 'c'], [of(1), { performance: [] }, null, null, of(3), null], true)
+  expect([...later.keys()]).toEqual(['a', 'c'])
+  expect(later.get('a')?.performance).toEqual({ performance: [] } as never)
+  expect(later.get('c')?.performance).toBeNull()
 })

@@ -44,27 +44,40 @@ export function useDelivered(assets: PhysicalAsset[], { start, end }: Span, now:
   const over = Math.min(end, quarterAt(now))
   const found = useQuery({
     queryKey: ['delivery', 'delivered', assets.map((one) => one.id).join(), start, over],
-    queryFn: () => {
+    queryFn: async () => {
       const query = (until: number) => new URLSearchParams({ start: instant(start), end: instant(until) })
-      return askMany<unknown>(
+      const answers = await askMany<unknown>(
         assets.flatMap((asset) => [
           `/physical-assets/${asset.id}/dispatch?${query(end)}`,
           ...(over > start ? [`/physical-assets/${asset.id}/performance?${query(over)}`] : []),
         ]),
+      )
+      // By battery: this stays on the screen while another list of answers, in another order, is on its way.
+      return deliveredOf(
+        assets.map((one) => one.id),
+        answers,
+        over > start,
       )
     },
     enabled: assets.length > 0,
     // Of the same day only: another day's figures are none of this one.
     placeholderData: (old, query) => (query?.queryKey[3] === start ? old : undefined),
   })
-  const step = over > start ? 2 : 1
-  const delivered = new Map<string, Delivered>()
-  assets.forEach((asset, index) => {
-    const dispatch = found.data?.[index * step] as { dispatch: DispatchPoint[] } | null | undefined
-    const performance = step === 2 ? (found.data?.[index * step + 1] as Performance | null | undefined) : null
-    if (dispatch) delivered.set(asset.id, { dispatch: dispatch.dispatch, performance: performance ?? null })
-  })
-  return { delivered, isLoading: found.isLoading }
+  return { ...found, delivered: found.data ?? NONE }
+}
+
+const NONE: Map<string, Delivered> = new Map()
+
+/** By battery, from its dispatch and, once a quarter-hour is over, its performance; without those that were refused. */
+export function deliveredOf(ids: readonly string[], answers: readonly unknown[], isBegun: boolean) {
+  const step = isBegun ? 2 : 1
+  return new Map(
+    ids.flatMap((id, index) => {
+      const dispatch = answers[index * step] as { dispatch: DispatchPoint[] } | null | undefined
+      const performance = isBegun ? (answers[index * step + 1] as Performance | null | undefined) : null
+      return dispatch ? [[id, { dispatch: dispatch.dispatch, performance: performance ?? null }] as const] : []
+    }),
+  )
 }
 
 export interface Deviation {
