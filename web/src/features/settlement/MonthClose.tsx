@@ -15,6 +15,7 @@ import {
   type Gap,
   type GapGroup,
   gapsInWords,
+  gapsNow,
   KINDS,
   largestDifference,
   type Matrix,
@@ -62,9 +63,12 @@ export function MonthClose({ month, statements, matrix, isOver, isLoading }: Pro
     if (isDone) void queries.invalidateQueries({ queryKey: ['statements'] })
   }, [isDone, queries])
   const isIssued = !isLoading && statements.length > 0 && statements.every((one) => one.status === 'ISSUED')
-  const refusal = issue.error instanceof Refused ? issue.error : null
   const read = useGaps(month, isOver && (isLoading || statements.length > 0) && !isIssued)
-  const gaps = (refusal?.problem as { missing?: Gap[] } | undefined)?.missing ?? read.data ?? []
+  const refused = issue.error instanceof Refused ? issue.error : null
+  const missing = (refused?.problem as { missing?: Gap[] } | undefined)?.missing
+  const gaps = gapsNow({ gaps: missing, at: issue.submittedAt }, { gaps: read.data, at: read.dataUpdatedAt })
+  // What has been loaded since stands in the way no longer.
+  const refusal = missing === undefined || gaps === missing ? refused : null
   const groups = gapsInWords(gaps, nameOf)
   // Parties that are still being computed would be missing on the other side.
   const difference = isLoading ? 0 : largestDifference(matrix)

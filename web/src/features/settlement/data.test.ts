@@ -2,7 +2,7 @@ import { describe, expect, mock, test } from 'bun:test'
 import { monthInWords } from '../../shared/time/words'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
-const { addMonths, earnedOf, gapsInWords, largestDifference, matrixOf, monthFrom } = await import('./data')
+const { addMonths, earnedOf, gapsInWords, gapsNow, largestDifference, matrixOf, monthFrom } = await import('./data')
 
 const statement = (organisationID: string, lines: [string, string, string][]) =>
   ({
@@ -83,4 +83,13 @@ test('a misspelt month in the address is none', () => {
   expect(monthFrom('2026-09')).toBe('2026-09')
   for (const text of ['2026-9', '2026-13', 'September', '']) expect(monthFrom(text)).toBeNull()
   expect(monthFrom(null)).toBeNull()
+})
+
+test('what issuing was refused with stands in the way until it is read anew', () => {
+  const prices = [{ kind: 'IMBALANCE_PRICE' }]
+  expect(gapsNow({ gaps: prices, at: 20 }, { gaps: [], at: 10 })).toBe(prices)
+  expect(gapsNow({ gaps: prices, at: 20 }, { gaps: [], at: 30 })).toEqual([])
+  expect(gapsNow({ gaps: undefined, at: 20 }, { gaps: prices, at: 10 })).toBe(prices)
+  expect(gapsNow({ gaps: prices, at: 20 }, { gaps: undefined, at: 0 })).toBe(prices)
+  expect(gapsNow({ gaps: undefined, at: 0 }, { gaps: undefined, at: 0 })).toEqual([])
 })

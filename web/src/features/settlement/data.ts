@@ -92,6 +92,14 @@ export function useGaps(month: string, isAsked: boolean) {
   })
 }
 
+/** The gaps that issuing was refused with, until they were read anew since. */
+export function gapsNow(
+  refused: { gaps: Gap[] | undefined; at: number },
+  read: { gaps: Gap[] | undefined; at: number },
+): Gap[] {
+  return (refused.at > read.at ? refused.gaps : undefined) ?? read.gaps ?? refused.gaps ?? []
+}
+
 export function useStatement(organisation: string, id: string | undefined) {
   return useQuery({
     queryKey: ['statements', organisation, id],
