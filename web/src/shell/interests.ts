@@ -18,7 +18,8 @@ export function useInterests(): Interests {
   const virtual = useVirtualAssets()
   const physical = usePhysicalAssets()
   const auctions = useAuctions()
-  const isKnown = !virtual.isLoading && !physical.isLoading && !auctions.isLoading
+  // A list that could not be read is not an empty one.
+  const isKnown = [virtual, physical, auctions].every((query) => !query.isLoading && !query.isError)
   const trades = (virtual.data ?? []).length > 0 || (auctions.data ?? []).length > 0
   const owns = (physical.data ?? []).length > 0
   // As it was the last time, until it is known: nothing comes and goes while a screen loads.

@@ -30,7 +30,7 @@ export default function Auctions({ values }: ScreenProps) {
   return (
     <Page
       title="Auctions"
-      facts={factsOf(all, now, isOperator)}
+      facts={auctions.data ? factsOf(all, now, isOperator) : []}
       aside={
         mayManage && isOperator ? (
           <Button kind="primary" icon="plus" onClick={() => setIsCreating(true)}>

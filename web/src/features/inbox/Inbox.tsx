@@ -46,7 +46,10 @@ export default function Inbox() {
   return (
     <Page
       title="Inbox"
-      facts={[plural(unread.length, 'unread', 'unread'), needs.length > 0 && `${needs.length} need something from you`]}
+      facts={[
+        !isLoading && plural(unread.length, 'unread', 'unread'),
+        needs.length > 0 && `${needs.length} need something from you`,
+      ]}
       aside={<span className="note">Won, lost, cut, changed, issued, unserved, expiring.</span>}
     >
       <div className="inbox">
@@ -56,7 +59,7 @@ export default function Inbox() {
               label="Which"
               options={[
                 { value: 'all', label: 'All' },
-                { value: 'unread', label: `Unread ${unread.length}` },
+                { value: 'unread', label: isLoading ? 'Unread' : `Unread ${unread.length}` },
                 { value: 'needs', label: 'With a fix' },
               ]}
               value={filter}

@@ -40,7 +40,8 @@ export default function Overview() {
   const auctions = useAuctions()
   const living = (virtual.data ?? []).filter((one) => Date.parse(one.end) > now)
   const batteries = physical.data ?? []
-  const { cuts, idle } = useOutlook(living, now)
+  const outlook = useOutlook(living, now)
+  const { cuts, idle } = outlook
   const status = useFleetStatus(batteries)
   const { health } = status
   const isPlaying = usePlaying() !== null
@@ -50,6 +51,7 @@ export default function Overview() {
     virtual.isLoading ||
     physical.isLoading ||
     status.isLoading ||
+    outlook.isLoading ||
     isLookingAround ||
     (mayReadAuctions && auctions.isLoading)
   const isBidder = mayBid && !isOperator
@@ -78,6 +80,12 @@ export default function Overview() {
   const gateSeconds = living[0]?.dispatchGateClosureSeconds ?? 480
   const firstStart = living.length > 0 ? Math.min(...living.map((one) => Date.parse(one.start))) : 0
   const gate = nextGate(now, gateSeconds, firstStart)
+  // Nothing may be called calm that was not looked at.
+  const unasked = [
+    ...(isOperator ? operations.unasked : []),
+    ...(outlook.isUnread ? ['the plans of the virtual batteries'] : []),
+    ...(status.isUnread ? ['the state of the batteries'] : []),
+  ]
   const error = virtual.error ?? physical.error ?? auctions.error
 
   return (
@@ -96,13 +104,7 @@ export default function Overview() {
     >
       <div className="overview">
         <div className="overview-main">
-          <QueueCard
-            needs={needs}
-            now={now}
-            isLoading={isLoading}
-            error={error}
-            unasked={isOperator ? operations.unasked : []}
-          />
+          <QueueCard needs={needs} now={now} isLoading={isLoading} error={error} unasked={unasked} />
           {living.length > 0 && !isOperator && <VirtualTable assets={living} now={now} />}
           {batteries.length > 0 && isOperator && (
             <ZonesTable

@@ -9,7 +9,7 @@ import { Skeleton } from '../../shared/ui/states'
 import { TableScroll } from '../../shared/ui/TableScroll'
 import { useZone } from '../../shared/zone'
 import { Link } from '../../shell/router'
-import { type Today, useToday } from './data'
+import { storedOf, type Today, useToday } from './data'
 
 const MOST = 24
 const NONE = new Map<string, Today>()
@@ -20,16 +20,20 @@ export function VirtualTable({ assets, now }: { assets: VirtualAsset[]; now: num
   const today = useToday(shown, now)
   const known = today.data ?? NONE
   const charges = shown.map((asset) => chargeAt(known.get(asset.id)?.charge, now))
-  const stored = shown.reduce((sum, asset, index) => sum + ((charges[index] ?? 0) / 100) * asset.energyCapacity, 0)
-  const capacity = shown.reduce((sum, asset) => sum + asset.energyCapacity, 0)
+  const stored = storedOf(shown, charges)
   const net = [...known.values()].reduce((sum, one) => sum + (one.powerKw ?? 0), 0)
   return (
     <Card
       title="Batteries"
       note={
         <>
-          <strong>{decimal(stored / 1000, 1)}</strong> of {decimal(capacity / 1000)} MWh stored · net{' '}
-          <strong>{signed(net / 1000)} MW</strong> · power bars: share of rated
+          {stored && (
+            <>
+              <strong>{decimal(stored.kwh / 1000, 1)}</strong> of {decimal(stored.ofKwh / 1000)} MWh stored · net{' '}
+              <strong>{signed(net / 1000)} MW</strong> ·{' '}
+            </>
+          )}
+          power bars: share of rated
         </>
       }
       actions={
@@ -66,6 +70,7 @@ export function VirtualTable({ assets, now }: { assets: VirtualAsset[]; now: num
                 charge={charges[index] ?? null}
                 points={known.get(asset.id)?.charge}
                 power={known.get(asset.id)?.powerKw ?? null}
+                isLoading={today.isLoading}
                 now={now}
               />
             ))}
@@ -95,10 +100,11 @@ interface RowProps {
   charge: number | null
   points: Points | undefined
   power: number | null
+  isLoading: boolean
   now: number
 }
 
-function Row({ asset, charge, points, power, now }: RowProps) {
+function Row({ asset, charge, points, power, isLoading, now }: RowProps) {
   const zone = useZone()
   const isComing = Date.parse(asset.start) > now
   return (
@@ -119,7 +125,9 @@ function Row({ asset, charge, points, power, now }: RowProps) {
             <ChargeBar value={charge} />
           </td>
           <td className="number">
-            <strong>{charge === null ? <Skeleton width={34} height={12} /> : decimal(charge, 1)}</strong>
+            <strong>
+              {charge !== null ? decimal(charge, 1) : isLoading ? <Skeleton width={34} height={12} /> : '–'}
+            </strong>
           </td>
           <td className="bar-cell power-cell">
             <PowerBar power={power ?? 0} charge={asset.ratedChargePower} discharge={asset.ratedDischargePower} />

@@ -28,14 +28,18 @@ export interface Outlook {
   cuts: Cut[]
   /** Batteries that deliver all of tomorrow and stand still. */
   idle: VirtualAsset[]
+  isLoading: boolean
+  /** Whether nothing is known of them. */
+  isUnread: boolean
 }
 
 /** What the next three days hold as planned: the cuts that are known to come, and who has no plan for tomorrow. */
 export function useOutlook(assets: VirtualAsset[], now: number): Outlook {
   const from = quarterAt(now)
   const asked = assets.slice(0, MOST).filter((asset) => Date.parse(asset.end) > from)
+  const ids = asked.map((one) => one.id).join()
   const found = useQuery({
-    queryKey: ['virtual-assets', 'outlook', asked.map((one) => one.id).join(), from],
+    queryKey: ['virtual-assets', 'outlook', ids, from],
     queryFn: () =>
       askMany<Projected[]>(
         asked.map((asset) => {
@@ -46,7 +50,8 @@ export function useOutlook(assets: VirtualAsset[], now: number): Outlook {
       ),
     enabled: asked.length > 0,
     staleTime: 5 * 60_000,
-    placeholderData: (old) => (old?.length === asked.length ? old : undefined),
+    // Of the same batteries only: an answer has its place in the list.
+    placeholderData: (old, query) => (query?.queryKey[2] === ids ? old : undefined),
   })
   const known = (found.data ?? []).flatMap((points, index) => {
     const asset = asked[index]
@@ -56,6 +61,8 @@ export function useOutlook(assets: VirtualAsset[], now: number): Outlook {
   return {
     cuts: known.flatMap(({ asset, points }) => cutsOf(asset, points)),
     idle: known.filter(({ asset, points }) => isIdle(asset, points, tomorrow)).map(({ asset }) => asset),
+    isLoading: found.isLoading,
+    isUnread: found.isLoadingError,
   }
 }
 
@@ -85,6 +92,8 @@ export interface FleetStatus {
   health: Map<string, Health>
   latest: Map<string, Latest>
   isLoading: boolean
+  /** Whether nothing is known of them. */
+  isUnread: boolean
 }
 
 /** Health and last telemetry of all batteries in one request: no event tells that measurements stop. */
@@ -113,7 +122,7 @@ export function useFleetStatus(assets: PhysicalAsset[]): FleetStatus {
     if (one) health.set(asset.id, one)
     if (points) latest.set(asset.id, points.data)
   })
-  return { health, latest, isLoading: found.isLoading }
+  return { health, latest, isLoading: found.isLoading, isUnread: found.isLoadingError }
 }
 
 export function useUnavailabilities(assets: PhysicalAsset[]) {
@@ -169,6 +178,22 @@ export function useToday(assets: VirtualAsset[], now: number) {
     enabled: shown.length > 0,
     placeholderData: (old) => old,
   })
+}
+
+/** What is in those batteries whose charge is known, and what they hold at most; null while none is known. */
+export function storedOf(
+  assets: readonly Pick<VirtualAsset, 'energyCapacity'>[],
+  charges: readonly (number | null)[],
+): { kwh: number; ofKwh: number } | null {
+  const known = assets.flatMap(({ energyCapacity }, index) => {
+    const charge = charges[index]
+    return charge === null || charge === undefined ? [] : [{ kwh: (charge / 100) * energyCapacity, energyCapacity }]
+  })
+  if (known.length === 0) return null
+  return {
+    kwh: known.reduce((sum, one) => sum + one.kwh, 0),
+    ofKwh: known.reduce((sum, one) => sum + one.energyCapacity, 0),
+  }
 }
 
 export interface DayRevenue {

@@ -1,6 +1,7 @@
 import { describe, expect, mock, test } from 'bun:test'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
+const { storedOf } = await import('./data')
 const { needsOf } = await import('./queue')
 const { comingOf, nextGate } = await import('./next')
 const { operatorNeeds } = await import('./operatorNeeds')
@@ -224,4 +225,10 @@ describe('what needs the operator', () => {
     expect(found.map((need) => need.key)).toEqual(['check-disk', 'webhook-off'])
     expect(found[1]?.title).toContain('**127.0.0.1:9**')
   })
+})
+
+test('what is stored is told of those batteries whose charge is known, and not before one is', () => {
+  const assets = [{ energyCapacity: 40_000 }, { energyCapacity: 10_000 }, { energyCapacity: 80_000 }]
+  expect(storedOf(assets, [50, 0, null])).toEqual({ kwh: 20_000, ofKwh: 50_000 })
+  expect(storedOf(assets, [null, null, null])).toBeNull()
 })

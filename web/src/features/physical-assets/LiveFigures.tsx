@@ -5,7 +5,7 @@ import { QUARTER_MS, quarterAt } from '../../shared/time/marketDay'
 import { age, time, timeS } from '../../shared/time/words'
 import { type Figure, Figures } from '../../shared/ui/Card'
 import { useZone } from '../../shared/zone'
-import { type DispatchPoint, type Points, type Telemetry, useAssetHealth } from './data'
+import { type Absence, type DispatchPoint, type Points, type Telemetry, useAssetHealth } from './data'
 
 const STALE_MS = 5 * 60_000
 const MINUTE_MS = 60_000
@@ -14,10 +14,12 @@ interface Props {
   asset: PhysicalAsset
   telemetry: Telemetry
   isLive: boolean
+  /** Why there is no telemetry: it is being read, could not be read, or there is none. */
+  absence: Absence
   dispatch: DispatchPoint[] | undefined
 }
 
-export function LiveFigures({ asset, telemetry, isLive, dispatch }: Props) {
+export function LiveFigures({ asset, telemetry, isLive, absence, dispatch }: Props) {
   const zone = useZone()
   const now = useNow()
   const health = useAssetHealth(asset.id)
@@ -44,7 +46,7 @@ export function LiveFigures({ asset, telemetry, isLive, dispatch }: Props) {
       unit: '%',
       below: charge
         ? `${decimal((charge[1] / 100) * (parameters.energyCapacity / 1000), 1)} of ${megawatts(parameters.energyCapacity)} MWh stored`
-        : 'no telemetry today',
+        : { loading: 'being read', failed: 'could not be read', none: 'no telemetry today' }[absence],
     },
     {
       label: 'Power, 1 min mean',
@@ -75,11 +77,11 @@ export function LiveFigures({ asset, telemetry, isLive, dispatch }: Props) {
     unit: last > 0 ? `${old.split(' ')[1]} ago` : '',
     below:
       last === 0
-        ? 'none yet'
+        ? { loading: 'being read', failed: 'could not be read', none: 'none yet' }[absence]
         : isStale
           ? `stale since ${timeS(last, zone)}`
           : `${isLive ? 'live' : 'not live'}, ${timeS(last, zone)}`,
-    tone: last === 0 || isStale ? 'warning' : 'good',
+    tone: (last === 0 && absence !== 'loading') || isStale ? 'warning' : 'good',
   })
   return <Figures figures={figures} />
 }

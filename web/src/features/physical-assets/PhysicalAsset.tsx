@@ -120,6 +120,7 @@ function Live({ asset, draft }: { asset: Asset; draft: Draft | null }) {
         asset={asset}
         telemetry={telemetry.series}
         isLive={telemetry.isLive}
+        absence={telemetry.absence}
         dispatch={dispatch.data?.dispatch}
       />
       <TodayCard asset={asset} telemetry={telemetry} dispatch={dispatch.data?.dispatch} today={today} now={now} />

@@ -47,7 +47,7 @@ export function TodayCard({ asset, telemetry, dispatch, today, now }: Props) {
       {error ? <ProblemNote error={error} /> : null}
       <div ref={ref} className="today">
         {isLoading && <Skeleton height={260} />}
-        {!isLoading && isEmpty && !dispatch?.length && (
+        {!isLoading && !error && isEmpty && !dispatch?.length && (
           <p className="today-none note">No telemetry today. It appears here the second it arrives.</p>
         )}
         {!isLoading && (!isEmpty || Boolean(dispatch?.length)) && width > 0 && (

@@ -125,11 +125,13 @@ interface Answered {
   data: Partial<Record<SignalName, { time: string; value: number | null }[]>>
 }
 
+export type Absence = 'loading' | 'failed' | 'none'
+
 /** Today by the minute, and after it each point as it is stored. */
 export function useTelemetry(
   id: string,
   { start, end }: Span,
-): { series: Telemetry; isLive: boolean; error: unknown; isLoading: boolean } {
+): { series: Telemetry; isLive: boolean; error: unknown; isLoading: boolean; absence: Absence } {
   const may = useMay('Read:monitoring')
   const history = useQuery({
     queryKey: ['telemetry', id, start],
@@ -199,7 +201,9 @@ export function useTelemetry(
     }
     return merged
   }, [history.data, told, start, end])
-  return { series, isLive, error: history.error, isLoading: history.isLoading && may }
+  const isLoading = history.isLoading && may
+  const absence = isLoading ? 'loading' : history.isError ? 'failed' : 'none'
+  return { series, isLive, error: history.error, isLoading, absence }
 }
 
 // --- previews ----------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import { ByProduct } from './ByProduct'
 import { Days } from './Days'
 import {
   type Bucket,
+  comparisonOf,
   DAYS,
   dayOfBucket,
   type Kind,
@@ -176,7 +177,7 @@ function Report({ subject, subjects, isReady }: ReportProps) {
           return (
             <>
               <Figures
-                figures={figuresOf(earned, earlier.data ?? [], statement.data, {
+                figures={figuresOf(earned, earlier.data, statement.data, {
                   range,
                   isHeld: subject.isHeld,
                   volumes: volumes.data,
@@ -239,17 +240,15 @@ function rangeInWords({ start, end }: Span): string {
 /** What the reader keeps comes first: it is what is paid in the end. */
 function figuresOf(
   buckets: Bucket[],
-  earlier: Bucket[],
+  earlier: Bucket[] | undefined,
   statement: Statement | undefined,
   { range, isHeld, volumes }: { range: Range; isHeld: boolean; volumes: Volumes | undefined },
 ): Figure[] {
   const sum = (list: Bucket[]) => list.reduce((total, one) => total + one.total, 0)
   const total = sum(buckets)
-  const past = sum(earlier)
-  const known = earlier.filter((one) => one.total !== 0).length
-  const isComparable = past > 0 && known >= DAYS[range] * 0.8
   const perMw = buckets.reduce((all, one) => all + one.perMw, 0)
   const days = DAYS[range]
+  const compared = comparisonOf(buckets, earlier, days)
   const figures: Figure[] = [
     {
       label: isHeld ? 'Earned in the markets' : 'Earned by the batteries',
@@ -263,10 +262,13 @@ function figuresOf(
     },
     {
       label: days === 1 ? 'Against the day before' : `Against the ${days} days before`,
-      value: isComparable ? signed(((total - past) / past) * 100, 1) : '–',
-      unit: isComparable ? '%' : '',
-      below:
-        isComparable || known === 0 ? `${euro(past, 0)} earned then` : `only ${plural(known, 'day')} of them earned`,
+      value: compared?.change == null ? '–' : signed(compared.change * 100, 1),
+      unit: compared?.change == null ? '' : '%',
+      below: !compared
+        ? 'not read yet'
+        : compared.change !== null || compared.known === 0
+          ? `${euro(compared.past, 0)} earned then`
+          : `only ${plural(compared.known, 'day')} of them earned`,
     },
   ]
   if (!statement) return figures

@@ -1,7 +1,7 @@
 import { describe, expect, mock, test } from 'bun:test'
 
 mock.module('virtual:operations', () => ({ default: new Set() }))
-const { bucketsOf, cutStatement, keptOf, spanBefore, withoutPaid } = await import('./data')
+const { bucketsOf, comparisonOf, cutStatement, keptOf, spanBefore, withoutPaid } = await import('./data')
 
 describe('the buckets', () => {
   test('join the categories by time, in order', () => {
@@ -73,4 +73,11 @@ describe('a statement of a shorter time', () => {
     expect(part).toEqual({ lines: whole.lines.slice(1), total: 0.3 })
     expect(cutStatement(whole, { start: Date.parse('2026-11-01T23:00:00Z'), end })).toEqual(whole)
   })
+})
+
+test('an earlier time is compared with once it is read, and only where most of its days earned something', () => {
+  const days = (...totals: number[]) => totals.map((total, time) => ({ time, total, perMw: 0, parts: {} }))
+  expect(comparisonOf(days(30, 30), undefined, 2)).toBeNull()
+  expect(comparisonOf(days(30, 30), days(20, 20), 2)).toEqual({ past: 40, known: 2, change: 0.5 })
+  expect(comparisonOf(days(30, 30), days(0, 20), 2)).toEqual({ past: 20, known: 1, change: null })
 })

@@ -271,6 +271,16 @@ export function keptOf(statement: Statement, earned: Bucket[]): Bucket[] {
   return [...kept.values()]
 }
 
+/** What an earlier time of as many days earned, against now; a time that was mostly empty is nothing to compare with. */
+export function comparisonOf(buckets: readonly Bucket[], earlier: readonly Bucket[] | undefined, days: number) {
+  if (earlier === undefined) return null
+  const sum = (list: readonly Bucket[]) => list.reduce((total, one) => total + one.total, 0)
+  const past = sum(earlier)
+  const known = earlier.filter((one) => one.total !== 0).length
+  const isComparable = past > 0 && known >= days * 0.8
+  return { past, known, change: isComparable ? (sum(buckets) - past) / past : null }
+}
+
 export type Range = 'day' | 'week' | 'month' | 'year'
 export const DAYS: Record<Range, number> = { day: 1, week: 7, month: 30, year: 365 }
 

@@ -8,6 +8,7 @@ import { Button } from '../../shared/ui/Button'
 import { Card } from '../../shared/ui/Card'
 import { EditForm } from '../../shared/ui/EditForm'
 import type { Values } from '../../shared/ui/editing'
+import { ProblemNote } from '../../shared/ui/states'
 import { Table } from '../../shared/ui/Table'
 import { Link } from '../../shell/router'
 
@@ -33,7 +34,7 @@ export function Portfolios({ assets }: { assets: VirtualAsset[] }) {
   return (
     <Card
       title="Portfolios"
-      note={plural(list.length, 'group')}
+      note={portfolios.data && plural(list.length, 'group')}
       actions={
         may && (
           <Button isCompact icon="plus" onClick={() => setEdited('')}>
@@ -42,6 +43,7 @@ export function Portfolios({ assets }: { assets: VirtualAsset[] }) {
         )
       }
     >
+      {portfolios.isLoadingError && <ProblemNote error={portfolios.error} onRetry={() => void portfolios.refetch()} />}
       {list.length > 0 && (
         <Table
           columns={[

@@ -14,7 +14,8 @@ export function Networks() {
   return (
     <Card title="Allowed networks" note={held.data?.organisation.allowedNetworks.length === 0 ? 'any' : undefined}>
       <Loaded query={held} skeleton={<SkeletonRows rows={3} />}>
-        {(found) => <List key={found.etag} held={found} />}
+        {/* Another change of the organisation, such as one beside it, leaves what was typed here. */}
+        {(found) => <List key={found.organisation.allowedNetworks.join()} held={found} />}
       </Loaded>
     </Card>
   )

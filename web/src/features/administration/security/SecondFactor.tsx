@@ -212,7 +212,9 @@ function RequiredOfAll() {
           <>
             <strong>Ask every member for one</strong>
             <span className="note second-line">
-              {list.length - without.length} of {plural(list.length, 'member')} have one
+              {members.data === undefined
+                ? ''
+                : `${list.length - without.length} of ${plural(list.length, 'member')} have one`}
               {without.length > 0 && without.length <= 4 ? `; ${without.join(', ')} not yet` : ''}
             </span>
           </>

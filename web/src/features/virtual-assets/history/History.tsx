@@ -55,7 +55,10 @@ function Versions({ asset }: { asset: VirtualAsset }) {
     <Page
       title="Schedule history"
       crumb={{ label: asset.name, to: `/virtual-batteries/${asset.id}` }}
-      facts={[size(asset.ratedDischargePower, asset.energyCapacity), plural(list.length, 'version')]}
+      facts={[
+        size(asset.ratedDischargePower, asset.energyCapacity),
+        versions.data !== undefined && plural(list.length, 'version'),
+      ]}
     >
       <div className="history">
         <Card title="Versions" note="newest first">
