@@ -13,6 +13,16 @@ from tests.console.journeys.conftest import OpenTab
 from tests.console.journeys.scene import Scene
 from tests.people import PASSWORD
 
+CHANGE_PROVIDER = """
+async (path) => {
+  const other = { issuer: "https://login.example.org/other", clientSecret: "a-secret-of-the-other" };
+  const provider = { ...other, clientID: "gridloom", domains: ["example.org"] };
+  const headers = { "Content-Type": "application/json", "X-Gridloom-Console": "1" };
+  const answer = await fetch(path, { method: "PUT", headers, body: JSON.stringify(provider) });
+  if (!answer.ok) throw new Error(await answer.text());
+}
+"""
+
 
 def code_at(secret: str, step: int) -> str:
     """RFC 6238 with its defaults."""
@@ -116,7 +126,9 @@ class TestSessionsAndNetworks:
             await expect(key).to_have_count(0)
             await tab.check()
 
-    async def test_name_the_organisations_own_identity_provider_and_switch_it_off(self, open_tab: OpenTab):
+    async def test_name_the_organisations_own_identity_provider_and_switch_it_off(
+        self, open_tab: OpenTab, scene: Scene
+    ):
         async with open_tab(None) as tab:
             page = tab.page
             await tab.sign_in("owner")
@@ -134,5 +146,18 @@ class TestSessionsAndNetworks:
             await tab.check()
             await card.get_by_role("button", name="Change").click()
             await expect(card.get_by_label("Client secret")).to_have_value("")
+            # Another admin changes it, and the console reads that while the form is open.
+            tab.expect_refusal(412)
+            path = f"/organisations/{scene.owner.organisation_id}/identity-provider"
+            await page.evaluate(CHANGE_PROVIDER, f"/console/api{path}")
+            async with page.expect_response("**/console/api/batch"):
+                await page.evaluate("dispatchEvent(new Event('offline')); dispatchEvent(new Event('online'))")
+            await tab.settle()
+            await card.get_by_label("Client secret").fill("another-secret")
+            await card.get_by_role("button", name="Save").click()
+            await expect(card.get_by_role("alert")).to_contain_text("Another admin changed it meanwhile")
+            await card.get_by_role("button", name="Back").click()
+            await expect(card).to_contain_text("https://login.example.org/other")
+            await card.get_by_role("button", name="Change").click()
             await card.get_by_role("button", name="Switch it off").click()
             await expect(card).to_contain_text("Members sign in with their password")
