@@ -265,7 +265,11 @@ function Effect({ asset, draft }: { asset: PhysicalAsset; draft: Draft }) {
   const sum = (pick: (one: Preview['holders'][number]) => number) =>
     lost.reduce((all, one) => all + pick(one), 0) / 1000
   return (
-    <section className={`effect ${cut > 0 || !isOfThis ? '' : 'is-harmless'}`} aria-busy={!isOfThis} aria-label="Its effect">
+    <section
+      className={`effect ${cut > 0 || !isOfThis ? '' : 'is-harmless'}`}
+      aria-busy={!isOfThis}
+      aria-label="Its effect"
+    >
       <h3>
         {!isOfThis
           ? 'Being worked out for what is typed now'
