@@ -81,7 +81,7 @@ class TestTheOperator:
             await tab.open("/auctions", "Auctions")
             await page.get_by_role("button", name="New auction").click()
             dialog = page.get_by_role("dialog")
-            await dialog.get_by_label("Backed by").select_option(label="Hürth, 20 MW, Amprion")
+            await dialog.get_by_label("Backed by").select_option(scene.assets["Hürth"])
             await dialog.get_by_label("Power").fill("3")
             await dialog.get_by_label("Energy").fill("6")
             await dialog.get_by_label("Hurdle price").fill("500.00")
