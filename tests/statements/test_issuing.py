@@ -74,7 +74,10 @@ class TestAMonth:
 
     async def test_is_the_operators_to_issue(self, books: Books) -> None:
         assert (await books.owner.admin.post("/statements", json={"month": JANUARY})).status_code == 403
+        lacking = len((await books.operator.get(f"/statements/missing?month={JANUARY}")).json())
         run = (await books.issue(JANUARY))["id"]
+        noted, *_ = (await books.operator.get("/audit-log?resource=/statements&limit=1")).json()
+        assert noted["details"] == {"month": JANUARY, "runID": run, "missing": lacking}
         for path in (f"runs/{run}", f"missing?month={JANUARY}", "summary"):
             for reader in (books.owner.admin, books.owner.trader):
                 assert (await reader.get(f"/statements/{path}")).status_code == 403, path
@@ -307,6 +310,7 @@ class TestAStatement:
         changed = """insert into schedule_change
                        (asset_key, version, lane, first_period, end_period, run_first, run_length, power_kw)
                      values ($1, $2, 0, $3, $4, '{}', '{}', '{}')"""
+        unheld = "insert into reserve_shortfall values ($1, $2, 'FCR', $3, 100, false, $4)"
         rated = """insert into physical_asset_parameters
                    select (jsonb_populate_record(p, jsonb_build_object(
                      'version', 99, 'valid_from', $2::timestamptz, 'recorded_at', $3::timestamptz))).*
@@ -332,6 +336,12 @@ class TestAStatement:
                 await db.execute(accepted, held, version, moment)
                 await db.execute(changed, held, version, first, first + 9)
             assert await touched(db, held) == [FEBRUARY], "and not by the version before it"
+            await undone.rollback()
+            undone = db.transaction()
+            await undone.start()
+            for moment, period in ((before, midnight - 1), (after, midnight), (after, edge)):
+                await db.execute(unheld, held, period, battery, moment)
+            assert await touched(db, held) == [FEBRUARY, MARCH], "by reserve that turns out not to have been held"
             await undone.rollback()
 
     async def test_is_computed_again_where_a_toll_of_it_was_moved_away(self, books: Books) -> None:
@@ -442,10 +452,11 @@ class TestAStatement:
         point = {"active_power": {"time": times, "value": [1000.0] * 4}}
         sent = await books.owner.admin.post(f"/monitoring/{books.second}/datapoints", json=point)
         assert sent.json()["written"] == 4, sent.text
+        key, january = await books.world(books.owner).key_of(books.second), Month.parse(JANUARY)
+        since = await books.edge.pool.fetchval("select platform_now() + interval '1 minute'")
+        assert await find_changed(books.edge.pool, [key], [january], since) == {(key, january)}, "while it waits"
         await books.issue(FEBRUARY)
-        measured = await books.edge.pool.fetch(
-            "select day from measured_day where asset_key = $1", await books.world(books.owner).key_of(books.second)
-        )
+        measured = await books.edge.pool.fetch("select day from measured_day where asset_key = $1", key)
         assert sorted(row["day"] for row in measured) == [date(2028, 1, 10), date(2028, 2, 29)], (
             "a fact from the next run on, of the months from the first one issued to this one"
         )
@@ -545,8 +556,10 @@ class TestRaces:
         assert sorted(answer.status_code for answer in answers) == [202] + [409] * 5
         refused = {answer.json()["type"].rpartition("/")[2] for answer in answers if answer.status_code == 409}
         assert refused <= {"being-issued", "already-issued"}
-        [run] = [answer.json()["id"] for answer in answers if answer.status_code == 202]
+        [taken] = [answer for answer in answers if answer.status_code == 202]
+        run = taken.json()["id"]
         assert (await books.wait(run))["status"] == "DONE"
+        assert (await books.operator.get(taken.headers["Location"])).json()["id"] == run
         assert await books.numbers(books.owner) == {JANUARY: "2028-0001"}
 
     async def test_a_correction_while_issuing_is_in_the_statement_or_in_the_next(self, books: Books) -> None:
@@ -663,6 +676,8 @@ class TestAFailedRun:
                values ($1, '2028-01-01', 'RUNNING', true, $1, now())""",
             books.held,
         )
+        dead = "insert into job (kind, key, clock, due, state) values ($1, $2, 'real', now(), 'DEAD')"
+        await books.edge.pool.execute(dead, issuing.KIND, str(books.held))
         await books.issue(JANUARY)
         given_up = (await books.operator.get(f"/statements/runs/{books.held}")).json()
         assert given_up["status"] == "FAILED"

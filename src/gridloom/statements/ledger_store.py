@@ -150,7 +150,7 @@ async def _find_changed_days(
 async def _find_changed_windows(
     db: Database, keys: Sequence[int], since: datetime, start: datetime, end: datetime
 ) -> list[tuple[int, Window]]:
-    """Tolls, rated power, dispatch and schedules: over which time they changed."""
+    """Tolls, rated power, dispatch, reserve that was not held, and schedules: over which time they changed."""
     rows = await db.fetch(
         """select asset_key, start_at, end_at from tolling_contract_version
            where asset_key = any($1::int[]) and (recorded_at > $2 or superseded_at > $2)
@@ -161,7 +161,12 @@ async def _find_changed_windows(
            union all
            select asset_key, to_timestamp(first_period::bigint * 900), to_timestamp(end_period::bigint * 900)
            from dispatch_version
-           where asset_key = any($1::int[]) and recorded_at > $2 and first_period < extract(epoch from $4) / 900""",
+           where asset_key = any($1::int[]) and recorded_at > $2 and first_period < extract(epoch from $4) / 900
+           union all
+           select distinct asset_key, to_timestamp(period::bigint * 900), to_timestamp((period + 1)::bigint * 900)
+           from reserve_shortfall
+           where asset_key = any($1::int[]) and recorded_at > $2
+             and period >= extract(epoch from $3) / 900 and period < extract(epoch from $4) / 900""",
         list(keys),
         since,
         start,
