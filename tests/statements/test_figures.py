@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
@@ -19,8 +20,10 @@ from gridloom.delivery.inputs.store import PhysicalParameters
 from gridloom.delivery.model import PartKind
 from gridloom.delivery.performance.measured import MeasuredMean, Measurements
 from gridloom.delivery.performance.performance import Performance
-from gridloom.kernel.market_time import market_day_window, period_number
+from gridloom.kernel.market_time import market_day_window, period_number, period_start
 from gridloom.revenue.model import ReportBuckets
+from gridloom.revenue.statement.model import LineType, StatementEntry
+from gridloom.statements import entries
 from gridloom.statements import figures as month_figures
 from gridloom.statements.figures import (
     AssetMonth,
@@ -101,6 +104,32 @@ class TestAVirtualBattery:
         month = sum_up_virtual(unlike, asset.first, until, np.zeros(96), np.zeros(96), 0.0)
         assert month is not None
         assert (month.days, month.cycle_limit, month.rated_mw) == (2, 3.0, 2.5), "a UTC day lies in two market days"
+
+    async def test_has_earned_on_the_markets_what_no_other_party_of_it_pays(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Of a line of each kind: the first is a cent, and each other ten times the one before it."""
+        asset, nothing = asset_of_five_days(), cast(Any, None)
+        lines = [StatementEntry(line, "X", np.array([0, 10**place])) for place, line in enumerate(LineType)]
+        missing = np.zeros(asset.end - asset.first)
+
+        async def load_open(*_asked: object) -> SimpleNamespace:
+            return SimpleNamespace(power_kw=missing)
+
+        async def virtual_entries(*_asked: object) -> list[StatementEntry]:
+            return lines
+
+        monkeypatch.setattr(entries, "load_open", load_open)
+        monkeypatch.setattr(entries, "virtual_entries", virtual_entries)
+        now = period_start(asset.first + 97)
+        scope = cast(Any, SimpleNamespace(first=asset.first - 9, end=asset.end + 9, now=now))
+        inputs = cast(Any, SimpleNamespace(shortfalls={asset.key: SimpleNamespace(missing=missing)}))
+        found, month = await entries._load_virtual(nothing, scope, asset, inputs)
+        assert (found, month is not None) == (lines, True)
+        assert month.days == 2  # type: ignore[union-attr]
+        of_markets = (LineType.TRADING, LineType.FCR, LineType.AFRR_CAPACITY, LineType.AFRR_ENERGY)
+        earned_cents = sum(10 ** list(LineType).index(line) for line in of_markets)
+        assert month.earned_eur == earned_cents / 100  # type: ignore[union-attr]
 
 
 class TestAStatement:
@@ -220,6 +249,29 @@ class TestTheMonthOfABattery:
         assert asked == [([7], end), (["rated"], [start.timestamp()], [end.timestamp()])]
         idle = replace(planned, dispatch=replace(planned.dispatch, is_planned=np.zeros(3, dtype=bool)))
         assert await load_battery_month(nothing, 7, idle, month, FIRST + 2) is None
+
+    async def test_counts_up_to_the_instant_of_which_the_statement_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Its dispatch is planned beyond that."""
+        asked: list[object] = []
+        nothing, month = cast(Any, None), Month.parse("2026-09")
+
+        async def load_performance(_db: object, *of: object) -> str:
+            asked.append(of)
+            return "done"
+
+        async def physical_entries(_db: object, _scope: object, key: int, *, performance: str) -> list[str]:
+            return [f"{key} {performance}"]
+
+        async def load_battery_month(_db: object, *of: object) -> str:
+            asked.append(of)
+            return "figures"
+
+        for stub in (load_performance, physical_entries, load_battery_month):
+            monkeypatch.setattr(entries, stub.__name__, stub)
+        now = market_day_window(DAY).start + timedelta(hours=5)
+        scope = cast(Any, SimpleNamespace(first=FIRST, end=FIRST + 2880, now=now, as_of=now))
+        assert await entries._load_battery(nothing, scope, 7, month) == (["7 done"], "figures")
+        assert asked == [(7, FIRST, FIRST + 2880, now), (7, "done", month, FIRST + 20)]
 
     def test_has_a_share_of_what_was_asked_where_anything_was(self) -> None:
         assert (_find_share(0.0, 100.0), _find_share(25.0, 100.0), _find_share(25.0, 0.0)) == (0.0, 0.25, UNSET)

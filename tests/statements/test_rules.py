@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import RFC_4122, UUID, uuid4
@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from msgspec import UNSET
 
+from gridloom.jobs import JobRun
 from gridloom.kernel.market_time import market_day_window, period_number
 from gridloom.revenue.statement.model import LineType
+from gridloom.statements import issuing, missing_store
 from gridloom.statements import missing as missing_facts
-from gridloom.statements import missing_store
 from gridloom.statements.assembling import Amounts, Issue, Naming, assemble
 from gridloom.statements.entries import pack_entries
 from gridloom.statements.issuing import _Issuing, _sum_amounts, _write_statements
@@ -438,6 +439,46 @@ class TestItsLetterhead:
 
 
 class TestARun:
+    @pytest.mark.parametrize(("attempt", "is_tried"), [(1, True), (3, True), (4, False)])
+    async def test_fails_once_a_step_has_failed_three_times(
+        self, monkeypatch: pytest.MonkeyPatch, attempt: int, is_tried: bool
+    ) -> None:
+        run = StatementRun(uuid4(), JANUARY, RunStatus.RUNNING, False, JANUARY.window.end, None, 0, 0, None)
+        done: list[str] = []
+
+        async def read_run(db: Any, id: UUID) -> StatementRun:
+            return run
+
+        async def platform_now_to_the_ms(db: Any) -> datetime:
+            return JANUARY.window.end
+
+        async def end_run(db: Any, id: UUID, status: RunStatus, now: datetime, fault: str) -> None:
+            assert (id, status, now) == (run.id, RunStatus.FAILED, JANUARY.window.end)
+            done.append(fault)
+
+        async def measure_batteries(db: Any, found: StatementRun, step: int) -> None:
+            done.append(f"step {step}")
+
+        async def enqueue(db: Any, kind: str, *, key: str, due: datetime, payload: dict[str, int]) -> None:
+            done.append(f"then {payload['step']}")
+
+        monkeypatch.setattr(issuing.store, "read_run", read_run)
+        monkeypatch.setattr(issuing.store, "end_run", end_run)
+        monkeypatch.setattr(issuing, "_measure_batteries", measure_batteries)
+        for name, stand_in in (
+            ("platform_now_to_the_ms", platform_now_to_the_ms),
+            ("real_now", platform_now_to_the_ms),
+        ):
+            monkeypatch.setattr(issuing, name, stand_in)
+        monkeypatch.setattr(issuing, "enqueue", enqueue)
+        nothing: Any = None
+        asked = JobRun(
+            db=nothing, kind=issuing.KIND, key=str(run.id), payload={"step": 2}, due=run.asked_at, attempt=attempt
+        )
+        await issuing.issue_month(asked)
+        failed = "A step failed 3 times; the service's log says why."
+        assert done == (["step 2", "then 3"] if is_tried else [failed])
+
     @pytest.mark.parametrize(
         ("status", "parts", "done", "progress"),
         [
