@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +15,10 @@ from tests.emitted import events_of
 from tests.revenue.world import World
 
 from gridloom.edge import encode_cursor
-from gridloom.settlements import activations, recording
+from gridloom.kernel.permission import Permission
+from gridloom.settlements import activations, recording, routes
+from gridloom.settlements.model import Origin
+from gridloom.settlements.recording import Recorder
 
 DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
 KINDS: dict[str, dict[str, Any]] = {
@@ -202,6 +206,18 @@ class TestEveryKind:
 
 
 class TestATrader:
+    @pytest.mark.parametrize("is_operator", [True, False])
+    def test_is_who_may_trade_and_not_settle_whoever_it_belongs_to(self, is_operator: bool) -> None:
+        """A key of the operator's that was made for trades alone records for no other organisation."""
+        by, own = UUID(int=1), UUID(int=2)
+        for permissions, recorder in (
+            ({Permission.CREATE_TRADES}, Recorder(by, Origin.TRADER, own)),
+            ({Permission.CREATE_TRADES, Permission.CREATE_SETTLEMENTS}, Recorder(by)),
+        ):
+            caller = SimpleNamespace(id=by, organisation_id=own, is_operator=is_operator, permissions=permissions)
+            request: Any = SimpleNamespace(caller=caller)
+            assert routes._recorder_of(request) == recorder
+
     async def test_records_its_own_trades_until_the_operator_settles_them(
         self, operator: httpx2.AsyncClient, new_organisation: Any, world: World
     ) -> None:
@@ -300,6 +316,26 @@ class TestList:
         refused = await stranger.admin.get("/settlements/net-off", params=params)
         assert refused.status_code == 403
         assert (await stranger.admin.get("/settlements/net-off")).json() == []
+        for permission, status in (("Read:revenue", 200), ("Read:schedules", 403), ("Read:physical-assets", 403)):
+            friend = await new_organisation()
+            await world.pool.execute(
+                "insert into asset_grant values ($1, $2, $3, $2)", await world.key_of(battery), friend.id, [permission]
+            )
+            granted = await friend.admin.get("/settlements/net-off", params=params)
+            assert granted.status_code == status, permission
+
+    async def test_of_versions_goes_on_page_by_page(self, operator: httpx2.AsyncClient, asset: UUID) -> None:
+        """Those of one fact by the instants at which they were recorded."""
+        rows = [{"assetID": str(asset), "time": f"2026-03-29T0{hour}:00:00Z"} for hour in (1, 2)]
+        for volume in (1, 2, 3):
+            answer = await operator.post("/settlements/net-off", json=[{**row, "volume": volume} for row in rows])
+            assert answer.status_code == 200, answer.text
+        url, seen = f"/settlements/net-off?asset-id={asset}&versions=true&limit=2", []
+        while url:
+            page = await operator.get(url)
+            seen.append([(one["time"][12], one["volume"]) for one in page.json()])
+            url = page.links["next"]["url"] if "next" in page.links else ""
+        assert seen == [[("1", 1), ("1", 2)], [("1", 3), ("2", 1)], [("2", 2), ("2", 3)]]
 
     async def test_goes_on_page_by_page(self, operator: httpx2.AsyncClient, asset: UUID) -> None:
         rows = [{"assetID": str(asset), "time": f"2026-03-29T{hour:02}:00:00Z", "volume": hour} for hour in range(20)]
