@@ -253,6 +253,8 @@ class TestPrices:
         await operator.post("/reference-prices", json=rows)
         query = {"series": "AFRR_ENERGY_POS_DE_AVERAGE", "start": at(15), "end": at(45)}
         assert (await operator.get("/reference-prices", params=query)).json() == rows[1:3]
+        within = {**query, "start": at(20), "end": at(35)}
+        assert (await operator.get("/reference-prices", params=within)).json() == rows[1:3], "also those it cuts"
         first = await operator.get("/reference-prices", params={**query, "start": at(0), "end": at(60), "limit": 3})
         assert first.json() == rows[:3]
         assert (await operator.get(first.links["next"]["url"])).json() == rows[3:]

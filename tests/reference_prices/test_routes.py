@@ -41,10 +41,11 @@ class TestReferencePrice:
     async def test_is_loaded_replaced_and_listed(self, operator: httpx2.AsyncClient) -> None:
         first = await operator.post("/reference-prices", json=[PRICE, PRICE])
         assert first.json() == {"received": 2, "inserted": 1, "replaced": 0, "unchanged": 1}
+        query = {"series": PRICE["series"], "start": PRICE["start"], "end": PRICE["end"]}
+        assert (await operator.get("/reference-prices", params=query)).json() == [PRICE], "to the millionth"
         twice = [{**PRICE, "price": 9}, {**PRICE, "price": 7}]  # of which the later one counts
         replaced = await operator.post("/reference-prices", json=twice)
         assert replaced.json() == {"received": 2, "inserted": 0, "replaced": 1, "unchanged": 1}
-        query = {"series": PRICE["series"], "start": PRICE["start"], "end": PRICE["end"]}
         assert (await operator.get("/reference-prices", params=query)).json() == [{**PRICE, "price": 7}]
         shorter = {**PRICE, "price": 7, "end": "2031-01-01T06:00:00Z"}
         assert (await operator.post("/reference-prices", json=[shorter])).json()["replaced"] == 1

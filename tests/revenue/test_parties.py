@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -21,6 +22,7 @@ from gridloom.revenue.statement.store import BatteryOwner
 pytestmark = pytest.mark.pure
 
 NOTHING: Any = None
+AS_OF = datetime(2026, 4, 1, tzinfo=UTC)
 HOLDER, ONE, OTHER = (UUID(int=number) for number in (1, 2, 3))
 ASSET: Any = SimpleNamespace(key=7, organisation_id=HOLDER)
 
@@ -48,6 +50,7 @@ class TestAmountsBetweenParties:
             return AMOUNTS
 
         async def read_drift_eur(db: Any, key: int, first: int, end: int, as_of: Any) -> Any:
+            assert as_of == AS_OF
             return np.zeros(end - first)
 
         async def load_owner_imbalance(db: Any, scope: Any, key: int, performance: Any) -> StatementEntry:
@@ -62,6 +65,7 @@ class TestAmountsBetweenParties:
         scope: Any = make_scope({})
         object.__setattr__(scope, "owners", {7: [BatteryOwner(10, ONE, 0.25), BatteryOwner(11, OTHER, 0.75)]})
         object.__setattr__(scope, "tolls", {})
+        object.__setattr__(scope, "as_of", AS_OF)
         return scope
 
     async def test_are_of_the_holder_with_each_owner_by_share_or_battery(self, scope: Any) -> None:

@@ -31,12 +31,17 @@ class TestAnAuctionsPrice:
         virtual = await world.virtual_asset(start=utc(DAY, 6), end=utc(DAY, 18))
         await world.auction(virtual, utc(DAY, 6), utc(DAY, 18), price)
         batteries = [await world.physical_asset() for _ in shares]
+        backing = batteries if price == 0.03 else batteries[::-1]
         for battery, share in zip(batteries, shares, strict=True):
-            await world.back(virtual, battery, share)
+            await world.back(virtual, battery, share, 1 + backing.index(battery))
         paid = sum(await amounts(operator, "virtual-assets", virtual, "AUCTION"), Decimal(0))
         owned = [await amounts(operator, "physical-assets", battery, "AUCTION") for battery in batteries]
         assert paid == -Decimal(str(price))
-        assert sum((one for each in owned for one in each), Decimal(0)) == -paid
+        reached = {battery: sum(each, Decimal(0)) for battery, each in zip(batteries, owned, strict=True)}
+        assert sum(reached.values()) == -paid
+        if len(set(shares)) == 1:
+            first, other = (reached[battery] for battery in backing)
+            assert first - other == Decimal("0.01"), "the odd cent is of the first that stands behind it"
 
 
 class TestTolls:

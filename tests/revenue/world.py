@@ -111,14 +111,14 @@ class World:
             physical_id, valid_from, CHARGE * power_mw * 1000, DISCHARGE * power_mw * 1000, self.by,
         )  # fmt: skip
 
-    async def back(self, virtual_id: UUID, physical_id: UUID, share: float) -> None:
+    async def back(self, virtual_id: UUID, physical_id: UUID, share: float, position: int = 1) -> None:
         await self.pool.execute(
             """
             insert into virtual_backing
               (asset_key, physical_asset_key, position, share, charge_kw, discharge_kw, energy_kwh)
-            select v.key, p.key, 1, $3, 1, 1, 1 from asset v, asset p where v.id = $1 and p.id = $2
+            select v.key, p.key, $4, $3, 1, 1, 1 from asset v, asset p where v.id = $1 and p.id = $2
             """,
-            virtual_id, physical_id, share,
+            virtual_id, physical_id, share, position,
         )  # fmt: skip
 
     async def auction(
