@@ -13,13 +13,16 @@ import numpy as np
 import pytest
 from msgspec import UNSET
 
+from gridloom.delivery.performance.measured import MeasuredMean, Measurements
 from gridloom.jobs import JobRun
 from gridloom.kernel.market_time import market_day_window, period_number
+from gridloom.kernel.window import Window
 from gridloom.revenue.statement.model import LineType
 from gridloom.statements import issuing, missing_store
 from gridloom.statements import missing as missing_facts
 from gridloom.statements.assembling import Amounts, Issue, Naming, assemble
-from gridloom.statements.entries import pack_entries
+from gridloom.statements.entries import EMPTY, MonthAccounts, pack_entries
+from gridloom.statements.figures import AssetMonth
 from gridloom.statements.issuing import _Issuing, _sum_amounts, _write_statements
 from gridloom.statements.missing_store import BackedLife, ZoneLife
 from gridloom.statements.model import (
@@ -172,6 +175,26 @@ class TestItsMeasurements:
             (UUID(int=102), 0.95),
             (UUID(int=104), 0.0),
         ]
+
+    async def test_are_the_mean_share_of_the_quarter_hours_of_a_life(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """From the one that it begins in to the one that it ends in."""
+        first = JANUARY.window.start
+        asked: list[Any] = []
+
+        async def load_measurements(db: Any, *of: int) -> Measurements:
+            asked.append(of)
+            count = of[2] - of[1]
+            share, other = np.array([1.0, 0.2, 0.3, 0.0])[:count], np.ones(count)
+            return Measurements(MeasuredMean(other, share), MeasuredMean(other, other), other)
+
+        monkeypatch.setattr(missing_facts, "load_measurements", load_measurements)
+        nothing: Any = None
+        number, found = period_number(first), []
+        for start_s, end_s in ((0, 3600), (450, 1801), (900, 900)):
+            life = BackedLife(7, first + timedelta(seconds=start_s), first + timedelta(seconds=end_s))
+            found.append(await missing_facts.read_measured_share(nothing, life))
+        assert found == pytest.approx([0.375, 0.5, 1.0])
+        assert asked == [(7, number, number + 4), (7, number, number + 3), (7, number + 1, number + 1)]
 
     async def test_are_those_of_several_times_by_their_length_and_of_none_between_them(
         self, monkeypatch: pytest.MonkeyPatch
@@ -439,6 +462,31 @@ class TestItsLetterhead:
 
 
 class TestARun:
+    async def test_computes_each_month_as_of_its_own_instant_and_figures_of_its_month_alone(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        as_of, written = FEBRUARY.window.end, []
+        run = StatementRun(uuid4(), FEBRUARY, RunStatus.RUNNING, False, as_of, as_of, 4, 0, None)
+        did = AssetMonth(1, 2.0, 0.0, 0.0, 0.0, None, None)
+
+        async def list_assets(db: Any, keys: list[int], window: Window) -> Any:
+            return keys, window
+
+        async def load_accounts(db: Any, assets: Any, month: Month, instant: datetime | None) -> MonthAccounts:
+            assert (assets[1], instant) == (month.window, as_of)
+            return MonthAccounts({}, dict.fromkeys(assets[0], did))
+
+        async def write_drafts(db: Any, id: UUID, month: Month, bodies: Any, figures: dict[int, bytes]) -> None:
+            assert (id, set(bodies.values())) == (run.id, {EMPTY})
+            written.append((month, [*bodies], {key: msgspec.msgpack.decode(body)[1] for key, body in figures.items()}))
+
+        monkeypatch.setattr(issuing.ledger_store, "list_assets", list_assets)
+        monkeypatch.setattr(issuing, "load_accounts", load_accounts)
+        monkeypatch.setattr(issuing.store, "write_drafts", write_drafts)
+        nothing: Any = None
+        await issuing._compute_some(nothing, run, as_of, [(1, JANUARY), (2, JANUARY), (3, FEBRUARY)])
+        assert written == [(JANUARY, [1, 2], {}), (FEBRUARY, [3], {3: 2.0})]
+
     @pytest.mark.parametrize(("attempt", "is_tried"), [(1, True), (3, True), (4, False)])
     async def test_fails_once_a_step_has_failed_three_times(
         self, monkeypatch: pytest.MonkeyPatch, attempt: int, is_tried: bool
