@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from typing import Any
 
 import pytest
 from tests.auctions.conftest import Market, bid, market, new_market
@@ -10,7 +11,9 @@ from tests.revenue.reference import utc
 from tests.revenue.reports import report
 from tests.revenue.world import World
 
+from gridloom.edge.application import Application
 from gridloom.revenue.model import Contribution, Subject
+from gridloom.revenue.store import read_auction_results
 
 __all__ = ["market", "new_market"]
 
@@ -91,7 +94,9 @@ class TestAuctionResult:
             "revenue_vba": [pytest.approx(500 + 16 + 3.5)],
         }
 
-    async def test_is_known_from_the_instant_it_was_cleared(self, world: World) -> None:
+    async def test_is_known_from_the_instant_it_was_cleared(
+        self, world: World, app: Application, by_parts: Any
+    ) -> None:
         """An hour after its bidding closed."""
         day, id = date(2026, 7, 1), await world.virtual_asset(10)
         await world.auction(id, utc(day, 0), utc(day, 24), 500)
@@ -105,3 +110,9 @@ class TestAuctionResult:
         for as_of, revenue in ((cleared_at - timedelta(milliseconds=1), 0), (cleared_at, 500)):
             found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", as_of=as_of, names=names)
             assert found["revenue_vba"] == {utc(day, 0): pytest.approx(revenue)}
+            for start, end, is_there in ((-3, 0, False), (-3, 1, True), (23, 30, True), (24, 30, False)):
+                window = [utc(day, 0) + timedelta(hours=hours) for hours in (start, end)]
+                whole = await read_auction_results(world.pool, [key], *window, as_of)
+                with by_parts():
+                    assert await read_auction_results(app.pool, [key], *window, as_of) == whole, "by parts"
+                assert [one.price_eur for one in whole] == [500] * (is_there and revenue > 0), (window, as_of)

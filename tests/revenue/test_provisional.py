@@ -28,7 +28,10 @@ class TestProvisionalFigures:
 
         async def find_sources() -> set[FactSource]:
             window = Window(utc(DAY, 0), utc(DAY, 24))
-            return set(await read_provisional_sources(world.pool, [key], window, None))
+            found = await read_provisional_sources(world.pool, [key], window, None)
+            with by_parts():
+                assert await read_provisional_sources(app.pool, [key], window, None) == found, "by parts"
+            return set(found)
 
         async def award_fcr(capacity: float, origin: Origin) -> None:
             row = FCRAward(**block, product="NEGPOS_04_08", capacity=capacity, settlement_price=10.0)
