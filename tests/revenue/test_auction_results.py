@@ -111,8 +111,8 @@ class TestAuctionResult:
             found = await report(world, subject, utc(day, 0), utc(day, 24), "daily", as_of=as_of, names=names)
             assert found["revenue_vba"] == {utc(day, 0): pytest.approx(revenue)}
             for start, end, is_there in ((-3, 0, False), (-3, 1, True), (23, 30, True), (24, 30, False)):
-                window = [utc(day, 0) + timedelta(hours=hours) for hours in (start, end)]
-                whole = await read_auction_results(world.pool, [key], *window, as_of)
+                since, until = (utc(day, 0) + timedelta(hours=hours) for hours in (start, end))
+                whole = await read_auction_results(world.pool, [key], since, until, as_of)
                 with by_parts():
-                    assert await read_auction_results(app.pool, [key], *window, as_of) == whole, "by parts"
-                assert [one.price_eur for one in whole] == [500] * (is_there and revenue > 0), (window, as_of)
+                    assert await read_auction_results(app.pool, [key], since, until, as_of) == whole, "by parts"
+                assert [one.price_eur for one in whole] == [500] * (is_there and revenue > 0), (since, as_of)

@@ -67,6 +67,31 @@ class TestTheEndOfALife:
         prices_eur_mwh[-1] = np.nan
         assert await end_of_life_cents(NOTHING, scope_of(prices_eur_mwh), asset_ending_with(1200.0)) is None
 
+    @pytest.mark.parametrize("as_of", [None, period_start(END + 96)])
+    async def test_is_paid_at_prices_as_of_the_instant_also_in_a_statement_of_later_days(
+        self, monkeypatch: pytest.MonkeyPatch, as_of: datetime | None
+    ) -> None:
+        """Which do not have the prices of its last day."""
+        asked: list[Any] = []
+
+        async def read_period_prices(db: Any, *of: Any) -> np.ndarray:
+            asked.append(of)
+            return prices_around(50.0)
+
+        async def load_end_kwh(db: Any, scope: Any, asset: Any) -> float:
+            return float(asset.end_kwh)
+
+        monkeypatch.setattr(loading, "read_period_prices", read_period_prices)
+        monkeypatch.setattr(loading, "_load_end_kwh", load_end_kwh)
+        scope = SimpleNamespace(
+            as_of=as_of, first=END, end=END + 96, edges=np.array([END, END + 96]), imbalance_price_eur_mwh=NOTHING
+        )
+        later: Any = scope
+        found = await end_of_life_cents(NOTHING, later, asset_ending_with(1200.0))
+        assert found is not None
+        assert found.tolist() == [1000, 1000], "it had come in before"
+        assert asked == [("REBAP_DE", FIRST, END, as_of)]
+
     async def test_is_in_no_statement_that_ends_before(self) -> None:
         scope = scope_of(prices_around(50.0), until=END - 1)
         assert await end_of_life_cents(NOTHING, scope, asset_ending_with(1200.0)) is None

@@ -109,7 +109,7 @@ class TestTheImbalanceOfAnOwner:
         async def load_owner_position(
             db: Any, key: int, low: int, high: int, as_of: Any, performance_of: Any, facts_of: Any
         ) -> Any:
-            assert (key, as_of, performance_of) == (10, None, performance)
+            assert (key, as_of, performance_of) == (10, AS_OF, performance)
             facts = facts_of(10)
             assert facts.price_eur_mwh.tolist() == pytest.approx(
                 price_eur_mwh[low - FIRST : high - FIRST].tolist(), nan_ok=True
@@ -121,7 +121,7 @@ class TestTheImbalanceOfAnOwner:
         monkeypatch.setattr(loading, "PERIOD_BATCH_SIZE", 40)
         monkeypatch.setattr(loading, "load_owner_position", load_owner_position)
         scope: Any = make_scope({10: {}})
-        for name, value in (("imbalance_price_eur_mwh", price_eur_mwh), ("cuts", {})):
+        for name, value in (("imbalance_price_eur_mwh", price_eur_mwh), ("cuts", {}), ("as_of", AS_OF)):
             object.__setattr__(scope, name, value)
         entry = await loading._load_owner_imbalance(NOTHING, scope, 10, performance)
         assert asked == ([(0, 40), (80, 92)] if performance is None else [(0, 92)])
@@ -130,6 +130,32 @@ class TestTheImbalanceOfAnOwner:
         assert entry.by_bucket.tolist() == [-100 * priced]
         assert entry.assumed_mwh is not None
         assert entry.assumed_mwh.tolist() == [priced], "what is assumed counts where it costs something"
+
+
+class TestTheImbalanceOfAHolder:
+    @pytest.mark.parametrize("as_of", [None, AS_OF])
+    async def test_is_of_the_part_of_its_life_in_the_market_days_and_as_of_the_instant_of_the_statement(
+        self, monkeypatch: pytest.MonkeyPatch, as_of: datetime | None
+    ) -> None:
+        asked: list[Any] = []
+
+        async def load_open_position(db: Any, asset: Any, low: int, high: int, facts: Any, *more: Any) -> str:
+            asked.append((asset.key, low, high, facts.price_eur_mwh.tolist(), *more))
+            return "position"
+
+        monkeypatch.setattr(loading, "load_open_position", load_open_position)
+        scope: Any = make_scope({7: {}})
+        for name, value in (("imbalance_price_eur_mwh", np.arange(92.0)), ("cuts", {}), ("as_of", as_of)):
+            object.__setattr__(scope, name, value)
+
+        def living(born: int, dead: int) -> Any:
+            return SimpleNamespace(key=7, clip=lambda first, end: (max(first, born), min(end, dead)))
+
+        inputs: Any = SimpleNamespace(powers={7: "powers"})
+        found: Any = await loading.load_open(NOTHING, scope, living(FIRST + 89, END + 5), inputs)
+        assert found == "position"
+        assert asked == [(7, FIRST + 89, END, [89, 90, 91], as_of, "powers")]
+        assert await loading.load_open(NOTHING, scope, living(END, END + 5), inputs) is None
 
 
 class TestSeveralVirtualAssets:

@@ -270,7 +270,8 @@ class TestTheMonthOfABattery:
             monkeypatch.setattr(entries, stub.__name__, stub)
         now = market_day_window(DAY).start + timedelta(hours=5)
         scope = cast(Any, SimpleNamespace(first=FIRST, end=FIRST + 2880, now=now, as_of=now))
-        assert await entries._load_battery(nothing, scope, 7, month) == (["7 done"], "figures")
+        found: Any = await entries._load_battery(nothing, scope, 7, month)
+        assert found == (["7 done"], "figures")
         assert asked == [(7, FIRST, FIRST + 2880, now), (7, "done", month, FIRST + 20)]
 
     def test_has_a_share_of_what_was_asked_where_anything_was(self) -> None:

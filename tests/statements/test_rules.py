@@ -18,7 +18,7 @@ from gridloom.jobs import JobRun
 from gridloom.kernel.market_time import market_day_window, period_number
 from gridloom.kernel.window import Window
 from gridloom.revenue.statement.model import LineType
-from gridloom.statements import issuing, missing_store
+from gridloom.statements import issuing, ledger_store, missing_store, store
 from gridloom.statements import missing as missing_facts
 from gridloom.statements.assembling import Amounts, Issue, Naming, assemble
 from gridloom.statements.entries import EMPTY, MonthAccounts, pack_entries
@@ -480,9 +480,9 @@ class TestARun:
             assert (id, set(bodies.values())) == (run.id, {EMPTY})
             written.append((month, [*bodies], {key: msgspec.msgpack.decode(body)[1] for key, body in figures.items()}))
 
-        monkeypatch.setattr(issuing.ledger_store, "list_assets", list_assets)
+        monkeypatch.setattr(ledger_store, "list_assets", list_assets)
         monkeypatch.setattr(issuing, "load_accounts", load_accounts)
-        monkeypatch.setattr(issuing.store, "write_drafts", write_drafts)
+        monkeypatch.setattr(store, "write_drafts", write_drafts)
         nothing: Any = None
         await issuing._compute_some(nothing, run, as_of, [(1, JANUARY), (2, JANUARY), (3, FEBRUARY)])
         assert written == [(JANUARY, [1, 2], {}), (FEBRUARY, [3], {3: 2.0})]
@@ -510,8 +510,8 @@ class TestARun:
         async def enqueue(db: Any, kind: str, *, key: str, due: datetime, payload: dict[str, int]) -> None:
             done.append(f"then {payload['step']}")
 
-        monkeypatch.setattr(issuing.store, "read_run", read_run)
-        monkeypatch.setattr(issuing.store, "end_run", end_run)
+        monkeypatch.setattr(store, "read_run", read_run)
+        monkeypatch.setattr(store, "end_run", end_run)
         monkeypatch.setattr(issuing, "_measure_batteries", measure_batteries)
         for name, stand_in in (
             ("platform_now_to_the_ms", platform_now_to_the_ms),
