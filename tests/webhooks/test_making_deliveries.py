@@ -41,6 +41,7 @@ from gridloom.webhooks.store import (
     change_creator,
     disabled_since,
     insert,
+    insert_replay,
     page_of_deliveries,
     reseal_webhooks,
     resume,
@@ -437,6 +438,27 @@ class TestAWebhookThatIsEnabledAgain:
         leased = await lease(db, organisation_id, others, seconds=60)
         assert leased.attempt == 1
         assert leased.give_up_at - leased.now > timedelta(hours=23), "and for its whole time"
+
+
+class TestAReplay:
+    async def test_has_its_own_time_in_which_it_is_tried(self, connections: list[Any]) -> None:
+        """It is asked for when the first one was given up: with that one's time it would never be tried again."""
+        db, *_ = connections
+        organisation_id = await set_up_webhook(db)
+        await give_place(db, organisation_id)
+        assert await make_and_read(db, organisation_id) == (1, 1)
+        delivery_id = await db.fetchval(
+            """
+            update webhook_delivery set state = 'FAILED', ended_at = now(), attempts = 9, give_up_at = now()
+            where organisation_id = $1 returning id
+            """,
+            organisation_id,
+        )
+        replay = await insert_replay(db, organisation_id, delivery_id, uuid4(), timedelta(days=1))
+        others = [row["id"] for row in await db.fetch("select id from organisation where id <> $1", organisation_id)]
+        leased = await lease(db, organisation_id, others, seconds=60)
+        assert (leased.id, leased.attempt) == (replay.id, 1)
+        assert leased.give_up_at - leased.now > timedelta(hours=23)
 
 
 class TestAWebhookOfAnotherCreator:
