@@ -133,6 +133,16 @@ class TestSettingUp:
         assert again.status_code == 409
         assert (await organisation.viewer.get("/auth/me")).json()["hasSecondFactor"] is True
 
+    async def test_is_of_the_newest_secret_and_spends_the_code_that_confirms_it(self, organisation, anonymous):
+        """Whoever looked over a shoulder cannot sign in with it within the same half minute."""
+        person = organisation.people[Role.VIEWER]
+        for _ in range(2):  # the page was loaded again: the first picture is gone
+            secret = (await person.client.post("/auth/totp")).json()["secret"]
+        code = pyotp.TOTP(secret).now()
+        assert (await person.client.put("/auth/totp", json={"code": code})).status_code == 200
+        refused = await complete(anonymous, await challenge(anonymous, person), code)
+        assert (refused.status_code, refused.json()["type"].rsplit("/", 1)[1]) == (401, "wrong-second-factor")
+
     async def test_leaves_the_secret_in_no_table_in_the_clear_where_there_is_a_key(self, settings, app, organisation):
         person = organisation.people[Role.ENGINEER]
         with_key = replace(settings, secrets_key="a key for this test")

@@ -153,7 +153,10 @@ class TestAMember:
             by_id = await members.read_account(app.pool, person.id)
             assert by_id is not None
             assert by_id.member.has_second_factor is is_confirmed
-            await second_factors.confirm(app.pool, person.id, sealed_secret=b"s", step=1, code_hashes=[b"c" * 32])
+            given: dict[str, Any] = {"step": 1, "code_hashes": [b"c" * 32]}
+            assert not await second_factors.confirm(app.pool, person.id, sealed_secret=b"begun before", **given)
+            confirmed = await second_factors.confirm(app.pool, person.id, sealed_secret=b"s", **given)
+            assert confirmed is not is_confirmed, "once"
         assert await second_factors.delete_second_factor(app.pool, person.id)
         assert not await second_factors.delete_second_factor(app.pool, person.id)
         assert not await second_factors.spend_recovery_code(app.pool, person.id, b"c" * 32), "none outlives the device"
