@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -72,16 +73,20 @@ class TestAChange:
         assert made.headers["location"] == path
         (entry,) = (await ours.admin.get("/audit-log?action=createWebhook")).json()
         assert entry["details"] == {"webhookID": made.json()["id"]}
-        seen = [made.headers["etag"]]
+        seen, times = [made.headers["etag"]], [made.json()["updatedAt"]]
         for change in ({"description": "x"}, {"enabled": False}, {"enabled": True}):
             changed = await ours.admin.patch(path, json=change)
             await assert_etag_follows(ours.admin, path, changed)
             seen.append(changed.headers["etag"])
+            times.append(changed.json()["updatedAt"])
         read = await ours.admin.get(path)
         rotated = await ours.admin.post(f"{path}/secret", json={})
         await assert_etag_follows(ours.admin, path, rotated)
         seen.append(rotated.headers["etag"])
         assert len(set(seen)) == len(seen), "none stands for two states"
+        times.append(rotated.json()["updatedAt"])
+        instants = [datetime.fromisoformat(time) for time in times]
+        assert instants == sorted(set(instants)), "and each tells when it was made"
         stale = {"If-Match": read.headers["etag"]}
         assert (await ours.admin.delete(path, headers=stale)).status_code == 412
         assert (await ours.admin.delete(path, headers={"If-Match": rotated.headers["etag"]})).status_code == 204

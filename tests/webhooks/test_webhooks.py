@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
+from itertools import count
 from typing import Any
 from uuid import UUID
 
@@ -12,13 +13,14 @@ import pytest
 from standardwebhooks import Webhook as Verifier
 from tests.events.happening import happen, number_in
 from tests.people import OrganisationUnderTest, People
+from tests.stand_ins import replace_for
 from tests.webhooks.asking import deliveries, set_up, until_attempts, until_state
 from tests.webhooks.conftest import Receiver, answer
 
 from gridloom.database.commit.after_commit import transaction
 from gridloom.edge.application import Application
 from gridloom.kernel.ids import uuid7
-from gridloom.webhooks import delivery_store, store
+from gridloom.webhooks import delivery_store, http_client, store
 
 
 class TestACall:
@@ -33,7 +35,8 @@ class TestACall:
         assert call.headers["webhook-id"] == event["id"]
         assert call.headers["content-type"] == "application/json"
 
-    async def test_is_logged_with_request_and_answer(self, app, new_organisation, receiver) -> None:
+    async def test_is_logged_with_request_and_answer(self, app, new_organisation, receiver, monkeypatch) -> None:
+        replace_for(monkeypatch, http_client, "time", perf_counter=count(step=0.25).__next__)
         ours = await new_organisation()
         receiver.answering = lambda call: answer(200, b"thanks" + b"x" * 10_000, X_Receiver="here")
         webhook = await set_up(ours, receiver.url)
@@ -45,6 +48,9 @@ class TestACall:
         assert (attempt["status"], attempt["answerBody"]) == (200, "thanks" + "x" * 4090), "the first 4 KiB"
         assert attempt["answerHeaders"]["x-receiver"] == "here"
         assert delivery["nextAttemptAt"] is None
+        assert attempt["tookMilliseconds"] >= 250
+        times = [delivery["createdAt"], attempt["startedAt"], delivery["endedAt"]]
+        assert times == sorted(times, key=datetime.fromisoformat)
 
     async def test_is_made_for_the_wanted_types_only(self, app, new_organisation, receiver) -> None:
         ours = await new_organisation()
@@ -77,13 +83,10 @@ class TestACall:
         webhook = await set_up(ours, receiver.url)
         await happen(app.pool, ours.id)
         await until_attempts(ours, webhook, 1)
-        pause = await app.pool.fetchval(
-            """
-            select extract(epoch from d.due - a.started_at)::float8 from webhook_delivery d join webhook_attempt a
-              on a.delivery_id = d.id where d.organisation_id = $1
-            """,
-            ours.id,
-        )
+        (delivery,) = await deliveries(ours, webhook)
+        began, due = delivery["attempts"][0]["startedAt"], delivery["nextAttemptAt"]
+        pause = (datetime.fromisoformat(due) - datetime.fromisoformat(began)).total_seconds()
+        assert delivery["endedAt"] is None
         assert 4 < pause < 6.5
 
     async def test_is_taken_over_when_its_worker_dies(self, app, new_organisation, receiver) -> None:
@@ -189,6 +192,10 @@ class TestASecret:
         rotated = await ours.admin.post(f"/webhooks/{webhook['id']}/secret", json={"overlapSeconds": 60})
         assert rotated.status_code == 200
         assert rotated.json()["secret"] != webhook["secret"]
+        until, since = (
+            datetime.fromisoformat(rotated.json()[name]) for name in ("previousSecretExpiresAt", "updatedAt")
+        )
+        assert abs(until - since - timedelta(seconds=60)) < timedelta(seconds=5)
         await happen(app.pool, ours.id)
         call = (await receiver.wait(1))[0]
         for secret in (webhook["secret"], rotated.json()["secret"]):
@@ -198,6 +205,7 @@ class TestASecret:
         ours = await new_organisation()
         webhook = await set_up(ours, receiver.url)
         rotated = await ours.admin.post(f"/webhooks/{webhook['id']}/secret", json={"overlapSeconds": 0})
+        assert rotated.json()["previousSecretExpiresAt"] is None
         await happen(app.pool, ours.id)
         call = (await receiver.wait(1))[0]
         Verifier(rotated.json()["secret"]).verify(call.body, call.headers)
