@@ -61,14 +61,18 @@ class TestAuditLog:
         await organisation.admin.patch(f"/organisations/{organisation.id}", json={"name": ""})
         assert await entries(organisation.admin) == []
 
-    async def test_has_logins_and_failed_logins_without_passwords(self, anonymous, operator, organisation):
+    async def test_has_logins_and_failed_logins_without_passwords(self, app, operator, organisation):
         person = organisation.people[Role.VIEWER]
         mistake = f"my-secret-{uuid4().hex}"
-        for username, password in ((person.username, PASSWORD), (person.username, "wrong-one"), (mistake, "wrong-one")):
-            await anonymous.post("/auth/public/authenticate", json={"username": username, "password": password})
+        tried = ((person.username, PASSWORD), (person.username, "wrong-one"), (mistake, "wrong-one"))
+        async with client_of(app, address="203.0.113.77") as anonymous:
+            for username, password in tried:
+                await anonymous.post("/auth/public/authenticate", json={"username": username, "password": password})
         failed, succeeded = await entries(organisation.admin, action="authenticate")
         assert (succeeded["status"], failed["status"]) == (200, 401)
         assert failed["actorID"] == succeeded["actorID"] == str(person.id)
+        assert failed["address"] == succeeded["address"] == "203.0.113.77"
+        assert failed["requestId"] != succeeded["requestId"]
         whole = (await operator.get("/audit-log")).text
         assert mistake not in whole
         assert PASSWORD not in whole

@@ -1,9 +1,10 @@
 """The audit log as a table: CSV, NDJSON, Parquet, whole however long it is."""
 
+import csv
 import io
 import json
+from datetime import datetime
 
-import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
@@ -27,6 +28,13 @@ async def read(organisation, media_type):
     return answer.content
 
 
+def told(entry):
+    """The same of an entry in whatever form a format gives its values."""
+    details, time = entry["details"], datetime.fromisoformat(str(entry["time"]))
+    shown = {name: str(value) for name, value in entry.items() if value not in (None, "")}
+    return {**shown, "time": time, "details": json.loads(details or "null") if isinstance(details, str) else details}
+
+
 class TestTheAuditLog:
     async def test_is_the_same_in_every_format_and_whole(self, organisation, monkeypatch):
         monkeypatch.setattr(routes, "MAX_ENTRIES_AT_ONCE", 2)
@@ -34,17 +42,11 @@ class TestTheAuditLog:
         assert len(entries) >= 5
         lines = [json.loads(line) for line in (await read(organisation, "application/x-ndjson")).splitlines()]
         assert lines == entries
-        for media_type, table in (
-            ("text/csv", pyarrow.csv.read_csv(io.BytesIO(await read(organisation, "text/csv")))),
-            (
-                "application/vnd.apache.parquet",
-                pyarrow.parquet.read_table(io.BytesIO(await read(organisation, "application/vnd.apache.parquet"))),
-            ),
-        ):
-            rows = table.to_pylist()
-            assert [str(row["id"]) for row in rows] == [entry["id"] for entry in entries], media_type
-            assert [json.loads(row["details"] or "null") for row in rows] == [one["details"] for one in entries]
-            assert [row["status"] for row in rows] == [entry["status"] for entry in entries]
+        spreadsheet = io.StringIO((await read(organisation, "text/csv")).decode())
+        parquet = io.BytesIO(await read(organisation, "application/vnd.apache.parquet"))
+        for rows in (list(csv.DictReader(spreadsheet)), pyarrow.parquet.read_table(parquet).to_pylist()):
+            assert [list(row) for row in rows] == [list(entry) for entry in entries]
+            assert [told(row) for row in rows] == [told(entry) for entry in entries]
 
     async def test_goes_on_where_a_page_ended_in_every_format(self, organisation):
         first = await organisation.admin.get("/audit-log", params={"limit": 2})
