@@ -64,6 +64,8 @@ class TestAPIKey:
             async with asyncio.timeout(NOTICE_TIMEOUT_S):
                 while (await machine.get("/auth/me")).json()["permissions"] != ["Read:auctions"]:
                     await asyncio.sleep(0.02)
+            [listed] = (await organisation.trader.get("/auth/api-keys")).json()
+            assert listed["permissions"] == ["Read:auctions"], "and is listed so"
             await organisation.admin.delete(path)
             await wait_for_status(machine, 401)
 

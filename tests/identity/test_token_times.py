@@ -60,6 +60,20 @@ class TestAToken:
             assert (await late.get("/auth/me")).status_code == 401
 
 
+class TestACaller:
+    async def test_is_believed_for_a_minute_and_no_longer_than_its_session_or_key_lasts(self, app, new_organisation):
+        person = (await new_organisation()).people[Role.TRADER]
+        made = await person.client.post("/auth/api-keys", json={"name": "meter", "permissions": ["Read:monitoring"]})
+        for ends_s, believed_s in ((600.0, 60), (30.0, 30)):
+            for table in ("session", "api_key"):
+                ends = f"update {table} set expires_at = clock_timestamp() + make_interval(secs => $2)"
+                await app.pool.execute(f"{ends} where member_id = $1", person.id, ends_s)
+            by_session = await app.authenticator._verify_jwt(person.tokens.access)
+            by_key = await app.authenticator._verify_key(made.json()["secret"])
+            for verified in (by_session, by_key):
+                assert believed_s - 15 < verified.expires_at - time.monotonic() < believed_s
+
+
 def a_clock_ahead_by(seconds: float) -> SimpleNamespace:
     """In place of the module of that name, and of one module alone: the event loop's timers go by the true one."""
     return SimpleNamespace(monotonic=lambda: time.monotonic() + seconds)
