@@ -17,12 +17,13 @@ from tests.events.happening import record
 from tests.stand_ins import replace_for
 
 from gridloom.database.commit.after_commit import transaction
-from gridloom.events import outbox, slot_store, store, stream_slots
+from gridloom.events import hub, outbox, slot_store, store, stream_slots
 from gridloom.events.framing import opening_frame
 from gridloom.events.outbox import notify_listeners, subscribe, unsubscribe
 from gridloom.events.rules import EventFilter
 from gridloom.events.stream import stream_events
 from gridloom.events.stream_slots import LEASE, StreamSlot, StreamSlots
+from gridloom.identity.token_verification.revocations import CACHE_VALID_S
 from gridloom.kernel.problem import Forbidden, Unauthenticated
 
 
@@ -144,10 +145,14 @@ class TestASlot:
 
 
 class TestOpenStreams:
+    def test_look_at_their_callers_anew_when_no_cache_believes_the_former_rights(self) -> None:
+        assert hub.PERMISSION_CACHE_DELAY_S >= CACHE_VALID_S
+
     async def test_count_for_as_long_as_they_are_open_though_nothing_else_happens(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """What is reported is renewed before its lease ends, also after the database was away."""
+        assert 3 * timedelta(seconds=stream_slots.RENEWAL_INTERVAL_S) <= LEASE, "one that fails is followed by another"
         monkeypatch.setattr(stream_slots, "RENEWAL_INTERVAL_S", 0.001)
         reported: list[tuple[UUID, int, timedelta]] = []
         outcomes: list[Exception] = [OSError("away")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -17,6 +17,7 @@ from gridloom.webhooks.dispatcher import (
     MAX_CONCURRENT_CALLS_PER_WEBHOOK,
     Dispatcher,
 )
+from gridloom.webhooks.http_client import CALL_TIMEOUT_S
 
 
 def due(organisation_id: UUID) -> LeasedDelivery:
@@ -68,6 +69,12 @@ class TestAnEvent:
         sender._receivers, sender._receivers_may_be_others = frozenset({"ours"}), False
         sender._on_event(payload)
         assert sender._wake.is_set() is is_looked_at
+
+
+class TestADeliveryThatIsBeingCalled:
+    def test_is_left_to_its_call_for_longer_than_the_call_may_take(self) -> None:
+        """A receiver that is slow would otherwise be called a second time meanwhile."""
+        assert 2 * timedelta(seconds=CALL_TIMEOUT_S) <= dispatcher.LEASE
 
 
 class TestAnOrganisationWhoseReceiversNeverAnswer:
