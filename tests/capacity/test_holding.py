@@ -15,7 +15,7 @@ from gridloom.capacity.holding import CapacityRequest, hold_capacity, release_ho
 from gridloom.capacity.model import Holding, HoldingGroup, HoldingKind, OneWayEfficiency, OwnSchedule
 from gridloom.capacity.rules import BatteryCapacity, CapacityTaken, OwnChange
 from gridloom.capacity.store import LockedBatteries
-from gridloom.kernel.market_time import period_start
+from gridloom.kernel.market_time import period_number, period_start
 
 pytestmark = pytest.mark.pure
 
@@ -107,6 +107,35 @@ class TestWhatIsAskedOfSeveralBatteries:
             with pytest.raises(AssertionError):
                 await change
         assert written == []
+
+    async def test_is_validated_in_all_of_its_periods_if_the_first_to_begin_is_the_last_to_end(
+        self, monkeypatch: pytest.MonkeyPatch, written: list[Any]
+    ) -> None:
+        read: list[tuple[int, int]] = []
+
+        async def load_battery_capacity(_db: Any, keys: Any, first: int, end: int) -> Any:
+            read.append((first, end))
+            return {key: self.capacity[key] for key in keys}
+
+        monkeypatch.setattr("gridloom.capacity.store.load_battery_capacity", load_battery_capacity)
+        asked = [
+            replace(one, groups=[HoldingGroup((replace(one.groups[0].holdings[0], first=first, end=end),))])
+            for one, (first, end) in zip(self.ask(1, 1, 1), ((110, 120), (104, 190), (120, 130)), strict=True)
+        ]
+        await hold_capacity(None, self.locked, asked)  # type: ignore[arg-type]
+        assert read == [(104, 190)]
+        assert len(written) == 1
+
+
+class TestABid:
+    @pytest.mark.parametrize(
+        ("start", "product"),
+        [("2026-06-14T22:00:00+00:00", "POS_00_04"), ("2026-06-15T18:00:00+00:00", "POS_20_24")],
+    )
+    def test_is_named_by_its_product_on_the_market_day_on_which_that_begins(self, start: str, product: str) -> None:
+        first = period_number(datetime.fromisoformat(start))
+        held = Holding(HoldingKind.AFRR_CAPACITY, uuid4(), first, first + 16, 0, 1, 1, product=product)
+        assert held.product_date_code == f"2026-06-15_{product}"
 
 
 class TestTheSpanOfARequest:
