@@ -183,6 +183,17 @@ class TestList:
 
 
 class TestChange:
+    async def test_by_the_operator_is_into_a_fleet_of_the_owner(self, new_organisation, operator):
+        owner, other = await new_organisation(), await new_organisation()
+        made = await operator.post("/physical-assets", json=new_asset_body(owner))
+        path = f"/physical-assets/{made.json()['id']}"
+        own = (await operator.get("/auth/me")).json()["organisationID"]
+        for organisation_id, status in ((own, 422), (str(other.id), 422), (str(owner.id), 200)):
+            body = {"name": "North", "organisationID": organisation_id, "physicalAssetIDs": []}
+            fleet = (await operator.post("/fleets", json=body)).json()["id"]
+            assert (await operator.patch(path, json={"fleetID": fleet})).status_code == status
+        assert (await owner.viewer.get(path)).json()["fleetID"] == fleet
+
     async def test_touches_only_what_is_given_and_respects_if_match(self, new_organisation):
         owner = await new_organisation()
         asset = await register_asset(owner, commissionedOn="2025-01-01")

@@ -53,6 +53,22 @@ class TestAChange:
         for permissions in (["Read:monitoring"], ["Read:monitoring", "Read:schedules"]):
             await assert_etag_follows(admin, path, await admin.put(path, json={"permissions": permissions}))
 
+    @pytest.mark.parametrize("method", ["PUT", "DELETE"])
+    async def test_of_a_grant_waits_for_what_is_under_way_with_the_battery(self, app, new_organisation, method):
+        asset, other = await register_asset(await new_organisation()), await new_organisation()
+        path, admin = asset.path(f"/grants/{other.id}"), asset.owner.admin
+        body = {"permissions": ["Read:monitoring"]}
+        seen = {"If-Match": (await admin.put(path, json=body)).headers["etag"]}
+        key = await app.pool.fetchval("select key from asset where id = $1", UUID(asset.id))
+
+        async def grant_anew(db: Any) -> None:
+            await lock_batteries(db, [key])
+            await db.execute("update asset_grant set version = version + 1 where asset_key = $1", key)
+
+        late = admin.request(method, path, json=body if method == "PUT" else None, headers=seen)
+        [answer] = await answers_after_lock(app, grant_anew, late)
+        assert answer.status_code == 412
+
     async def test_of_an_asset_waits_for_the_one_under_way(self, app, new_organisation):
         asset = await register_asset(await new_organisation())
         read = await asset.owner.engineer.get(asset.path())
