@@ -80,6 +80,15 @@ class TestAllocation:
         assert (told.type, told.permission) == ("virtual-asset.allocated", "Read:virtual-assets")
         assert told.data == {"virtualAssetID": made["id"], "auctionID": None}
 
+    async def test_is_held_for_its_organisation_in_the_book_of_its_battery(self, site):
+        made = (await site.allocate()).json()
+        window = {"start": made["start"], "end": wire(tomorrow() + QUARTER)}
+        path = f"/physical-assets/{site.physical[0]['id']}/commitments"
+        [point] = (await site.organisation.viewer.get(path, params=window)).json()["commitments"]
+        name = (await site.organisation.viewer.get(f"/organisations/{site.organisation.id}")).json()["name"]
+        holder = {"kind": "VIRTUAL_ASSET", "virtualAssetID": made["id"], "organisationID": made["organisationID"]}
+        assert point["holders"] == [holder | {"organisationName": name, "power": power} for power in (1000, -1000)]
+
     async def test_answers_the_whole_asset(self, site, operator):
         answer = await site.allocate()
         assert answer.status_code == 201
