@@ -3,7 +3,8 @@
 import asyncio
 from uuid import uuid4
 
-from tests.assets import pointers, register_asset
+from tests.assets import PARAMETERS, pointers, register_asset
+from tests.emitted import events_of
 
 from gridloom.physical_assets.grants.routes import WAS_INVITED
 
@@ -152,6 +153,19 @@ class TestGrant:
         assert (await other.viewer.get(asset.path())).status_code == 403
         assert (await owner.admin.delete(path)).status_code == 404
         assert (await owner.admin.get(path)).status_code == 404
+
+    async def test_leaves_it_to_the_owner_to_hear_of_what_is_changed_by_it(self, app, new_organisation):
+        owner, other = await new_organisation(), await new_organisation()
+        asset = await register_asset(owner)
+        permissions = {"permissions": ["Update:schedules", "Update:physical-assets"]}
+        assert (await owner.admin.put(asset.path(f"/grants/{other.id}"), json=permissions)).status_code == 200
+        schedule = {"schedule": [{"time": "2032-01-01T00:00:00Z", "power": 5}]}
+        for path, body in (("/schedule", schedule), ("/parameters", PARAMETERS)):
+            changed = await other.admin.put(asset.path(path), json=body)
+            assert changed.status_code == 200, changed.text
+        told = await events_of(app.pool, owner.id, subject=asset.path()[1:])
+        assert [one.type for one in told] == ["schedule.updated", "physical-asset.parameters-changed"]
+        assert await events_of(app.pool, other.id, subject=asset.path()[1:]) == []
 
     async def test_lists_what_it_opens_by_owner_and_fleet_page_by_page(self, new_organisation):
         owner, other, guest = await new_organisation(), await new_organisation(), await new_organisation()

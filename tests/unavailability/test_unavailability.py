@@ -128,6 +128,18 @@ class TestCreation:
         told = await events_of(app.pool, asset.owner.id, subject=f"physical-assets/{asset.id}")
         assert [one.data.get("authorID") for one in told] == [engineer, admin, None]
 
+    async def test_by_another_organisation_is_told_to_the_owner(self, app, new_organisation):
+        asset, guest = await register_asset(await new_organisation()), await new_organisation()
+        grant = {"permissions": ["Create:unavailabilities"]}
+        assert (await asset.owner.admin.put(asset.path(f"/grants/{guest.id}"), json=grant)).status_code == 200
+        made = await guest.engineer.post(asset.path("/unavailability"), json=body())
+        path = asset.path(f"/unavailability/{made.json()['id']}")
+        assert (await guest.engineer.patch(path, json={"end": at(30)})).status_code == 200
+        assert (await guest.engineer.delete(path)).status_code == 204
+        told = await events_of(app.pool, asset.owner.id, subject=path[1:])
+        assert [one.type for one in told] == [f"unavailability.{what}" for what in ("created", "changed", "cancelled")]
+        assert await events_of(app.pool, guest.id, subject=path[1:]) == []
+
     @pytest.mark.parametrize(
         ("changes", "parts"),
         [
