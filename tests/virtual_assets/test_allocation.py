@@ -678,7 +678,10 @@ class TestDescribing:
         assert answer["errors"][0]["pointer"] == "/portfolioID"
         stale = await trader.patch(url, json={"name": "Other"}, headers=condition)
         assert stale.status_code == 412
+        within = {"If-Match": (await trader.get(url)).headers["etag"]}
         assert (await trader.patch(url, json={"portfolioID": None})).json()["portfolioID"] is None
+        stale = await trader.patch(url, json={"name": "Other"}, headers=within)
+        assert stale.status_code == 412, "it has left its portfolio since"
         assert (await trader.get(url)).json()["name"] == "Loom"
         assert (await operator.patch(url, json={"name": "Mine"})).status_code == 403
 

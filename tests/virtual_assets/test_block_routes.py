@@ -8,6 +8,7 @@ from tests.virtual_assets.conftest import QUARTER, wire
 from tests.virtual_assets.test_conflicts import lose
 from tests.virtual_assets.test_schedules import problem
 
+from gridloom.capacity.model import ReserveMinutes
 from gridloom.kernel.market_time import floor_to_period
 
 
@@ -134,6 +135,14 @@ class TestAncillaryBlock:
         assert (await battery.carve(16, 16, "AFRR_NEG", 500, 0)).status_code == 201  # room for 500 kWh
         assert (await battery.put([-500.0] * 4)).status_code == 200
         problem(await battery.put([-500.0], offset=4), 422, "energy-out-of-bounds")
+
+    async def test_needs_its_energy_for_as_long_as_the_platform_asks(self, make_battery, monkeypatch):
+        battery = await make_battery()  # 1000 kWh
+        minutes = ReserveMinutes(fcr=90, afrr=120)
+        monkeypatch.setitem(battery.edge.resources._by_type, ReserveMinutes, minutes)
+        problem(await battery.carve(16, 16, "FCR", 700, 700), 409, "schedule-in-the-way")
+        problem(await battery.carve(16, 16, "AFRR_POS", 0, 510), 409, "schedule-in-the-way")
+        assert (await battery.carve(16, 16, "AFRR_POS", 0, 500)).status_code == 201
 
     async def test_is_refused_where_the_schedule_leaves_no_energy_for_it(self, make_battery):
         battery = await make_battery()

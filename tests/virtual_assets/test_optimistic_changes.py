@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.database.statements import gather
 from tests.virtual_assets.conftest import QUARTER, Battery, MakeBattery, wire
+from tests.virtual_assets.test_draft import asset_of_five_days
 from tests.virtual_assets.test_races import energies_in_the_database
 from tests.virtual_assets.test_revalidation import lose, make
 from tests.virtual_assets.test_schedules import problem
@@ -21,6 +22,7 @@ from gridloom.virtual_assets.energy.trajectory import tolerance_kwh
 from gridloom.virtual_assets.gate_closure.revalidation import revalidate
 from gridloom.virtual_assets.schedule.change import apply, context_store, version_store
 from gridloom.virtual_assets.schedule.store import set_first_activated
+from gridloom.virtual_assets.store import MUTABLE_COLUMNS, cached_asset, refresh_asset
 
 __all__ = ["make"]  # a fixture
 
@@ -264,6 +266,19 @@ async def mark_nothing(connection: Any, key: int) -> None:
 async def activate(battery: Battery) -> None:
     async with battery.edge.pool.acquire() as connection, connection.transaction():
         await set_first_activated(connection, await key_of(battery), 0)
+
+
+class TestAnAssetThatIsKnown:
+    def test_is_read_again_with_all_of_it_that_can_change(self):
+        """An activation that it does not learn of, or a cut to expect, would not count in what follows."""
+        known = asset_of_five_days()
+        columns = [column.strip().removeprefix("v.") for column in MUTABLE_COLUMNS.split(",")]
+        row = {column: f"another {column}" for column in columns}
+        seen = refresh_asset(row, known)
+        assert {column: getattr(seen if hasattr(seen, column) else seen.terms, column) for column in columns} == row
+        assert cached_asset(known.id) is seen
+        assert refresh_asset(dict(row, name=known.terms.name), known).terms.portfolio_id == row["portfolio_id"]
+        assert (seen.key, seen.promises, seen.terms.window) == (known.key, known.promises, known.terms.window)
 
 
 class TestWritersWithoutAQueue:
