@@ -121,20 +121,6 @@ class TestAVersionWithGaps:
         assert [row["version"] for row in csv.DictReader(io.StringIO(rest.text))] == [str(made["version"])]
 
 
-class TestAVersionFromBeforeABlockWasCut:
-    async def test_names_the_block_as_it_was(self, make_battery: MakeBattery) -> None:
-        """What was set of it lies in a piece that has another id since."""
-        battery = await make_battery(ratedDischargePower=1000)
-        assert (await battery.put([10], offset=40)).status_code == 200
-        assert (await battery.carve(16, 16, "FCR", 1000, 1000)).status_code == 201
-        assert [len(await battery.blocks()), len(battery.asset["blockIDs"])] == [3, 1]
-        url, version = f"{battery.url}/schedule-history", {"version": 2}
-        [listed] = (await battery.client.get(url, params=version)).json()
-        assert [change["blockID"] for change in listed["changes"]] == battery.asset["blockIDs"]
-        table = await battery.client.get(url, params=version, headers={"Accept": "text/csv"})
-        assert [row["blockID"] for row in csv.DictReader(io.StringIO(table.text))] == battery.asset["blockIDs"]
-
-
 def instant(text: Any) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
