@@ -241,6 +241,7 @@ class TestHistory:
         versions = (await battery.client.get(f"{battery.url}/schedule-history")).json()
         assert [(v["version"], v["kind"]) for v in versions] == [(3, "SCHEDULE"), (2, "SCHEDULE"), (1, "ALLOCATION")]
         assert versions[1]["authorID"] == str(battery.organisation.people["TRADER"].id)
+        assert [v["blockID"] for v in versions] == battery.asset["blockIDs"] * 3
         (change,) = versions[1]["changes"]
         assert change["blockID"] == battery.asset["blockIDs"][0]
         assert [point["power"] for point in change["schedule"]] == [-100, -200]
