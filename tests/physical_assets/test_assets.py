@@ -1,6 +1,7 @@
 """Registering, reading and changing physical assets, and their effective-dated parameters."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -189,7 +190,7 @@ class TestChange:
         path = f"/physical-assets/{made.json()['id']}"
         own = (await operator.get("/auth/me")).json()["organisationID"]
         for organisation_id, status in ((own, 422), (str(other.id), 422), (str(owner.id), 200)):
-            body = {"name": "North", "organisationID": organisation_id, "physicalAssetIDs": []}
+            body: dict[str, Any] = {"name": "North", "organisationID": organisation_id, "physicalAssetIDs": []}
             fleet = (await operator.post("/fleets", json=body)).json()["id"]
             assert (await operator.patch(path, json={"fleetID": fleet})).status_code == status
         assert (await owner.viewer.get(path)).json()["fleetID"] == fleet
