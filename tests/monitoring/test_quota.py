@@ -134,6 +134,12 @@ class TestTheQuota:
         assert mixed["refusals"][0]["reason"] == "QUOTA_EXCEEDED"
         many = [{**point, "physicalAssetID": str(asset.id)} for point in points(old)]
         assert (await ours.admin.post(MANY, json=many)).status_code == 409
+        other = str((await register_asset(ours)).id)
+        of_two = await ours.admin.post(
+            MANY, json=many + [{**point, "physicalAssetID": other} for point in points(live)]
+        )
+        assert (of_two.status_code, of_two.json()["written"], of_two.json()["refused"]) == (200, 1, 1)
+        assert [one["physicalAssetID"] for one in of_two.json()["assets"]] == [other], "nothing is left of the first"
         monkeypatch.setattr(app.shares, "_exempt_usernames", frozenset({ours.people[Role.ENGINEER].username}))
         for exempt in (await ours.engineer.post(path, json=points(old)), await ours.engineer.post(MANY, json=many)):
             assert (exempt.status_code, exempt.json().get("overwritten")) == (200, 1), "of the simulator, for one"

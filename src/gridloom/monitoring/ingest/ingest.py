@@ -59,9 +59,10 @@ async def store_received(
     is_coordinator: False where `db` is another node of a distributed database. Then no stream is notified, and segments
     are left to compaction, for both listen and lock on the coordinator.
     """
-    points_of = {keys[asset_id]: points for asset_id, points in received.points.items()}
-    by_key = await ingest(db, points_of, is_coordinator=is_coordinator)
-    stored = {asset_id: by_key[keys[asset_id]] for asset_id in received.points}
+    # A full quota may leave nothing of an asset.
+    points_of = {asset_id: points for asset_id, points in received.points.items() if len(points)}
+    by_key = await ingest(db, {keys[one]: points for one, points in points_of.items()}, is_coordinator=is_coordinator)
+    stored = {asset_id: by_key[keys[asset_id]] for asset_id in points_of}
     _count_points(received, stored, now_us)
     return stored
 
