@@ -273,6 +273,16 @@ class TestABody:
             Reason.VALUE_NOT_FINITE: ["/1/y"],
         }
 
+    @pytest.mark.parametrize("media_type", [JSON, CSV])
+    def test_may_spell_the_id_of_an_asset_in_two_ways(self, media_type: str) -> None:
+        first, second = str(ASSETS[0]), str(ASSETS[0]).upper()
+        times = ("2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z")
+        body = {first: {"x": {"time": times[:1], "value": [1]}}, second: {"x": {"time": times[1:], "value": [2]}}}
+        table = f"physicalAssetID,signal,time,value\n{first},x,{times[0]},1\n{second},x,{times[1]},2\n"
+        received = read(json.dumps(body).encode() if media_type == JSON else table.encode(), media_type, many=True)
+        assert list(received.assets) == [ASSETS[0]]
+        assert points_of(received, ASSETS[0]) == expected([("x", times[0], 1.0), ("x", times[1], 2.0)])
+
     @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
     def test_takes_timestamps_of_every_unit(self, unit: str) -> None:
         times = pa.array([1_700_000_000], pa.timestamp("s", "UTC")).cast(pa.timestamp(unit, "UTC"))

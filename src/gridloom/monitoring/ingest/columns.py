@@ -75,6 +75,11 @@ def check_names(names: Sized) -> None:
 def drop_invalid(columns: PointColumns, latest_us: int) -> Received:
     """Keep what is good, count what is not; no point may lie after `latest_us`."""
     assets = _asset_ids(columns)
+    if columns.asset_codes is not None and len(set(assets)) < len(assets):
+        # A UUID has several spellings: capitals, for one.
+        ranks = {asset_id: rank for rank, asset_id in enumerate(dict.fromkeys(assets))}
+        columns.asset_codes = np.array([ranks[asset_id] for asset_id in assets], np.intp)[columns.asset_codes]
+        assets = list(ranks)
     good_names = np.array([_NAME.fullmatch(name) is not None for name in columns.names], dtype=bool)
     if not good_names.all():
         columns.refuse(~good_names[columns.codes], Reason.INVALID_SIGNAL)
