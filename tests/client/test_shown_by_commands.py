@@ -1348,7 +1348,7 @@ class TestAnAuction:
         cancelled = AUCTION | {"status": "CANCELLED", "cancelled": {"at": MORNING, "reason": "The site is flooded."}}
         shown = run(f"auctions show {SHORT}", {f"/auctions/{THING}": cancelled})
         [line] = [line for line in shown.out.splitlines() if line.startswith("Cancelled")]
-        assert line.split(maxsplit=1)[1] == "2026-07-01 10:30, The site is flooded."
+        assert line.split(maxsplit=1)[1] == "2026-07-01 12:30, The site is flooded.", "in market time like all others"
 
     def test_without_a_bid_of_yours_has_none_to_withdraw(self, run: Run):
         known = {f"/auctions/{THING}": {name: value for name, value in AUCTION.items() if name != "currentBid"}}

@@ -125,7 +125,7 @@ def show(auction: ListedID, *, options: Options = USUAL) -> None:
         "Daily cycle limit": item.daily_cycle_limit,
         "Deliverable power": item.availability.power if item.availability else None,
         "Deliverable energy": item.availability.energy if item.availability else None,
-        "Cancelled": f"{seen.cancelled.at:%Y-%m-%d %H:%M}, {seen.cancelled.reason}" if seen.cancelled else None,
+        "Cancelled": (seen.cancelled.at, seen.cancelled.reason) if seen.cancelled else None,
         "Your bid EUR": current.price if current else None,
         "Virtual asset": seen.virtual_asset_id,
         "Hurdle EUR": seen.hurdle_price,
