@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -20,7 +20,9 @@ from tests.monitoring.calls import ARROW, DAY, PARQUET, minutes, read, stream_of
 from gridloom.database.clock import platform_now
 from gridloom.monitoring import routes
 from gridloom.monitoring.compaction import jobs
+from gridloom.monitoring.query.latest import latest_of_asset
 from gridloom.monitoring.store.bodies import next_day
+from gridloom.physical_assets.telemetry import LatestTelemetry
 
 
 class TestWriting:
@@ -350,6 +352,22 @@ class TestReading:
             await write(owner, filled, {"frequency": {"time": [f"2026-03-29T21:{minute}:00Z"], "value": [value]}})
         answer = await owner.viewer.get(f"/monitoring/{filled}/datapoints/latest", params={"datapoints": "frequency"})
         assert answer.json()["data"] == {"frequency": {"time": "2026-03-29T21:59:00Z", "value": 49.5}}
+
+    async def test_gives_the_health_of_the_asset_the_newest_point_of_any_signal(
+        self, owner: Any, asset: str, app: Any
+    ) -> None:
+        key = await app.pool.fetchval("select key from asset where id = $1", asset)
+        assert await latest_of_asset(app.pool, key) is None
+        charges = (
+            [],
+            [("state_of_charge", "2026-03-29T10:00:00Z", 41.5), ("state_of_charge", "2026-03-29T11:00:00Z", 42.5)],
+        )
+        for charge, percentage in zip(charges, (None, 42.5), strict=True):
+            points = [("frequency", "2026-03-29T12:00:00Z", 50.0), *charge, ("x", "2026-03-29T09:00:00Z", 1.0)]
+            await write(owner, asset, [dict(zip(("signal", "time", "value"), point, strict=True)) for point in points])
+            assert await latest_of_asset(app.pool, key) == LatestTelemetry(
+                datetime(2026, 3, 29, 12, tzinfo=UTC), percentage
+            )
 
     async def test_sums_up_with_energy_and_cycles(self, owner: Any, asset: str) -> None:
         for hour, factor in (("10:00", 1), ("11:00", 2)):  # it grows in between: the capacity at the start counts

@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 from gridloom.monitoring.compaction.jobs import Retention
 from gridloom.monitoring.compaction_rules import BUSY_POINTS, BUSY_SEGMENTS, Compact, Merge, plan
 from gridloom.monitoring.lifespan import lifespan
-from gridloom.monitoring.model import Reason, Refusals, days_between, microseconds
+from gridloom.monitoring.model import (
+    UNKNOWN_SIGNAL,
+    Reason,
+    Refusals,
+    days_between,
+    is_power,
+    microseconds,
+    signal_type,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -68,6 +76,22 @@ class TestTheDaysOfASpan:
         assert days_between(midnight - 1, next_midnight) == (first, second)
         assert days_between(midnight, next_midnight + 1) == (second, third)
         assert days_between(midnight - 1, midnight) == (first, first)
+
+
+class TestASignal:
+    def test_of_a_module_is_of_the_type_of_the_one_that_it_details(self) -> None:
+        assert signal_type("temperature.rack_3.cell_1") == signal_type("temperature") != UNKNOWN_SIGNAL
+        assert signal_type("rack_3.temperature") == signal_type("x") == UNKNOWN_SIGNAL
+
+    def test_is_a_power_where_energy_flowed_by_it(self) -> None:
+        names = (
+            "active_power",
+            "active_power.inverter_1",
+            "available_charge_power",
+            "power_factor",
+            "temperature.power",
+        )
+        assert [is_power(name) for name in names] == [True, True, False, False, False]
 
 
 class TestRefusals:

@@ -188,6 +188,12 @@ class TestAStream:
             await write(owner, asset, columns)
             async with asyncio.timeout(30):
                 assert await events.get() == END
+        async with following(app, owner.viewer.headers["Authorization"], asset) as events:
+            await upcoming(events)
+            assert (await owner.viewer.post("/auth/logout")).status_code == 204
+            await write(owner, asset, columns)
+            async with asyncio.timeout(30):
+                assert await events.get() == END, "and with the session"
 
     async def test_ends_with_the_right_to_read_whoever_else_follows_and_whatever_else_is_followed(
         self, owner: Any, asset: str, app: Any, new_organisation: Any, monkeypatch: pytest.MonkeyPatch
