@@ -11,6 +11,7 @@ from tests.exchange_notifications.reading import read_acer_umm, read_entsoe_unav
 
 from gridloom.capacity.store import lock_batteries
 from gridloom.exchange_notifications import rules
+from gridloom.exchange_notifications.message import DocumentReceiver
 from gridloom.kernel.codes import eic_check_character
 
 EIC = "11WSPEICHER-NRD" + eic_check_character("11WSPEICHER-NRD")
@@ -462,9 +463,11 @@ class TestLinks:
         other = (await publish(asset, unavailabilityIDs=[first.json()["id"]])).json()
         assert other["unavailabilityIDs"] == [first.json()["id"]]
         assert (await asset.owner.viewer.get(path)).json()["unavailabilityIDs"] == [second.json()["id"]]
+        late = (await publish(asset)).json()["id"]
         more = [(await publish(asset, unavailabilityIDs=[second.json()["id"]])).json()["id"] for _ in range(2)]
+        await revise(asset, late, unavailabilityIDs=[second.json()["id"]])
         kept = (await asset.owner.viewer.get(asset.path(f"/unavailability/{second.json()['id']}"))).json()
-        assert kept["exchangeNotificationIds"] == [notification_id, *more], "as they came"
+        assert kept["exchangeNotificationIds"] == [notification_id, *more, late], "as they came"
         await asset.owner.engineer.delete(asset.path(f"/unavailability/{second.json()['id']}"))
         assert (await asset.owner.viewer.get(path)).json()["unavailabilityIDs"] == []
 
@@ -511,7 +514,7 @@ class TestDocument:
         assert await code(marketParticipantEic=participant) == ("eic", participant)
         assert await code(marketParticipantEic=participant, acerCode="A0000001X.DE") == ("ace", "A0000001X.DE")
 
-    async def test_of_entsoe_goes_out_from_the_participants_eic(self, new_organisation):
+    async def test_of_entsoe_goes_out_from_the_participants_eic(self, app, new_organisation, monkeypatch):
         asset = await new_asset(new_organisation)
         participant = "11XBATTERIE-UND" + eic_check_character("11XBATTERIE-UND")
         metadata = {"marketParticipantEic": participant, "acerCode": "A0000001X.DE"}
@@ -520,6 +523,9 @@ class TestDocument:
         answer = await asset.owner.viewer.get(path, params={"format": "entsoe"})
         assert read_entsoe_unavailability(answer.content).participant_eic == participant
         assert b">10X1001A1001A450</receiver_MarketParticipant.mRID>" in answer.content
+        monkeypatch.setitem(app.resources._by_type, DocumentReceiver, DocumentReceiver("10XDE-RWENET---W"))
+        answer = await asset.owner.viewer.get(path, params={"format": "entsoe"})
+        assert b">10XDE-RWENET---W</receiver_MarketParticipant.mRID>" in answer.content, "to whoever is configured"
 
     async def test_names_a_battery_never_an_area(self, new_organisation):
         asset = await new_asset(new_organisation)
@@ -544,8 +550,10 @@ class TestDocument:
         path = asset.path(f"/exchange-notifications/{notification_id}/document")
         old = await asset.owner.viewer.get(path, params={"version": 1})
         assert read_acer_umm(old.content).event_status == "DISMISSED"
+        assert "_001-acer-umm.xml" in old.headers["content-disposition"]
         new = await asset.owner.viewer.get(path, params={"format": "entsoe"})
         assert read_entsoe_unavailability(new.content).version == 2
+        assert "_002-entsoe.xml" in new.headers["content-disposition"]
 
     async def test_in_an_unknown_format_is_refused(self, new_organisation):
         asset = await new_asset(new_organisation)
