@@ -52,6 +52,18 @@ class TestResults:
             ("ancillary.result", "Read:physical-assets", lost, "REJECTED"),
         ]
 
+    async def test_tell_the_owner_though_another_organisation_records_them(self, app, new_organisation):
+        asset, guest = await register_asset(await new_organisation()), await new_organisation()
+        permissions = {"permissions": ["Read:physical-assets", "Create:ancillary-results"]}
+        granted = await asset.owner.admin.put(asset.path(f"/grants/{guest.id}"), json=permissions)
+        assert granted.status_code == 200, granted.text
+        [bid] = (await place(asset, entry("POS_00_04", CAPACITY))).json()[0]["bids"]
+        result = {"bidID": bid["id"], "accepted": True, "acceptedCapacity": 1000}
+        body = [{"deliveryDay": DAY, "product": "POS_00_04", "results": [result]}]
+        assert (await guest.trader.post(asset.path("/ancillary/results"), json=body)).status_code == 201
+        told = [await events_of(app.pool, one.id, subject=asset.path("/ancillary")[1:]) for one in (asset.owner, guest)]
+        assert [[one.type for one in each] for each in told] == [["ancillary.result"], []]
+
     async def test_tell_who_shares_the_battery_what_is_left(self, app, operator, new_organisation, monkeypatch):
         """Of what an outage takes, accepted capacity and virtual assets bear their parts; a bid does not yet."""
         asset, holder = await register_asset(await new_organisation()), await new_organisation()

@@ -147,6 +147,20 @@ class TestTheQuota:
         await set_quota(operator, ours, 10**9)
         assert (await ours.admin.post(path, json=points(old))).status_code == 200
 
+    async def test_is_the_owners_whoever_writes(self, app, new_organisation, operator) -> None:
+        ours, guest = await new_organisation(), await new_organisation()
+        asset, now = await register_asset(ours), await find_now(ours.viewer)
+        path, old = f"/monitoring/{asset.id}/datapoints", points(now - timedelta(hours=2))
+        assert (await ours.admin.post(path, json=old)).status_code == 200
+        await count(app)
+        await set_quota(operator, ours, 1)
+        permissions = {"permissions": ["Read:monitoring", "Create:monitoring"]}
+        granted = await ours.admin.put(f"/physical-assets/{asset.id}/grants/{guest.id}", json=permissions)
+        assert granted.status_code == 200, granted.text
+        many = [point | {"physicalAssetID": str(asset.id)} for point in old]
+        for refused in (await guest.admin.post(path, json=old), await guest.admin.post(MANY, json=many)):
+            assert (refused.status_code, refused.json().get("limit")) == (409, 1), refused.text
+
     async def test_is_full_at_its_last_byte(self, app, new_organisation, operator) -> None:
         ours = await new_organisation()
         asset, now = await register_asset(ours), await find_now(ours.viewer)
