@@ -110,10 +110,13 @@ class TestRenewal:
         assert exchange.store.load() == fresh(1)
 
     def test_counts_the_life_of_a_token_from_when_it_was_asked_for(self):
-        times = iter((NOW, NOW + 40))
-        exchange = ClientSession(Password("ada", "pw"), clock=lambda: next(times))
-        tokens = world(reply(200, pair(1, expires_in=60))).play(exchange.signed_in())
-        assert tokens.expires_at == NOW + 60
+        seconds = [NOW]
+        steps = ClientSession(Password("ada", "pw"), clock=lambda: seconds[0]).signed_in()
+        next(steps)
+        seconds[0] += 40
+        with pytest.raises(StopIteration) as end:
+            steps.send(reply(200, pair(1, expires_in=60)))
+        assert end.value.value.expires_at == NOW + 60
 
     def test_without_a_password_asks_to_sign_in_again(self):
         exchange = ClientSession(None, InMemoryTokenStore(fresh(1)), clock=lambda: NOW)
