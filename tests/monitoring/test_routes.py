@@ -358,12 +358,9 @@ class TestReading:
     ) -> None:
         key = await app.pool.fetchval("select key from asset where id = $1", asset)
         assert await latest_of_asset(app.pool, key) is None
-        charges = (
-            [],
-            [("state_of_charge", "2026-03-29T10:00:00Z", 41.5), ("state_of_charge", "2026-03-29T11:00:00Z", 42.5)],
-        )
-        for charge, percentage in zip(charges, (None, 42.5), strict=True):
-            points = [("frequency", "2026-03-29T12:00:00Z", 50.0), *charge, ("x", "2026-03-29T09:00:00Z", 1.0)]
+        charges = [("state_of_charge", f"2026-03-29T{hour}:00:00Z", hour + 31.5) for hour in (10, 11)]
+        for known, percentage in ((0, None), (2, 42.5)):
+            points = [("frequency", "2026-03-29T12:00:00Z", 50.0), *charges[:known], ("x", "2026-03-29T09:00:00Z", 1.0)]
             await write(owner, asset, [dict(zip(("signal", "time", "value"), point, strict=True)) for point in points])
             assert await latest_of_asset(app.pool, key) == LatestTelemetry(
                 datetime(2026, 3, 29, 12, tzinfo=UTC), percentage
