@@ -21,7 +21,7 @@ from gridloom.edge.application import Application
 from gridloom.edge.shares import ShareUse
 from gridloom.jobs import JobRun
 from gridloom.kernel.problem import BadRequest
-from gridloom.kernel.shares import Share, ShareLimits
+from gridloom.kernel.shares import Share, ShareExceeded, ShareLimits
 from gridloom.optimiser.lifespan import optimiser_lifespan
 from gridloom.optimiser.schedules import jobs, routes, store
 from gridloom.optimiser.schedules.asset_optimisation import load_optimisation
@@ -304,9 +304,27 @@ class TestAnOptimisation:
                 body = NewOptimisation(prices=PricesAsked(forecast=True))
                 await store.insert_optimisation(db, organisation, id, asset, asset, now - age, body)
             run: Any = SimpleNamespace(db=db)
+            ahead = "update sandbox_clock set ahead = ahead + $1"
+            await db.execute(ahead, timedelta(days=2))  # the platform's clock is not the one that counts
             await delete_expired_optimisations(run)
+            await db.execute(ahead, timedelta(days=-2))
             found = [await store.read_optimisation(db, organisation, asset, id) for id in ids]
         assert [one and one.id for one in found] == [None, young], old
+
+    async def test_of_a_long_window_counts_among_the_jobs_of_its_organisation(
+        self, app: Application, make_battery: MakeBattery, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def refuse(request: Request, db: Any) -> None:
+            raise ShareExceeded(Share.JOBS, 0, "Your organisation has 0 jobs waiting.", 1)
+
+        monkeypatch.setattr(routes, "admit_job", refuse)
+        battery = await make_battery()
+        end = wire(datetime.fromisoformat(battery.asset["start"]) + timedelta(days=40))
+        battery = await make_battery(start=battery.asset["start"], end=end)
+        refused = await optimise(battery, end=end)
+        assert (refused.status_code, refused.json().get("share")) == (429, "jobs")
+        kept = await app.pool.fetchval("select count(*) from optimisation where subject_id = $1", battery.asset["id"])
+        assert kept == 0
 
     async def test_made_by_a_job_has_its_turn_by_how_long_it_takes(
         self, make_battery: MakeBattery, monkeypatch: pytest.MonkeyPatch
