@@ -21,8 +21,9 @@ from gridloom.delivery.codec import unpack
 from gridloom.delivery.inputs import store as input_store
 from gridloom.delivery.model import CODE_OF_KIND, PartKind, StartState
 from gridloom.delivery.planning.model import ZonePlan
-from gridloom.delivery.runs import finalisation, notifications, release
+from gridloom.delivery.runs import drift, finalisation, notifications, release
 from gridloom.delivery.runs import run as runs
+from gridloom.delivery.runs.store import PlacedDrift
 from gridloom.delivery.zone_store import ZoneTotals
 from gridloom.kernel.market_time import market_day_window, period_number, period_start
 from gridloom.kernel.permission import Permission
@@ -535,6 +536,36 @@ class TestShortfallsThatAreTold:
         ]
         await notifications.emit_shortfalls(NOTHING, after, after, FIRST)
         assert len(events) == 1
+
+
+class TestPlacedDrift:
+    async def test_is_traded_once_all_prices_of_its_day_are_published(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """By batteries that are still there, in the quarter-hours in which they move, which are 92 on this day."""
+        day, power_kw = date(2026, 3, 29), np.zeros(92)
+        power_kw[[0, 8, 91]] = 400.0, -60.0, 100.0
+        placed = [PlacedDrift(key, day, FIRST, power_kw, NOW) for key in (7, 8)]
+        prices, settled = np.arange(92) + 0.251, list[Any]()
+        monkeypatch.setattr(drift, "read_period_prices", calls_of([], prices))
+        monkeypatch.setattr(drift, "read_asset_ids", calls_of([], {7: UUID(int=7)}))
+        monkeypatch.setattr("gridloom.delivery.runs.store.read_placements", calls_of([], placed))
+        monkeypatch.setattr(drift, "record_settlements", calls_of(settled))
+        run: Any = SimpleNamespace(db=NOTHING, key=day.isoformat())
+        prices[50] = np.nan
+        await drift.trade_placed_drift(run)
+        assert settled == [], "not where one is missing, though nothing is moved then"
+        prices[50] = 50.0
+        await drift.trade_placed_drift(run)
+        [(_, trades, recorder)] = settled
+        start = market_day_window(day).start
+        assert [(one.time - start, one.side, one.volume, one.price) for one in trades] == [
+            (timedelta(), "SELL", 0.1, 0.25),
+            (timedelta(hours=2), "BUY", 0.015, 8.25),
+            (timedelta(hours=22.75), "SELL", 0.025, 91.25),
+        ]
+        assert {(one.asset_id, one.trade_id, one.market, one.executed_at) for one in trades} == {
+            (str(UUID(int=7)), "drift-2026-03-29", "DAY_AHEAD", NOW)
+        }
+        assert recorder.by == finalisation.PLATFORM_ID
 
 
 def plan_limits(own_kw: Any) -> Any:
