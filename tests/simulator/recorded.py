@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gridloom_client import ConflictError
+from gridloom_client import ConflictError, ProblemError
 from gridloom_client.wire import RawResponse
 
 Answer = Callable[[str, Any], Any]
@@ -34,6 +34,6 @@ class Session:
         return self._answer(target, body)
 
 
-def refusal() -> ConflictError:
-    """Another caller was first."""
-    return ConflictError(RawResponse(409, {}, b"{}"))
+def refusal(kind: type[ProblemError] = ConflictError) -> ProblemError:
+    """Another caller was first, or a rule says no."""
+    return kind(RawResponse(409, {}, b"{}"))

@@ -1,13 +1,15 @@
-"""What the market has published before the world begins."""
+"""What there is before the world begins: what the market has published, and what the operator may do."""
 
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from pathlib import Path
 
+import msgspec
 import pytest
 
 from gridloom.kernel.market_time import market_day_of
-from gridloom.simulator.seeding import _past_rows
+from gridloom.simulator.seeding import OPERATOR_MAY, _past_rows
 
 pytestmark = pytest.mark.pure
 
@@ -26,3 +28,16 @@ class TestThePast:
         whole = [first + timedelta(days=number) for number in range(4)]
         assert days == {"DAY_AHEAD_DE_LU": whole, "REBAP_DE": whole[:-1]}
         assert sum(row["series"] == "REBAP_DE" for row in rows) == 96 + 96 + 100
+
+
+class TestTheOperator:
+    def test_may_do_with_batteries_what_it_does_with_them(self) -> None:
+        interface = msgspec.json.decode((Path(__file__).parents[2] / "openapi.json").read_bytes())
+        asked = [
+            ("/physical-assets/{physicalAssetID}", "get"),
+            ("/physical-assets/{physicalAssetID}/dispatch", "get"),
+            ("/physical-assets/{physicalAssetID}/ancillary/results", "post"),
+            ("/monitoring/datapoints", "post"),
+        ]
+        needed = {interface["paths"][path][method]["x-permission"] for path, method in asked}
+        assert needed <= set(OPERATOR_MAY), "grants of the batteries' owners"

@@ -74,6 +74,30 @@ class TestContinuousPrices:
         assert published == periods_of(day)
 
 
+class TestWhatTheClockHasPassed:
+    def test_is_made_up_for_where_the_market_publishes_or_settles_and_nobody_decides_late(self) -> None:
+        late = {
+            time: [item in timetable.CATCH_UP_ACTIONS for group in groups for item in group]
+            for time, groups in timetable.TIMETABLE.items()
+        }
+        assert late == {
+            (0, 0): [True, True, False],
+            (4, 0): [True],
+            (7, 30): [False],
+            (8, 0): [True, True, True, False],
+            (8, 15): [True],
+            (9, 45): [False, False, False],
+            (10, 30): [True, False],
+            (11, 30): [False, False],
+            (12, 0): [True],
+            (12, 45): [True, False],
+            (15, 30): [True, False],
+            (16, 0): [True, False, False],
+            (20, 0): [True, False],
+            (22, 30): [True, False],
+        }
+
+
 class TestTimeThatHurries:
     MIDNIGHT = datetime(2026, 6, 17, 22, tzinfo=UTC)
 

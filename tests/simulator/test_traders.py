@@ -17,6 +17,7 @@ from gridloom.simulator.participants import traders, valuing
 from gridloom.simulator.participants.strategies import CAUTIOUS, CUSTOMERS_PREMIUM_EUR_MWH, PATIENT, SHARP
 from gridloom.simulator.scenario import ORGANISATIONS, TRADERS
 from gridloom.simulator.state import OpenAuction, SimulatedHolding, SimulatorState
+from gridloom_client import ConflictError, ForbiddenError, NotFoundError, ProblemError, UnprocessableError
 
 pytestmark = pytest.mark.pure
 
@@ -107,9 +108,12 @@ class TestBids:
             (BOARD, "rheintal", "TenneT", day, 4.0, True),
         ]
 
-    async def test_that_are_refused_end_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("kind", [ConflictError, UnprocessableError, ForbiddenError, NotFoundError])
+    async def test_that_are_refused_end_nothing(
+        self, monkeypatch: pytest.MonkeyPatch, kind: type[ProblemError]
+    ) -> None:
         def refuse(target: str, body: Any) -> None:
-            raise refusal()
+            raise refusal(kind)
 
         monkeypatch.setattr(traders, "decide_offer", lambda *_, **__: 50.0)
         monkeypatch.setattr(traders, "expected_value", lambda *_: 50.0)
