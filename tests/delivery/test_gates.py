@@ -191,6 +191,17 @@ class TestGatesThatPassTogether:
         found = await due_gates.find_last_idle_gate(NOTHING, due, due + idle)
         assert (found - due) / PERIOD == passed
 
+    @pytest.mark.parametrize("day", [date(2026, 7, 1), date(2026, 10, 25), date(2027, 3, 28)], ids=str)
+    async def test_are_those_of_the_whole_day_however_long_it_is(
+        self, monkeypatch: pytest.MonkeyPatch, day: date
+    ) -> None:
+        window = market_day_window(day)
+        monkeypatch.setattr(due_gates, "wait_for_writers", answer(None))
+        monkeypatch.setattr(due_gates, "read_zone_status", answer([status_of("A")]))
+        monkeypatch.setattr(due_gates, "read_measured_zones", answer([]))
+        found = await due_gates.find_last_idle_gate(NOTHING, window.start, window.end + timedelta(days=9))
+        assert found == window.end
+
 
 class TestDriftAtNoon:
     """Two batteries of a zone, of which the first has 100 kWh of drift and the second -30; a third is new."""

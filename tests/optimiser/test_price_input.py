@@ -167,6 +167,8 @@ class TestPricesThatAreSent:
         for end, latest in ((first + 4, first + 96), (None, first + 96), (None, first + 4)):
             prices = await load_prices(NOTHING, asked, first, end, latest)
             assert (prices.values.tolist(), prices.until) == ([50.0, 51.0, 52.0, 53.0], period_start(first + 4))
+        prices = await load_prices(NOTHING, asked, first, None, first + 2)
+        assert prices.values.tolist() == [50.0, 51.0], "no further than the life"
         with pytest.raises(PricesMissing, match=f"prices.values .*{format_period(first + 4)}"):
             await load_prices(NOTHING, asked, first, first + 6, first + 96)
         with pytest.raises(PricesMissing, match=f"prices.values .*{format_period(first + 6)}"):

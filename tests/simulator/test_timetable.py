@@ -12,7 +12,13 @@ from tests.stand_ins import replace_for
 
 from gridloom.kernel.market_time import market_day_window
 from gridloom.simulator import main_loop, publishing, timetable
-from gridloom.simulator.credentials import SimulatorCredentials, read_credentials, write_credentials
+from gridloom.simulator.credentials import (
+    SimulatorCredentials,
+    member_name,
+    member_password,
+    read_credentials,
+    write_credentials,
+)
 from gridloom.simulator.main_loop import last_idle_step, run_forever
 from gridloom.simulator.market.calendar import periods_of
 from gridloom.simulator.participants import operator
@@ -139,6 +145,14 @@ class TestAServiceThatIsAway:
         with pytest.raises(KeyboardInterrupt):
             await run_forever(connect, SimulatorCredentials("s"))
         assert pauses == [0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
+
+
+class TestAMember:
+    def test_has_a_name_and_a_password_of_its_own_in_each_home(self) -> None:
+        homes = [SimulatorCredentials("one"), SimulatorCredentials("other")]
+        for made in (member_name, member_password):
+            assert len({made(home, slug) for home in homes for slug in ("operator", "hanse")}) == 4
+            assert made(homes[0], "hanse") == made(SimulatorCredentials("one", invitation="i"), "hanse")
 
 
 class TestTheFileOfCredentials:
