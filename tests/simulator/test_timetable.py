@@ -92,7 +92,7 @@ class TestWhatTheClockHasPassed:
             (7, 30): [False],
             (8, 0): [True, True, True, False],
             (8, 15): [True],
-            (9, 45): [False, False, False],
+            (9, 45): [True, False, False],
             (10, 30): [True, False],
             (11, 30): [False, False],
             (12, 0): [True],

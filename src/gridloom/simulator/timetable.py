@@ -44,6 +44,7 @@ async def publish_intraday(scene: StepContext) -> None:
 publish_imbalance_prices: Final = _for_day(-1, operator.publish_imbalance_prices)
 settle_yesterday: Final = _for_day(-1, operator.settle_day)
 publish_fcr: Final = _for_day(1, operator.publish_fcr)
+publish_afrr: Final = _for_day(1, operator.publish_afrr)
 publish_day_ahead: Final = _for_day(1, operator.publish_day_ahead)
 publish_first_auction: Final = _for_day(1, operator.publish_auction, IntradayAuction.FIRST)
 publish_second_auction: Final = _for_day(1, operator.publish_auction, IntradayAuction.SECOND)
@@ -57,7 +58,7 @@ TIMETABLE: Final[dict[tuple[int, int], tuple[tuple[Item, ...], ...]]] = {
     (8, 0): ((publish_imbalance_prices, settle_yesterday, publish_intraday, trading.trade_intraday),),
     (8, 15): ((publish_fcr,),),
     (9, 45): (
-        (_for_day(1, operator.publish_afrr), _for_day(1, owners.report_results)),
+        (publish_afrr, _for_day(1, owners.report_results)),
         (_for_day(0, operator.offer_auctions),),
     ),
     (10, 30): ((publish_third_auction, partial(traders.bid, is_last=False)),),
@@ -80,6 +81,7 @@ CATCH_UP_ACTIONS: Final = frozenset(
         settle_yesterday,
         publish_intraday,
         publish_fcr,
+        publish_afrr,
         publish_day_ahead,
         publish_first_auction,
         publish_second_auction,
