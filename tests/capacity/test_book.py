@@ -604,6 +604,14 @@ class TestOwnSchedule:
         assert (shortage.first, shortage.end) == (self.first, self.end), "all day"
         assert find_own_schedule_shortage(standing, self.change(*[5000.0, -5000.0] * 10)) is None
 
+    def test_swings_no_further_where_it_takes_back_part_of_what_held_the_rest_within_bounds(self) -> None:
+        stood = OwnSchedule(np.arange(self.first, self.first + 12), np.repeat([4000.0, -4000.0, 4000.0], 4))
+        standing = BatteryCapacity(battery(), [promise(self.first, self.end, 1000, 15_000)], stood)
+        assert find_own_schedule_shortage(standing, self.change(*[-3000.0] * 4, place=4)) is None
+        shortage = find_own_schedule_shortage(standing, self.change(*[-2000.0] * 4, place=4))
+        assert shortage is not None
+        assert (shortage.asked[2], shortage.there[2]) == (6000, 5000)
+
     def test_is_validated_as_if_what_it_replaces_were_gone(self) -> None:
         stood = OwnSchedule(np.arange(self.first, self.first + 4), np.array([9000.0] * 4))
         standing = BatteryCapacity(battery(), [promise(self.first, self.end, 1000, 11_000)], stood)
