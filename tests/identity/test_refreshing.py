@@ -57,12 +57,18 @@ class TestARefreshToken:
         self, app: Application, anonymous: httpx2.AsyncClient, new_organisation: Any
     ) -> None:
         person = (await new_organisation()).people[Role.TRADER]
-        aged = (
-            "update session set expires_at = expires_at - interval '29 days', last_used_at = created_at where id = $1"
-        )
+        aged = """
+            update session set created_at = created_at - interval '29 days',
+                               expires_at = expires_at - interval '29 days',
+                               last_used_at = last_used_at - interval '29 days'
+            where id = $1
+        """
         await app.pool.execute(aged, person.tokens.caller.session_id)
         assert (await refresh(anonymous, person.tokens.refresh)).status_code == 200
-        left = "select expires_at > now() + interval '29 days' and last_used_at > created_at from session where id = $1"
+        left = """
+            select expires_at > now() + interval '29 days' and last_used_at > now() - interval '1 day'
+            from session where id = $1
+        """
         assert await app.pool.fetchval(left, person.tokens.caller.session_id)
 
     async def test_ends_with_its_session(self, anonymous: httpx2.AsyncClient, new_organisation: Any) -> None:

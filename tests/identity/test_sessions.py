@@ -81,6 +81,16 @@ class TestSessions:
         assert (other["kind"], other["network"], other["userAgent"]) == ("TOKEN", "203.0.113.9", "Robot/2.0 [31m")
         assert datetime.fromisoformat(other["createdAt"]) <= datetime.fromisoformat(other["lastUsedAt"])
 
+    async def test_are_of_the_console_where_a_cookie_stands_for_them(self, app, organisation):
+        person = organisation.people[Role.VIEWER]
+        async with client_of(app) as browser:
+            body = {"username": person.username, "password": PASSWORD}
+            headers = {"Origin": "http://gridloom.test", "Sec-Fetch-Site": "same-origin"}
+            assert (await browser.post("/console/session", json=body, headers=headers)).status_code == 204
+        await log_in(app, person.username)
+        listed = (await person.client.get("/auth/sessions")).json()
+        assert [one["kind"] for one in listed] == ["TOKEN", "CONSOLE", "TOKEN"]
+
     async def test_are_those_that_have_not_ended_by_themselves(self, app, organisation):
         person = organisation.people[Role.VIEWER]
         await log_in(app, person.username)
