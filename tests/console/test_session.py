@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from http.cookies import SimpleCookie
 
 import pytest
+from tests.concurrency import answer_after_change
 from tests.conftest import migrated_database, running
 from tests.console.browsing import A_CHANGE, ORIGIN, SAME_ORIGIN, browser, sign_in
 from tests.people import PASSWORD, People, client_of, wait_for_status
+from tests.stand_ins import replace_for
 
+from gridloom.console import sessions as console_sessions
 from gridloom.console.sessions import ConsoleSessions
 from gridloom.identity.permissions import Role
 from gridloom.identity.tokens import hash_of
@@ -193,6 +197,20 @@ class TestASession:
             assert (await person.client.post("/auth/password", json=change)).status_code == 204
             await wait_for_status(tab, 401, "/console/api/auth/me", SAME_ORIGIN)
 
+    async def test_that_ends_while_it_is_looked_up_is_none(self, app, new_organisation):
+        """Its row says that it runs, and waits for the transaction that ends it: the refusal is that of the console,
+        and nothing is kept of the session."""
+        ours = await new_organisation()
+        ended = """update session set ended_at = clock_timestamp(), ended_because = 'LOGOUT'
+                   where id = (select session_id from console_session where cookie_hash = $1)"""
+        async with browser(app) as tab:
+            await sign_in(tab, ours.people[Role.TRADER])
+            cookie_hash = hash_of(tab.cookies["gridloom_session"])
+            asked = tab.get("/console/api/auth/me", headers=SAME_ORIGIN)
+            refused = await answer_after_change(app, asked, ended, cookie_hash)
+        assert (refused.status_code, refused.json()["type"]) == (401, "/docs/problems/no-console-session")
+        assert cookie_hash not in app.resources[ConsoleSessions]._tokens
+
 
 class TestItsEnd:
     async def age(self, app, tab, **columns):
@@ -258,13 +276,39 @@ class TestItsEnd:
             await app.resources[ConsoleSessions].token_of(cookie)
             assert await app.pool.fetchval(asked, hash_of(cookie)) > before
 
+    async def test_is_put_off_by_a_use_once_a_minute(self, app, new_organisation, monkeypatch):
+        """And the token behind the cookie is another two minutes before its own end, after fifteen."""
+        asked = """select s.expires_at from session s join console_session c on c.session_id = s.id
+                   where c.cookie_hash = $1"""
+        sessions, began_at = app.resources[ConsoleSessions], time.monotonic()
+        person = (await new_organisation()).people[Role.TRADER]
+        async with browser(app) as tab:
+            await sign_in(tab, person)
+            cookie = tab.cookies["gridloom_session"]
+        ends, texts = [], []
+        for after_s in (0, 59, 61, 62, 779, 781):
+            replace_for(monkeypatch, console_sessions, "time", monotonic=lambda at_s=began_at + after_s: at_s)
+            before = await app.pool.fetchval(
+                """update session set expires_at = expires_at - interval '1 minute' where id =
+                   (select session_id from console_session where cookie_hash = $1) returning expires_at""",
+                hash_of(cookie),
+            )
+            texts.append(await sessions.token_of(cookie))
+            ends.append(await app.pool.fetchval(asked, hash_of(cookie)) > before)
+        sessions.evict(cookie)
+        assert ends == [True, False, True, False, True, True]
+        assert [text == texts[0] for text in texts] == [True, True, True, True, True, False]
+
     async def test_shows_among_ones_sessions(self, app, new_organisation):
         ours = await new_organisation()
         person = ours.people[Role.TRADER]
         async with browser(app) as tab:
             await sign_in(tab, person)
+            await self.age(app, tab, created_at=timedelta(minutes=4), last_used_at=timedelta(minutes=4))
             listed = (await tab.get("/console/api/auth/sessions", headers=SAME_ORIGIN)).json()
             assert [(one["kind"], one["current"]) for one in listed] == [("TOKEN", False), ("CONSOLE", True)]
+            began, used = (datetime.fromisoformat(listed[1][name]) for name in ("createdAt", "lastUsedAt"))
+            assert used - began >= timedelta(minutes=4), "it is used now"
             (other,) = [one for one in (await person.client.get("/auth/sessions")).json() if not one["current"]]
             assert (await person.client.delete(f"/auth/sessions/{other['id']}")).status_code == 204
             await wait_for_status(tab, 401, "/console/api/auth/me", SAME_ORIGIN)
