@@ -9,13 +9,14 @@ import asyncpg
 import pytest
 from tests.stand_ins import replace_for
 
+from gridloom.database.commit.single_statement import SingleStatementWrite
 from gridloom.database.errors import DatabaseFailure
 from gridloom.edge import run as stage
 from gridloom.edge.answer.render import EncodedResponse
-from gridloom.edge.idempotency import ReplayStored, StoredResponse
+from gridloom.edge.idempotency import IdempotencyScope, ReplayStored, StoredResponse
 from gridloom.edge.responses import Response
 from gridloom.edge.run import MAX_ATTEMPTS, POSITION, run
-from gridloom.kernel.problem import Conflict, Forbidden
+from gridloom.kernel.problem import Conflict, Forbidden, IdempotencyKeyReused
 
 pytestmark = pytest.mark.pure
 
@@ -286,3 +287,22 @@ class TestAKeyOfARepetition:
 
         with pytest.raises(Forbidden):
             await Asked(stored, idempotency_key="k").run(check_replay=forbid)
+
+    @pytest.mark.parametrize("sealed", [True, False])
+    async def test_keeps_a_secret_sealed_in_a_single_statement_too(self, sealed: bool) -> None:
+        def scope(fingerprint: bytes = b"", key: str = "k") -> IdempotencyScope:
+            return IdempotencyScope(
+                caller_key="USER:7", operation_id="makeToy", key=key, fingerprint=fingerprint, sealed=sealed
+            )
+
+        change, answer = SingleStatementWrite(), StoredResponse(201, {"ETag": '"1"'}, b'{"secret":"s"}')
+        await scope().finish(change, answer)
+        [(target, row)] = change.rows
+        kept: Any = row[-4:]
+        fingerprint, status, headers, body = kept
+        assert (target.table, body == answer.body) == ("idempotency", not sealed)
+        repeated = scope().stored_response(fingerprint, status, headers, body)
+        assert isinstance(repeated, ReplayStored)
+        assert repeated.answer == answer
+        for other in (scope(b"another body"), scope(key="l")):
+            assert isinstance(other.stored_response(fingerprint, status, headers, body), IdempotencyKeyReused)
