@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from tests.assets import register_asset
 from tests.events.happening import happen, number_in
 from tests.events.sse import Reader
 from tests.people import OrganisationUnderTest
@@ -241,6 +242,16 @@ class TestAReader:
             await happen(app.pool, ours.id, 2, permission="Read:auctions")
             await happen(app.pool, ours.id, 3, permission="Read:schedules")
             assert number_in((await stream.many(1))[0].data) == 3
+
+    async def test_with_a_key_for_certain_assets_gets_the_events_of_those_alone(self, app, new_organisation) -> None:
+        ours = await new_organisation()
+        reached = await register_asset(ours)
+        body = {"name": "reader", "permissions": ["Read:auctions"], "physicalAssetIDs": [reached.id]}
+        made = await ours.admin.post("/auth/api-keys", json=body)
+        async with Reader(app, made.json()["secret"], "/events?types=auction.opened") as stream:
+            for number, subject in enumerate(("auctions/1", f"physical-assets/{uuid7()}", reached.path()[1:])):
+                await happen(app.pool, ours.id, number, subject=subject)
+            assert number_in((await stream.many(1))[0].data) == 2
 
     async def test_loses_the_stream_with_its_api_key(self, app, new_organisation) -> None:
         ours = await new_organisation()

@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -16,8 +19,8 @@ from tests.events.sse import Reader
 from tests.people import OrganisationUnderTest, People
 
 from gridloom.edge.application import Application
-from gridloom.events import slot_store, waking
-from gridloom.events.stream_slots import LEASE
+from gridloom.events import slot_store, stream_slots, waking
+from gridloom.events.stream_slots import LEASE, StreamSlots
 from gridloom.events.waking import Waker
 from gridloom.identity.permissions import Role
 from gridloom.kernel.shares import ShareLimits
@@ -95,6 +98,44 @@ class TestTheShareOfStreams:
             assert await slot_store.take_slot(one.pool, ours.id, worker, streams, 4, LEASE)
         await slot_store.delete_worker(one.pool, leaving)
         assert await slot_store.count_streams(one.pool, ours.id) == 2
+
+    async def test_counts_on_as_long_as_a_worker_reports_its_streams(self, app: Application, new_organisation) -> None:
+        """Each report renews the lease of what it counts, and of nothing else."""
+        ours, theirs = await new_organisation(), await new_organisation()
+        worker, other, ended = uuid4(), uuid4(), timedelta(seconds=-1)
+        for organisation, whose in ((ours, worker), (ours, other), (theirs, worker)):
+            await slot_store.put_streams(app.pool, organisation.id, whose, 2, ended)
+        assert await slot_store.count_streams(app.pool, ours.id) == 0
+        await slot_store.put_streams(app.pool, ours.id, worker, 3, LEASE)
+        assert await slot_store.count_streams(app.pool, ours.id) == 3
+        assert await slot_store.count_streams(app.pool, theirs.id) == 0
+        for organisation, whose in ((ours, other), (theirs, worker)):
+            await slot_store.put_streams(app.pool, organisation.id, whose, 1, LEASE)
+        await slot_store.put_streams(app.pool, ours.id, worker, 0, LEASE)
+        counts = [await slot_store.count_streams(app.pool, one.id) for one in (ours, theirs)]
+        assert counts == [1, 1], "a worker that has none left takes nothing of others along"
+
+    async def test_is_reported_anew_before_its_lease_ends(
+        self, app: Application, new_organisation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert LEASE.total_seconds() > 2 * stream_slots.RENEWAL_INTERVAL_S, "one report may fail"
+        monkeypatch.setattr(stream_slots, "RENEWAL_INTERVAL_S", 0.01)
+        ours, slots = await new_organisation(), StreamSlots(app.pool, 4)
+        request: Any = SimpleNamespace(caller=SimpleNamespace(organisation_id=ours.id), holder=ours)
+        with await slots.take(request):
+            await app.pool.execute(
+                "update stream_lease set leased_until = clock_timestamp() - interval '1 second'"
+                " where organisation_id = $1",
+                ours.id,
+            )
+            slots.start()
+            try:
+                async with asyncio.timeout(20):
+                    while await slot_store.count_streams(app.pool, ours.id) != 1:
+                        await asyncio.sleep(0.005)
+            finally:
+                await slots.stop()
+        assert await slot_store.count_streams(app.pool, ours.id) == 0
 
 
 class TestWakingManyStreams:
