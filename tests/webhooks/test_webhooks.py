@@ -201,6 +201,26 @@ class TestASecret:
         for secret in (webhook["secret"], rotated.json()["secret"]):
             Verifier(secret).verify(call.body, call.headers)
 
+    async def test_overlaps_with_the_last_one_alone_for_the_time_asked_for_last(
+        self, app, new_organisation, receiver
+    ) -> None:
+        ours = await new_organisation()
+        webhook = await set_up(ours, receiver.url)
+        secrets = [webhook["secret"]]
+        for overlap in (60, 3600, 120):
+            body = {"overlapSeconds": overlap}
+            rotated = (await ours.admin.post(f"/webhooks/{webhook['id']}/secret", json=body)).json()
+            until, since = (datetime.fromisoformat(rotated[name]) for name in ("previousSecretExpiresAt", "updatedAt"))
+            assert abs(until - since - timedelta(seconds=overlap)) < timedelta(seconds=5)
+            secrets.append(rotated["secret"])
+        await happen(app.pool, ours.id)
+        call = (await receiver.wait(1))[0]
+        for secret in secrets[-2:]:
+            Verifier(secret).verify(call.body, call.headers)
+        for secret in secrets[:-2]:
+            with pytest.raises(Exception, match="No matching signature"):
+                Verifier(secret).verify(call.body, call.headers)
+
     async def test_without_overlap_replaces_the_one_before_it_at_once(self, app, new_organisation, receiver) -> None:
         ours = await new_organisation()
         webhook = await set_up(ours, receiver.url)
@@ -231,6 +251,9 @@ class TestAReplay:
         assert (await ours.admin.post(path.replace(webhook["id"], another["id"]))).status_code == 404
         once_more = await ours.admin.post(path.replace(delivery["id"], replayed.json()["id"]))
         assert once_more.json()["replaysID"] == replayed.json()["id"]
+        assert await deliveries(ours, another) == [], "a replay is in the log of its own webhook alone"
+        shown = [one["id"] for one in await deliveries(ours, webhook)]
+        assert shown == [once_more.json()["id"], replayed.json()["id"], delivery["id"]]
 
     async def test_and_the_log_outlive_the_event(self, app, new_organisation, receiver) -> None:
         """Events are kept for a shorter time than deliveries are."""
