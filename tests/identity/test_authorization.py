@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 from tests.assets import register_asset
 
+from gridloom.edge.admit import OutsideKeyAssets
 from gridloom.identity.authorization import authorize_asset, authorize_organisation, reauthorize_replay
 from gridloom.identity.permissions import Role
 from gridloom.identity.store import grants
@@ -52,6 +53,16 @@ class TestAssetReach:
         await authorize_asset(app.pool, key, asset[0], Permission.READ_MONITORING)
         with pytest.raises(Forbidden):
             await authorize_asset(app.pool, key, asset[0], READ)
+
+    async def test_of_a_key_for_certain_assets_ends_at_those_and_holds_no_virtual_one(self, app, owner, asset):
+        others = [uuid7(), uuid7()]
+        for asset_id, kind in zip(others, ("PHYSICAL", "VIRTUAL"), strict=True):
+            await grants.insert_asset(app.pool, asset_id, kind, owner.id)
+        key = replace(caller(owner), kind="API_KEY", physical_asset_ids=frozenset({asset[0]}))
+        assert (await authorize_asset(app.pool, key, asset[0], READ, kind=None)).key == asset[1]
+        for asset_id in others:
+            with pytest.raises(OutsideKeyAssets):
+                await authorize_asset(app.pool, key, asset_id, READ, kind=None)
 
     async def test_of_an_unknown_asset_is_not_found(self, app, owner):
         with pytest.raises(NotFound):
