@@ -32,16 +32,23 @@ class TestBootstrap:
         assert await bootstrap_operator(empty, "grace", "another-good-password-8") is None
         assert await empty.fetchval("select count(*) from member") == 1
 
+    async def test_prints_no_password_that_was_given_for_the_usual_name(self, empty):
+        made = await bootstrap_operator(empty, None, PASSWORD)
+        assert made is not None
+        assert (made.username, made.is_made_up) == ("operator", False)
+
     async def test_happens_once_however_many_replicas_start(self, empty):
         made = await asyncio.gather(*(bootstrap_operator(empty, None, None) for _ in range(4)))
         assert sum(bootstrap is not None for bootstrap in made) == 1
         assert await empty.fetchval("select count(*) from organisation") == 1
         assert await empty.fetchval("select count(*) from signing_key") == 1
 
-    async def test_makes_up_credentials_in_the_sandbox(self, empty):
-        made = await bootstrap_operator(empty, None, None)
+    @pytest.mark.parametrize("username", [None, "grace"])
+    async def test_makes_up_credentials_in_the_sandbox(self, empty, username):
+        made = await bootstrap_operator(empty, username, None)
         assert made is not None
-        assert made.is_made_up
+        assert made.is_made_up, "so that it is printed, whoever named the user"
+        assert made.username == (username or "operator")
         assert len(made.password) >= 20
         assert made.password not in repr(made)
 
