@@ -186,9 +186,10 @@ class TestABody:
 
     def test_may_have_a_quality_in_a_long_table(self) -> None:
         body = b"signal,time,value,quality\nx,2026-01-01T00:00:00Z,1.5,GOOD\nx,2026-01-01T00:01:00Z,2,BAD\n"
+        body += b"x,2026-01-01T00:02:00Z,3,UNCERTAIN\nx,2026-01-01T00:03:00Z,4,\n"
         received = read(body, CSV)
         assert received.refusals.pointers == {Reason.BAD_QUALITY: ["/1/quality"]}
-        assert list(points_of(received).values()) == [1.5]
+        assert list(points_of(received).values()) == [1.5, 3, 4]
 
     @pytest.mark.parametrize("form", [CSV, JSON])
     def test_has_the_first_fault_of_a_point_that_has_several(self, form: str) -> None:
