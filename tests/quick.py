@@ -24,7 +24,12 @@ STARTED_AT = "GRIDLOOM_QUICK_STARTED_AT"
 BUDGET_S = 48.0
 PURE_PROCESSES = 2
 WATCH_INTERVAL_S = 0.5
-ROOMS_ELSEWHERE = {"gridloom_client": "client", "market_calendar.py": "test_market_calendar.py"}
+ROOMS_ELSEWHERE = {
+    "gridloom_client": "client",
+    "account_commands.py": "test_operator_commands.py",
+    "command_errors.py": "test_operator_cli.py",
+    "field_descriptions.py": "test_interface_reads_well.py",
+}
 """Where the tests of a part of the sources are, if not in the room of the same name."""
 
 

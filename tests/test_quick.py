@@ -23,6 +23,8 @@ class TestAChange:
         [
             ("src/gridloom_client/retries.py", "tests/client/test_session.py"),
             ("src/gridloom/settings.py", "tests/test_settings.py"),
+            ("src/gridloom/account_commands.py", "tests/test_operator_commands.py"),
+            ("src/gridloom/field_descriptions.py", "tests/test_interface_reads_well.py"),
             ("src/gridloom/optimiser/solving/linear.py", "tests/optimiser/test_solving.py"),
             ("src/gridloom/database/migrations/0030_auctions.sql", "tests/database/test_migrate.py"),
             ("tests/kernel/test_window.py", "tests/kernel/test_window.py"),
@@ -35,6 +37,10 @@ class TestAChange:
     @pytest.mark.parametrize("changed", ["README.md", "docs/concepts.md", "tests/kernel/test_that_was_removed.py"])
     def test_of_what_has_no_tests_runs_none(self, changed: str):
         assert names_of(changed) == []
+
+    def test_of_any_source_has_tests(self):
+        sources = [path.relative_to(ROOT) for path in (ROOT / "src").rglob("*.py")]
+        assert [path for path in sources if not find_tests_of([path])] == [Path("src/gridloom/__init__.py")]
 
 
 class TestPureTests:
