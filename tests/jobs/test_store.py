@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
-import asyncpg
 import pytest
 from tests.jobs.running import now
+from tests.notifications import counting_notifications
 
 from gridloom.jobs import enqueue, store
 from gridloom.jobs.declare import Clock
@@ -25,25 +23,6 @@ async def claim(pool: Any, kind: str) -> store.ClaimedJob:
         claimed = await store.claim_due(db, [kind])
     assert claimed is not None
     return claimed
-
-
-@asynccontextmanager
-async def notifications(dsn: str) -> AsyncIterator[Callable[[], Awaitable[int]]]:
-    """How often the runners have been woken since the last time that it was asked."""
-    heard, listener = asyncio.Queue[str](), await asyncpg.connect(dsn)
-    await listener.add_listener(store.CHANNEL, lambda *given: heard.put_nowait(str(given[-1])))
-
-    async def count() -> int:
-        await listener.execute("select pg_notify($1, 'last')", store.CHANNEL)
-        seen = [await heard.get()]
-        while seen[-1] != "last":
-            seen.append(await heard.get())
-        return len(seen) - 1
-
-    try:
-        yield count
-    finally:
-        await listener.close()
 
 
 class TestAJob:
@@ -225,7 +204,7 @@ class TestAJob:
         await enqueue(pool, "note", key="a", due=now())
         claimed = await claim(pool, "note")
         await pool.execute("update job set attempts = 1, not_before = clock_timestamp() + interval '1 hour'")
-        async with notifications(dsn) as heard:
+        async with counting_notifications(dsn, store.CHANNEL) as heard:
             assert await store.retry_now(pool, "note", "a")
             assert await heard() == 1, "runners look at once"
         assert await store.finish(pool, claimed)
@@ -235,7 +214,7 @@ class TestAJob:
     async def test_wakes_the_runners_where_it_is_due_soon_by_its_own_clock(self, pool: Any, dsn: str) -> None:
         await pool.execute("update sandbox_clock set ahead = interval '1 day'")
         cases: list[tuple[Clock, int, int]] = [("platform", 24, 1), ("platform", 25, 0), ("real", 1, 0), ("real", 0, 1)]
-        async with notifications(dsn) as heard:
+        async with counting_notifications(dsn, store.CHANNEL) as heard:
             for clock, hours, woken in cases:
                 await enqueue(pool, "note", key="a", due=now() + timedelta(hours=hours), clock=clock)
                 assert await heard() == woken, (clock, hours)

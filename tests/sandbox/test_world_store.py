@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -12,6 +11,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 from tests.conftest import migrated_database
+from tests.notifications import counting_notifications
 
 from gridloom.database.clock import platform_now
 from gridloom.database.pool import Pool, create_pool
@@ -43,25 +43,6 @@ async def start(pool: Pool) -> datetime:
     start = floor_to_period(await platform_now(pool))
     await simulator_store.insert_simulation(pool, seed=5, start=start, history_complete=True)
     return start
-
-
-@asynccontextmanager
-async def changes(dsn: str) -> AsyncIterator[Callable[[], Awaitable[int]]]:
-    """How often a change of the world was told since the last time that it was asked."""
-    heard, listener = asyncio.Queue[str](), await asyncpg.connect(dsn)
-    await listener.add_listener(simulator_store.CHANNEL, lambda *given: heard.put_nowait(str(given[-1])))
-
-    async def count() -> int:
-        await listener.execute("select pg_notify($1, 'last')", simulator_store.CHANNEL)
-        seen = [await heard.get()]
-        while seen[-1] != "last":
-            seen.append(await heard.get())
-        return len(seen) - 1
-
-    try:
-        yield count
-    finally:
-        await listener.close()
 
 
 async def read(pool: Pool) -> Simulation:
@@ -100,7 +81,7 @@ class TestAWorld:
             """,
             later,
         )
-        async with changes(dsn) as told:
+        async with counting_notifications(dsn, simulator_store.CHANNEL) as told:
             await simulator_store.begin_again(pool, later)
             assert await told() == 1
         assert await read_row(pool) == (2, 5, True, 3, later, later, False, False, None, None)
@@ -112,7 +93,7 @@ class TestAWorld:
         self, pool: Pool, dsn: str, start: datetime
     ) -> None:
         target = start + 9 * HOUR
-        async with changes(dsn) as told:
+        async with counting_notifications(dsn, simulator_store.CHANNEL) as told:
             await simulator_store.set_target(pool, target)
             assert await told() == 1
             for running, seed, speed, kept in ((True, 8, 0.5, target), (False, 9, 60, None), (True, 9, 60, None)):
@@ -147,7 +128,7 @@ class TestAWorld:
             assert state.target == (None if stopped else target)
             assert (abs(state.anchor_real - state.real) < SOON) is stopped
             assert (abs(state.anchor_platform - state.now) < SOON) is stopped
-        async with changes(dsn) as told:
+        async with counting_notifications(dsn, simulator_store.CHANNEL) as told:
             await simulator_store.stop_at_present(pool)
             assert await told() == 1
 
