@@ -93,7 +93,7 @@ lock: $(VENV)/uv.stamp ## resolve the dependencies anew, with hashes
 	$(LOCK) --output-file requirements/client.lock
 	$(LOCK) --extra server --output-file requirements/server.lock
 	$(LOCK) --extra server --group build --output-file requirements/build.lock
-	$(LOCK) --extra server --group dev --output-file requirements/dev.lock
+	$(LOCK) --extra server --extra gateway --extra mcp --extra otel --group dev --output-file requirements/dev.lock
 
 clean: ## remove the environment and the caches, never the data
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
